@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 from tests.probe.telling_server import telling_server
@@ -36,7 +37,7 @@ def test_it_writes_a_profile_with_evidence(template: RunningEmulator, tmp_path: 
     out = tmp_path / "house.toml"
     ran = run(root(template), "--out", str(out))
     assert ran.exit_code == 0, ran.output
-    assert "at most 60 requests in 120 s" in ran.stderr
+    assert "at most 100 requests in 120 s" in ran.stderr
     assert "System message must be at the beginning." in ran.stdout
     found = Profiles(read_profiles_file(out)).target("house/local-model")
     assert (found.facts.system_place, found.facts.system_count) == ("opening", "one")
@@ -50,6 +51,7 @@ def test_it_goes_on_where_it_ended(template: RunningEmulator, tmp_path: Path) ->
     out = tmp_path / "house.toml"
     first = run(root(template), "--out", str(out), "--requests", "10")
     assert "the budget of 10 requests is spent" in first.stderr
+    assert "questions are left; --resume goes on from here" in first.stderr
     state = json.loads(out.with_suffix(".probe.json").read_text())
     second = run(root(template), "--out", str(out), "--resume", "--json")
     report = json.loads(second.stdout)
@@ -111,7 +113,8 @@ def test_neither_key_nor_host_is_in_a_report(monkeypatch: pytest.MonkeyPatch, tm
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("anthropic/claude-sonnet-4-5",), "questions are asked in Chat only"),
+        (("bedrock/some-model",), "bedrock speaks bedrock, in which nothing is asked"),
+        (("http://127.0.0.1:9", "--dialect", "antropic"), 'Did you mean "anthropic"'),
         (("http://127.0.0.1:9", "--check"), "there is no profile to compare with"),
         (("http://127.0.0.1:9", "--resume"), "give --out too"),
         (("http://127.0.0.1:9", "--key-env", "NO_SUCH_KEY"), "the environment has no NO_SUCH_KEY"),
@@ -124,11 +127,50 @@ def test_what_cannot_be_asked_is_said(args: tuple[str, ...], message: str) -> No
     assert message in ran.stderr
 
 
-def test_a_server_of_another_dialect_is_recognised() -> None:
-    with emulator("anthropic") as running:
-        ran = run(running.base_url.removesuffix("/v1"), "--model", "claude-sonnet-4-5")
+OTHER_DIALECTS = {
+    "anthropic": ("claude-sonnet-4-5", {"system_place": "top-level", "orphan_result": "refuses"}),
+    "openai-responses": ("gpt-5.2", {"orphan_result": "refuses", "unknown_fields": "refuses"}),
+    "gemini": ("gemini-3-pro-preview", {"call_signature": "refuses", "duplicate_tools": "refuses"}),
+    "ollama": ("gemma3:4b", {"tools": "refuses", "thinking": "refuses", "list_content": "refuses"}),
+    "cohere": ("command-a-03-2025", {"empty_user": "refuses", "format_with_tools": "refuses"}),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_DIALECTS)
+def test_a_server_of_another_dialect_is_found_and_asked(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is found by its paths, the key goes where the dialect has it, and the file is a profile of that dialect."""
+    monkeypatch.setenv("MY_KEY", "secret")
+    model, expected = OTHER_DIALECTS[name]
+    out = tmp_path / "house.toml"
+    with emulator(name) as running:
+        root = running.base_url.removesuffix("/v1").removesuffix("/v1beta")
+        ran = run(root, "--model", model, "--key-env", "MY_KEY", "--out", str(out))
+    assert ran.exit_code == 0, ran.output
+    target = Profiles(read_profiles_file(out)).target(f"house/{model}")
+    facts = msgspec.to_builtins(target.facts)
+    assert {fact: facts[fact] for fact in expected} == expected
+    assert (target.dialect, target.profile.key.env, target.profile.url) == (name, "MY_KEY", root_of(name, root))
+    assert "secret" not in out.read_text() + ran.output
+
+
+def root_of(name: str, root: str) -> str:
+    return f"{root}/v1" if name == "openai-responses" else root
+
+
+def test_a_dialect_can_be_chosen(template: RunningEmulator) -> None:
+    ran = run(root(template), "--dialect", "gemini", "--model", "some-model")
     assert ran.exit_code == 1
-    assert "speaks Anthropic Messages" in ran.stderr
+    assert "the server speaks OpenAI Chat Completions (give --dialect openai-chat)" in ran.stderr
+
+
+def test_a_provider_of_another_dialect_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    with emulator("anthropic") as running:
+        monkeypatch.setenv("LLM_GATEWAY_URL", running.base_url.removesuffix("/v1"))
+        ran = run("anthropic-compatible/claude-sonnet-4-5", "--check")
+    assert "facts hold" in ran.stdout
+    assert "last_turn" not in ran.stdout
 
 
 TEMPLATE = (

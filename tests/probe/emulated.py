@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,21 +11,24 @@ import msgspec
 from dragoman.conversation.failures import Failure
 from dragoman.emulators.catalogue import provider
 from dragoman.emulators.provider import EmulatedProvider, ErrorResponse
-from dragoman.probe.chat_questions import QUESTIONS
+from dragoman.probe.asked_dialects import asked_dialect
 from dragoman.probe.inquiry import Inquiry, ProbeRequest
 from dragoman.wire.error_bodies import parse_failure
 
 Ask = Callable[[Mapping[str, Any]], Failure | None]
 MOST_REQUESTS = 200
+_MODEL_IN_PATH = re.compile(r"models/[^:]+:")
 
 
-def asking(one: EmulatedProvider) -> Ask:
-    """A function that sends a body to the emulator's judge and parses its refusal."""
+def asking(one: EmulatedProvider, model: str = "") -> Ask:
+    """A function that sends a body to the emulator's judge and parses its refusal. `model`: another than usual."""
     path, example = one.example
+    named = {"model": model or example["model"]} if "model" in example else {}
+    place = _MODEL_IN_PATH.sub(f"models/{model}:", path) if model and not named else path
 
     def ask(body: Mapping[str, Any]) -> Failure | None:
-        raw = msgspec.json.encode({"model": example["model"], **body})
-        request = one.parse_request("POST", path, {}, {}, raw)
+        raw = msgspec.json.encode({**named, **body})
+        request = one.parse_request("POST", place, {}, {}, raw)
         refusal = request if isinstance(request, ErrorResponse) else one.judge(request)
         if refusal is None:
             return None
@@ -40,7 +44,7 @@ class Probed(msgspec.Struct, frozen=True):
 
 
 def probe(ask: Ask, inquiry: Inquiry | None = None) -> Probed:
-    inquiry = inquiry or Inquiry(QUESTIONS)
+    inquiry = inquiry or Inquiry(asked_dialect())
     sent: list[ProbeRequest] = []
     while (request := inquiry.next_request()) is not None:
         sent.append(request)

@@ -7,15 +7,16 @@ import itertools
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from random import Random
 
 import msgspec
 import pytest
 
 from dragoman.errors import ProbeError
-from dragoman.probe.chat_questions import QUESTIONS
+from dragoman.probe.asked_dialects import asked_dialect
 from dragoman.probe.findings import ProbeFinding
 from dragoman.probe.inquiry import Inquiry
-from dragoman.probe.live.address import find_server
+from dragoman.probe.live.address import SoughtServer, find_server
 from dragoman.probe.live.asking import Asker, ProbeTally
 from dragoman.probe.live.budget import ProbeBudget
 from dragoman.probe.live.probed_server import ProbedServer
@@ -95,12 +96,13 @@ def probe(
     script: Script = lambda count, body: (200, GOOD, ""),
     write: Callable[[asyncio.StreamWriter], AsyncIterator[bytes]] | None = None,
     budget: ProbeBudget = QUICK,
+    model: str = "m",
 ) -> Outcome:
     async def run() -> Outcome:
-        server, inquiry = HostileServer(script, write), Inquiry(QUESTIONS)
+        server, inquiry = HostileServer(script, write), Inquiry(asked_dialect())
         started = time.monotonic()
         async with serving(server) as url, Transport() as transport:
-            place = ProbedServer(f"{url}/chat/completions", "m")
+            place = ProbedServer(f"{url}/chat/completions", model)
             tally = await Asker(place, transport, budget).run(inquiry)
         return Outcome(tally, inquiry.findings, server.count, time.monotonic() - started)
 
@@ -211,7 +213,7 @@ def test_a_server_that_fails_now_and_then_is_asked_again() -> None:
 def test_garbage_is_no_acceptance(content: bytes) -> None:
     found = probe(lambda count, body: (200, content, ""))
     assert found.findings == ()
-    assert "not a Chat answer" in found.tally.ended
+    assert "this is no answer" in found.tally.ended
 
 
 def test_a_redirect_is_named_and_not_followed() -> None:
@@ -269,7 +271,7 @@ def test_a_key_in_a_refusal_is_not_kept() -> None:
             odd = b"developer" in body
             return refusal("`developer` is refused for sk-secret") if odd else (200, GOOD, "")
 
-        inquiry = Inquiry(QUESTIONS)
+        inquiry = Inquiry(asked_dialect())
         async with serving(HostileServer(script, None)) as url, Transport() as transport:
             place = ProbedServer(f"{url}/chat/completions", "m")
             redact = lambda words: words.replace("sk-secret", "[REDACTED]")  # noqa: E731
@@ -283,7 +285,7 @@ def test_a_key_in_a_refusal_is_not_kept() -> None:
 def find(script: Script, model: str = "") -> str:
     async def run() -> str:
         async with serving(HostileServer(script, None)) as url, Transport() as transport:
-            return (await find_server(url.removesuffix("/v1"), model, (), transport, 5.0)).server.model
+            return (await find_server(SoughtServer(url.removesuffix("/v1"), model), transport, 5.0)).server.model
 
     return asyncio.run(run())
 
@@ -300,5 +302,86 @@ def test_without_a_list_a_model_must_be_named(content: bytes) -> None:
 
 
 def test_a_server_without_chat_is_told_so() -> None:
-    with pytest.raises(ProbeError, match="does not serve /chat/completions"):
+    with pytest.raises(ProbeError, match="serves none of /chat/completions, "):
         find(lambda count, body: (404, b"<html>", ""), "m")
+
+
+MIXED = ProbeBudget(requests=150, seconds=20.0, rate=1000.0)
+LENIENT = ProbeBudget(requests=60, seconds=20.0, rate=1000.0)
+
+
+def _flaky(bad: Callable[[], Answer], seed: int, share: float = 0.3) -> Script:
+    """A server that takes everything, and answers this way now and then."""
+    drawn = Random(seed)
+    return lambda count, body: bad() if drawn.random() < share else (200, GOOD, "")
+
+
+OUTAGES: dict[str, Callable[[], Answer]] = {
+    "a rate limit": lambda: refusal("slow down", 429, "retry-after: 0\r\n"),
+    "a rate limit in a 200": lambda: (200, b'{"error":{"message":"Rate limit reached"}}', "retry-after: 0\r\n"),
+    "an outage": lambda: refusal("internal error", 500),
+    "an outage in a 200": lambda: (200, b'{"error":{"message":"The engine is starting"}}', ""),
+    "an outage in plain text": lambda: (502, b"upstream connect error", ""),
+    "a page": lambda: (403, b"<html><body>Checking your browser</body></html>", ""),
+    "a page of a proxy": lambda: (502, b"<html>Bad gateway</html>", ""),
+    "a model that is not loaded on every replica": lambda: refusal("The model `m` does not exist", 404),
+    "no answer": lambda: (200, b"", ""),
+}
+
+
+@pytest.mark.parametrize("outage", OUTAGES)
+@pytest.mark.parametrize("seed", range(2))
+def test_no_outage_is_stored_as_a_refusal(outage: str, seed: int) -> None:
+    found = probe(_flaky(OUTAGES[outage], seed), budget=MIXED)
+    assert found.refused == set()
+    assert found.received <= MIXED.requests
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_server_that_answers_at_random_is_not_believed(seed: int) -> None:
+    """It refuses in clear words what it accepts the next time."""
+    found = probe(_flaky(lambda: refusal("No."), seed), budget=MIXED)
+    assert found.refused == set()
+    assert found.tally.ended
+
+
+def test_a_refusal_by_500_is_found_between_outages() -> None:
+    """Some servers refuse with 500, also while others of their answers are outages."""
+    drawn = Random(3)
+
+    def script(count: int, body: bytes) -> Answer:
+        if b'"developer"' in body:
+            return refusal("Unexpected message role.", 500)
+        return refusal("internal error", 500) if drawn.random() < 0.15 else (200, GOOD, "")
+
+    found = probe(script, budget=MIXED)
+    assert found.refused <= {"developer-role"}
+    assert "developer-role" in {one.question for one in found.findings if one.verdict is not Verdict.ACCEPTED}
+
+
+def test_a_stream_in_place_of_an_answer_is_one() -> None:
+    found = probe(lambda count, body: (200, b'data: {"choices":[]}\n\ndata: [DONE]\n\n', ""), budget=LENIENT)
+    assert (found.tally.ended, found.refused) == ("", set())
+
+
+def test_a_redirect_in_the_middle_ends_it_with_what_is_known() -> None:
+    def script(count: int, body: bytes) -> Answer:
+        if b'"developer"' in body:
+            return refusal("unknown variant `developer`")
+        return (200, GOOD, "") if count <= 6 else (302, b"", "location: http://127.0.0.1:1/login\r\n")
+
+    found = probe(script)
+    assert "http://127.0.0.1:1/login" in found.tally.ended
+    assert found.findings
+    assert found.refused <= {"developer-role"}
+
+
+def test_models_of_one_server_are_told_apart() -> None:
+    """What one model refuses says nothing about another."""
+
+    def script(count: int, body: bytes) -> Answer:
+        refused = msgspec.json.decode(body)["model"] == "strict" and b'"developer"' in body
+        return refusal("unknown variant `developer`") if refused else (200, GOOD, "")
+
+    found = {model: probe(script, budget=LENIENT, model=model).refused for model in ("strict", "open")}
+    assert found == {"strict": {"developer-role"}, "open": set()}

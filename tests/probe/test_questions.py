@@ -9,11 +9,15 @@ import msgspec
 import pytest
 from tests.judges import judge
 
-from dragoman.probe.chat_questions import QUESTIONS
+from dragoman.probe.asked.message_turns import user
+from dragoman.probe.asked_dialects import asked_dialect, asked_names
 from dragoman.probe.findings import FoundBy, ProbeFinding, evidence_of, facts_found
-from dragoman.probe.questions import Condition, Question, Topic, Verdict, fit_together, request_body, user
+from dragoman.probe.questions import Condition, Question, Topic, Verdict
+from dragoman.probe.request_form import fit_together
 from dragoman.profiles.facts import Facts
 
+CHAT = asked_dialect()
+QUESTIONS = CHAT.questions
 BY_ID = {question.id: question for question in QUESTIONS}
 
 
@@ -95,7 +99,7 @@ def test_questions_fit_together_unless_they_need_the_same_place() -> None:
 
 
 def test_a_request_asks_all_its_questions() -> None:
-    body = request_body([BY_ID["empty-user"], BY_ID["parallel-calls"], BY_ID["setting-seed"]])
+    body = CHAT.form.body([BY_ID["empty-user"], BY_ID["parallel-calls"], BY_ID["setting-seed"]])
     assert [message["role"] for message in body["messages"]] == [
         "user", "assistant", "user", "assistant", "tool", "tool", "assistant", "user",
     ]  # fmt: skip
@@ -104,7 +108,7 @@ def test_a_request_asks_all_its_questions() -> None:
 
 
 def test_every_server_takes_the_request_without_a_question() -> None:
-    body = msgspec.json.encode({"model": "gpt-4o-mini", **request_body([]), "max_tokens": 16})
+    body = msgspec.json.encode({"model": "gpt-4o-mini", **CHAT.form.body([]), "max_tokens": 16})
     for profile in ("openai", "mistral", "groq", "openai-compatible", "strict-template", "perplexity"):
         assert judge(profile, "x", "/chat/completions", {}, body) is None, profile
 
@@ -121,7 +125,8 @@ def test_every_fact_is_asked_for_or_listed_with_a_reason() -> None:
     table = page.partition("## What cannot be seen from outside")[2]
     rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     listed = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
-    asked = {name.partition(".")[0] for question in QUESTIONS for name in question.names}
+    every = [question for name in asked_names() for question in asked_dialect(name).questions]
+    asked = {name.partition(".")[0] for question in every for name in question.names}
     assert {*Facts.__struct_fields__} - asked - listed == set(), "write a question for it, or say in the guide why not"
     assert listed - {*Facts.__struct_fields__} == set()
     assert listed & asked == set()

@@ -13,11 +13,14 @@ from tests.probe.emulated import Probed, asking, probe, probe_emulator
 
 from dragoman.emulators.catalogue import provider
 from dragoman.emulators.stated_facts import stated
-from dragoman.probe.chat_questions import QUESTIONS
+from dragoman.probe.asked_dialects import asked_dialect
 from dragoman.probe.findings import facts_found
-from dragoman.probe.inquiry import LIMIT_NAMES, Inquiry
-from dragoman.probe.questions import Verdict, request_body
+from dragoman.probe.inquiry import Inquiry
+from dragoman.probe.questions import Verdict
 
+CHAT = asked_dialect()
+QUESTIONS = CHAT.questions
+LIMIT_NAMES = {path[0] for path in CHAT.form.limit_paths}
 EMULATORS = (
     "openai", "azure-openai", "openrouter", "mistral", "deepseek", "groq", "compatible", "compatible-lenient",
     "cerebras", "cohere-openai", "fireworks", "gemini-openai", "minimax", "moonshot", "perplexity", "qwen", "together",
@@ -53,7 +56,7 @@ def test_each_verdict_is_that_of_the_question_asked_alone(name: str) -> None:
     wrong = []
     for finding in found.inquiry.findings:
         question = by_id[finding.question]
-        body = request_body([question], on_calls(found.inquiry))
+        body = CHAT.form.body([question], on_calls(found.inquiry))
         refusal = ask({**({} if LIMIT_NAMES & body.keys() else limit), **body})
         alone = Verdict.ACCEPTED if refusal is None else Verdict.REFUSED
         if alone is not finding.verdict and question.id not in COMBINED:

@@ -32,6 +32,12 @@ REPAIRS: dict[str, tuple[Facts, str, str, tuple[str, str, bool]]] = {
         "user: Hi\nuser: More",
         ("/messages/1", "metadata", False),
     ),
+    "thinking that the model never reads is no content": (
+        facts(no_parts="refuses", drops=("reasoning",)),
+        "user: Hi\n~ Hm\nuser: More",
+        "user: Hi\nuser: More",
+        ("/messages/1", "metadata", False),
+    ),
     "a user's turn where only those are refused": (
         facts(no_parts="accepts", no_user_parts="refuses"),
         "user: []\nassistant: []",

@@ -21,8 +21,7 @@ from dragoman.emulators.stated_facts import stated
 from dragoman.engine.adapt import adapt
 from dragoman.engine.adapted import Adapted
 from dragoman.errors import OptionError, RequestError
-from dragoman.probe.chat_questions import QUESTIONS
-from dragoman.probe.questions import request_body
+from dragoman.probe.asked_dialects import asked_dialect
 from dragoman.profiles.profile import Profiles, Target
 from dragoman.wire.error_bodies import parse_failure
 
@@ -62,8 +61,9 @@ class LawResult(msgspec.Struct, frozen=True):
 
 
 def law_requests() -> Iterator[LawRequest]:
-    for question in QUESTIONS:
-        yield LawRequest(question.asks, DEFAULT_DIALECT, request_body([question]))
+    asked = asked_dialect()
+    for question in asked.questions:
+        yield LawRequest(question.asks, asked.name, asked.form.body([question]))
     for one in DEMO_CONVERSATIONS:
         yield LawRequest(f"{one.client}: {one.reason}", one.dialect, one.body)
 

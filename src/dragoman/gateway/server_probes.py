@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from dragoman.config.schema import LogLevel
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.dialects.dialect import RenderOptions
-from dragoman.dialects.registry import dialect
 from dragoman.engine.lesson_book import DAY, LessonRecord
 from dragoman.errors import TemplateError
 from dragoman.gateway.background_tasks import BackgroundTasks, CircuitBreaker
@@ -42,7 +42,7 @@ KEPT_IN_PART = DAY
 """Of a probe that ended early."""
 LOOK_SECONDS = 300.0
 """How often the server is asked whether its models have changed, while it is used."""
-_BUDGET = ProbeBudget(requests=80, seconds=300.0, rate=2.0)
+_BUDGET = ProbeBudget(requests=100, seconds=300.0, rate=2.0)
 _AT_ONCE = 2
 _FIND_SECONDS = 10.0
 _FAILURES, _PAUSE = 1, 3600.0
@@ -112,7 +112,10 @@ class ServerProbes:
             self._gateway.lines.add(LogLevel.ERROR, {"event": "crash", "error": trace})
 
     async def _template(self, destination: HttpDestination) -> TemplateSource | None:
-        """The chat template that the server tells, where it does and it can be run."""
+        """The chat template that the server tells, where it does and it can be run. It says what is accepted of Chat
+        requests; what becomes of others before they reach it is the server's own affair."""
+        if destination.target.dialect != DEFAULT_DIALECT:
+            return None
         from dragoman.probe.live.server_template import find_template
 
         headers, transport = self._gateway.signed(destination), self._gateway.transport(destination)
@@ -159,12 +162,17 @@ class ServerProbes:
 
     async def _asked(self, destination: HttpDestination) -> AskedServer:
         # Loaded with the first use, as the others above: most gateways know all their servers.
-        from dragoman.probe.live.asked_server import ask_server
+        from dragoman.probe.asked_dialects import asked_dialect, asked_names
+        from dragoman.probe.findings import FoundBy
+        from dragoman.probe.live.asked_server import AskedServer, ask_server
         from dragoman.probe.live.probed_server import ProbedServer
 
         model = destination.target.model
-        path = dialect(destination.target.dialect).request_path(RenderOptions(model, False), "")
-        server = ProbedServer(destination.url(path), model, self._gateway.signed(destination))
+        if destination.target.dialect not in asked_names():
+            return AskedServer({}, (), FoundBy.ASKED, ended=f"nothing is asked in {destination.target.dialect}")
+        asked = asked_dialect(destination.target.dialect)
+        path = asked.dialect.request_path(RenderOptions(model, False), "")
+        server = ProbedServer(destination.url(path), model, self._gateway.signed(destination), asked)
         return await ask_server(server, self._gateway.transport(destination), self.budget, self._redact)
 
 

@@ -45,3 +45,8 @@ def _base64(content: bytes) -> str:
 IMAGE = f"data:image/png;base64,{_base64(_png())}"
 SOUND = _base64(_wav())
 DOCUMENT = f"data:application/pdf;base64,{_base64(_PDF)}"
+
+
+def base64_of(url: str) -> str:
+    """What a data URL holds, still in base64."""
+    return url.partition(",")[2]

@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
-from dragoman.conversation.dialect_names import DEFAULT_DIALECT
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT, DialectName
 from dragoman.probe.findings import ProbeFinding, ProbeLoss, evidence_of
 from dragoman.probe.questions import Question, Verdict
+from dragoman.profiles.profile import Key
 
 MARK = "# Found on "
 """How the file begins as long as it may be written anew."""
@@ -19,7 +20,7 @@ MEASURED = "MEAS"
 
 
 class FoundProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a file says. `source`: by whom and how it was found. `key_env`: the variable that holds the key.
+    """All that a file says. `source`: by whom and how it was found. `key`: where it is and how it is sent.
     `losses`: what the server takes and the model never reads. `like`: a profile that it corrects."""
 
     name: str
@@ -30,11 +31,12 @@ class FoundProfile(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     url: str = ""
     model: str = ""
-    key_env: str = ""
+    key: Key | None = None
     title: str = ""
     remarks: tuple[str, ...] = ()
     losses: tuple[ProbeLoss, ...] = ()
     like: str = ""
+    dialect: DialectName = DEFAULT_DIALECT
 
 
 def render_profile(found: FoundProfile) -> str:
@@ -48,12 +50,14 @@ def _head(found: FoundProfile) -> Iterator[str]:
     yield from (f"# Never read by the model: {_one_line(loss.what)}" for loss in found.losses)
     if found.like:
         yield f"like = {_value(found.like)}"
-    yield f"dialect = {_value(DEFAULT_DIALECT)}"
+    yield f"dialect = {_value(found.dialect)}"
     yield f"title = {_value(found.title or found.name)}"
     if found.url:
         yield f"url = {_value(found.url)}"
-    if found.key_env:
-        yield f"key = {{ env = {_value(found.key_env)} }}"
+    if found.key is not None:
+        usual = msgspec.to_builtins(Key())
+        said = {name: value for name, value in msgspec.to_builtins(found.key).items() if value != usual[name]}
+        yield f"key = {_value(said)}"
 
 
 def _fact_lines(facts: Mapping[str, Any]) -> Iterator[str]:

@@ -17,6 +17,7 @@ class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
     dragoman: str
     seen: datetime.date
     model: str
+    dialect: str
     requests: int
     seconds: float
     ended: str

@@ -61,7 +61,7 @@ _ASKING = (Role.USER, Role.SYSTEM, Role.DEVELOPER)
 
 
 def _has_content(message: Message, facts: Facts) -> bool:
-    """Thinking that goes into a field of its own is no content."""
-    if not facts.reasoning_field:
+    """Thinking that goes into a field of its own is no content, nor is thinking that the model never reads."""
+    if not facts.reasoning_field and "reasoning" not in facts.drops:
         return bool(message.parts)
     return any(type(part) is not Reasoning for part in message.parts)

@@ -158,6 +158,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "llama-3": {"list_content": "refuses", "no_parts": "refuses", "flat_tools": True, "drops": ["tools", "reasoning"]},
     "llama-3.1": {
         "first_turn": "user",
+        "system_only": "refuses",
         "list_content": "refuses",
         "no_parts": "refuses",
         "parallel_calls": "refuses",

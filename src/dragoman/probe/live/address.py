@@ -1,17 +1,17 @@
-"""Where a server takes Chat requests, and which models it has. Servers of other dialects are recognised."""
+"""Where a server takes requests, in which dialect, and which models it has."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
-from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.dialects.dialect import RenderOptions
-from dragoman.dialects.registry import all_dialects, dialect
+from dragoman.dialects.registry import all_dialects
 from dragoman.errors import ProbeError
+from dragoman.probe.asked_dialects import AskedDialect, asked_dialect, asked_names
 from dragoman.probe.live.probed_server import ProbedServer
 from dragoman.upstream.transport import Outgoing, Timeouts, Transport, TransportFailure
 
@@ -20,91 +20,122 @@ _LIST_LIMIT = 4 * 1024 * 1024
 _MOST_MODELS = 1000
 _LONGEST_NAME = 512
 _MOST_WINDOW = 10**9
-_WINDOWS = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx")
+_WINDOWS = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx", "inputTokenLimit")
+_LISTS = ("data", "models")
+_NAMES = ("id", "name")
+_PATH_IN_NAME = "models/"
 _THERE = frozenset({200, 400, 401, 402, 403, 415, 422, 429, 500, 503})
 """Statuses of a path that is served, for a request that is none."""
 
 
 class FoundServer(msgspec.Struct, frozen=True):
-    """A server that takes Chat requests. `models`: what it lists. `window`: the context that it states, or 0."""
+    """A server that takes requests. `base`: the address without the dialect's path. `models`: what it lists.
+    `window`: the context that it states, or 0."""
 
     server: ProbedServer
+    base: str = ""
     models: tuple[str, ...] = ()
     window: int = 0
 
 
-async def find_server(url: str, model: str, headers: Headers, transport: Transport, seconds: float) -> FoundServer:
-    """The place at this address that takes Chat requests. Raises ProbeError if there is none."""
+class SoughtServer(msgspec.Struct, frozen=True):
+    """What is looked for. `model`: any if empty. `dialects`: those that are tried, in this order. `headers`: those
+    that a dialect wants, with the key."""
+
+    url: str
+    model: str = ""
+    headers: Callable[[str], Headers] = lambda name: ()
+    dialects: tuple[str, ...] = ()
+
+
+async def find_server(sought: SoughtServer, transport: Transport, seconds: float) -> FoundServer:
+    """The place at this address that takes requests. Raises ProbeError if there is none."""
     timeouts = Timeouts(connect=min(seconds, 10.0), first_byte=seconds, idle=seconds, total=seconds, queue=seconds)
-    search = _Search(headers, transport, timeouts)
-    for base in _bases(url):
-        listing = await search.list_models(base)
-        chosen = model or next(iter(listing), "")
-        if not await search.serves(base + _chat_path(), chosen):
-            continue
-        if not chosen:
-            raise ProbeError("the server does not list its models", at=base, hint="name one with --model")
-        return FoundServer(ProbedServer(base + _chat_path(), chosen, headers), tuple(listing), listing.get(chosen, 0))
-    raise await search.nowhere(url)
+    search = _Search(transport, timeouts)
+    nameless = ""
+    for name in _in_order(sought):
+        asked = asked_dialect(name)
+        headers = sought.headers(name)
+        for base in _bases(sought.url, asked):
+            listing = await search.list_models(base + asked.dialect.models_path, headers)
+            if search.fault:
+                raise ProbeError(search.fault, at=sought.url, hint="is the server running?")
+            chosen = sought.model or next(iter(listing), "")
+            server = ProbedServer(base + _path(asked, chosen), chosen, headers, asked)
+            if not await search.serves(server):
+                continue
+            if chosen:
+                return FoundServer(server, base, tuple(listing), listing.get(chosen, 0))
+            nameless = nameless or base
+    if nameless:
+        raise ProbeError("the server does not list its models", at=nameless, hint="name one with --model")
+    raise await search.nowhere(sought)
 
 
-def _chat_path() -> str:
-    return dialect(DEFAULT_DIALECT).request_path(RenderOptions("", False), "")
+def _in_order(sought: SoughtServer) -> Sequence[str]:
+    """The dialects to try: the one that the address ends with, or those that are wanted, or all."""
+    wanted = sought.dialects or asked_names()
+    url = sought.url.rstrip("/")
+    ending = [name for name in wanted if url.endswith(_path(asked_dialect(name), sought.model))]
+    return ending[:1] or wanted
 
 
-def _bases(url: str) -> Iterator[str]:
-    """The addresses below which the path may be. Many people leave out `/v1`, some give the whole path."""
-    plain = url.rstrip("/")
-    if plain.endswith(_chat_path()):
-        yield plain.removesuffix(_chat_path())
+def _path(asked: AskedDialect, model: str) -> str:
+    return asked.dialect.request_path(RenderOptions(model, False), "")
+
+
+def _bases(url: str, asked: AskedDialect) -> Iterator[str]:
+    """The addresses below which the path may be. Many people leave out `/v1`, some give more than the base."""
+    plain, path = url.rstrip("/"), _path(asked, "")
+    if plain.endswith(path):
+        yield plain.removesuffix(path)
         return
-    if not urlsplit(plain).path:
-        yield f"{plain}/v1"
+    version = f"/{path.split('/')[1]}"
+    if plain.endswith(version) and path.count("/") > 1:
+        yield plain.removesuffix(version)
+    usual = asked.dialect.prefixes[0]
+    if not urlsplit(plain).path and not path.startswith(usual):
+        yield f"{plain}{usual}"
     yield plain
 
 
 class _Search:
     """Looks at the paths of a server."""
 
-    def __init__(self, headers: Headers, transport: Transport, timeouts: Timeouts) -> None:
-        self._headers = headers
+    def __init__(self, transport: Transport, timeouts: Timeouts) -> None:
         self._transport = transport
         self._timeouts = timeouts
-        self._fault = ""
+        self.fault = ""
 
-    async def list_models(self, base: str) -> dict[str, int]:
+    async def list_models(self, url: str, headers: Headers) -> dict[str, int]:
         """The models by name, each with its window; none where the server does not list them."""
-        status, content = await self._fetch(Outgoing("GET", f"{base}/models", self._headers))
+        status, content = await self._fetch(Outgoing("GET", url, headers))
         try:
             listed = msgspec.json.decode(content) if status == 200 else None
         except (msgspec.DecodeError, RecursionError):
             return {}
-        entries = listed.get("data") if isinstance(listed, dict) else listed
-        return dict(_windows(entries)) if isinstance(entries, list) else {}
+        if isinstance(listed, dict):
+            listed = next((listed[name] for name in _LISTS if isinstance(listed.get(name), list)), None)
+        return dict(_windows(listed)) if isinstance(listed, list) else {}
 
-    async def serves(self, url: str, model: str) -> bool:
-        """Whether a path is served. The request is none: it has no messages, so that it costs nothing."""
-        headers = (*self._headers, ("content-type", "application/json"))
-        body = msgspec.json.encode({"model": model, "messages": []})
-        status, content = await self._fetch(Outgoing("POST", url, headers, body))
+    async def serves(self, server: ProbedServer) -> bool:
+        """Whether a path is served. The request is none: it has no turns, so that it costs nothing."""
+        status, content = await self._fetch(server.outgoing({server.asked.form.turns_at: []}))
         return status in _THERE and content.lstrip()[:1] in (b"{", b"[")
 
-    async def nowhere(self, url: str) -> ProbeError:
+    async def nowhere(self, sought: SoughtServer) -> ProbeError:
         """What is there instead."""
-        if self._fault:
-            return ProbeError(self._fault, at=url, hint="is the server running?")
-        root = f"{urlsplit(url).scheme}://{urlsplit(url).netloc}"
+        root = f"{urlsplit(sought.url).scheme}://{urlsplit(sought.url).netloc}"
         for other in all_dialects():
-            if other.name == DEFAULT_DIALECT:
-                continue
             path = other.request_path(RenderOptions("model", False), "")
-            if any([await self.serves(root + prefix + path, "model") for prefix in other.prefixes[:2]]):
-                return ProbeError(
-                    f"the server speaks {other.title}, and questions are asked in Chat only",
-                    at=url,
-                    hint="use a profile of that dialect; see `dragoman profiles`",
-                )
-        return ProbeError("the server does not serve /chat/completions", at=url, hint="give the address with its path")
+            tried = [Outgoing("POST", f"{root}{prefix}{path}", (), b"{}") for prefix in other.prefixes[:2]]
+            answers = [await self._fetch(one) for one in tried]
+            if any(status in _THERE and content.lstrip()[:1] in (b"{", b"[") for status, content in answers):
+                known = other.name in asked_names()
+                hint = f"give --dialect {other.name}" if known else "use a profile of that dialect"
+                return ProbeError(f"the server speaks {other.title}", at=sought.url, hint=hint)
+        paths = ", ".join(_path(asked_dialect(name), "MODEL") for name in sought.dialects or asked_names())
+        return ProbeError(f"the server serves none of {paths}", at=sought.url, hint="give the address with its path")
 
     async def _fetch(self, outgoing: Outgoing) -> tuple[int, bytes]:
         try:
@@ -112,15 +143,16 @@ class _Search:
             async with incoming:
                 return incoming.status, await incoming.read(_LIST_LIMIT)
         except TransportFailure as fault:
-            self._fault = fault.what
+            self.fault = fault.what
             return 0, b""
 
 
 def _windows(entries: list[Any]) -> Iterator[tuple[str, int]]:
     """The names of the models, each with the window that the server states."""
     for entry in entries[:_MOST_MODELS]:
-        name = entry.get("id") if isinstance(entry, dict) else None
-        if isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME:
+        names = [entry.get(key) for key in _NAMES] if isinstance(entry, dict) else []
+        name = next((one for one in names if isinstance(one, str)), "").removeprefix(_PATH_IN_NAME)
+        if 0 < len(name) <= _LONGEST_NAME:
             yield name, _window(entry)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from dragoman.probe.chat_questions import QUESTIONS
 from dragoman.probe.findings import FoundBy, ProbeFinding, facts_found
 from dragoman.probe.inquiry import Inquiry
 from dragoman.probe.live.asking import Asker
@@ -42,11 +41,12 @@ async def ask_server(
     server: ProbedServer, transport: Transport, budget: ProbeBudget, redact: Callable[[str], str]
 ) -> AskedServer:
     """Ask all questions that the budget allows."""
-    inquiry = Inquiry(QUESTIONS)
+    asked = server.asked
+    inquiry = Inquiry(asked)
     tally = await Asker(server, transport, budget, redact=redact).run(inquiry)
     findings = inquiry.findings
-    facts = facts_found(findings, QUESTIONS)
-    return AskedServer(facts, _quoted(findings, QUESTIONS), FoundBy.ASKED, tally.requests, tally.ended)
+    facts = facts_found(findings, asked.questions)
+    return AskedServer(facts, _quoted(findings, asked.questions), FoundBy.ASKED, tally.requests, tally.ended)
 
 
 def run_template(source: TemplateSource) -> AskedServer:

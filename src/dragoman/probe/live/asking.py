@@ -65,7 +65,7 @@ class Asker:
         """Ask until everything is settled, or the budget is spent, or the server will not have it."""
         try:
             while not self.tally.ended and (request := inquiry.next_request()) is not None:
-                failure = await self._answer(request)
+                failure = await self._answer(request, inquiry)
                 if self.tally.ended:
                     break
                 inquiry.receive(request, failure)
@@ -77,13 +77,16 @@ class Asker:
         self.tally.seconds = time.monotonic() - self._started
         return self.tally
 
-    async def _answer(self, request: ProbeRequest) -> Failure | None:
+    async def _answer(self, request: ProbeRequest, inquiry: Inquiry) -> Failure | None:
         """The answer to a request, after retries of what passes by itself."""
         busy = again = 0
+        said = ""
         while True:
             if not await self._has_room():
                 return None
             failure = await self._send(request)
+            if failure is None and said:
+                inquiry.discount(said)
             if failure is None or failure.kind not in _BUSY | _BROKEN:
                 self._broken = 0
                 return failure
@@ -93,8 +96,9 @@ class Asker:
                     return failure
                 continue
             again += 1
-            if not self._is_worth_another(failure, again):
+            if not self._is_worth_another(request, failure, again):
                 return failure
+            said = failure.message if failure.kind is FailureKind.SERVER else ""
 
     async def _send(self, request: ProbeRequest) -> Failure | None:
         self.tally.requests += 1
@@ -113,10 +117,11 @@ class Asker:
         await asyncio.sleep(wait)
         return True
 
-    def _is_worth_another(self, failure: Failure, times: int) -> bool:
-        """Whether what came back may be better next time. A 500 in known words is an answer."""
-        if failure.kind is FailureKind.SERVER and failure.status >= 500:
-            return times < 2 and not is_recognised(failure)
+    def _is_worth_another(self, request: ProbeRequest, failure: Failure, times: int) -> bool:
+        """Whether what came back may be better next time. A 500 in known words is an answer, and the inquiry itself
+        asks a single question again, later."""
+        if failure.kind is FailureKind.SERVER:
+            return times < 2 and len(request.asks) != 1 and not is_recognised(failure)
         self._broken += 1
         if self._broken >= _MOST_BROKEN:
             self.tally.ended = f"the server does not answer: {failure.message[:200]}"

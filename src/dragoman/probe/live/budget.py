@@ -9,7 +9,7 @@ class ProbeBudget(msgspec.Struct, frozen=True):
     """`requests` and `seconds` at most, waits included. `rate`: requests in a second at most.
     `answer_seconds`: how long one answer may take."""
 
-    requests: int = 60
+    requests: int = 100
     seconds: float = 120.0
     rate: float = 5.0
     answer_seconds: float = 30.0

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 
 import msgspec
 
-from dragoman.probe.questions import Question, Topic, request_body
+from dragoman.probe.asked_dialects import AskedDialect
+from dragoman.probe.questions import Question, Topic
 
 _BYTES_PER_TOKEN = 4
 _OUTPUT_TOKENS = 16
@@ -20,10 +20,10 @@ class ProbeCost(msgspec.Struct, frozen=True):
     output_tokens: int
 
 
-def highest_cost(questions: Sequence[Question], requests: int) -> ProbeCost:
+def highest_cost(asked: AskedDialect, requests: int) -> ProbeCost:
     """The cost if every request were as large as the largest. It is an estimate by bytes."""
     topics: dict[Topic, list[Question]] = defaultdict(list)
-    for question in questions:
+    for question in asked.questions:
         topics[question.topic].append(question)
-    largest = max(len(msgspec.json.encode(request_body(group))) for group in topics.values())
+    largest = max(len(msgspec.json.encode(asked.form.body(group))) for group in topics.values())
     return ProbeCost(requests, requests * (largest // _BYTES_PER_TOKEN), requests * _OUTPUT_TOKENS)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.probe.asked_dialects import AskedDialect, asked_dialect
 from dragoman.upstream.refusals import transport_failure
 from dragoman.upstream.transport import Incoming, Outgoing, Timeouts, TooLarge, Transport, TransportFailure
 from dragoman.wire.error_bodies import parse_failure
@@ -15,20 +16,26 @@ from dragoman.wire.error_bodies import parse_failure
 ANSWER_LIMIT = 256 * 1024
 """Bytes of an answer that are read. One token of output needs a few hundred."""
 _DATA = b"data:"
+_STREAMS = (b"data:", b"event:", b":")
+"""How a stream begins. Some servers stream whatever they are asked for."""
 _CUT_SHORT = "model output limit was reached"
 """OpenAI's models that think say so with 400 where the limit leaves no room for an answer: they took the request."""
 
 
 class ProbedServer(msgspec.Struct, frozen=True):
-    """Where to send Chat requests. `headers` hold the key."""
+    """Where to send requests, and in which dialect. `headers` hold the key."""
 
     url: str
     model: str
     headers: tuple[tuple[str, str], ...] = ()
+    asked: AskedDialect = msgspec.field(default_factory=asked_dialect)
 
     def outgoing(self, body: Mapping[str, Any]) -> Outgoing:
-        content = msgspec.json.encode({"model": self.model, **body})
-        return Outgoing("POST", self.url, (*self.headers, ("content-type", "application/json")), content)
+        spoken = self.asked.dialect
+        content = msgspec.json.encode(body if spoken.model_in_path else {"model": self.model, **body})
+        own = {name.lower() for name, _ in self.headers}
+        usual = [(name, value) for name, value in spoken.headers.items() if name not in own]
+        return Outgoing("POST", self.url, (*self.headers, *usual, ("content-type", "application/json")), content)
 
 
 class Redirected(Exception):
@@ -38,29 +45,31 @@ class Redirected(Exception):
 async def send_question(
     server: ProbedServer, transport: Transport, body: Mapping[str, Any], streamed: bool, seconds: float
 ) -> Failure | None:
-    """Send one request. None if the server answers it as Chat answers are; else what is wrong."""
+    """Send one request. None if the server answers it as its dialect does; else what is wrong."""
     timeouts = Timeouts(connect=min(10.0, seconds), first_byte=seconds, idle=seconds, total=seconds, queue=seconds)
     try:
         incoming = await transport.send(server.outgoing(body), timeouts)
         async with incoming:
-            return await _judged(incoming, streamed)
+            return await _judged(incoming, streamed, server.asked.form.answer)
     except TooLarge as fault:
         return Failure(FailureKind.BROKEN_STREAM, str(fault), 200)
     except TransportFailure as fault:
         return transport_failure(fault)
 
 
-async def _judged(incoming: Incoming, streamed: bool) -> Failure | None:
+async def _judged(incoming: Incoming, streamed: bool, member: str) -> Failure | None:
     if 300 <= incoming.status < 400:
         raise Redirected(incoming.header("location") or "an address that it does not name")
     content = await incoming.read(ANSWER_LIMIT)
     if incoming.status >= 400:
         failure = parse_failure(incoming.status, dict(incoming.headers), content)
         return None if _CUT_SHORT in failure.message else failure
-    return _stream_failure(content) if streamed else _answer_failure(content)
+    if streamed or content.lstrip().startswith(_STREAMS):
+        return _stream_failure(content)
+    return _answer_failure(content, member, dict(incoming.headers))
 
 
-def _answer_failure(content: bytes) -> Failure | None:
+def _answer_failure(content: bytes, member: str, headers: Mapping[str, str]) -> Failure | None:
     """What is wrong with the body of a 200. Some servers put their errors there."""
     try:
         answer = msgspec.json.decode(content)
@@ -69,8 +78,8 @@ def _answer_failure(content: bytes) -> Failure | None:
     if not isinstance(answer, dict):
         return _no_answer(content)
     if answer.get("error"):
-        return parse_failure(200, {}, content)
-    return None if isinstance(answer.get("choices"), list) else _no_answer(content)
+        return parse_failure(200, headers, content)
+    return None if answer.get(member) is not None else _no_answer(content)
 
 
 def _stream_failure(content: bytes) -> Failure | None:
@@ -84,4 +93,4 @@ def _stream_failure(content: bytes) -> Failure | None:
 
 def _no_answer(content: bytes) -> Failure:
     shown = content[:80].decode("utf-8", "replace")
-    return Failure(FailureKind.BROKEN_STREAM, f"not a Chat answer: {shown!r}", 200)
+    return Failure(FailureKind.BROKEN_STREAM, f"this is no answer: {shown!r}", 200)

@@ -64,6 +64,7 @@ CORRECTIONS = (
             "several_texts": REFUSES,
             "system_parts": REFUSES,
             "cache_hints": REFUSES,
+            "part_fields": REFUSES,
         },
     ),
     Correction("developer", "the role `developer`", {"developer_role": REFUSES}),

@@ -108,7 +108,13 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 LOOKUP = tool()
 _PRINTED = ("'type'", '"type"')
 _IMAGE: Body = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
-_LISTS_REFUSED = {"list_content": REFUSES, "several_texts": REFUSES, "system_parts": REFUSES, "cache_hints": REFUSES}
+_LISTS_REFUSED = {
+    "list_content": REFUSES,
+    "several_texts": REFUSES,
+    "system_parts": REFUSES,
+    "cache_hints": REFUSES,
+    "part_fields": REFUSES,  # a string has no room for them
+}
 _LISTS_ACCEPTED = {"list_content": ACCEPTS, "several_texts": ACCEPTS}
 
 
@@ -210,6 +216,15 @@ TURN_TRIALS = (
         carries=("systemword",),
         after=("system",),
         settles="system_only",
+    ),
+    Trial(
+        id="system-only-with-tools",
+        asks="nothing but a system message, and tools",
+        topic=Topic.TURNS,
+        build=lambda f: body(f.system("systemword"), tools=(LOOKUP,)),
+        carries=("systemword",),
+        refused={"system_only": REFUSES},
+        after=("system-only",),
     ),
     Trial(
         id="first-assistant",

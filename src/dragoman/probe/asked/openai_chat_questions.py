@@ -6,16 +6,10 @@ out. Ids of calls have nine letters and digits, which every known server takes, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from dragoman.probe.probe_media import DOCUMENT, IMAGE, SOUND
-from dragoman.probe.questions import (
-    Condition,
-    Outcome,
-    Question,
-    Topic,
-    Verdict,
+from dragoman.probe.asked.message_turns import (
+    LOOKUP,
     assistant,
     call,
     calls,
@@ -25,64 +19,51 @@ from dragoman.probe.questions import (
     text,
     user,
 )
+from dragoman.probe.asked.question_kinds import (
+    ACCEPTED,
+    ACCEPTS,
+    REFUSED,
+    REFUSES,
+    STRICT_SCHEMA,
+    choice,
+    facts,
+    medium,
+    setting,
+)
+from dragoman.probe.probe_media import DOCUMENT, IMAGE, SOUND
+from dragoman.probe.questions import Condition, JsonObject, Outcome, Question, Topic
+from dragoman.probe.request_form import RequestForm
 
-ACCEPTED, REFUSED = Verdict.ACCEPTED, Verdict.REFUSED
-_ACCEPTS, _REFUSES = "accepts", "refuses"
-
-
-def _facts(**facts: Any) -> Outcome:
-    return Outcome(facts)
+FORM = RequestForm(
+    turns_at="messages",
+    last_turn=user(),
+    tool=LOOKUP,
+    limits=(
+        {"max_tokens": 1},
+        {"max_completion_tokens": 1},
+        {"max_tokens": 16},
+        {"max_completion_tokens": 16},
+    ),
+    answer="choices",
+    call_marks=frozenset({"tool_calls", "tool"}),
+)
 
 
 def _setting(name: str, value: Any, *more: str) -> Question:
-    """A setting with an ordinary value. `more`: other words for it."""
-    return Question(
-        id=f"setting-{name.replace('_', '-')}",
-        asks=f"the setting `{name}`",
-        topic=Topic.SETTINGS,
-        members={name: value},
-        accepted=Outcome({"settings": {name: {"support": _ACCEPTS}}}),
-        refused=Outcome({"settings": {name: {"support": _REFUSES}}}),
-        words=(name, *more),
-    )
+    return setting(name, {name: value}, *more)
 
 
-def _medium(kind: str, part: Mapping[str, Any], *words: str) -> Question:
-    return Question(
-        id=f"{kind}-bytes",
-        asks=f"a small {kind} inside a user turn",
-        topic=Topic.TURNS,
-        turns=(user([text("What is this?"), part]), assistant()),
-        accepted=Outcome({"media": {kind: {"inline": _ACCEPTS}}}),
-        refused=Outcome({"media": {kind: {"inline": _REFUSES}}}),
-        words=(str(part["type"]), *words),
-    )
+def _medium(kind: str, part: JsonObject, *words: str, **more: Any) -> Question:
+    turns = (user([text("What is this?"), part]), assistant())
+    return medium(kind, turns, str(part["type"]), *words, **more)
 
 
-def _choice(form: str, choice: Any, **more: Any) -> Question:
-    """A form of `tool_choice`."""
-    return Question(
-        id=f"choice-{form}",
-        asks=f"the tool choice `{form}`",
-        topic=Topic.FORMS,
-        tools=(function("lookup"),),
-        members={"tool_choice": choice},
-        accepted=Outcome(adds={"tool_choices": (form,)}),
-        refused=Outcome(adds={"tool_choices": ()}),
-        words=("tool_choice",),
-        after=("tools",),
-        **more,
-    )
+def _choice(form: str, value: Any, **more: Any) -> Question:
+    return choice(form, {"tool_choice": value}, LOOKUP, "tool_choice", **more)
 
 
 def _schema(**more: Any) -> dict[str, Any]:
-    schema = {
-        "type": "object",
-        "properties": {"word": {"type": "string"}},
-        "required": ["word"],
-        "additionalProperties": False,
-    }
-    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, **more}}
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": STRICT_SCHEMA, **more}}
 
 
 OPENING_QUESTIONS = (
@@ -91,7 +72,7 @@ OPENING_QUESTIONS = (
         asks="a system message at the start",
         topic=Topic.OPENING,
         opening=(system("Be brief."),),
-        refused=_facts(system_count="none"),
+        refused=facts(system_count="none"),
         carries=("Be brief.",),
     ),
     Question(
@@ -99,8 +80,8 @@ OPENING_QUESTIONS = (
         asks="two system messages at the start",
         topic=Topic.OPENING,
         opening=(system("Be brief."), system("Be kind.")),
-        accepted=_facts(system_count="many"),
-        refused=_facts(system_count="one"),
+        accepted=facts(system_count="many"),
+        refused=facts(system_count="one"),
         carries=("Be brief.", "Be kind."),
         after=("system",),
     ),
@@ -135,18 +116,19 @@ OPENING_QUESTIONS = (
         asks="a system message after an assistant's turn",
         topic=Topic.TURNS,
         turns=(user(), assistant(), system("Be calm."), user(), assistant()),
-        accepted=_facts(system_place="anywhere", late_system=_ACCEPTS),
-        refused=_facts(system_place="opening"),
+        accepted=facts(system_place="anywhere", late_system=ACCEPTS),
+        refused=facts(system_place="opening"),
         carries=("Be calm.",),
         after=("system",),
     ),
     Question(
         id="system-after-user",
+        often_refused=True,
         asks="a system message between a user's turn and the answer",
         topic=Topic.TURNS,
         turns=(user(), system("Be fair."), assistant()),
-        accepted=_facts(system_place="after-user"),
-        refused=_facts(system_place="opening"),
+        accepted=facts(system_place="after-user"),
+        refused=facts(system_place="opening"),
         carries=("Be fair.",),
         unless=(Condition("late-system", ACCEPTED),),
         after=("system",),
@@ -164,6 +146,7 @@ TURN_QUESTIONS = (
     ),
     Question(
         id="unknown-role",
+        often_refused=True,
         asks="a role that nobody knows",
         topic=Topic.TURNS,
         turns=(user(), {"role": "narrator", "content": "It rains."}, assistant()),
@@ -186,6 +169,7 @@ TURN_QUESTIONS = (
     ),
     Question(
         id="null-user",
+        often_refused=True,
         asks="a user turn whose content is null",
         topic=Topic.TURNS,
         turns=(user(None), assistant()),
@@ -194,6 +178,7 @@ TURN_QUESTIONS = (
     ),
     Question(
         id="null-assistant",
+        often_refused=True,
         asks="an assistant turn whose content is null",
         topic=Topic.TURNS,
         turns=(user(), assistant(None)),
@@ -202,6 +187,7 @@ TURN_QUESTIONS = (
     ),
     Question(
         id="empty-assistant",
+        often_refused=True,
         asks="an assistant turn of empty text",
         topic=Topic.TURNS,
         turns=(user(), assistant("")),
@@ -234,6 +220,7 @@ TURN_QUESTIONS = (
     ),
     Question(
         id="refusal-part",
+        often_refused=True,
         asks="a part of the type `refusal`",
         topic=Topic.TURNS,
         turns=(user(), assistant([{"type": "refusal", "refusal": "No."}])),
@@ -251,6 +238,7 @@ TURN_QUESTIONS = (
     ),
     Question(
         id="message-field",
+        often_refused=True,
         asks="a field of a message that nobody knows",
         topic=Topic.TURNS,
         turns=(user(x_note="1"), assistant()),
@@ -259,6 +247,7 @@ TURN_QUESTIONS = (
     ),
     Question(
         id="part-field",
+        often_refused=True,
         asks="a field of a part that nobody knows",
         topic=Topic.TURNS,
         turns=(user([text("Good day.", x_mark="1")]), assistant()),
@@ -268,6 +257,7 @@ TURN_QUESTIONS = (
     ),
     Question(
         id="cache-hint",
+        often_refused=True,
         asks="a cache hint on a part",
         topic=Topic.TURNS,
         turns=(user([text("Good luck.", cache_control={"type": "ephemeral"})]), assistant()),
@@ -285,6 +275,7 @@ TURN_QUESTIONS = (
     ),
     Question(
         id="reasoning-content",
+        often_refused=True,
         asks="thinking sent back as `reasoning_content`",
         topic=Topic.TURNS,
         turns=(user(), assistant(reasoning_content="The user greets.")),
@@ -293,11 +284,12 @@ TURN_QUESTIONS = (
     ),
     Question(
         id="reasoning",
+        often_refused=True,
         asks="thinking sent back as `reasoning`",
         topic=Topic.TURNS,
         turns=(user(), assistant(reasoning="The user greets.")),
-        accepted=_facts(reasoning_text=_ACCEPTS, reasoning_field="reasoning"),
-        refused=_facts(reasoning_text=_REFUSES),
+        accepted=facts(reasoning_text=ACCEPTS, reasoning_field="reasoning"),
+        refused=facts(reasoning_text=REFUSES),
         words=("reasoning",),
         unless=(Condition("reasoning-content", ACCEPTED),),
     ),
@@ -311,13 +303,19 @@ TURN_QUESTIONS = (
     ),
     _medium("image", {"type": "image_url", "image_url": {"url": IMAGE}}, "image"),
     _medium("audio", {"type": "input_audio", "input_audio": {"data": SOUND, "format": "wav"}}, "audio"),
-    _medium("document", {"type": "file", "file": {"filename": "a.pdf", "file_data": DOCUMENT}}, "document"),
+    _medium(
+        "document",
+        {"type": "file", "file": {"filename": "a.pdf", "file_data": DOCUMENT}},
+        "document",
+        often_refused=True,
+    ),
     Question(
         id="document-url-bytes",
+        often_refused=True,
         asks="a small document as a part of the type `document_url`",
         topic=Topic.TURNS,
         turns=(user([text("What is this?"), {"type": "document_url", "document_url": DOCUMENT}]), assistant()),
-        accepted=Outcome({"document_form": "document_url", "media": {"document": {"inline": _ACCEPTS}}}),
+        accepted=Outcome({"document_form": "document_url", "media": {"document": {"inline": ACCEPTS}}}),
         words=("document_url",),
         unless=(Condition("document-bytes", ACCEPTED),),
     ),
@@ -329,8 +327,8 @@ ENDING_QUESTIONS = (
         asks="a conversation that the assistant opens",
         topic=Topic.ENDINGS,
         opening=(assistant("Welcome."),),
-        accepted=_facts(first_turn="any"),
-        refused=_facts(first_turn="user"),
+        accepted=facts(first_turn="any"),
+        refused=facts(first_turn="user"),
         carries=("Welcome.",),
     ),
     Question(
@@ -338,8 +336,8 @@ ENDING_QUESTIONS = (
         asks="an assistant turn at the end",
         topic=Topic.ENDINGS,
         closing=(user(), assistant("The answer is")),
-        accepted=_facts(last_turn="any"),
-        refused=_facts(last_turn="user"),
+        accepted=facts(last_turn="any"),
+        refused=facts(last_turn="user"),
         carries=("The answer is",),
     ),
     Question(
@@ -367,7 +365,7 @@ BASE_QUESTIONS = (
         asks="a call and its result in the history",
         topic=Topic.CALLS,
         turns=(user(), calls(call("abcdef001")), result("abcdef001"), assistant()),
-        accepted=_facts(reasoning_required="never"),
+        accepted=facts(reasoning_required="never"),
         carries=("A star.",),
         alone=True,
     ),
@@ -390,7 +388,7 @@ BASE_QUESTIONS = (
             result("abcdef002"),
             assistant(),
         ),
-        accepted=_facts(reasoning_required="tool-turns", reasoning_field="reasoning_content"),
+        accepted=facts(reasoning_required="tool-turns", reasoning_field="reasoning_content"),
         unless=(Condition("calls", ACCEPTED),),
         after=("tools",),
         stands_for="calls",
@@ -401,7 +399,7 @@ BASE_QUESTIONS = (
         asks="a call beside an empty text, in place of null",
         topic=Topic.CALLS,
         turns=(user(), calls(call("abcdef003"), content=""), result("abcdef003"), assistant()),
-        accepted=_facts(call_content="empty"),
+        accepted=facts(call_content="empty"),
         unless=(Condition("calls", ACCEPTED), Condition("calls-with-reasoning", ACCEPTED)),
         after=("tools",),
         stands_for="calls",
@@ -418,12 +416,7 @@ TOOL_QUESTIONS = (
             function(
                 "strict_lookup",
                 strict=True,
-                parameters={
-                    "type": "object",
-                    "properties": {"word": {"type": "string"}},
-                    "required": ["word"],
-                    "additionalProperties": False,
-                },
+                parameters=STRICT_SCHEMA,
             ),
         ),
         settles="strict_tools",
@@ -453,8 +446,8 @@ TOOL_QUESTIONS = (
         asks="a tool's name with a dot",
         topic=Topic.TOOLS,
         tools=(function("word.lookup"),),
-        accepted=_facts(tool_name_pattern=""),
-        refused=_facts(tool_name_pattern="[a-zA-Z0-9_-]+"),
+        accepted=facts(tool_name_pattern=""),
+        refused=facts(tool_name_pattern="[a-zA-Z0-9_-]+"),
         words=("word.lookup",),
         after=("tools",),
     ),
@@ -463,8 +456,8 @@ TOOL_QUESTIONS = (
         asks="a tool's name of 65 letters",
         topic=Topic.TOOLS,
         tools=(function("l" * 65),),
-        accepted=_facts(tool_name_length=128),
-        refused=_facts(tool_name_length=64),
+        accepted=facts(tool_name_length=128),
+        refused=facts(tool_name_length=64),
         words=("l" * 65,),
         after=("tools",),
     ),
@@ -483,7 +476,7 @@ TOOL_QUESTIONS = (
         topic=Topic.TOOLS,
         tools=(function("twin"), function("twin")),
         settles="duplicate_tools",
-        words=("twin",),
+        words=("twin", "unique", "duplicate"),
         after=("tools",),
     ),
     Question(
@@ -492,19 +485,10 @@ TOOL_QUESTIONS = (
         topic=Topic.TOOLS,
         tools=(function("lookup"),),
         members={"parallel_tool_calls": True},
-        accepted=Outcome({"settings": {"parallel_tool_calls": {"support": _ACCEPTS}}}),
-        refused=Outcome({"settings": {"parallel_tool_calls": {"support": _REFUSES}}}),
+        accepted=Outcome({"settings": {"parallel_tool_calls": {"support": ACCEPTS}}}),
+        refused=Outcome({"settings": {"parallel_tool_calls": {"support": REFUSES}}}),
         words=("parallel_tool_calls",),
         after=("tools",),
-    ),
-    Question(
-        id="empty-tools",
-        asks="an empty list of tools",
-        topic=Topic.FORMS,
-        members={"tools": []},
-        settles="empty_tools",
-        words=("tools",),
-        alone=True,
     ),
 )
 
@@ -569,8 +553,8 @@ CALL_QUESTIONS = (
         asks="a long call id with dots",
         topic=Topic.CALLS,
         turns=(user(), calls(call(f"call.{'x' * 50}")), result(f"call.{'x' * 50}"), assistant()),
-        accepted=_facts(call_id_pattern="", odd_call_id=_ACCEPTS),
-        refused=_facts(odd_call_id=_REFUSES),
+        accepted=facts(call_id_pattern="", odd_call_id=ACCEPTS),
+        refused=facts(odd_call_id=REFUSES),
         words=("id",),
         after=("calls",),
     ),
@@ -579,7 +563,7 @@ CALL_QUESTIONS = (
         asks="a call id of 40 characters with dots",
         topic=Topic.CALLS,
         turns=(user(), calls(call(f"call.{'y' * 35}")), result(f"call.{'y' * 35}"), assistant()),
-        accepted=_facts(call_id_pattern=".{1,40}"),
+        accepted=facts(call_id_pattern=".{1,40}"),
         words=("id",),
         after=("calls",),
         unless=(Condition("odd-call-id", ACCEPTED),),
@@ -589,14 +573,15 @@ CALL_QUESTIONS = (
         asks="a call id of letters, digits, dashes and underscores",
         topic=Topic.CALLS,
         turns=(user(), calls(call(f"call_-{'z' * 14}")), result(f"call_-{'z' * 14}"), assistant()),
-        accepted=_facts(call_id_pattern="[a-zA-Z0-9_-]{1,40}"),
-        refused=_facts(call_id_pattern="[a-zA-Z0-9]{9}", call_id_length=9),
+        accepted=facts(call_id_pattern="[a-zA-Z0-9_-]{1,40}"),
+        refused=facts(call_id_pattern="[a-zA-Z0-9]{9}", call_id_length=9),
         words=("id",),
         after=("calls",),
         unless=(Condition("odd-call-id", ACCEPTED), Condition("dotted-call-id", ACCEPTED)),
     ),
     Question(
         id="orphan-result",
+        often_refused=True,
         asks="a result without its call",
         topic=Topic.CALLS,
         turns=(user(), assistant(), result("abcdef061"), assistant()),
@@ -605,6 +590,7 @@ CALL_QUESTIONS = (
     ),
     Question(
         id="missing-result",
+        often_refused=True,
         asks="a call without its result",
         topic=Topic.CALLS,
         turns=(user(), calls(call("abcdef071")), user(), assistant()),
@@ -613,6 +599,7 @@ CALL_QUESTIONS = (
     ),
     Question(
         id="late-result",
+        often_refused=True,
         asks="a user turn between a call and its result",
         topic=Topic.CALLS,
         turns=(user(), calls(call("abcdef081")), user(), result("abcdef081"), assistant()),
@@ -621,6 +608,7 @@ CALL_QUESTIONS = (
     ),
     Question(
         id="calls-apart",
+        often_refused=True,
         asks="calls in two turns, answered after both",
         topic=Topic.CALLS,
         turns=(
@@ -636,6 +624,7 @@ CALL_QUESTIONS = (
     ),
     Question(
         id="repeated-result",
+        often_refused=True,
         asks="two results of one call",
         topic=Topic.CALLS,
         turns=(user(), calls(call("abcdef101")), result("abcdef101"), result("abcdef101"), assistant()),
@@ -685,6 +674,7 @@ CALL_QUESTIONS = (
     ),
     Question(
         id="legacy-calls",
+        often_refused=True,
         asks="`functions`, `function_call` and the role `function`",
         topic=Topic.FORMS,
         closing=(
@@ -724,6 +714,7 @@ FORM_QUESTIONS = (
     ),
     Question(
         id="choice-without-tools",
+        toolless=True,
         asks="a tool choice where no tools are declared",
         topic=Topic.FORMS,
         members={"tool_choice": "auto"},
@@ -732,21 +723,23 @@ FORM_QUESTIONS = (
     ),
     Question(
         id="json-without-word",
+        toolless=True,
         asks="JSON while no message says the word",
         topic=Topic.FORMS,
         members={"response_format": {"type": "json_object"}},
-        accepted=Outcome({"json_word": _ACCEPTS}, adds={"response_formats": ("text", "json")}),
-        refused=Outcome({"json_word": _REFUSES}, adds={"response_formats": ("text",)}),
+        accepted=Outcome({"json_word": ACCEPTS}, adds={"response_formats": ("text", "json")}),
+        refused=Outcome({"json_word": REFUSES}, adds={"response_formats": ("text",)}),
         words=("response_format", "json_object", "json"),
     ),
     Question(
         id="json",
+        toolless=True,
         asks="JSON",
         topic=Topic.FORMS,
         closing=(user("Answer in JSON."),),
         members={"response_format": {"type": "json_object"}},
         accepted=Outcome(adds={"response_formats": ("text", "json")}),
-        refused=Outcome({"json_word": _ACCEPTS}, adds={"response_formats": ("text",)}),
+        refused=Outcome({"json_word": ACCEPTS}, adds={"response_formats": ("text",)}),
         words=("response_format", "json_object"),
         unless=(Condition("json-without-word", ACCEPTED, ACCEPTED),),
     ),
@@ -756,23 +749,25 @@ FORM_QUESTIONS = (
         topic=Topic.FORMS,
         tools=(function("lookup"),),
         members={"response_format": _schema(strict=True)},
-        accepted=Outcome({"format_with_tools": _ACCEPTS}, adds={"response_formats": ("schema",)}),
-        refused=Outcome({"format_with_tools": _REFUSES}),
+        accepted=Outcome({"format_with_tools": ACCEPTS}, adds={"response_formats": ("schema",)}),
+        refused=Outcome({"format_with_tools": REFUSES}),
         words=("response_format", "json_schema"),
         after=("tools",),
     ),
     Question(
         id="schema",
+        toolless=True,
         asks="an answer by a schema",
         topic=Topic.FORMS,
         members={"response_format": _schema(strict=True)},
         accepted=Outcome(adds={"response_formats": ("schema",)}),
-        refused=Outcome({"format_with_tools": _ACCEPTS}),
+        refused=Outcome({"format_with_tools": ACCEPTS}),
         words=("response_format", "json_schema"),
         unless=(Condition("schema-with-tools", ACCEPTED, ACCEPTED),),
     ),
     Question(
         id="format-without-schema",
+        toolless=True,
         asks="an answer by a schema that is not given",
         topic=Topic.FORMS,
         members={"response_format": {"type": "json_schema", "json_schema": {"name": "answer"}}},
@@ -792,6 +787,15 @@ FORM_QUESTIONS = (
 )
 
 SETTING_QUESTIONS = (
+    Question(
+        id="empty-tools",
+        toolless=True,
+        asks="an empty list of tools",
+        topic=Topic.SETTINGS,
+        members={"tools": []},
+        settles="empty_tools",
+        words=("tools",),
+    ),
     Question(
         id="unknown-setting",
         asks="a top-level field that nobody knows",
@@ -813,7 +817,7 @@ SETTING_QUESTIONS = (
         asks="a `temperature` above one",
         topic=Topic.SETTINGS,
         members={"temperature": 1.9},
-        accepted=Outcome({"settings": {"temperature": {"support": _ACCEPTS, "max": 2}}}),
+        accepted=Outcome({"settings": {"temperature": {"support": ACCEPTS, "max": 2}}}),
         refused=Outcome({"settings": {"temperature": {"max": 1}}}),
         words=("temperature",),
     ),
@@ -822,8 +826,8 @@ SETTING_QUESTIONS = (
         asks="the setting `temperature`",
         topic=Topic.SETTINGS,
         members={"temperature": 0.7},
-        accepted=Outcome({"settings": {"temperature": {"support": _ACCEPTS}}}),
-        refused=Outcome({"settings": {"temperature": {"support": _REFUSES}}}),
+        accepted=Outcome({"settings": {"temperature": {"support": ACCEPTS}}}),
+        refused=Outcome({"settings": {"temperature": {"support": REFUSES}}}),
         words=("temperature",),
         unless=(Condition("temperature-high", ACCEPTED, ACCEPTED),),
     ),
@@ -834,7 +838,7 @@ SETTING_QUESTIONS = (
         asks="the seed as `random_seed`",
         topic=Topic.SETTINGS,
         members={"random_seed": 7},
-        accepted=Outcome({"seed_name": "random_seed", "settings": {"seed": {"support": _ACCEPTS}}}),
+        accepted=Outcome({"seed_name": "random_seed", "settings": {"seed": {"support": ACCEPTS}}}),
         words=("random_seed",),
         unless=(Condition("setting-seed", ACCEPTED),),
     ),
@@ -845,8 +849,8 @@ SETTING_QUESTIONS = (
         asks="five stop sequences",
         topic=Topic.SETTINGS,
         members={"stop": ["\n1", "\n2", "\n3", "\n4", "\n5"]},
-        accepted=Outcome({"settings": {"stop": {"support": _ACCEPTS}}}),
-        refused=_facts(stop_max=4),
+        accepted=Outcome({"settings": {"stop": {"support": ACCEPTS}}}),
+        refused=facts(stop_max=4),
         words=("stop",),
     ),
     Question(
@@ -854,8 +858,8 @@ SETTING_QUESTIONS = (
         asks="four stop sequences",
         topic=Topic.SETTINGS,
         members={"stop": ["\n1", "\n2", "\n3", "\n4"]},
-        accepted=Outcome({"settings": {"stop": {"support": _ACCEPTS}}}),
-        refused=_facts(stop_max=1),
+        accepted=Outcome({"settings": {"stop": {"support": ACCEPTS}}}),
+        refused=facts(stop_max=1),
         words=("stop",),
         unless=(Condition("five-stops", ACCEPTED, ACCEPTED),),
     ),
@@ -864,8 +868,8 @@ SETTING_QUESTIONS = (
         asks="one stop sequence",
         topic=Topic.SETTINGS,
         members={"stop": ["\n1"]},
-        accepted=Outcome({"settings": {"stop": {"support": _ACCEPTS}}}),
-        refused=Outcome({"stop_max": 0, "settings": {"stop": {"support": _REFUSES}}}),
+        accepted=Outcome({"settings": {"stop": {"support": ACCEPTS}}}),
+        refused=Outcome({"stop_max": 0, "settings": {"stop": {"support": REFUSES}}}),
         words=("stop",),
         unless=(Condition("five-stops", ACCEPTED, ACCEPTED), Condition("four-stops", ACCEPTED, ACCEPTED)),
     ),
@@ -874,8 +878,8 @@ SETTING_QUESTIONS = (
         asks="the settings `logprobs` and `top_logprobs`",
         topic=Topic.SETTINGS,
         members={"logprobs": True, "top_logprobs": 1},
-        accepted=Outcome({"settings": {"logprobs": {"support": _ACCEPTS}, "top_logprobs": {"support": _ACCEPTS}}}),
-        refused=Outcome({"settings": {"logprobs": {"support": _REFUSES}, "top_logprobs": {"support": _REFUSES}}}),
+        accepted=Outcome({"settings": {"logprobs": {"support": ACCEPTS}, "top_logprobs": {"support": ACCEPTS}}}),
+        refused=Outcome({"settings": {"logprobs": {"support": REFUSES}, "top_logprobs": {"support": REFUSES}}}),
         words=("logprobs", "top_logprobs"),
     ),
     _setting("user", "probe"),
@@ -890,17 +894,18 @@ SETTING_QUESTIONS = (
         asks="the reasoning effort `low`",
         topic=Topic.EFFORTS,
         members={"reasoning_effort": "low"},
-        accepted=_facts(thinking=_ACCEPTS),
-        refused=_facts(thinking=_REFUSES),
+        accepted=facts(thinking=ACCEPTS),
+        refused=facts(thinking=REFUSES),
         words=("reasoning_effort",),
     ),
     Question(
         id="effort-high",
+        often_refused=True,
         asks="the reasoning effort `high`",
         topic=Topic.EFFORTS,
         members={"reasoning_effort": "high"},
-        accepted=Outcome({"thinking": _ACCEPTS}, adds={"efforts": ("high",)}),
-        refused=_facts(thinking=_REFUSES),
+        accepted=Outcome({"thinking": ACCEPTS}, adds={"efforts": ("high",)}),
+        refused=facts(thinking=REFUSES),
         words=("reasoning_effort",),
         unless=(Condition("effort-low", ACCEPTED),),
     ),
@@ -922,8 +927,8 @@ LIMIT_QUESTIONS = (
         asks="the token limit under both of its names",
         topic=Topic.LIMITS,
         members={"max_tokens": 16, "max_completion_tokens": 16},
-        accepted=Outcome({"two_limits": _ACCEPTS}, adds={"known_settings": ("max_tokens", "max_completion_tokens")}),
-        refused=_facts(two_limits=_REFUSES),
+        accepted=Outcome({"two_limits": ACCEPTS}, adds={"known_settings": ("max_tokens", "max_completion_tokens")}),
+        refused=facts(two_limits=REFUSES),
         words=("max_tokens", "max_completion_tokens"),
         alone=True,
     ),
@@ -932,7 +937,7 @@ LIMIT_QUESTIONS = (
         asks="the token limit as `max_tokens`",
         topic=Topic.LIMITS,
         members={"max_tokens": 16},
-        refused=_facts(limit_name="max_completion_tokens"),
+        refused=facts(limit_name="max_completion_tokens"),
         words=("max_tokens",),
         unless=(Condition("both-limits", ACCEPTED, ACCEPTED),),
         alone=True,
@@ -942,7 +947,7 @@ LIMIT_QUESTIONS = (
         asks="the token limit as `max_completion_tokens`",
         topic=Topic.LIMITS,
         members={"max_completion_tokens": 16},
-        refused=_facts(limit_name="max_tokens"),
+        refused=facts(limit_name="max_tokens"),
         words=("max_completion_tokens",),
         unless=(Condition("both-limits", ACCEPTED, ACCEPTED),),
         alone=True,
@@ -951,12 +956,13 @@ LIMIT_QUESTIONS = (
 
 QUESTIONS: tuple[Question, ...] = (
     *LIMIT_QUESTIONS,
+    *BASE_QUESTIONS,
     *OPENING_QUESTIONS,
     *TURN_QUESTIONS,
-    *ENDING_QUESTIONS,
-    *BASE_QUESTIONS,
-    *TOOL_QUESTIONS,
     *CALL_QUESTIONS,
-    *FORM_QUESTIONS,
+    *TOOL_QUESTIONS,
+    *ENDING_QUESTIONS,
     *SETTING_QUESTIONS,
+    *FORM_QUESTIONS,
 )
+"""What agents meet most often comes first, so that a small budget finds it."""

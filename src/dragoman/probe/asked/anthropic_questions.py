@@ -1,0 +1,295 @@
+"""The questions that are put to a server of the Messages dialect, in the order in which they are asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dragoman.probe.asked import shared_questions as shared
+from dragoman.probe.asked.message_turns import assistant, system, text, user
+from dragoman.probe.asked.question_kinds import (
+    ACCEPTED,
+    ACCEPTS,
+    REFUSES,
+    STRICT_SCHEMA,
+    choice,
+    facts,
+    medium,
+    setting,
+)
+from dragoman.probe.probe_media import DOCUMENT, IMAGE, base64_of
+from dragoman.probe.questions import Condition, JsonObject, Outcome, Question, Topic
+from dragoman.probe.request_form import RequestForm
+
+
+def _call(id: str, arguments: Any) -> JsonObject:
+    return {"type": "tool_use", "id": id, "name": "lookup", "input": arguments}
+
+
+def _calling(calls: tuple[JsonObject, ...], before: str, after: str) -> tuple[JsonObject, ...]:
+    texts = [[text(words)] if words else [] for words in (before, after)]
+    return (assistant([*texts[0], *calls, *texts[1]]),)
+
+
+def _result(id: str, content: Any = "A star.", **more: Any) -> JsonObject:
+    return {"type": "tool_result", "tool_use_id": id, "content": content, **more}
+
+
+def _results(ids: tuple[str, ...]) -> tuple[JsonObject, ...]:
+    return (user([_result(id) for id in ids]),)
+
+
+def _tool(name: str, description: str, schema: JsonObject | None, **more: Any) -> JsonObject:
+    described = {"name": name, "description": description, **more}
+    return described if schema is None else {**described, "input_schema": schema}
+
+
+def _answered_by(id: str, result: JsonObject, *more: JsonObject) -> tuple[JsonObject, ...]:
+    return (SAY.hi, *SAY.calls(id), user([result, *more]), SAY.hello)
+
+
+SAY = shared.Phrases(
+    user=user,
+    assistant=assistant,
+    system=system,
+    text=text,
+    call=_call,
+    calling=_calling,
+    results=_results,
+    tool=_tool,
+)
+FORM = RequestForm(
+    turns_at="messages",
+    last_turn=SAY.hi,
+    tool=SAY.lookup,
+    limits=({"max_tokens": 1}, {"max_tokens": 16}),
+    answer="content",
+    call_marks=frozenset({"tool_use", "tool_result"}),
+)
+_IMAGE: JsonObject = {
+    "type": "image",
+    "source": {"type": "base64", "media_type": "image/png", "data": base64_of(IMAGE)},
+}
+_DOCUMENT: JsonObject = {
+    "type": "document",
+    "source": {"type": "base64", "media_type": "application/pdf", "data": base64_of(DOCUMENT)},
+}
+_PLAIN: JsonObject = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "A star."}}
+
+OPENING_QUESTIONS = (
+    Question(
+        id="system-parts",
+        asks="a system text of two parts",
+        topic=Topic.OPENING,
+        members={"system": [text("Be brief."), text("Be polite.")]},
+        settles="system_parts",
+        words=("system",),
+    ),
+    Question(
+        id="system",
+        asks="a system text",
+        topic=Topic.OPENING,
+        members={"system": "Be brief."},
+        refused=facts(system_count="none"),
+        words=("system",),
+        unless=(Condition("system-parts", ACCEPTED, ACCEPTED),),
+    ),
+    Question(
+        id="empty-system",
+        asks="an empty system text",
+        topic=Topic.OPENING,
+        members={"system": ""},
+        settles="empty_system",
+        words=("system",),
+        after=("system",),
+    ),
+    Question(
+        id="empty-system-block",
+        asks="a list with an empty text as the system text",
+        topic=Topic.OPENING,
+        members={"system": [text("")]},
+        settles="empty_system_block",
+        words=("system",),
+        after=("system-parts",),
+    ),
+    Question(
+        id="inline-system",
+        often_refused=True,
+        asks="a system message as the first of the turns",
+        topic=Topic.OPENING,
+        opening=(system("Be calm."),),
+        settles="inline_system",
+    ),
+    *shared.system_among_turns(SAY, "top-level"),
+)
+
+TURN_QUESTIONS = (
+    *shared.role_questions(SAY),
+    *shared.empty_questions(SAY),
+    *shared.part_questions(SAY),
+    shared.name_question(SAY),
+    shared.field_question(SAY),
+    Question(
+        id="cache-hint",
+        asks="a cache hint on a part",
+        topic=Topic.TURNS,
+        turns=(user([text("Good luck.", cache_control={"type": "ephemeral"})]), assistant()),
+        settles="cache_hints",
+        words=("cache_control",),
+    ),
+    Question(
+        id="reasoning-text",
+        often_refused=True,
+        asks="thinking sent back without a signature",
+        topic=Topic.TURNS,
+        turns=(
+            SAY.hi,
+            assistant([{"type": "thinking", "thinking": "The user greets.", "signature": ""}, text("Hello.")]),
+        ),
+        settles="reasoning_text",
+        words=("thinking", "signature"),
+    ),
+    medium("image", (user([text("What is this?"), _IMAGE]), assistant()), "image"),
+    medium("document", (user([text("What is this?"), _DOCUMENT]), assistant()), "document"),
+    Question(
+        id="document-plain",
+        asks="a document of plain text",
+        topic=Topic.TURNS,
+        turns=(user([text("What is this?"), _PLAIN]), assistant()),
+        accepted=Outcome({"media": {"document": {"plain": ACCEPTS}}}),
+        refused=Outcome({"media": {"document": {"plain": REFUSES}}}),
+        words=("document",),
+        after=("document-bytes",),
+    ),
+)
+
+ENDING_QUESTIONS = (
+    *shared.ending_questions(SAY),
+    Question(
+        id="trailing-space",
+        asks="white space at the end of a last assistant turn",
+        topic=Topic.ENDINGS,
+        closing=(SAY.hi, assistant("The answer is ")),
+        settles="trailing_space",
+        after=("last-assistant",),
+    ),
+)
+
+CALL_QUESTIONS = (
+    *shared.call_questions(SAY),
+    *shared.id_questions(SAY),
+    shared.apart_question(SAY),
+    *shared.call_id_questions(SAY, "[a-zA-Z0-9_-]+"),
+    Question(
+        id="mixed-parts",
+        asks="text after a call in one turn",
+        topic=Topic.CALLS,
+        turns=SAY.answered("abcdef141", after="I look."),
+        settles="mixed_parts",
+        after=("calls",),
+    ),
+    Question(
+        id="user-after-tool",
+        asks="the user's words beside a result",
+        topic=Topic.CALLS,
+        turns=_answered_by("abcdef031", _result("abcdef031"), text("And now?")),
+        settles="user_after_tool",
+        after=("calls",),
+    ),
+    Question(
+        id="result-error",
+        asks="a result marked as an error",
+        topic=Topic.CALLS,
+        turns=_answered_by("abcdef151", _result("abcdef151", is_error=True)),
+        settles="result_error",
+        words=("is_error",),
+        after=("calls",),
+    ),
+    Question(
+        id="image-in-result",
+        asks="an image in a result",
+        topic=Topic.CALLS,
+        turns=_answered_by("abcdef161", _result("abcdef161", [_IMAGE])),
+        accepted=Outcome({"media": {"image": {"result": ACCEPTS}}}),
+        refused=Outcome({"media": {"image": {"result": REFUSES}}}),
+        words=("image",),
+        after=("calls", "image-bytes"),
+    ),
+)
+
+TOOL_QUESTIONS = (
+    *shared.tool_questions(SAY, with_schema=True),
+    shared.tool_name_question(SAY, "", "[a-zA-Z0-9_-]+"),
+    shared.schema_question(SAY, facts(schema_form="minimal")),
+    shared.strict_question(_tool("strict_lookup", "Look up.", STRICT_SCHEMA, strict=True)),
+)
+
+FORM_QUESTIONS = (
+    choice("required", {"tool_choice": {"type": "any"}}, SAY.lookup, "tool_choice"),
+    choice("none", {"tool_choice": {"type": "none"}}, SAY.lookup, "tool_choice"),
+    choice("named", {"tool_choice": {"type": "tool", "name": "lookup"}}, SAY.lookup, "tool_choice"),
+    choice("auto", {"tool_choice": {"type": "auto"}}, SAY.lookup, "tool_choice"),
+    shared.choice_without_tools_question({"tool_choice": {"type": "auto"}}, "tool_choice"),
+    setting(
+        "parallel_tool_calls",
+        {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}},
+        "disable_parallel_tool_use",
+        tools=(SAY.lookup,),
+        after=("tools",),
+    ),
+    *shared.format_questions(
+        SAY,
+        shared.AnswerFormats(
+            None,
+            {"output_config": {"format": {"type": "json_schema", "schema": STRICT_SCHEMA}}},
+            ("output_config", "format"),
+        ),
+    ),
+)
+
+SETTING_QUESTIONS = (
+    *shared.odd_setting_questions({"stop_sequences": None}),
+    *shared.range_questions("temperature", {"temperature": 1.5}, {"temperature": 0.7}, (2, 1)),
+    setting("top_p", {"top_p": 0.9}),
+    Question(
+        id="top-p-beside-temperature",
+        asks="`temperature` and `top_p` together",
+        topic=Topic.SETTINGS,
+        members={"temperature": 0.7, "top_p": 0.9},
+        accepted=Outcome({"settings": {"top_p": {"without": ""}}}),
+        refused=Outcome({"settings": {"top_p": {"without": "temperature"}}}),
+        words=("top_p",),
+        after=("temperature", "setting-top-p"),
+        alone=True,
+    ),
+    setting("top_k", {"top_k": 40}),
+    Question(
+        id="one-stop",
+        asks="a stop sequence",
+        topic=Topic.SETTINGS,
+        members={"stop_sequences": ["\n1"]},
+        accepted=Outcome({"settings": {"stop": {"support": ACCEPTS}}}),
+        refused=Outcome({"settings": {"stop": {"support": REFUSES}}}),
+        words=("stop_sequences",),
+    ),
+    setting("user", {"metadata": {"user_id": "probe"}}, "metadata", "user_id"),
+    setting("service_tier", {"service_tier": "auto"}),
+    Question(
+        id="adaptive-thinking",
+        asks="thinking as the model sees fit",
+        topic=Topic.EFFORTS,
+        members={"thinking": {"type": "adaptive"}},
+        refused=facts(thinking_form="budget"),
+        words=("adaptive", "thinking"),
+    ),
+)
+
+QUESTIONS: tuple[Question, ...] = (
+    *shared.base_questions(SAY),
+    *OPENING_QUESTIONS,
+    *TURN_QUESTIONS,
+    *CALL_QUESTIONS,
+    *TOOL_QUESTIONS,
+    *ENDING_QUESTIONS,
+    *SETTING_QUESTIONS,
+    *FORM_QUESTIONS,
+)

@@ -1,0 +1,195 @@
+"""The questions that are put to a server of Cohere's chat dialect, in the order in which they are asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from dragoman.probe.asked import shared_questions as shared
+from dragoman.probe.asked.message_turns import assistant, call, function, result, system, text, user
+from dragoman.probe.asked.question_kinds import ACCEPTED, SCHEMA, choice, facts, medium, setting
+from dragoman.probe.probe_media import IMAGE
+from dragoman.probe.questions import Condition, JsonObject, Outcome, Question, Topic
+from dragoman.probe.request_form import RequestForm
+
+
+def _call(id: str, arguments: Any) -> JsonObject:
+    return call(id, arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode())
+
+
+def _calling(calls: tuple[JsonObject, ...], before: str, after: str) -> tuple[JsonObject, ...]:
+    said = {"content": before} if before else {}
+    return ({"role": "assistant", **said, "tool_calls": list(calls)},)
+
+
+def _results(ids: tuple[str, ...]) -> tuple[JsonObject, ...]:
+    return tuple(result(id) for id in ids)
+
+
+def _tool(name: str, description: str, schema: JsonObject | None) -> JsonObject:
+    made = function(name, description=description, parameters=schema)
+    kept = {key: value for key, value in made["function"].items() if value is not None}
+    return {**made, "function": kept}
+
+
+SAY = shared.Phrases(
+    user=user,
+    assistant=assistant,
+    system=system,
+    text=text,
+    call=_call,
+    calling=_calling,
+    results=_results,
+    tool=_tool,
+)
+FORM = RequestForm(
+    turns_at="messages",
+    last_turn=SAY.hi,
+    tool=SAY.lookup,
+    limits=({"max_tokens": 1}, {"max_tokens": 16}),
+    answer="message",
+    call_marks=frozenset({"tool_calls", "tool"}),
+)
+
+OPENING_QUESTIONS = (
+    Question(
+        id="two-systems",
+        asks="two system messages at the start",
+        topic=Topic.OPENING,
+        opening=(system("Be brief."), system("Be kind.")),
+        accepted=facts(system_count="many"),
+        refused=facts(system_count="one"),
+    ),
+    Question(
+        id="system",
+        asks="a system message at the start",
+        topic=Topic.OPENING,
+        opening=(system("Be brief."),),
+        refused=facts(system_count="none"),
+        unless=(Condition("two-systems", ACCEPTED, ACCEPTED),),
+    ),
+    Question(
+        id="system-parts",
+        asks="a system message of two parts",
+        topic=Topic.OPENING,
+        opening=(system([text("Be brief."), text("Be polite.")]),),
+        settles="system_parts",
+        after=("system",),
+    ),
+    Question(
+        id="empty-system",
+        asks="a system message of empty text",
+        topic=Topic.OPENING,
+        opening=(system(""),),
+        settles="empty_system",
+        after=("system",),
+    ),
+    *shared.system_among_turns(SAY, "opening", after=("system",)),
+)
+
+TURN_QUESTIONS = (
+    *shared.role_questions(SAY),
+    *shared.empty_questions(SAY),
+    *shared.part_questions(SAY),
+    shared.name_question(SAY),
+    shared.field_question(SAY),
+    Question(
+        id="reasoning-text",
+        often_refused=True,
+        asks="thinking sent back",
+        topic=Topic.TURNS,
+        turns=(SAY.hi, assistant([{"type": "thinking", "thinking": "The user greets."}, text("Hello.")])),
+        settles="reasoning_text",
+        words=("thinking",),
+    ),
+    medium(
+        "image",
+        (user([text("What is this?"), {"type": "image_url", "image_url": {"url": IMAGE}}]), assistant()),
+        "image_url",
+        "image",
+    ),
+)
+
+CALL_QUESTIONS = (
+    *shared.call_questions(SAY),
+    *shared.id_questions(SAY),
+    shared.apart_question(SAY),
+    shared.arguments_question(SAY, "arguments"),
+    *shared.call_id_questions(SAY, "[a-zA-Z0-9_-]+"),
+    Question(
+        id="user-after-tool",
+        asks="a user turn right after a result",
+        topic=Topic.CALLS,
+        turns=(SAY.hi, *SAY.calls("abcdef031"), *SAY.results(("abcdef031",)), SAY.hi, SAY.hello),
+        settles="user_after_tool",
+        after=("calls",),
+    ),
+)
+
+TOOL_QUESTIONS = (
+    *shared.tool_questions(SAY),
+    shared.tool_name_question(SAY, "", "[A-Za-z_][A-Za-z0-9_]*"),
+    shared.schema_question(SAY, facts(schema_form="minimal")),
+)
+
+FORM_QUESTIONS = (
+    choice("required", {"tool_choice": "REQUIRED"}, SAY.lookup, "tool_choice"),
+    choice("none", {"tool_choice": "NONE"}, SAY.lookup, "tool_choice"),
+    shared.choice_without_tools_question({"tool_choice": "NONE"}, "tool_choice"),
+    *shared.format_questions(
+        SAY,
+        shared.AnswerFormats(
+            {"response_format": {"type": "json_object"}},
+            {"response_format": {"type": "json_object", "json_schema": SCHEMA}},
+            ("response_format",),
+            ("text",),
+        ),
+    ),
+    Question(
+        id="thinking",
+        asks="thinking",
+        topic=Topic.EFFORTS,
+        members={"thinking": {"type": "enabled", "token_budget": 1}},
+        settles="thinking",
+        words=("thinking",),
+    ),
+)
+
+SETTING_QUESTIONS = (
+    *shared.odd_setting_questions({"tool_choice": None}),
+    *shared.range_questions("temperature", {"temperature": 1.9}, {"temperature": 0.7}, (2, 1)),
+    setting("top_p", {"p": 0.9}, "p"),
+    setting("top_k", {"k": 40}, "k"),
+    setting("seed", {"seed": 7}),
+    setting("frequency_penalty", {"frequency_penalty": 0.1}),
+    setting("presence_penalty", {"presence_penalty": 0.1}),
+    Question(
+        id="both-penalties",
+        asks="`frequency_penalty` and `presence_penalty` together",
+        topic=Topic.SETTINGS,
+        members={"frequency_penalty": 0.1, "presence_penalty": 0.1},
+        accepted=Outcome({"settings": {"presence_penalty": {"without": ""}}}),
+        refused=Outcome({"settings": {"presence_penalty": {"without": "frequency_penalty"}}}),
+        after=("setting-frequency-penalty", "setting-presence-penalty"),
+        alone=True,
+    ),
+    *shared.stop_questions(
+        {"stop_sequences": [f"\n{number}" for number in range(6)]},
+        {"stop_sequences": ["\n1"]},
+        5,
+        "stop_sequences",
+    ),
+    setting("logprobs", {"logprobs": True}),
+)
+
+QUESTIONS: tuple[Question, ...] = (
+    *shared.base_questions(SAY),
+    *OPENING_QUESTIONS,
+    *TURN_QUESTIONS,
+    *CALL_QUESTIONS,
+    *TOOL_QUESTIONS,
+    *shared.ending_questions(SAY),
+    *SETTING_QUESTIONS,
+    *FORM_QUESTIONS,
+)

@@ -1,0 +1,44 @@
+"""Turns as most dialects write them: a role and its content, and calls and tools as Chat has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dragoman.probe.questions import JsonObject
+
+
+def user(content: Any = "Hi", **more: Any) -> dict[str, Any]:
+    return {"role": "user", "content": content, **more}
+
+
+def assistant(content: Any = "Hello.", **more: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": content, **more}
+
+
+def system(content: Any = "Be brief.", **more: Any) -> dict[str, Any]:
+    return {"role": "system", "content": content, **more}
+
+
+def call(id: str, arguments: Any = '{"word":"sun"}', name: str = "lookup") -> dict[str, Any]:
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def calls(*made: Mapping[str, Any], content: Any = None) -> dict[str, Any]:
+    return {"role": "assistant", "content": content, "tool_calls": list(made)}
+
+
+def result(id: str, content: Any = "A star.") -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": id, "content": content}
+
+
+def text(words: str, **more: Any) -> dict[str, Any]:
+    return {"type": "text", "text": words, **more}
+
+
+def function(name: str, **more: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}
+    return {"type": "function", "function": {"name": name, "description": "Look up.", "parameters": schema, **more}}
+
+
+LOOKUP: JsonObject = function("lookup")

@@ -1,0 +1,193 @@
+"""The questions that are put to a server of Ollama's own chat dialect, in the order in which they are asked.
+
+The server ignores fields that it does not know, and its options too, so those are asked in one request.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dragoman.probe.asked import shared_questions as shared
+from dragoman.probe.asked.message_turns import assistant, function, system, text, user
+from dragoman.probe.asked.question_kinds import ACCEPTED, ACCEPTS, REFUSES, SCHEMA, facts, medium, setting
+from dragoman.probe.probe_media import IMAGE, base64_of
+from dragoman.probe.questions import Condition, JsonObject, Question, Topic
+from dragoman.probe.request_form import RequestForm
+
+
+def _call(id: str, arguments: Any) -> JsonObject:
+    return {"id": id, "function": {"name": "lookup", "arguments": arguments}}
+
+
+def _calling(calls: tuple[JsonObject, ...], before: str, after: str) -> tuple[JsonObject, ...]:
+    return ({"role": "assistant", "content": before, "tool_calls": list(calls)},)
+
+
+def _results(ids: tuple[str, ...]) -> tuple[JsonObject, ...]:
+    return tuple({"role": "tool", "tool_name": "lookup", "tool_call_id": id, "content": "A star."} for id in ids)
+
+
+def _tool(name: str, description: str, schema: JsonObject | None) -> JsonObject:
+    made = function(name, description=description, parameters=schema)
+    kept = {key: value for key, value in made["function"].items() if value is not None}
+    return {**made, "function": kept}
+
+
+def _option(name: str, value: Any) -> Question:
+    return setting(name, {"options": {name: value}})
+
+
+SAY = shared.Phrases(
+    user=user,
+    assistant=assistant,
+    system=system,
+    text=text,
+    call=_call,
+    calling=_calling,
+    results=_results,
+    tool=_tool,
+)
+FORM = RequestForm(
+    turns_at="messages",
+    last_turn=SAY.hi,
+    tool=SAY.lookup,
+    limits=({"options": {"num_predict": 1}},),
+    answer="message",
+    call_marks=frozenset({"tool_calls", "tool"}),
+    always={"stream": False},
+)
+
+OPENING_QUESTIONS = (
+    Question(
+        id="two-systems",
+        asks="two system messages at the start",
+        topic=Topic.OPENING,
+        opening=(system("Be brief."), system("Be kind.")),
+        accepted=facts(system_count="many"),
+        refused=facts(system_count="one"),
+    ),
+    Question(
+        id="system",
+        asks="a system message at the start",
+        topic=Topic.OPENING,
+        opening=(system("Be brief."),),
+        refused=facts(system_count="none"),
+        unless=(Condition("two-systems", ACCEPTED, ACCEPTED),),
+    ),
+    Question(
+        id="empty-system",
+        asks="a system message of empty text",
+        topic=Topic.OPENING,
+        opening=(system(""),),
+        settles="empty_system",
+        after=("system",),
+    ),
+    *shared.system_among_turns(SAY, "opening", after=("system",)),
+)
+
+TURN_QUESTIONS = (
+    *shared.role_questions(SAY),
+    *shared.empty_questions(SAY),
+    shared.field_question(SAY),
+    Question(
+        id="list-content",
+        asks="text in a list of one part",
+        topic=Topic.TURNS,
+        turns=(user([text("Good morning.")]), assistant()),
+        settles="list_content",
+        words=("content",),
+    ),
+    Question(
+        id="null-user",
+        often_refused=True,
+        asks="a user turn whose content is null",
+        topic=Topic.TURNS,
+        turns=(user(None), assistant()),
+        settles="no_user_parts",
+    ),
+    Question(
+        id="null-assistant",
+        often_refused=True,
+        asks="an assistant turn whose content is null",
+        topic=Topic.TURNS,
+        turns=(user(), assistant(None)),
+        settles="no_parts",
+    ),
+    Question(
+        id="thinking-text",
+        asks="thinking sent back",
+        topic=Topic.TURNS,
+        turns=(user(), assistant(thinking="The user greets.")),
+        settles="reasoning_text",
+        words=("thinking",),
+    ),
+    medium("image", (user("What is this?", images=[base64_of(IMAGE)]), assistant()), "image", "images"),
+)
+
+CALL_QUESTIONS = (
+    *shared.call_questions(SAY),
+    *shared.id_questions(SAY),
+    shared.arguments_question(SAY, "arguments"),
+    *shared.call_id_questions(SAY, "[a-zA-Z0-9_-]+"),
+    Question(
+        id="user-after-tool",
+        asks="a user turn right after a result",
+        topic=Topic.CALLS,
+        turns=(SAY.hi, *SAY.calls("abcdef031"), *SAY.results(("abcdef031",)), SAY.hi, SAY.hello),
+        settles="user_after_tool",
+        after=("calls",),
+    ),
+)
+
+TOOL_QUESTIONS = (
+    *shared.tool_questions(SAY),
+    shared.tool_name_question(SAY, "", "[a-zA-Z0-9_-]+"),
+    shared.schema_question(SAY, facts(schema_form="minimal")),
+)
+
+FORM_QUESTIONS = (
+    *shared.format_questions(SAY, shared.AnswerFormats({"format": "json"}, {"format": SCHEMA}, ("format",))),
+    Question(
+        id="thinking",
+        asks="thinking",
+        topic=Topic.EFFORTS,
+        members={"think": True},
+        settles="thinking",
+        words=("think", "thinking"),
+    ),
+    Question(
+        id="thinking-off",
+        asks="no thinking",
+        topic=Topic.EFFORTS,
+        members={"think": False},
+        accepted=facts(thinking_off=ACCEPTS),
+        refused=facts(thinking_off=REFUSES),
+        words=("think", "thinking"),
+    ),
+)
+
+SETTING_QUESTIONS = (
+    *shared.odd_setting_questions({"keep_alive": None}),
+    *shared.range_questions(
+        "temperature", {"options": {"temperature": 1.9}}, {"options": {"temperature": 0.7}}, (2, 1)
+    ),
+    _option("top_p", 0.9),
+    _option("top_k", 40),
+    _option("min_p", 0.05),
+    _option("seed", 7),
+    _option("frequency_penalty", 0.1),
+    _option("presence_penalty", 0.1),
+    setting("stop", {"options": {"stop": ["\n1"]}}),
+    setting("logprobs", {"logprobs": True}),
+)
+
+QUESTIONS: tuple[Question, ...] = (
+    *shared.base_questions(SAY),
+    *OPENING_QUESTIONS,
+    *TURN_QUESTIONS,
+    *CALL_QUESTIONS,
+    *TOOL_QUESTIONS,
+    *shared.ending_questions(SAY),
+    *SETTING_QUESTIONS,
+    *FORM_QUESTIONS,
+)

@@ -1,0 +1,230 @@
+"""The questions that are put to a server of the Responses dialect, in the order in which they are asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from dragoman.probe.asked import shared_questions as shared
+from dragoman.probe.asked.message_turns import assistant, system, user
+from dragoman.probe.asked.question_kinds import (
+    ACCEPTED,
+    ACCEPTS,
+    REFUSED,
+    REFUSES,
+    STRICT_SCHEMA,
+    choice,
+    facts,
+    medium,
+    setting,
+)
+from dragoman.probe.probe_media import DOCUMENT, IMAGE, SOUND
+from dragoman.probe.questions import Condition, JsonObject, Outcome, Question, Topic
+from dragoman.probe.request_form import RequestForm
+
+
+def _text(words: str) -> JsonObject:
+    return {"type": "input_text", "text": words}
+
+
+def _call(id: str, arguments: Any) -> JsonObject:
+    written = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
+    return {"type": "function_call", "call_id": id, "name": "lookup", "arguments": written}
+
+
+def _calling(calls: tuple[JsonObject, ...], before: str, after: str) -> tuple[JsonObject, ...]:
+    texts = [[assistant(words)] if words else [] for words in (before, after)]
+    return (*texts[0], *calls, *texts[1])
+
+
+def _results(ids: tuple[str, ...]) -> tuple[JsonObject, ...]:
+    return tuple({"type": "function_call_output", "call_id": id, "output": "A star."} for id in ids)
+
+
+def _tool(name: str, description: str, schema: JsonObject | None, strict: bool = False) -> JsonObject:
+    described = {"type": "function", "name": name, "description": description, "strict": strict}
+    return described if schema is None else {**described, "parameters": schema}
+
+
+SAY = shared.Phrases(
+    user=user,
+    assistant=assistant,
+    system=system,
+    text=_text,
+    call=_call,
+    calling=_calling,
+    results=_results,
+    tool=_tool,
+)
+FORM = RequestForm(
+    turns_at="input",
+    last_turn=SAY.hi,
+    tool=SAY.lookup,
+    limits=({"max_output_tokens": 16, "store": False}, {"max_output_tokens": 16}),
+    answer="output",
+    call_marks=frozenset({"function_call", "function_call_output"}),
+)
+_ALLOWED: JsonObject = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "lookup"}]}
+
+
+def _medium(kind: str, part: JsonObject) -> Question:
+    return medium(kind, (user([_text("What is this?"), part]), assistant()), str(part["type"]))
+
+
+OPENING_QUESTIONS = (
+    Question(
+        id="two-systems",
+        asks="two system messages at the start",
+        topic=Topic.OPENING,
+        opening=(system("Be brief."), system("Be kind.")),
+        accepted=facts(system_count="many"),
+        refused=facts(system_count="one"),
+    ),
+    Question(
+        id="system",
+        asks="a system message at the start",
+        topic=Topic.OPENING,
+        opening=(system("Be brief."),),
+        refused=facts(system_count="none"),
+        unless=(Condition("two-systems", ACCEPTED, ACCEPTED),),
+    ),
+    Question(
+        id="system-parts",
+        asks="a system message of two parts",
+        topic=Topic.OPENING,
+        opening=(system([_text("Be brief."), _text("Be polite.")]),),
+        settles="system_parts",
+        after=("system",),
+    ),
+    Question(
+        id="empty-system",
+        asks="a system message of empty text",
+        topic=Topic.OPENING,
+        opening=(system(""),),
+        settles="empty_system",
+        after=("system",),
+    ),
+    *shared.system_among_turns(SAY, "opening", after=("system",)),
+)
+
+TURN_QUESTIONS = (
+    *shared.role_questions(SAY),
+    *shared.empty_questions(SAY),
+    *shared.part_questions(SAY),
+    shared.field_question(SAY),
+    Question(
+        id="reasoning-text",
+        often_refused=True,
+        asks="thinking sent back in the clear",
+        topic=Topic.TURNS,
+        turns=(
+            SAY.hi,
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "The user greets."}]},
+            SAY.hello,
+        ),
+        settles="reasoning_text",
+        words=("reasoning", "summary"),
+    ),
+    _medium("image", {"type": "input_image", "image_url": IMAGE}),
+    _medium("audio", {"type": "input_audio", "input_audio": {"data": SOUND, "format": "wav"}}),
+    _medium("document", {"type": "input_file", "filename": "a.pdf", "file_data": DOCUMENT}),
+)
+
+CALL_QUESTIONS = (
+    *shared.call_questions(SAY),
+    *shared.id_questions(SAY),
+    shared.arguments_question(SAY, "arguments"),
+    *shared.call_id_questions(SAY, ".{1,64}"),
+    Question(
+        id="user-after-tool",
+        asks="a user turn right after a result",
+        topic=Topic.CALLS,
+        turns=(SAY.hi, *SAY.calls("abcdef031"), *SAY.results(("abcdef031",)), SAY.hi, SAY.hello),
+        settles="user_after_tool",
+        after=("calls",),
+    ),
+)
+
+TOOL_QUESTIONS = (
+    *shared.tool_questions(SAY),
+    shared.tool_name_question(SAY, "", "[a-zA-Z0-9_-]+"),
+    shared.schema_question(SAY, facts(schema_form="minimal")),
+    shared.strict_question(_tool("strict_lookup", "Look up.", STRICT_SCHEMA, True)),
+    Question(
+        id="custom-tool",
+        asks="a tool that takes plain text",
+        topic=Topic.TOOLS,
+        tools=({"type": "custom", "name": "note", "description": "Note."},),
+        settles="custom_tools",
+        words=("custom",),
+        after=("tools",),
+    ),
+    setting("parallel_tool_calls", {"parallel_tool_calls": True}, tools=(SAY.lookup,), after=("tools",)),
+)
+
+FORM_QUESTIONS = (
+    choice("required", {"tool_choice": "required"}, SAY.lookup, "tool_choice"),
+    choice("none", {"tool_choice": "none"}, SAY.lookup, "tool_choice"),
+    choice("named", {"tool_choice": {"type": "function", "name": "lookup"}}, SAY.lookup, "tool_choice"),
+    choice("auto", {"tool_choice": "auto"}, SAY.lookup, "tool_choice"),
+    choice(
+        "allowed",
+        {"tool_choice": _ALLOWED},
+        SAY.lookup,
+        "tool_choice",
+        unless=(Condition("choice-named", REFUSED, REFUSED),),
+    ),
+    shared.choice_without_tools_question({"tool_choice": "auto"}, "tool_choice"),
+    *shared.format_questions(
+        SAY,
+        shared.AnswerFormats(
+            {"text": {"format": {"type": "json_object"}}},
+            {"text": {"format": {"type": "json_schema", "name": "answer", "schema": STRICT_SCHEMA, "strict": True}}},
+            ("format", "json_schema", "json_object"),
+            ("text",),
+        ),
+    ),
+)
+
+SETTING_QUESTIONS = (
+    *shared.odd_setting_questions({"tool_choice": None}),
+    *shared.range_questions("temperature", {"temperature": 1.9}, {"temperature": 0.7}, (2, 1)),
+    setting("top_p", {"top_p": 0.9}),
+    setting("top_logprobs", {"top_logprobs": 1}),
+    setting("user", {"user": "probe"}),
+    setting("service_tier", {"service_tier": "auto"}),
+    setting("metadata", {"metadata": {"purpose": "probe"}}),
+    setting("prompt_cache_key", {"prompt_cache_key": "probe"}),
+    setting("verbosity", {"text": {"verbosity": "low"}}),
+    Question(
+        id="effort-low",
+        asks="the reasoning effort `low`",
+        topic=Topic.EFFORTS,
+        members={"reasoning": {"effort": "low"}},
+        accepted=facts(thinking=ACCEPTS),
+        refused=facts(thinking=REFUSES),
+        words=("reasoning", "effort"),
+    ),
+    Question(
+        id="effort-none",
+        asks="the reasoning effort `none`",
+        topic=Topic.EFFORTS,
+        members={"reasoning": {"effort": "none"}},
+        accepted=Outcome({"thinking_off": ACCEPTS}),
+        refused=Outcome({"thinking_off": REFUSES}),
+        words=("reasoning", "effort"),
+        after=("effort-low",),
+    ),
+)
+
+QUESTIONS: tuple[Question, ...] = (
+    *shared.base_questions(SAY),
+    *OPENING_QUESTIONS,
+    *TURN_QUESTIONS,
+    *CALL_QUESTIONS,
+    *TOOL_QUESTIONS,
+    *shared.ending_questions(SAY),
+    *SETTING_QUESTIONS,
+    *FORM_QUESTIONS,
+)

@@ -1,0 +1,51 @@
+"""The dialects in which questions can be asked. Their questions are loaded when they are first used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+
+import msgspec
+
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT, DIALECT_NAMES, DialectName
+from dragoman.dialects.dialect import Dialect
+from dragoman.dialects.registry import dialect
+from dragoman.probe.questions import Question
+from dragoman.probe.request_form import RequestForm
+
+
+class AskedDialect(msgspec.Struct, frozen=True):
+    """A dialect's questions in the order in which they are asked, and the form of its requests."""
+
+    name: DialectName
+    form: RequestForm
+    questions: tuple[Question, ...]
+
+    @property
+    def dialect(self) -> Dialect:
+        return dialect(self.name)
+
+
+@cache
+def asked_dialect(name: str = DEFAULT_DIALECT) -> AskedDialect:
+    """What is asked in this dialect. Raises KeyError where nothing is; see `asked_names`."""
+    known = next((one for one in asked_names() if one == name), None)
+    if known is None:
+        raise KeyError(name)
+    module = import_module(_module(known))
+    questions: Sequence[Question] = module.QUESTIONS
+    form: RequestForm = module.FORM
+    return AskedDialect(known, form, tuple(questions))
+
+
+@cache
+def asked_names() -> tuple[DialectName, ...]:
+    """The dialects that have questions, the one that most servers speak first."""
+    found = [name for name in DIALECT_NAMES if find_spec(_module(name)) is not None]
+    return tuple(sorted(found, key=lambda name: name != DEFAULT_DIALECT))
+
+
+def _module(name: str) -> str:
+    return f"dragoman.probe.asked.{name.replace('-', '_')}_questions"
