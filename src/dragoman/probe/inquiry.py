@@ -233,8 +233,8 @@ class Inquiry:
     def _last_recheck(self) -> ProbeRequest | None:
         """A refusal in words that the server also said about questions that it accepted one by one."""
         idle = {gist for gist, asked in self._cases if not any(self._is_refused(name) for name in asked)}
-        said = (one for one in self._findings.values() if _is_said(one) and _NUMBER.sub("", one.says) in idle)
-        due = (one.question for one in said if one.question in self._rechecks and one.question not in self._rechecked)
+        worded = (one for one in self._findings.values() if _is_refusal(one) and _NUMBER.sub("", one.says) in idle)
+        due = (one.question for one in worded if one.question in self._rechecks and one.question not in self._rechecked)
         return next((self._rechecks[name] for name in due), None)
 
     def _is_refused(self, name: str) -> bool:
@@ -265,8 +265,8 @@ class Inquiry:
 
     def _resolve(self, suspicion: _Suspicion, failure: Failure | None) -> None:
         """The rest was asked without the suspect."""
-        told = failure is None or (failure.kind in _REFUSALS and not _is_page(failure))
-        if told and (failure is None or _gist(failure) != _gist(suspicion.failure)):
+        answered = failure is None or (failure.kind in _REFUSALS and not _is_page(failure))
+        if answered and (failure is None or _gist(failure) != _gist(suspicion.failure)):
             self._note_refusal(suspicion.question, suspicion.failure)
         else:
             self._split((suspicion.question,))
@@ -311,17 +311,17 @@ class Inquiry:
         asked = request.asks[0]
         self._rechecked.add(asked)
         if failure is None:
-            self._drop([one.question for one in self._findings.values() if _is_said(one)])
+            self._drop([one.question for one in self._findings.values() if _is_refusal(one)])
             self.stopped = f"the server accepts what it refused before ({asked}): none of its refusals is believed"
 
     def discount(self, words: str) -> None:
         """The server said this about a request that it took another time. No refusal in these words is believed."""
-        said = _cut(words)
-        self._noise.add(said)
+        cut = _cut(words)
+        self._noise.add(cut)
         known = (*self._findings.values(), *self._pending.values())
-        doubted = [one.question for one in known if _is_said(one) and one.says == said]
+        doubted = [one.question for one in known if _is_refusal(one) and one.says == cut]
         self._drop(doubted)
-        self.skipped |= dict.fromkeys(doubted, said)
+        self.skipped |= dict.fromkeys(doubted, cut)
 
     def _drop(self, names: Sequence[str]) -> None:
         """Verdicts that are not believed any more, and all that followed from them."""
@@ -457,7 +457,7 @@ class Inquiry:
         return self._verdict(name) is Verdict.REFUSED or name in self.skipped or self._is_moot(question)
 
 
-def _is_said(finding: ProbeFinding) -> bool:
+def _is_refusal(finding: ProbeFinding) -> bool:
     """Whether a verdict rests on the words of a refusal."""
     return finding.by is FoundBy.ASKED and finding.verdict is not Verdict.ACCEPTED
 

@@ -56,8 +56,8 @@ def _head(found: FoundProfile) -> Iterator[str]:
         yield f"url = {_value(found.url)}"
     if found.key is not None:
         usual = msgspec.to_builtins(Key())
-        said = {name: value for name, value in msgspec.to_builtins(found.key).items() if value != usual[name]}
-        yield f"key = {_value(said)}"
+        stated = {name: value for name, value in msgspec.to_builtins(found.key).items() if value != usual[name]}
+        yield f"key = {_value(stated)}"
 
 
 def _fact_lines(facts: Mapping[str, Any]) -> Iterator[str]:

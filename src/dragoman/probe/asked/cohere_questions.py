@@ -19,8 +19,8 @@ def _call(id: str, arguments: Any) -> JsonObject:
 
 
 def _calling(calls: tuple[JsonObject, ...], before: str, after: str) -> tuple[JsonObject, ...]:
-    said = {"content": before} if before else {}
-    return ({"role": "assistant", **said, "tool_calls": list(calls)},)
+    words = {"content": before} if before else {}
+    return ({"role": "assistant", **words, "tool_calls": list(calls)},)
 
 
 def _results(ids: tuple[str, ...]) -> tuple[JsonObject, ...]:

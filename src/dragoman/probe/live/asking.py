@@ -80,13 +80,13 @@ class Asker:
     async def _answer(self, request: ProbeRequest, inquiry: Inquiry) -> Failure | None:
         """The answer to a request, after retries of what passes by itself."""
         busy = again = 0
-        said = ""
+        words = ""
         while True:
             if not await self._has_room():
                 return None
             failure = await self._send(request)
-            if failure is None and said:
-                inquiry.discount(said)
+            if failure is None and words:
+                inquiry.discount(words)
             if failure is None or failure.kind not in _BUSY | _BROKEN:
                 self._broken = 0
                 return failure
@@ -98,7 +98,7 @@ class Asker:
             again += 1
             if not self._is_worth_another(request, failure, again):
                 return failure
-            said = failure.message if failure.kind is FailureKind.SERVER else ""
+            words = failure.message if failure.kind is FailureKind.SERVER else ""
 
     async def _send(self, request: ProbeRequest) -> Failure | None:
         self.tally.requests += 1

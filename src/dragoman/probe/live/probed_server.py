@@ -31,10 +31,10 @@ class ProbedServer(msgspec.Struct, frozen=True):
     asked: AskedDialect = msgspec.field(default_factory=asked_dialect)
 
     def outgoing(self, body: Mapping[str, Any]) -> Outgoing:
-        spoken = self.asked.dialect
-        content = msgspec.json.encode(body if spoken.model_in_path else {"model": self.model, **body})
+        wire = self.asked.dialect
+        content = msgspec.json.encode(body if wire.model_in_path else {"model": self.model, **body})
         own = {name.lower() for name, _ in self.headers}
-        usual = [(name, value) for name, value in spoken.headers.items() if name not in own]
+        usual = [(name, value) for name, value in wire.headers.items() if name not in own]
         return Outgoing("POST", self.url, (*self.headers, *usual, ("content-type", "application/json")), content)
 
 
