@@ -102,3 +102,10 @@ def test_adapt_for_a_real_proxy() -> None:
         ("flat-tools", "/messages/1/tool_calls/0", "metadata", False),
         ("flat-tools", "/messages/2", "metadata", False),
     ]
+
+
+def test_a_list_of_one_text_in_another_dialect_is_no_change() -> None:
+    asked = {"system": [{"text": "Be brief."}], "messages": [{"role": "user", "content": [{"text": "Hi"}]}]}
+    done = sent(asked, "gemini-compatible/gemini-2.5-flash", source="bedrock")
+    assert done.json["messages"][0] == {"role": "system", "content": "Be brief."}
+    assert done.changes == []

@@ -135,3 +135,8 @@ def test_top_k_goes_only_where_it_is_known(target: str) -> None:
     assert "top_k" not in done.json
     assert [change[:3] for change in done.changes] == [("refused-setting", "/top_k", "metadata")]
     assert sent({"messages": [HI], "top_k": 40}, "together/m").json["top_k"] == 40
+
+
+def test_Q18_a_null_field_of_another_dialect_is_no_change() -> None:
+    asked = {"model": "m", "messages": [HI], "keep_alive": None}
+    assert sent(asked, "openai/gpt-4o", source="ollama").changes == []

@@ -46,14 +46,14 @@ def flat_tools(conversation: Conversation, context: Context) -> Rewrite:
     notes: list[Note] = []
     messages: list[Message] = []
     for message in conversation.messages:
-        messages += _flat(message, names, notes)
+        messages += _flat(message, names, notes, context.translated)
     return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
 
 
-def _flat(message: Message, names: dict[str, str], notes: list[Note]) -> list[Message]:
+def _flat(message: Message, names: dict[str, str], notes: list[Note], translated: bool) -> list[Message]:
     if message.role is Role.TOOL:
         return [_results_as_text(message, names, notes)]
-    if message.role is Role.USER or _is_flat(message):
+    if message.role is Role.USER or _is_flat(message, translated):
         return [message]
     texts: list[bytes] = []
     for part in message.parts:
@@ -65,9 +65,10 @@ def _flat(message: Message, names: dict[str, str], notes: list[Note]) -> list[Me
     return [message.but(parts=(Text(joined("\n", texts)),), listed=False, hint=None)]
 
 
-def _is_flat(message: Message) -> bool:
+def _is_flat(message: Message, translated: bool) -> bool:
+    """Is it one text already? A list that holds one is a spelling of the client's dialect, and is not written anew."""
     only = message.parts[0] if len(message.parts) == 1 else None
-    return type(only) is Text and only.hint is None and not message.listed
+    return type(only) is Text and only.hint is None and (translated or not message.listed)
 
 
 def _words(message: Message, part: Part, names: dict[str, str], notes: list[Note]) -> list[bytes]:

@@ -37,7 +37,7 @@ def foreign_field(conversation: Conversation, context: Context) -> Rewrite:
     notes: list[Note] = []
     if extras is not None and extras.dialect == facts.dialect:
         extras = _own(extras, facts, notes)
-    nulls = tuple(name for name in settings.nulls if not is_foreign(name, facts))
+    nulls = tuple(name for name in settings.nulls if context.translated or not is_foreign(name, facts))
     if len(nulls) < len(settings.nulls):
         gone = [name for name in settings.nulls if name not in nulls]
         notes += [Note(f"left out {name}, which was null", key=name, loses=Loss.NOTHING) for name in gone]
