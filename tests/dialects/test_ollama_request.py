@@ -254,3 +254,14 @@ def test_what_the_server_drops_of_a_schema_is_said_in_words_unless_its_own_clien
     foreign = adapt(body, source="openai-chat", target="ollama/llama3.1").json["tools"][0]["function"]["parameters"]
     assert foreign["properties"]["n"] == {"type": "integer", "description": "At least 3."}
     assert "additionalProperties" not in foreign
+
+
+def test_an_id_of_a_later_turn_is_not_that_of_an_earlier_call() -> None:
+    called = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]}
+    again = {**called, "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": {}}}]}
+    answers = [{"role": "tool", "tool_name": "f", "tool_call_id": given, "content": "1"} for given in ("a", "stranger")]
+    seen = parse(USER, called, {"role": "tool", "tool_name": "f", "content": "0"}, again, *answers).conversation
+    parts = [part for message in seen.messages for part in message.parts]
+    ids = [part.id for part in parts if isinstance(part, Call)]
+    assert [part.call_id for part in parts if isinstance(part, Result)] == [*ids, "stranger"]
+    assert "stranger" not in ids

@@ -12,21 +12,25 @@ from dragoman.dialects.parsing import made_id
 class CallIds:
     """The calls of a conversation in their order, and those that wait for their result.
 
-    A call without an id gets that of the first result after it that answers no other call, else one that is made up:
-    those are in `made`.
+    A call without an id gets that of the first result after it that answers no other call, unless a new turn of calls
+    lies between. Else it gets one that is made up: those are in `made`.
     """
 
     def __init__(self, parts: Sequence[Part | None]) -> None:
         known = {part.id for part in parts if type(part) is Call}
-        # Results that answer no call, each with the number of calls before it.
+        # Results that answer no call, each with the number of the turn of calls before it.
         self._strangers: deque[tuple[int, str]] = deque()
-        calls = 0
+        turn, calling = 0, False
         for part in parts:
-            calls += type(part) is Call
-            if type(part) is Result and part.call_id and part.call_id not in known:
-                self._strangers.append((calls, part.call_id))
+            if type(part) is Call:
+                turn, calling = turn + (not calling), True
+            elif type(part) is Result:
+                calling = False
+                if part.call_id and part.call_id not in known:
+                    self._strangers.append((turn, part.call_id))
         self.made: set[str] = set()
         self._calls = 0
+        self._turn = 0
         self._orphans = 0
         self._waiting: dict[str, str] = {}
         self._order: deque[str] = deque()
@@ -41,6 +45,7 @@ class CallIds:
             self._order.clear()
             self._by_name.clear()
             self._calling = True
+            self._turn += 1
         identity = call.id or self._stranger() or self._made(self._calls, call.name)
         self._waiting[identity] = call.name
         self._order.append(identity)
@@ -48,9 +53,10 @@ class CallIds:
         return identity
 
     def _stranger(self) -> str:
-        while self._strangers and self._strangers[0][0] < self._calls:
+        while self._strangers and self._strangers[0][0] < self._turn:
             self._strangers.popleft()
-        return self._strangers.popleft()[1] if self._strangers else ""
+        own = bool(self._strangers) and self._strangers[0][0] == self._turn
+        return self._strangers.popleft()[1] if own else ""
 
     def result(self, result: Result) -> tuple[str, str]:
         """The id and the tool's name of the call that a result answers. The name is empty where nothing tells it."""
