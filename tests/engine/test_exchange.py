@@ -16,7 +16,8 @@ from dragoman.engine.adapt import choose, read
 from dragoman.engine.attempts import MAX_CORRECTIONS, Policy
 from dragoman.engine.compile_options import CallerOptions
 from dragoman.engine.destination import Destination, TargetRoute
-from dragoman.engine.exchange import Exchange, compile_offline
+from dragoman.engine.exchange import Exchange
+from dragoman.engine.offline_driver import compile_offline
 from dragoman.engine.steps import (
     ENDS,
     Answered,

@@ -16,7 +16,8 @@ from dragoman.engine.adapt import check_choice, choose, doubt_of, loss_of, read
 from dragoman.engine.adapted import Adapted
 from dragoman.engine.compile_options import CallerOptions
 from dragoman.engine.destination import Destination, TargetRoute
-from dragoman.engine.exchange import Exchange, compile_offline
+from dragoman.engine.exchange import Exchange
+from dragoman.engine.offline_driver import compile_offline
 from dragoman.errors import OptionError, TargetError, Unrepresentable, near_match
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Layer, Profiles, patched, read_profiles_file

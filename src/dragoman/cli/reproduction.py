@@ -19,7 +19,8 @@ from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, RenderOptions
 from dragoman.engine.adapted import Adapted
 from dragoman.engine.destination import TargetRoute
-from dragoman.engine.exchange import Exchange, compile_offline
+from dragoman.engine.exchange import Exchange
+from dragoman.engine.offline_driver import compile_offline
 from dragoman.engine.steps import Answered
 from dragoman.errors import OptionError, TargetError
 from dragoman.gateway.reproducing_test import reproducing_test

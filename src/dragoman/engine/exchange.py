@@ -15,7 +15,7 @@ map.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Generic
 
 import msgspec
@@ -43,9 +43,7 @@ from dragoman.engine.attempts import (
     next_step,
 )
 from dragoman.engine.client_failures import failure_of, with_numbers
-from dragoman.engine.compile_options import NOTHING_SET, CallerOptions, compile_options, with_choices
-from dragoman.engine.compiler import compile_ask
-from dragoman.engine.configured_options import configured
+from dragoman.engine.compile_options import NOTHING_SET, CallerOptions, with_choices
 from dragoman.engine.destination import D, ShownReasoning, TargetRoute
 from dragoman.engine.history.calibration import (
     AS_ESTIMATED,
@@ -58,12 +56,13 @@ from dragoman.engine.history.client_choice import chosen_policy, history_choice
 from dragoman.engine.history.compaction import PrefixSummary, UsedSummary, compact_keys, compacted
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.policy import TrimPolicy
-from dragoman.engine.history.recall import cut_key, cut_keys, may_need_cut, shorter
+from dragoman.engine.history.recall import cut_keys, may_need_cut, shorter
 from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.lessons import Learnt, is_recognised, learn
 from dragoman.engine.reasoning_restore import Kept, has_keys, keeps, keys, scope
 from dragoman.engine.reasoning_wish import expects_reasoning
+from dragoman.engine.spent_tokens import NOTHING_SPENT, Spent, parse_amount, spent_on
 from dragoman.engine.steps import (
     Answered,
     AttemptFailed,
@@ -82,72 +81,12 @@ from dragoman.engine.steps import (
     Wait,
 )
 from dragoman.engine.stream_redaction import Redaction
-from dragoman.engine.token_estimate import estimate_request
 from dragoman.engine.translation import Translation
+from dragoman.engine.tried_targets import TriedTarget, clipped, with_targets
+from dragoman.engine.visit import Visit
 from dragoman.errors import RequestError
 from dragoman.profiles.profile import Layer, Target, patched
 from dragoman.wire.error_bodies import parse_failure
-
-__all__ = ["Exchange", "compile_offline"]
-
-_MOST_COST = 1e9
-_LONGEST_RAW, _LONGEST_MESSAGE = 1 << 20, 1 << 16
-"""Bytes and characters that are kept of what a provider says went wrong."""
-
-
-class TriedTarget(msgspec.Struct, frozen=True, gc=False):
-    """A send that failed: to which target, and how."""
-
-    target: str
-    failed: str
-    status: int
-
-
-def with_targets(failure: Failure, tried: Sequence[TriedTarget]) -> Failure:
-    """The failure with every target that was asked, where it was more than one: the provider's words come first."""
-    last = {one.target: one for one in tried}
-    if len(last) < 2:
-        return failure
-    asked = ", ".join(f"{one.target}: {one.status or one.failed}" for one in last.values())
-    return msgspec.structs.replace(failure, message=f"{failure.message} (asked without success: {asked})")
-
-
-class Spent(msgspec.Struct, frozen=True, gc=False):
-    """Tokens that are booked. `estimated`: the provider has not reported all of them."""
-
-    usage: Usage = Usage()
-    estimated: bool = False
-
-
-NOTHING_SPENT = Spent()
-
-
-class _Visit(msgspec.Struct, Generic[D]):
-    """One destination being asked: what it is taken to accept, and what was tried on it.
-
-    `tries` counts sends of the same body, `bodies` are those that were corrected. `refused` is the refusal over which
-    care is taken, while the careful body is under way; `cared`: care was taken, or would change nothing. `history`: how
-    it is trimmed; `shortened`: it was trimmed again because the provider found it too long. `renewed`: newer
-    credentials were asked for.
-    """
-
-    destination: D
-    target: Target
-    key: int
-    keys_left: int
-    tries: int = 0
-    corrections: int = 0
-    learnt: tuple[Learnt, ...] = ()
-    kept: Mapping[str, Kept] = {}
-    media: Mapping[str, bytes] = {}
-    urls: tuple[str, ...] = ()
-    refused: AttemptFailed[D] | None = None
-    cared: bool = False
-    bodies: tuple[bytes, ...] = ()
-    summary: UsedSummary | None = None
-    history: TrimRequest | None = None
-    shortened: bool = False
-    renewed: bool = False
 
 
 class Exchange(Generic[D]):
@@ -167,7 +106,7 @@ class Exchange(Generic[D]):
     learnt: tuple[Learnt, ...] = ()
     tried: tuple[TriedTarget, ...] = ()
     refusals: tuple[AttemptFailed[D], ...] = ()
-    _visit: _Visit[D]
+    _visit: Visit[D]
     _translation: Translation | None = None
     _status = 0
     _headers: Iterable[tuple[str, str]] = ()
@@ -205,7 +144,7 @@ class Exchange(Generic[D]):
         """What the last send would have been with these choices for rules. Raises RequestError."""
         visit = self._visit
         target = patched(visit.target, Layer("request", {}, rules))
-        return self._compile(msgspec.structs.replace(visit, target=target))
+        return msgspec.structs.replace(visit, target=target).compile(self.ask, self._options)
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -216,27 +155,16 @@ class Exchange(Generic[D]):
         return self._translation.usage if self._translation is not None else None
 
     def spent(self) -> Spent:
-        """What is booked for the request: what the provider counted, or an estimate of what went by."""
+        """What is booked for the request."""
         translation = self._translation
-        if translation is None or not (translation.started or translation.ended):
-            return NOTHING_SPENT
-        output, estimated = translation.output_tokens()
-        usage = translation.usage or Usage()
-        if usage.input and not estimated and output == usage.output:
-            return Spent(usage)
-        if not usage.input:
-            estimated = True
-            usage = msgspec.structs.replace(
-                usage, input=estimate_request(self.ask.conversation, self._visit.target.model)
-            )
-        return Spent(msgspec.structs.replace(usage, output=output), estimated)
+        return NOTHING_SPENT if translation is None else spent_on(translation, self.ask, self._visit.target.model)
 
     @property
     def cost(self) -> float | None:
         """What the provider says that the answer cost, in its own currency: in a header, or beside the tokens."""
         extras = self.usage.extras if self.usage is not None else None
         amount = extras.fields.get("cost") if extras is not None else None
-        return self._cost if amount is None else _amount(amount.decode())
+        return self._cost if amount is None else parse_amount(amount.decode())
 
     @property
     def stop(self) -> Stop | None:
@@ -267,10 +195,7 @@ class Exchange(Generic[D]):
 
     def cut_to_keep(self) -> CutToKeep | None:
         """The cut that was made for this request, for the turns that follow."""
-        history, cut = self._visit.history, self.request.cut if self.request is not None else None
-        if cut is None or history is None or self._visit.shortened or cut in history.cuts:
-            return None
-        return CutToKeep(cut_key(cut.digest, self._visit.destination.name, history.policy), cut)
+        return self._visit.cut_to_keep(self.request.cut if self.request is not None else None)
 
     def calibration_key(self) -> str:
         """What the provider's count of this request says something about; empty where there is no count."""
@@ -298,7 +223,7 @@ class Exchange(Generic[D]):
         left = self._left
         self._left = () if len(left) == 1 else tuple([one for one in left if one is not destination])
         found = with_choices(destination.target if target is None else target, self._options)
-        self._visit = _Visit(destination, found, key, destination.key_count - 1)
+        self._visit = Visit(destination, found, key, destination.key_count - 1)
         if keeps(found.facts, self.ask) and has_keys(self.ask.conversation):
             return Recall(found.facts.provider, scope(found.facts), keys(self.ask.conversation, found.facts))
         return self._recall_history()
@@ -346,8 +271,7 @@ class Exchange(Generic[D]):
         return self._prepare()
 
     def fetched(self, media: Mapping[str, bytes]) -> Step[D]:
-        visit = self._visit
-        visit.media = {**visit.media, **media}
+        self._visit.add_media(media)
         return self._prepare()
 
     def waited(self) -> Step[D]:
@@ -366,7 +290,7 @@ class Exchange(Generic[D]):
             context = msgspec.structs.replace(context, hides_reasoning=True)
         self._translation, self._opening = translation_of(self.request, context, self._redaction), b""
         if self.request.facts.cost_header:
-            self._cost = _amount(dict(headers).get(self.request.facts.cost_header))
+            self._cost = parse_amount(dict(headers).get(self.request.facts.cost_header))
         return Reading.PIECES if self.ask.stream else Reading.WHOLE
 
     def _hides_reasoning(self) -> bool:
@@ -502,7 +426,7 @@ class Exchange(Generic[D]):
         history = shorter(visit.history or TrimRequest(policy), failure, estimate)
         if history is None:
             return False
-        visit.history, visit.shortened, visit.tries = history, True, 0
+        visit.shorten(history)
         return True
 
     def _history(self, failure: Failure) -> History:
@@ -514,7 +438,7 @@ class Exchange(Generic[D]):
             targets_left=len(self._left),
             total=self.attempts,
             reserved=bool(self._reserved(failure)),
-            careful=visit.refused is not None,
+            careful=visit.is_careful,
             cared=self._cared or visit.cared,
             renewable=visit.destination.renews_credentials and not visit.renewed,
         )
@@ -523,18 +447,13 @@ class Exchange(Generic[D]):
         visit = self._visit
         if self.destination is visit.destination and self.request is not None:
             visit.bodies = (*visit.bodies, self.request.body)
-        visit.tries = 0
-        visit.corrections += 1
-        visit.learnt = (*visit.learnt, learnt)
-        visit.target = patched(visit.target, Layer(f"lesson {learnt.lesson}", learnt.facts))
+        visit.correct(learnt)
         return self._prepare()
 
     def _take_care(self, failure: Failure) -> Step[D]:
         visit = self._visit
         assert self.request is not None
-        visit.cared = True
-        visit.refused = AttemptFailed(visit.destination, visit.key, self.request, failure)
-        visit.tries = 0
+        visit.take_care(AttemptFailed(visit.destination, visit.key, self.request, failure))
         return self._prepare()
 
     def _take_back(self) -> Step[D]:
@@ -548,17 +467,12 @@ class Exchange(Generic[D]):
         return self._decide()
 
     def _take_next_key(self) -> Step[D]:
-        visit = self._visit
-        visit.key = (visit.key + 1) % visit.destination.key_count
-        visit.keys_left -= 1
-        visit.tries -= 1
+        self._visit.take_next_key()
         return self._send_again()
 
     def _renew(self) -> Step[D]:
         """The sender was told of the refusal, and fetches credentials before it sends."""
-        visit = self._visit
-        visit.renewed = True
-        visit.tries -= 1
+        self._visit.renew_credentials()
         return self._send_again()
 
     def _fall_back(self, failure: Failure) -> Step[D]:
@@ -586,32 +500,20 @@ class Exchange(Generic[D]):
         """The next send, or what is needed for it. A body that was refused already is not sent again."""
         visit = self._visit
         try:
-            request = self._compile(visit)
+            request = visit.compile(self.ask, self._options)
         except RequestError as fault:
-            return self._skip(fault) if visit.refused is None else self._take_back()
-        missing = tuple([url for url in request.wants if url not in visit.urls]) if request.wants else ()
+            return self._take_back() if visit.is_careful else self._skip(fault)
+        missing = visit.unasked_media(request)
         if missing:
-            visit.urls += missing
             return FetchMedia(missing)
         if self._was_refused(request.body):
             return self._same_again()
-        if visit.refused is not None:
+        if visit.is_careful:
             self._cared = True
             self.lessons = (*self.lessons, care.LESSON)
         elif visit.learnt:
             self.lessons = (*self.lessons, visit.learnt[-1].lesson)
         return self._send(request)
-
-    def _compile(self, visit: _Visit[D]) -> Adapted:
-        destination = visit.destination
-        careful = visit.refused is not None
-        options = compile_options(
-            destination, self._options, visit.kept, visit.media, careful, visit.history, visit.summary
-        )
-        request = compile_ask(self.ask, visit.target, options)
-        if destination.options or destination.omit:
-            return configured(request, destination.options, destination.omit)
-        return request
 
     def _was_refused(self, body: bytes) -> bool:
         visit = self._visit
@@ -622,7 +524,7 @@ class Exchange(Generic[D]):
     def _same_again(self) -> Step[D]:
         """What was corrected changes nothing here: it is not sent, and proves nothing."""
         visit = self._visit
-        if visit.refused is not None:
+        if visit.is_careful:
             return self._take_back()
         visit.learnt = visit.learnt[:-1]
         return self._decide()
@@ -653,7 +555,7 @@ class Exchange(Generic[D]):
     def _failed(self, failure: Failure) -> AttemptFailed[D]:
         visit = self._visit
         assert self.request is not None
-        failure = _clipped(failure)
+        failure = clipped(failure)
         self.failure = failure if self._redaction is None else self._redaction.failure(failure)
         self.tried = (*self.tried, TriedTarget(visit.destination.name, failure.kind.value, failure.status))
         refused = AttemptFailed(visit.destination, visit.key, self.request, self.failure)
@@ -669,55 +571,8 @@ class Exchange(Generic[D]):
         """The provider took it after all: what was corrected on the way is proved."""
         self.failure = None
         visit = self._visit
-        if visit.learnt or visit.refused is not None:
+        if visit.learnt or visit.is_careful:
             self.learnt = tuple([one for one in visit.learnt if one.lasting])
-        if visit.refused is not None:
-            options = compile_options(
-                visit.destination,
-                self._options,
-                visit.kept,
-                visit.media,
-                careful=True,
-                history=visit.history,
-                summary=visit.summary,
-            )
-            proven = care.proven_by_care(self.ask, visit.target, options)
+        if visit.is_careful:
+            proven = care.proven_by_care(self.ask, visit.target, visit.options(self._options))
             self.learnt = self.learnt if proven is None else (*self.learnt, proven)
-
-
-def _clipped(failure: Failure) -> Failure:
-    """A failure with no more of the provider's words than anybody reads."""
-    if len(failure.raw) <= _LONGEST_RAW and len(failure.message) <= _LONGEST_MESSAGE:
-        return failure
-    return msgspec.structs.replace(failure, raw=failure.raw[:_LONGEST_RAW], message=failure.message[:_LONGEST_MESSAGE])
-
-
-def _amount(text: str | None) -> float | None:
-    """A cost that can be one; a provider may say anything."""
-    try:
-        amount = float(text) if text else None
-    except ValueError:
-        return None
-    return amount if amount is not None and 0 <= amount < _MOST_COST else None
-
-
-def compile_offline(exchange: Exchange[D]) -> Adapted:
-    """What would be sent first where nothing is kept and nothing can be fetched. Raises RequestError."""
-    step: Step[D] = exchange.start()
-    while not isinstance(step, Send):
-        match step:
-            case Choose(candidates):
-                step = exchange.chosen(candidates[0])
-            case Recall():
-                step = exchange.recalled({})
-            case RecallSummary():
-                step = exchange.summary_recalled(None)
-            case RecallCut():
-                step = exchange.cut_recalled(None)
-            case FetchMedia():
-                step = exchange.fetched({})
-            case GaveUp(failure, fault):
-                raise fault or RequestError(failure.message)
-            case _:
-                raise AssertionError(f"{type(step).__name__} before anything was sent")
-    return step.request

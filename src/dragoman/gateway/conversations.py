@@ -18,7 +18,8 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import read
 from dragoman.engine.destination import TargetRoute
-from dragoman.engine.exchange import Exchange, Spent
+from dragoman.engine.exchange import Exchange
+from dragoman.engine.spent_tokens import Spent
 from dragoman.engine.steps import Answered, AttemptFailed, GaveUp, Streaming
 from dragoman.engine.summary import FoldedChange, fold
 from dragoman.errors import DragomanError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from dragoman.engine.exchange import Exchange, Spent
+from dragoman.engine.exchange import Exchange
+from dragoman.engine.spent_tokens import Spent
 from dragoman.upstream.destinations import HttpDestination
 
 

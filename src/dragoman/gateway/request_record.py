@@ -11,8 +11,9 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.exchange import NOTHING_SPENT, Exchange, Spent
+from dragoman.engine.exchange import Exchange
 from dragoman.engine.routing.candidates import Decision
+from dragoman.engine.spent_tokens import NOTHING_SPENT, Spent
 from dragoman.engine.summary import summary
 from dragoman.engine.written_report import NOTHING_WRITTEN, WrittenReport, write_report
 from dragoman.gateway.budgets import Hold, settle

@@ -11,7 +11,8 @@ from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import read
 from dragoman.engine.destination import TargetRoute
-from dragoman.engine.exchange import Exchange, compile_offline
+from dragoman.engine.exchange import Exchange
+from dragoman.engine.offline_driver import compile_offline
 from dragoman.errors import DragomanError, RequestError, TargetError
 from dragoman.gateway.console.body_marks import keep_choice
 from dragoman.gateway.console.dry_runs import judged, profile_destination

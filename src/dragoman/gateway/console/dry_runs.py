@@ -12,7 +12,8 @@ from dragoman.engine.adapt import read
 from dragoman.engine.adapted import Adapted
 from dragoman.engine.compile_options import CallerOptions
 from dragoman.engine.destination import TargetRoute
-from dragoman.engine.exchange import Exchange, compile_offline
+from dragoman.engine.exchange import Exchange
+from dragoman.engine.offline_driver import compile_offline
 from dragoman.engine.token_estimate import estimate_request
 from dragoman.errors import DragomanError, TargetError
 from dragoman.gateway.console.code_samples import ResendForm, resend_form

@@ -11,7 +11,8 @@ from dragoman.dialects.registry import dialect
 from dragoman.engine.adapt import read
 from dragoman.engine.adapted import Adapted
 from dragoman.engine.destination import TargetRoute
-from dragoman.engine.exchange import Exchange, compile_offline
+from dragoman.engine.exchange import Exchange
+from dragoman.engine.offline_driver import compile_offline
 from dragoman.engine.routing.candidates import Decision
 from dragoman.engine.steps import AttemptFailed
 from dragoman.errors import DragomanError

@@ -13,9 +13,10 @@ from dragoman.conversation.changes import Change
 from dragoman.engine.adapt import read
 from dragoman.engine.adapted import Adapted
 from dragoman.engine.destination import TargetRoute
-from dragoman.engine.exchange import Exchange, compile_offline
+from dragoman.engine.exchange import Exchange
 from dragoman.engine.explain import Reason, explain_target
 from dragoman.engine.lint import headline
+from dragoman.engine.offline_driver import compile_offline
 from dragoman.engine.path_wishes import with_path_wishes
 from dragoman.engine.summary import FoldedChange, ReportedChange, fold, weight
 from dragoman.gateway.console.body_marks import (

@@ -10,7 +10,8 @@ from functools import partial
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.compile_options import caller_options
 from dragoman.engine.destination import TargetRoute
-from dragoman.engine.exchange import Exchange, compile_offline
+from dragoman.engine.exchange import Exchange
+from dragoman.engine.offline_driver import compile_offline
 from dragoman.engine.steps import Send
 from dragoman.engine.token_count import count_request, estimated_count, parse_count_request, render_count
 from dragoman.gateway.callers import Known, Refused, Slot, admit
