@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.cli.demo import OTHERS
 from dragoman.cli.demo_conversations import DEMO_CONVERSATIONS, DemoConversation
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.gateway.emulator_verdict import judge_request
 
 COMMAND = (sys.executable, "-c", "from dragoman.cli import main; main()", "demo", "--port", "0")
@@ -32,13 +34,8 @@ def test_each_conversation_is_really_refused(demo_conversation: DemoConversation
     assert verdict.message
 
 
-def test_the_four_dialects_are_shown() -> None:
-    assert [demo_conversation.dialect for demo_conversation in DEMO_CONVERSATIONS] == [
-        "openai-chat",
-        "openai-responses",
-        "anthropic",
-        "gemini",
-    ]
+def test_every_dialect_is_shown() -> None:
+    assert [demo_conversation.dialect for demo_conversation in DEMO_CONVERSATIONS] == list(DIALECT_NAMES)
 
 
 def test_in_a_pipe_it_shows_and_ends() -> None:
@@ -48,7 +45,7 @@ def test_in_a_pipe_it_shows_and_ends() -> None:
     assert len(re.findall(r"^  through Dragoman 200  received:", done.stdout, re.MULTILINE)) == len(DEMO_CONVERSATIONS)
     assert "orphan-result" in done.stdout
     matrix = done.stdout.partition("on every provider")[2]
-    assert len(re.findall(r"\b200\b", matrix)) == 8 * len(DEMO_CONVERSATIONS)
+    assert len(re.findall(r"\b200\b", matrix)) == len(OTHERS) * len(DEMO_CONVERSATIONS)
     assert "\x1b[" not in done.stdout
     shown = [line.rstrip() for line in done.stdout.splitlines()]
     assert [line for line in excerpt_of_the_readme() if line not in shown] == []

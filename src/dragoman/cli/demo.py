@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
     from dragoman.gateway.emulator_fallback import EmulatorFallback
 
-OTHERS = ("anthropic", "gemini", "openai", "openai-responses", "deepseek", "mistral", "openrouter", "groq")
+OTHERS = (
+    *("anthropic", "gemini", "openai", "openai-responses", "bedrock", "cohere", "ollama"),
+    *("deepseek", "mistral", "openrouter", "groq"),
+)
 PORT = 8642
 WIDTH = 110
 """The width of the output if it is no terminal."""
@@ -33,7 +36,7 @@ WIDTH = 110
     "--port", type=click.IntRange(0, 65535), help=f"The port of the gateway; by default {PORT}, or a free one."
 )
 def demo(keep: bool | None, port: int | None) -> int:
-    """Show refusal, repair and answer for all four client dialects, on emulated providers: no keys needed."""
+    """Show refusal, repair and answer for every client dialect, on emulated providers: no keys needed."""
     from dragoman.cli.console import rich_console
 
     keep_running = sys.stdout.isatty() if keep is None else keep

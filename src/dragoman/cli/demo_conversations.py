@@ -1,4 +1,4 @@
-"""Conversations that providers refuse: one for each client dialect, taken from real programs."""
+"""Conversations that providers refuse: one for each client dialect, as real programs send them."""
 
 from __future__ import annotations
 
@@ -133,4 +133,64 @@ GENERATE = DemoConversation(
     },
 )
 
-DEMO_CONVERSATIONS = (CHAT, RESPONSES, MESSAGES, GENERATE)
+COHERE = DemoConversation(
+    client="Cohere SDK",
+    dialect="cohere",
+    provider="cohere",
+    model="command-a-03-2025",
+    reason="the settings come from code for OpenAI",
+    path="/v2/chat",
+    body={
+        "messages": [{"role": "user", "content": _QUESTION}],
+        "tools": [{"type": "function", "function": {"name": "weather", "parameters": _CITY}}],
+        "tool_choice": "auto",
+        "parallel_tool_calls": True,
+        "stream": False,
+    },
+)
+
+OLLAMA = DemoConversation(
+    client="Ollama SDK",
+    dialect="ollama",
+    provider="ollama",
+    model="qwen3:8b",
+    reason="the history was made with OpenAI, whose arguments are a text",
+    path="/api/chat",
+    body={
+        "messages": [
+            {"role": "user", "content": _QUESTION},
+            {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": [{"function": {"name": "weather", "arguments": '{"city": "Paris"}'}}],
+            },
+            {"role": "tool", "tool_name": "weather", "content": "Sunny, 24 degrees."},
+        ],
+        "tools": [{"type": "function", "function": {"name": "weather", "parameters": _CITY}}],
+        "stream": False,
+    },
+)
+
+CONVERSE = DemoConversation(
+    client="boto3, Bedrock Converse",
+    dialect="bedrock",
+    provider="bedrock",
+    model="us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    reason="the history has calls, and the last request offers no tools",
+    path="/model/{model}/converse",
+    body={
+        "messages": [
+            {"role": "user", "content": [{"text": _QUESTION}]},
+            {
+                "role": "assistant",
+                "content": [{"toolUse": {"toolUseId": "tooluse_1", "name": "weather", "input": {"city": "Paris"}}}],
+            },
+            {
+                "role": "user",
+                "content": [{"toolResult": {"toolUseId": "tooluse_1", "content": [{"text": "Sunny, 24 degrees."}]}}],
+            },
+        ],
+    },
+)
+
+DEMO_CONVERSATIONS = (CHAT, RESPONSES, MESSAGES, GENERATE, COHERE, OLLAMA, CONVERSE)

@@ -48,6 +48,8 @@ MODELS: Mapping[str, tuple[str, ...]] = {
     "together": ("meta-llama/Llama-3.3-70B-Instruct-Turbo",),
     "perplexity": ("sonar",),
     "cohere": ("command-a-03-2025", "command-a-reasoning-08-2025", "command-a-plus-05-2026"),
+    "ollama": ("qwen3:8b",),
+    "bedrock": ("us.anthropic.claude-sonnet-4-5-20250929-v1:0",),
 }
 """The emulators by the names of their profiles, and short model names. `PROVIDER/MODEL` accepts any model."""
 
