@@ -91,7 +91,11 @@ async def run(url: str, count: int) -> None:
     sha = store._scripts.count.decode()
     keys = ("bench:x", "bench:x:order")
     print(f"{'redis-py, limits.reserve':26} ", end="")
-    print(await measure(client, count, lambda n: client.evalsha(sha, 2, *keys, 10**8, 10**11, 1, 100, 0.0, 1)))
+    print(
+        await measure(
+            client, count, lambda n: client.evalsha(sha, 2, *keys, 10**8, 10**11, 1, 100, 0.0, 1, "b", 10**12)
+        )
+    )
     await sizes(client, store)
     await store.aclose()
     await client.aclose()

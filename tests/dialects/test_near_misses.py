@@ -5,7 +5,7 @@ Each near miss is parsed to the same conversation as the request that it misses,
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import msgspec
@@ -771,12 +771,12 @@ def test_the_work_grows_with_the_calls(named: bool) -> None:
         body = msgspec.json.encode({"messages": [ASK, calls(*[without(chat_call(), "id")] * count), *results]})
         best = 9.0
         for _ in range(3):
-            start = perf_counter()
+            start = process_time()
             adapt(body, target="openai/gpt-4o")
-            best = min(best, perf_counter() - start)
+            best = min(best, process_time() - start)
         return best
 
-    assert seconds(4000) < 8 * seconds(1000)
+    assert seconds(8000) < 24 * seconds(1000)  # 64 times as much where each call looks at all others
 
 
 def test_C6_what_has_neither_name_nor_id_is_a_bare_tool_result() -> None:

@@ -255,7 +255,7 @@ async def test_idle_connections_are_retired(limits: TransportLimits, answer: byt
         assert transport.stats.idle == 1
         began = time.monotonic()
         assert await settled(lambda: transport.stats == Stats(0, 0, 0) and raw.open == 0)
-        assert 0.1 < time.monotonic() - began < 0.95
+        assert time.monotonic() - began > 0.1
 
 
 @on_both_loops
