@@ -6,6 +6,7 @@ import pytest
 from tests.judges import judge
 
 from dragoman.engine.adapt import adapt
+from dragoman.errors import RepairRefused
 
 GIVEN = {"anthropic-beta": "a", "anthropic-version": "2024-01-01", "openai-beta": "o", "x-custom": "x"}
 CHAT = {"messages": [{"role": "user", "content": "Hi"}]}
@@ -77,3 +78,44 @@ def test_a_scope_without_its_beta_is_refused_as_anthropic_does() -> None:
     refused = judge("anthropic", "claude-sonnet-4-5", sent.path, headers, sent.body)
     assert refused is not None
     assert "system.0.cache_control.ephemeral.scope: Extra inputs are not permitted" in str(refused.body)
+
+
+VERTEX, BEDROCK = "vertex-anthropic/claude-sonnet-4-5@20250929", "bedrock-anthropic/us.anthropic.claude-sonnet-4-5-v1:0"
+OPUS = "bedrock-anthropic/us.anthropic.claude-opus-4-7-v1:0"
+LONG, THOUGHTS = "context-1m-2025-08-07", "interleaved-thinking-2025-05-14"
+
+
+@pytest.mark.parametrize(
+    ("target", "given", "sent", "left_out"),
+    [
+        (VERTEX, f"{LONG}, effort-2025-11-24", LONG, ["effort-2025-11-24"]),
+        (VERTEX, "prompt-caching-scope-2026-01-05", None, ["prompt-caching-scope-2026-01-05"]),
+        (VERTEX, f"{LONG},x-2030-01-01", f"{LONG},x-2030-01-01", []),
+        (BEDROCK, f"{LONG},structured-outputs-2025-11-13", [LONG], ["structured-outputs-2025-11-13"]),
+        (BEDROCK, f"effort-2025-11-24,{LONG}", ["effort-2025-11-24", LONG], []),
+        (OPUS, f"claude-code-20250219,{THOUGHTS}", [THOUGHTS], ["claude-code-20250219"]),
+        ("anthropic/claude-sonnet-4-5", "effort-2025-11-24", "effort-2025-11-24", []),
+    ],
+)
+def test_a_beta_that_a_cloud_refuses_is_left_out_and_reported(
+    target: str, given: str, sent: str | list[str] | None, left_out: list[str]
+) -> None:
+    done = adapt(MESSAGES, source="anthropic", target=target, headers={"anthropic-beta": given})
+    assert done.json.get("anthropic_beta", done.headers.get("anthropic-beta")) == sent
+    told = [(change.rule, change.at, change.did, change.loses) for change in done.changes]
+    says = "left out {} of the header anthropic-beta"
+    assert told == [("refused-setting", "", says.format(name), "metadata") for name in left_out]
+    profile, _, model = target.partition("/")
+    assert judge(profile, model, done.path, done.headers, done.body) is None
+
+
+def test_a_refused_beta_may_not_be_left_out_where_nothing_may_be_lost() -> None:
+    headers = {"anthropic-beta": "effort-2025-11-24"}
+    with pytest.raises(RepairRefused, match="left out effort-2025-11-24"):
+        adapt(MESSAGES, source="anthropic", target=VERTEX, headers=headers, max_loss="nothing")
+
+
+def test_ten_thousand_refused_words_are_told_in_a_short_report() -> None:
+    words = ",".join(f"structured-outputs-{number}" for number in range(10_000))
+    done = adapt(MESSAGES, source="anthropic", target=BEDROCK, headers={"anthropic-beta": words})
+    assert (len(done.changes), "anthropic_beta" in done.json) == (20, False)

@@ -52,6 +52,7 @@ class Case(msgspec.Struct, frozen=True):
     knows: dict[str, Any] = {}
     lasting: bool = True
     status: int = 400
+    headers: dict[str, str] = {}
 
 
 def turns(body: Any) -> list[tuple[str, Any]]:
@@ -398,6 +399,33 @@ CASES: dict[str, Case] = {
         True,
         False,
     ),
+    "header-word": Case(
+        (
+            "Unexpected value(s) `a-2026-01-05`, `b-2025-12-15` for the `anthropic-beta` header. Please consult our "
+            "documentation at docs.anthropic.com or try again without the header.",
+        ),
+        {"refused_words": {"anthropic-beta": ["a-2026-01-05", "b-2025-12-15"]}},
+        {**PLAIN, "max_tokens": 9},
+        lambda body: body.get("anthropic_beta"),
+        ["a-2026-01-05", "c-2026-01-05", "b-2025-12-15"],
+        ["c-2026-01-05"],
+        "bedrock-anthropic/us.anthropic.claude-sonnet-4-5",
+        "anthropic",
+        knows={"refused_words": {"anthropic-beta": []}},
+        headers={"anthropic-beta": "a-2026-01-05, c-2026-01-05,b-2025-12-15"},
+    ),
+    "beta-refused": Case(
+        ("The model returned the following errors: invalid beta flag", "invalid beta flag"),
+        {"refused_words": {"anthropic-beta": ["*"]}},
+        {**PLAIN, "max_tokens": 9},
+        lambda body: body.get("anthropic_beta"),
+        ["a-2026-01-05"],
+        None,
+        "bedrock-anthropic/us.anthropic.claude-sonnet-4-5",
+        "anthropic",
+        lasting=False,
+        headers={"anthropic-beta": "a-2026-01-05"},
+    ),
     "sampling-refused": Case(
         (
             "Unsupported value: 'temperature' does not support 0.5 with this model. Only the default (1) is supported.",
@@ -468,7 +496,7 @@ def refused(
 
 
 def body(case: Case, target: Target) -> Any:
-    return msgspec.json.decode(compile_ask(read(case.request, source=case.source), target).body)
+    return msgspec.json.decode(compile_ask(read(case.request, source=case.source, headers=case.headers), target).body)
 
 
 def test_every_lesson_has_a_case() -> None:

@@ -211,3 +211,17 @@ def test_a_place_that_leads_elsewhere_is_refused(place: str, tmp_path: Path) -> 
             client.chat.completions.create(
                 model="claude/claude-sonnet-4-6", messages=[{"role": "user", "content": "Hello"}]
             )
+
+
+def test_a_beta_that_a_cloud_does_not_know_is_left_out_at_the_second_attempt(clouds: Clouds) -> None:
+    """Its refusal names the header's word: the body stays the same, and the next request needs one attempt."""
+    upstream = clouds.emulators["vertex-claude"]
+    betas = "context-1m-2025-08-07,mcp-servers-2025-12-04"
+    body = {"model": "vertex-claude", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+    for sends in (2, 1):
+        before = len(upstream.requests)
+        got = httpx.post(f"{clouds.url}/v1/messages", json=body, headers={"anthropic-beta": betas})
+        assert got.status_code == 200, got.text
+        named = [one.headers["anthropic-beta"] for one in upstream.requests[before:]]
+        assert named == [betas, "context-1m-2025-08-07"][-sends:]
+        assert "refused-setting" in got.headers["x-dragoman-changes"]

@@ -20,6 +20,7 @@ from dragoman.engine.beta_names import with_betas
 from dragoman.engine.body_form import formed_body, path_template
 from dragoman.engine.content_checks import require_content, require_known_content, require_messages
 from dragoman.engine.envelopes import with_header_members
+from dragoman.engine.header_words import without_words
 from dragoman.engine.history.client_choice import (
     NO_CHOICE,
     HistoryChoice,
@@ -43,10 +44,11 @@ from dragoman.profiles.facts import Doubt, Stance
 from dragoman.profiles.profile import NO_ENVELOPE, Target
 from dragoman.rules.context import Context
 from dragoman.rules.off_schema import off_schema, whole_pairs
+from dragoman.rules.refused_setting import refused_setting
 from dragoman.rules.remote_media import remote_media, wanted
 from dragoman.rules.rule import FAIL, Rule
 
-READ_BY_THE_COMPILER = frozenset({"drops", "stream_usage", "tools_streamed", "logprobs_streamed"})
+READ_BY_THE_COMPILER = frozenset({"drops", "stream_usage", "tools_streamed", "logprobs_streamed", "refused_words"})
 """The facts that the compiler itself reads. All others are read by rules."""
 _USAGE = "stream_options"
 _MEDIA = int(Trait.MEDIA | Trait.RESULT_PARTS)
@@ -256,6 +258,9 @@ class _Compilation:
         headers = _headers(self.ask, target, dialect.passed_headers if same else ())
         if profile.beta is not None and same:
             headers = with_betas(headers, self.conversation, profile.beta)
+        if self.facts.refused_words and same:
+            headers, refused = without_words(headers, self.facts.refused_words)
+            self._enter(refused_setting, refused)
         if profile.body is not None:
             body = formed_body(body, profile.body)
         if profile.envelope is not NO_ENVELOPE:

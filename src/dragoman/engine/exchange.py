@@ -446,7 +446,7 @@ class Exchange(Generic[D]):
     def _correct(self, learnt: Learnt) -> Step[D]:
         visit = self._visit
         if self.destination is visit.destination and self.request is not None:
-            visit.bodies = (*visit.bodies, self.request.body)
+            visit.corrected = (*visit.corrected, (self.request.body, self.request.headers))
         visit.correct(learnt)
         return self._prepare()
 
@@ -506,7 +506,7 @@ class Exchange(Generic[D]):
         missing = visit.unasked_media(request)
         if missing:
             return FetchMedia(missing)
-        if self._was_refused(request.body):
+        if self._was_refused(request):
             return self._same_again()
         if visit.is_careful:
             self._cared = True
@@ -515,11 +515,12 @@ class Exchange(Generic[D]):
             self.lessons = (*self.lessons, visit.learnt[-1].lesson)
         return self._send(request)
 
-    def _was_refused(self, body: bytes) -> bool:
+    def _was_refused(self, request: Adapted) -> bool:
         visit = self._visit
         if self.destination is not visit.destination or self.request is None:
             return False
-        return body == self.request.body or body in visit.bodies
+        sent = (request.body, request.headers)
+        return sent == (self.request.body, self.request.headers) or sent in visit.corrected
 
     def _same_again(self) -> Step[D]:
         """What was corrected changes nothing here: it is not sent, and proves nothing."""

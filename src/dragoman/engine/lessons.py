@@ -204,6 +204,22 @@ def _known_efforts(refusal: Recognised) -> Patch | None:
 _EFFORTS = tuple(str(effort) for effort in Effort)
 
 
+def _refused_words(refusal: Recognised) -> Patch | None:
+    """The refusal names the words of a header that it does not know."""
+    header = refusal.match["header"].lower()
+    known = refusal.facts.refused_words.get(header, ())
+    words = [word for word in refusal.match["words"].split("`") if word.strip(", ") and word not in known]
+    return {"refused_words": {header: [*known, *words]}} if words else None
+
+
+def _no_betas(refusal: Recognised) -> Patch | None:
+    known = refusal.facts.refused_words.get(_BETAS, ())
+    return None if "*" in known else {"refused_words": {_BETAS: ["*"]}}
+
+
+_BETAS = "anthropic-beta"
+
+
 def _proto_schema(refusal: Recognised) -> Patch | None:
     if refusal.facts.schema_form == "gemini-proto":
         return None
@@ -337,6 +353,13 @@ LESSONS: tuple[Lesson, ...] = (
         _known_efforts,
     ),
     _lesson("tools-refused", r"does not support tools", _without_tools),
+    _lesson(
+        "header-word",
+        r"unexpected value\(s\) (?P<words>`[^`]{1,200}`(?:, `[^`]{1,200}`){0,40}) for the `(?P<header>[a-z-]{1,40})",
+        _refused_words,
+    ),
+    # It does not say which one; in another conversation they may be needed.
+    _lesson("beta-refused", r"invalid beta flag", _no_betas, lasting=False),
     _lesson(
         "sampling-refused",
         r"(?P<name>temperature|top_p|top_k)[`'\"]? (is deprecated|does not support|may only be set)|"

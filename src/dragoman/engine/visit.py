@@ -26,7 +26,8 @@ from dragoman.profiles.profile import Layer, Target, patched
 class Visit(msgspec.Struct, Generic[D]):
     """One destination being asked: what it is taken to accept, and what was tried on it.
 
-    `tries` counts sends of the same body, `bodies` are those that were corrected. `refused` is the refusal over which
+    `tries` counts sends of the same body, `corrected` are those that were corrected, with their
+    headers. `refused` is the refusal over which
     care is taken, while the careful body is under way; `cared`: care was taken, or would change nothing. `history`: how
     it is trimmed; `shortened`: it was trimmed again because the provider found it too long. `renewed`: newer
     credentials were asked for.
@@ -44,7 +45,7 @@ class Visit(msgspec.Struct, Generic[D]):
     urls: tuple[str, ...] = ()
     refused: AttemptFailed[D] | None = None
     cared: bool = False
-    bodies: tuple[bytes, ...] = ()
+    corrected: tuple[tuple[bytes, Mapping[str, str]], ...] = ()
     summary: UsedSummary | None = None
     history: TrimRequest | None = None
     shortened: bool = False

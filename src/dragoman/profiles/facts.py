@@ -278,6 +278,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Meta(description="fields of messages, parts, calls and tools that single vendors of the dialect added to it"),
     ] = ()
     foreign_settings: Annotated[Stance, Meta(description="fields that other vendors added to the dialect")] = ACCEPTS
+    refused_words: Annotated[
+        Mapping[str, tuple[str, ...]],
+        Meta(description="by header, words of the client's that it refuses there (globs)"),
+    ] = {}
     field_patterns: Annotated[
         Mapping[str, str],
         Meta(description="form of further top-level fields that hold a text (regular expression)"),

@@ -24,6 +24,19 @@ _PATH = re.compile(
     r":(?P<verb>rawPredict|streamRawPredict)"
 )
 _NOT_SERVED = ("container", "context_management", "mcp_servers", "service_tier")
+_NO_BETAS = (
+    "adaptive-thinking-2026-01-28",
+    "effort-2025-11-24",
+    "prompt-caching-scope-2026-01-05",
+    "structured-outputs-2025-11-13",
+    "structured-outputs-2025-12-15",
+    "mcp-servers-2025-12-04",
+)
+"""Refused in public reports; the last one by LiteLLM's table of betas."""
+_UNEXPECTED = (
+    "Unexpected value(s) {} for the `anthropic-beta` header. Please consult our documentation at docs.anthropic.com or "
+    "try again without the header."
+)
 _COUNTING = "count-tokens"
 """Stands in the path where the model's name would."""
 _DATED = re.compile(r"claude-.*-\d{8}")
@@ -74,6 +87,9 @@ class VertexClaude(Anthropic):
         for name in _NOT_SERVED:
             if name in request.body:
                 return render_refusal(AnthropicRefusal(f"{name}: Extra inputs are not permitted"))
+        unknown = [one for one in _betas(request) if one in _NO_BETAS]
+        if unknown:
+            return render_refusal(AnthropicRefusal(_UNEXPECTED.format(", ".join(f"`{one}`" for one in unknown))))
         return super().judge(request)
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
@@ -94,6 +110,10 @@ class VertexClaude(Anthropic):
             name = request.path.removeprefix("/v1/").partition(":")[0]
             return _google_error(404, "NOT_FOUND", f"Publisher Model `{name}` not found.")
         return super().render_fault(kind, request)
+
+
+def _betas(request: ReceivedRequest) -> list[str]:
+    return [one.strip() for one in request.headers.get("anthropic-beta", "").split(",") if one.strip()]
 
 
 def _google_error(status: int, name: str, sentence: str) -> ErrorResponse:

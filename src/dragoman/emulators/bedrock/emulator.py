@@ -147,6 +147,7 @@ class Bedrock:
                     "and try again."
                 )
         _check_tools(request.body.get("tools"))
+        _check_betas(request.body.get("anthropic_beta"), request.model)
         try:
             claude_judge.check(request, self.options)
         except AnthropicRefusal as refusal:
@@ -221,6 +222,14 @@ def _check_tools(tools: Any) -> None:
                 f"tools.{index}: Input tag '{kind}' found using 'type' does not match any of the expected tags: "
                 "'bash_20250124', 'custom', 'text_editor_20250124', 'text_editor_20250429', 'text_editor_20250728'"
             )
+
+
+def _check_betas(betas: Any, model: str) -> None:
+    """Opus 4.7 takes one beta alone; the others are refused in public reports, the last one by LiteLLM's table."""
+    for name in betas if isinstance(betas, list) else []:
+        known = not str(name).startswith(("mcp-servers-", "structured-outputs-", "skills-"))
+        if not known or ("opus-4-7" in model and name != "interleaved-thinking-2025-05-14"):
+            raise BedrockRefusal("invalid beta flag")
 
 
 def _bare(model: str) -> str:
