@@ -151,11 +151,11 @@ def test_a_stream_that_began_is_not_yet_a_success(routes: Routes) -> None:
 def test_keys_take_turns_as_they_spoil(routes: Routes) -> None:
     health, one = Health(), _smart(routes)
     assert health.key(one, 0) == 0
-    health.spoilt(one, 0, failed(FailureKind.AUTH), 0)
+    health.pause_key(one, 0, failed(FailureKind.AUTH), 0)
     assert health.key(one, 1) == 1
-    health.spoilt(one, 1, failed(FailureKind.RATE_LIMIT, retry_after=5.0), 1)
+    health.pause_key(one, 1, failed(FailureKind.RATE_LIMIT, retry_after=5.0), 1)
     assert health.key(one, 2) == 2
-    health.spoilt(one, 5, failed(FailureKind.RATE_LIMIT), 2)
+    health.pause_key(one, 5, failed(FailureKind.RATE_LIMIT), 2)
     assert health.key(one, 3) == 1
     assert health.key(one, 7) == 1
     assert health.key(one, 700) == 0

@@ -69,7 +69,7 @@ class TextReport:
         if self._table.requests and self.count:
             self._table.print()
         if not self.requests:
-            return  # what could not be read was told
+            return  # what could not be read was reported
         if not self.count:
             click.echo(f"nothing found in {_count(self.requests, 'request')}", err=True)
             return

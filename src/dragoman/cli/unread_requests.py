@@ -1,4 +1,4 @@
-"""Requests of a file that cannot be used: the first ones are told one by one, the others counted."""
+"""Requests of a file that cannot be used: the first ones are listed, the others counted."""
 
 from __future__ import annotations
 

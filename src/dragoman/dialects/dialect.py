@@ -166,9 +166,12 @@ class Likeness(IntEnum):
 
 
 class RenderOptions(msgspec.Struct, frozen=True, gc=False):
-    """What a request says besides the conversation. `usage`: ask a stream to report its usage. `without`: members of
-    the client's own body that are left out. `translated`: the client speaks another dialect, so that its silence is
-    written out where it means something else here."""
+    """What a request says in addition to the conversation.
+
+    `usage`: ask a stream to report its usage. `without`: members of the client's own body that are left out.
+    `translated`: the client speaks another dialect, so that its silence is written out where it means something else
+    here.
+    """
 
     model: str
     stream: bool

@@ -24,7 +24,7 @@ def details_in(usage: Mapping[str, Any], key: str) -> dict[str, Any]:
 def other_counts(
     usage: Mapping[str, Any], known: frozenset[str], details: Mapping[str, tuple[str, ...]], dialect: str
 ) -> Extras | None:
-    """What the usage says besides the counts that we know: costs, times, tokens of sounds and pictures."""
+    """What the usage says in addition to the counts that we know: costs, times, tokens of sounds and pictures."""
     fields: dict[str, Json] = {}
     for key, value in usage.items():
         if key in details:

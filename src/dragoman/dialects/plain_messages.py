@@ -1,6 +1,6 @@
 """What the plain parsers of all dialects share.
 
-Nearly every client sends the same few forms: texts, calls, results and images with no field besides those that they
+Nearly every client sends the same few forms: texts, calls, results and images with no other fields than those that they
 need. Each dialect parses these in one short loop, in its own module `plain_messages`. A strict decode of just these
 fields proves that nothing else is there, so that nothing else has to be looked for. Where it refuses, or where the
 loop meets a form that it does not know, the loop gives up and the dialect's `message_parse` does the work.

@@ -1,4 +1,4 @@
-"""The members of a request besides its messages, as all dialects parse them.
+"""The members of a request other than its messages, as all dialects parse them.
 
 A dialect states two tables: settings whose value stands in one member, and members that have a form of their own. What
 is in neither table is kept as an extra field. Members that we do not know, of objects that we do, are extras with a
@@ -51,7 +51,7 @@ def places_of(members: PlainMembers, under: str = "") -> dict[str, tuple[str, ..
 
 
 class TopLevel(msgspec.Struct, frozen=True):
-    """What a request says besides its messages. `include_usage`: the client wants its stream to report usage."""
+    """What a request says in addition to its messages. `include_usage`: the client wants its stream to report usage."""
 
     settings: Settings
     tools: Tools = ()

@@ -151,7 +151,7 @@ def _leaves_doubt(failure: Failure, policy: Policy) -> bool:
 def _delay(tries: int, failure: Failure, policy: Policy, chance: float) -> float:
     """What the provider asks for and up to a tenth more, else growing waits with full jitter.
 
-    All who were told the same moment must not come back at it.
+    Clients that got the same time must not all come back at that time.
     """
     if failure.retry_after is not None:
         return failure.retry_after * (1 + _SPREAD * chance) if policy.jitter else failure.retry_after

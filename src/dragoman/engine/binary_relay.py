@@ -1,7 +1,7 @@
 """A stream of binary frames that is relayed as it is, observed for its end, its usage and its failure.
 
 Frames have checksums, so each is read anyway: only whole frames that are in order go to the client, with the bytes in
-which they came. A frame that holds one of our secrets is written anew without it.
+which they came. A frame that holds one of our secrets is written again without it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Failures as a client is told them: the same status, headers and body at every entrance."""
+"""Failures as a client gets them: the same status, headers and body at every entrance."""
 
 from __future__ import annotations
 

@@ -345,7 +345,7 @@ class Exchange(Generic[D]):
     def unsent(self, failure: Failure) -> Step[D]:
         """The driver has no room for this send, and made none: the next target, or the end.
 
-        What the client is told is what a provider said before, if one did.
+        The client gets what a provider said before, if one did.
         """
         self.attempts -= 1
         self._visit.tries -= 1
@@ -471,7 +471,7 @@ class Exchange(Generic[D]):
         return self._send_again()
 
     def _renew(self) -> Step[D]:
-        """The sender was told of the refusal, and fetches credentials before it sends."""
+        """The sender knows of the refusal, and fetches credentials before it sends."""
         self._visit.renew_credentials()
         return self._send_again()
 

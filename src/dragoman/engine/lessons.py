@@ -70,7 +70,7 @@ class Lesson(msgspec.Struct, frozen=True):
 
 class Learnt(msgspec.Struct, frozen=True):
     """A lesson taken from one refusal. What is not lasting is true of this conversation only; what is tentative was
-    inferred, not told, and waits for another request to confirm it."""
+    inferred, not stated, and waits for another request to confirm it."""
 
     lesson: str
     facts: Patch

@@ -1,7 +1,7 @@
 """The smallest request that still fails: turns, parts, tools and settings are taken away as long as it does.
 
 Delta debugging on the JSON of any dialect. A call and its result go together or stay together, so what remains fails
-for the reason that the whole did, and not for a pair that we parted.
+for the reason that the whole did, and not for a pair that we split.
 """
 
 from __future__ import annotations

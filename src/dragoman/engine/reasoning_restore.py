@@ -81,7 +81,7 @@ def _keys_of(message: Message, before: Message | None, facts: Facts) -> list[str
 
 
 def _signs_words(message: Message, facts: Facts) -> bool:
-    """Whether the target may have signed the words of a turn besides its calls."""
+    """Whether the target may have signed the words of a turn in addition to its calls."""
     return reasoning_states.THOUGHT in facts.reasoning_states and any(type(part) is Text for part in message.parts)
 
 

@@ -98,7 +98,7 @@ class Streaming(msgspec.Struct, frozen=True, gc=False):
 
 
 class GaveUp(msgspec.Struct, frozen=True, gc=False):
-    """The end: what the client is told. `fault` is set where no target could be asked at all."""
+    """The end: the failure that the client gets. `fault` is set where no target could be asked at all."""
 
     failure: Failure
     fault: RequestError | None = None

@@ -239,7 +239,7 @@ def _of_console(path: str, method: str) -> Endpoint | None:
 
 
 def _find(inbound: Inbound, outbound: Outbound) -> tuple[Endpoint, str]:
-    """Every path but the hot ones, and the dialect that its errors are told in. A path may have errors of its own."""
+    """Every path but the hot ones, and the dialect of its errors. A path may have errors of its own."""
     path, method = inbound.path.rstrip("/") or "/", inbound.method
     if (console := _of_console(path, method)) is not None:
         return console, DEFAULT_DIALECT
@@ -304,11 +304,11 @@ async def _not_served(
 
 
 _NO_RETRY = ((b"x-should-retry", b"false"),)
-"""The SDKs of OpenAI and Anthropic try every status of 500 and above again, unless they are told not to."""
+"""The SDKs of OpenAI and Anthropic try every status of 500 and above again, unless a header forbids it."""
 
 
 async def _broken(services: Services, outbound: Outbound, dialect: str, fault: Exception) -> None:
-    """A fault of our own: told to the log in full, to the client by the request's id."""
+    """A fault of our own: the log gets all of it, the client the id of the request."""
     trace = "".join(traceback.format_exception(fault))
     services.lines.add(LogLevel.ERROR, {"event": "crash", "id": outbound.id, "error": services.redactor.text(trace)})
     if outbound.started:

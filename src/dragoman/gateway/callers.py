@@ -19,7 +19,7 @@ from dragoman.store import Caller, KeyLimits, Limited
 
 
 class Refused(Exception):
-    """A request that goes no further, and what its client is told."""
+    """A request that goes no further, and the error for its client."""
 
     def __init__(self, failure: Failure, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
         super().__init__(failure.message)

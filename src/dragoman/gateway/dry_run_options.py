@@ -11,7 +11,7 @@ from dragoman.engine.compile_options import CallerOptions
 
 
 class DryRunOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The members that every request for a dry run has besides its request and its targets."""
+    """The members that every request for a dry run has in addition to its request and its targets."""
 
     source: str = msgspec.field(name="from", default="auto")
     stream: bool | None = None

@@ -1,4 +1,4 @@
-"""The model names that a client may ask for, and what it is told about one that leads nowhere."""
+"""The model names that a client may ask for, and the error for one that leads nowhere."""
 
 from __future__ import annotations
 

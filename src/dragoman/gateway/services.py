@@ -82,7 +82,7 @@ class Services:
         """`check` raises where a configuration is good in itself and yet not for this server.
 
         `alone`: no other process is expected to use the same store. `place`: where the metrics of this worker go, for
-        the others. `clocks`: by which days, months and minutes are told.
+        the others. `clocks`: by which days, months and minutes are counted.
         """
         self.clocks = clocks
         folder = file.path.parent if file is not None and file.path is not None else Path()

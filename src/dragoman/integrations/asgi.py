@@ -41,7 +41,7 @@ def _is_below(path: str, prefix: str) -> bool:
 
 
 async def _live(app: App, gateway: App, scope: Any, receive: Receive, send: Send) -> None:
-    """Start both, end both; the first that fails to start is what the server is told."""
+    """Start both, end both; the server gets the failure of the first that does not start."""
     lives = [_Life(one, dict(scope)) for one in (app, gateway)]
     while True:
         message = await receive()

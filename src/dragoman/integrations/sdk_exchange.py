@@ -1,7 +1,8 @@
 """One request of an SDK and its answer, without a socket: which provider is asked what, and what the SDK gets.
 
-The transports of `sdk_transport.py` do the sending. What an exchange asks for besides is answered here, once for sync
-and async: there is one target, its memory is in this process, and media is not fetched. Retries are the SDK's own.
+The transports of `sdk_transport.py` do the sending. Everything else that an exchange asks for is answered here,
+once for sync and async: there is one target, its memory is in this process, and media is not fetched. Retries are the
+SDK's own.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A fact is stated in a profile, with evidence. A rule is triggered by facts, never by a name. A fact that can be doubted
 is a `Stance` of three states: in the client's own dialect `unknown` triggers nothing, since the client may know better;
-where we write anew `unknown` means careful.
+where we translate, `unknown` means careful.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Doubt(StrEnum):
     """How a fact that nobody knows is taken in the client's own dialect.
 
     `faithful`: in the client's favour, what it wrote stays. `careful`: as a refusal, what may be refused is repaired.
-    Where a request is written anew, in another dialect, it is always done with care.
+    Where a request is translated to another dialect, it is always done with care.
     """
 
     FAITHFUL = "faithful"

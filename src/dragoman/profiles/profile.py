@@ -1,4 +1,4 @@
-"""Profiles: what is known of a provider and its models, layer upon layer.
+"""Profiles: what is known of a provider and its models, in layers.
 
 Layers: dialect, provider, models (every glob that matches, in file order), plugins, the user's file, the request.
 Tables merge; values and lists replace.
@@ -84,7 +84,7 @@ class CloudUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BodyForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Members of the dialect's body that the provider does not take, and those that it wants besides."""
+    """Members of the dialect's body that the provider does not take, and additional ones that it wants."""
 
     leave_out: tuple[str, ...] = ()
     add: dict[str, Any] = {}

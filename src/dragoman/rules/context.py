@@ -1,4 +1,4 @@
-"""What a rule knows besides the conversation: the target's facts, and what was chosen for this request."""
+"""What a rule knows in addition to the conversation: the target's facts, and what was chosen for this request."""
 
 from __future__ import annotations
 

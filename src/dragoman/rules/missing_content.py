@@ -53,7 +53,7 @@ def missing_content(conversation: Conversation, context: Context) -> Rewrite:
         return Rewrite(conversation)
 
     def filled(message: Message) -> Edit | None:
-        # A list without anything in it is told by its spelling.
+        # A list without anything in it is recognised by its spelling.
         if (message.blank == _BLANKS[wanted] and not message.listed) or not _only_calls(message):
             return None
         return edit(message.but(blank=_BLANKS[wanted], listed=False), _DID[wanted])

@@ -42,7 +42,7 @@ def null_field(conversation: Conversation, context: Context) -> Rewrite:
 
 
 def have_fields(parts: tuple[Part, ...]) -> bool:
-    """Whether one of them has fields besides those of its dialect. Few have, so all are asked first."""
+    """Whether one of them has fields other than those of its dialect. Few have, so all are checked first."""
     for part in parts:  # noqa: SIM110  a generator costs twice as much
         if part.extras is not None or (type(part) is Result and have_fields(part.parts)):
             return True

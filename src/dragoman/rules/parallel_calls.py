@@ -41,20 +41,20 @@ from dragoman.rules.rule import rule
 def parallel_calls(conversation: Conversation, context: Context) -> Rewrite:
     messages: list[Message] = []
     notes: list[Note] = []
-    parted: list[Message] = []
+    split: list[Message] = []
     for message in conversation.messages:
-        if parted and message.role is Role.TOOL:
-            messages += _interleaved(parted, message)
-            parted = []
+        if split and message.role is Role.TOOL:
+            messages += _interleaved(split, message)
+            split = []
             continue
-        messages += parted
-        parted = _one_by_one(message)
-        if len(parted) < 2:
+        messages += split
+        split = _one_by_one(message)
+        if len(split) < 2:
             messages.append(message)
-            parted = []
+            split = []
             continue
-        notes.append(Note("made each of its calls a turn of its own", message, before=message, after=tuple(parted)))
-    messages += parted
+        notes.append(Note("made each of its calls a turn of its own", message, before=message, after=tuple(split)))
+    messages += split
     return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
 
 

@@ -65,7 +65,7 @@ def reasoning_asked(conversation: Conversation, context: Context) -> Rewrite:
 
 
 def _may_think(settings: Settings, facts: Facts) -> bool:
-    """Can it think, and is it not told to do without?"""
+    """Can it think, and does the request not forbid it?"""
     return can_be_asked(facts) and (settings.thinking is None or thinks(settings, facts))
 
 

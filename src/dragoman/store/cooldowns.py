@@ -42,5 +42,5 @@ _JITTER = 0.1
 
 
 def later(seconds: float) -> float:
-    """A pause that another process began, a little longer: not all shall return at once."""
+    """A pause that another process began, a little longer, so that not all return at once."""
     return seconds * (1.0 + _JITTER * random.random())  # noqa: S311 - no secret

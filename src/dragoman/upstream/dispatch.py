@@ -406,7 +406,7 @@ class Dispatch:
         self.failed_at = (*self.failed_at, now)
         health.failed(destination, failure, now)
         if failure.kind in KEY_BOUND and destination.key_count > 1:
-            health.spoilt(destination, failed.key, failure, now)
+            health.pause_key(destination, failed.key, failure, now)
         if failure.kind is FailureKind.AUTH and destination.scheme is not None:
             date = self._incoming.header("date") if self._incoming is not None else None
             self._world.authorizers.refused(destination.scheme, date or "")

@@ -123,17 +123,17 @@ class Health:
 
     def key(self, destination: HttpDestination, now: float) -> int:
         """The key to begin with: the first that is not left alone, else the one that comes back first."""
-        spoilt = self._keys.get(destination) or {}
+        paused = self._keys.get(destination) or {}
         shared = self._shared.resting() if self._shared is not None else {}
-        if not spoilt and not shared:
+        if not paused and not shared:
             return 0
         name = destination.name + _KEY_MARK
         return min(
             range(len(destination.keys)),
-            key=lambda key: max(spoilt.get(key, 0.0), now + shared.get(f"{name}{key}", 0.0)),
+            key=lambda key: max(paused.get(key, 0.0), now + shared.get(f"{name}{key}", 0.0)),
         )
 
-    def spoilt(self, destination: HttpDestination, key: int, failure: Failure, now: float) -> None:
+    def pause_key(self, destination: HttpDestination, key: int, failure: Failure, now: float) -> None:
         """Leave a key alone: as long as the provider says, shortly for a limit, long where it was refused."""
         usual = _SHORT if failure.kind is FailureKind.RATE_LIMIT else _LONG
         pause = usual if failure.retry_after is None else failure.retry_after

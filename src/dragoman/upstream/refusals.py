@@ -1,4 +1,4 @@
-"""What goes wrong on the way, as the closed set of kinds that clients are told."""
+"""What goes wrong on the way, as the closed set of kinds that clients see."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _LIMIT = 8 << 20
 
 
 class Reached(msgspec.Struct, frozen=True):
-    """How a provider answered. `ahead`: seconds that our clock is before its, if it told."""
+    """How a provider answered. `ahead`: seconds that our clock is before its, if it sent a date."""
 
     check: Check
     ahead: float | None = None

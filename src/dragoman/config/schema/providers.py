@@ -91,7 +91,7 @@ class Attribution(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Cloud(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where and as whom a cloud is asked."""
+    """The region and the identity for requests to a cloud."""
 
     region: Annotated[
         str | None,

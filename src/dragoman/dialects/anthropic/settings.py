@@ -1,4 +1,4 @@
-"""Anthropic's top-level members besides the messages, both ways."""
+"""Anthropic's top-level members other than the messages, both ways."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ class BedrockAnswerParser:
     def whole_block(self, index: int, raw: bytes, out: list[Event]) -> None:
         """A block that came at once."""
         fields = decode_members(raw)
-        fields.pop("type", None)  # some servers write the kind besides
+        fields.pop("type", None)  # some servers also write the kind
         kind, content = next(iter(fields.items()), ("", Raw(b"null")))
         if kind == TEXT:
             self.text(index, bytes(content), out)

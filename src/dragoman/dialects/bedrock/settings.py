@@ -1,4 +1,4 @@
-"""Converse's top-level members besides the messages, both ways."""
+"""Converse's top-level members other than the messages, both ways."""
 
 from __future__ import annotations
 
@@ -315,7 +315,7 @@ PLACES = MemberPlaces(
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
-    """All top-level members besides the messages."""
+    """All top-level members other than the messages."""
     if conversation.hint is not None:
         raise Unrepresentable("a cache hint for a whole Bedrock request", key="cache_control")
     extras = require_own(conversation.extras, NAME)

@@ -1,4 +1,4 @@
-"""Usage as Converse counts it: new input, cache reads and cache writes are told apart, and add up to the whole."""
+"""Usage as Converse counts it: new input, cache reads and cache writes are separate and add up to the whole."""
 
 from __future__ import annotations
 

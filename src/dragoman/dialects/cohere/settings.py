@@ -1,4 +1,4 @@
-"""Cohere's top-level members besides the messages, both ways."""
+"""Cohere's top-level members other than the messages, both ways."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ PLACES = MemberPlaces(
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
-    """All top-level members besides the messages."""
+    """All top-level members other than the messages."""
     out: dict[str, Json] = {"model": quote(options.model)}
     if conversation.tools:
         out["tools"] = render_tools(conversation.tools)

@@ -22,7 +22,7 @@ from dragoman.dialects.split_surrogates import SurrogateMender
 from dragoman.wire.sse import SseDecoder, one_line
 
 _SILENT = frozenset({"debug", "content-end", "citation-end"})
-"""Events that add nothing to what was told before."""
+"""Events that add nothing to earlier ones."""
 _NO_MESSAGE = CohereMessageDelta()
 
 

@@ -1,4 +1,4 @@
-"""Usage as Cohere counts it: the tokens that a model saw and wrote, and besides them what is billed."""
+"""Usage as Cohere counts it: the tokens that a model saw and wrote, and separately what is billed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def parse_usage(raw: bytes) -> Usage | None:
 
 
 def _counts(fields: dict[str, Any]) -> dict[str, Any]:
-    """What the model saw and wrote; what is billed where nothing else is told."""
+    """What the model saw and wrote; what is billed where the answer reports nothing else."""
     found = fields.get(_TOKENS) or fields.get(_BILLED)
     return found if isinstance(found, dict) else {}
 

@@ -1,4 +1,4 @@
-"""Gemini's top-level members besides the contents, both ways."""
+"""Gemini's top-level members other than the contents, both ways."""
 
 from __future__ import annotations
 
@@ -340,7 +340,7 @@ PLACES = MemberPlaces(
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
-    """All top-level members besides the contents."""
+    """All top-level members other than the contents."""
     if conversation.hint is not None:
         raise Unrepresentable("a cache hint in a Gemini request", key="cache_control")
     extras = require_own(conversation.extras, NAME)

@@ -107,7 +107,7 @@ class WireForm(msgspec.Struct, frozen=True):
     list fit the schema? `fits`: does an item? `fits_part`: does a part, in a turn of this role? `render`: a
     turn as items. `repair_part` repairs small faults of the dialect's own parts, `repair_item` of its items.
     `decode_part` raises where a part does not fit, and says where.
-    `optional` are members of a message besides its content, each with the letters that its value may begin with.
+    `optional` are members of a message other than its content, each with the letters that its value may begin with.
     `takes_text`: may the content be a text alone? `takes_hints`: do parts have cache hints? `needs_ids`: must calls and
     results have ids (`no_id` marks
     those without)? `has_items`: do calls and

@@ -84,7 +84,7 @@ class MessageBuilder:
                 self._take(ordered)
 
     def _is_first(self, event: Any) -> bool:
-        """Whether it is of the choice that is told: the first that comes, whatever its number."""
+        """Whether it belongs to the choice that the client gets: the first that comes, whatever its number."""
         if self._choice < 0:
             self._choice = event.choice
         return bool(event.choice == self._choice)

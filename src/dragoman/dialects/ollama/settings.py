@@ -1,4 +1,4 @@
-"""Ollama's top-level members besides the messages, both ways. Most settings stand in the member `options`."""
+"""Ollama's top-level members other than the messages, both ways. Most settings stand in the member `options`."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ PLACES = MemberPlaces(
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
-    """All top-level members besides the messages. A stream is what the server gives where nobody says otherwise."""
+    """All top-level members other than the messages. A stream is what the server gives where nobody says otherwise."""
     out: dict[str, Json] = {"model": quote(options.model)}
     if conversation.tools:
         out["tools"] = render_tools(conversation.tools)

@@ -57,7 +57,7 @@ UNTITLED = "untitled"
 """The name for a file without one: Chat demands a name beside a file's bytes."""
 BARE = "bare"
 DOCUMENT_URL = "document_url"
-"""Spellings of media besides Chat's own: a URL as plain text, and a document by its URL."""
+"""Spellings of media other than Chat's own: a URL as plain text, and a document by its URL."""
 
 
 class ChatWireFunction(msgspec.Struct, forbid_unknown_fields=True, gc=False):

@@ -104,7 +104,7 @@ def _is_bare_call(call: Call) -> bool:
 
 
 def _is_bare_result(result: Result) -> bool:
-    """One plain text, and nothing besides."""
+    """One plain text, and nothing else."""
     parts = result.parts
     if len(parts) != 1 or result.listed or result.spelled == LEGACY:
         return False

@@ -1,4 +1,4 @@
-"""Chat's top-level members besides the messages, both ways."""
+"""Chat's top-level members other than the messages, both ways."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ PLACES = MemberPlaces(
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
-    """All top-level members besides the messages."""
+    """All top-level members other than the messages."""
     out: dict[str, Json] = {"model": quote(options.model)}
     if conversation.empty_tools and not conversation.tools:
         out["tools"] = b"[]"

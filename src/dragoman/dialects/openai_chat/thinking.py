@@ -79,7 +79,7 @@ def render_thinking(thinking: Thinking | None, out: dict[str, Json]) -> None:
 
 
 def _thinking_keys(thinking: Thinking) -> list[str]:
-    """The members that the client used, and those that the setting needs besides."""
+    """The members that the client used, and the others that the setting needs."""
     keys = thinking.spelled.split()
     if "reasoning" in keys:
         return keys

@@ -57,7 +57,7 @@ class _OutputDetails(msgspec.Struct, frozen=True, gc=False):
 
 
 class _ChatCounts(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """Usage as OpenAI itself reports it: no other counts besides these."""
+    """Usage as OpenAI itself reports it: no other counts than these."""
 
     prompt_tokens: _Count
     completion_tokens: _Count

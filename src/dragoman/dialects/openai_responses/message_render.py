@@ -82,7 +82,7 @@ def _is_bare_call(call: Call) -> bool:
 
 
 def _is_bare_result(result: Result) -> bool:
-    """One plain text, and nothing besides."""
+    """One plain text, and nothing else."""
     if len(result.parts) != 1 or result.listed or result.is_error or result.custom:
         return False
     return result.hint is None and result.extras is None and _is_bare(result.parts[0])

@@ -1,4 +1,4 @@
-"""Responses' top-level members besides the input, both ways."""
+"""Responses' top-level members other than the input, both ways."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ PLACES = MemberPlaces(
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
-    """All top-level members besides the input."""
+    """All top-level members other than the input."""
     if conversation.hint is not None:
         raise Unrepresentable("a cache hint in a Responses request", key="cache_control")
     settings = conversation.settings

@@ -200,7 +200,7 @@ async def _stream(
 
 
 async def _go_away(outbound: Outbound, record: RequestRecord) -> None:
-    """The gateway shuts down under a request: its client is told, in the middle of a stream too."""
+    """The gateway shuts down under a request: its client gets an error, in the middle of a stream too."""
     exchange = record.exchange
     if exchange is None or not outbound.started:
         await _refuse(outbound, record, GOING_AWAY)

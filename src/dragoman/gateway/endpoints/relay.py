@@ -163,7 +163,7 @@ async def _passed(
 
 
 async def _answered(services: Services, outbound: Outbound, incoming: Incoming, named: Headers) -> Failure | None:
-    """A stream piece by piece, anything else at once. A stream that breaks off cannot be told otherwise."""
+    """A stream piece by piece, anything else at once. There is no other way to report a stream that breaks off."""
     shown = (incoming.header("content-type") or "").encode("latin-1", "replace") or JSON
     if not shown.startswith(_EVENT_STREAM):
         await outbound.whole(200, await incoming.read(LIMIT), named, shown)

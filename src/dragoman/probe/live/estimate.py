@@ -1,4 +1,4 @@
-"""What an inquiry costs at most, to be told before it begins."""
+"""What an inquiry costs at most, shown before it begins."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class GgufMetadata(msgspec.Struct, frozen=True):
 
 
 class _GgufReader:
-    """Reads values of the little-endian format, never more than it was told to."""
+    """Reads values of the little-endian format, never more than it is asked for."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

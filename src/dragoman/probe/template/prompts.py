@@ -67,7 +67,7 @@ def template_variables(body: Mapping[str, Any], parses: bool) -> dict[str, Any]:
 
 
 def further_variables(body: Mapping[str, Any]) -> dict[str, Any]:
-    """What a few templates want besides: the tools as text, and the time."""
+    """What a few templates also want: the tools as text, and the time."""
     tools = msgspec.json.encode(body.get("tools") or []).decode()
     return {"functions": tools, "datetime": "2026-01-02 03:04:05", "date_string": "02 Jan 2026"}
 

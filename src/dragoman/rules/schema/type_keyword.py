@@ -100,7 +100,7 @@ def allows_null(node: Any) -> bool:
 
 
 def with_null(node: Schema) -> Schema:
-    """A schema that allows null besides."""
+    """A schema that also allows null."""
     if allows_null(node):
         return node
     if "type" in node and "const" not in node:

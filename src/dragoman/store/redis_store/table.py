@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
@@ -10,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from dragoman.store.clock import Clock
+from dragoman.store.known_misses import KnownMisses
 from dragoman.store.memory.expiring_map import Address, ExpiringMap
 from dragoman.store.redis_store.connection import RedisAway, RedisRefused
 from dragoman.store.redis_store.keys import RedisKeys, address_of, digest
@@ -18,7 +18,6 @@ from dragoman.store.redis_store.scripts import Scripts
 from dragoman.store.table_backed import TableKind
 
 Value = TypeVar("Value")
-KNOWN_MISSES = 16_384
 MISS_FRESH = 5.0
 """Seconds that a key is taken as missing, which another replica may have put meanwhile."""
 KEYS_AT_ONCE = 500
@@ -57,7 +56,7 @@ class RedisTable(Generic[Value]):
         self._near = near
         self._clock = clock
         self._base = keys.named(kind.name)
-        self._misses: OrderedDict[Address, float] = OrderedDict()
+        self._misses = KnownMisses()
         self._removals = 0
         self.unread = 0
 
@@ -170,9 +169,7 @@ class RedisTable(Generic[Value]):
         value = self._read(row, address) if row is not None else None
         if value is None:
             self._near.remove(address)
-            self._misses[address] = now
-            if len(self._misses) > KNOWN_MISSES:
-                self._misses.popitem(last=False)
+            self._misses.add(address, now)
             return None
         self._near.put(address[0], address[1], {address[2]: value})
         return value
@@ -188,8 +185,8 @@ class RedisTable(Generic[Value]):
             return None
 
     def _is_missing(self, address: Address, now: float) -> bool:
-        asked = self._misses.get(address)
-        return asked is not None and abs(now - asked) <= MISS_FRESH
+        age = self._misses.age(address, now)
+        return age is not None and abs(age) <= MISS_FRESH
 
     def _touch(self, address: Address) -> None:
         self._link.post(evalsha(self._scripts.touch, (), self._base, self._near.bounds.ttl, address_of(*address)))
@@ -197,7 +194,7 @@ class RedisTable(Generic[Value]):
     def _put_command(self, caller: str, place: str, entries: Mapping[str, Value], first: bool = False) -> bytes:
         start, rows = digest(caller) + digest(place), []
         for key, value in entries.items():
-            self._misses.pop((caller, place, key), None)
+            self._misses.discard((caller, place, key))
             rows.append((start + digest(key, 16), (place, key), self._kind.encode(value)))
         return self._command(caller, rows, first)
 

@@ -158,7 +158,7 @@ class SharedWindows:
         return self._patient
 
     def _look(self) -> None:
-        """Open a file anew that was deleted: workers that start later would count in another."""
+        """Open a file again that was deleted: workers that start later would count in another."""
         now = self._steady()
         if now - self._looked > LOOK_EVERY:
             self._looked = now

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Generic, TypeVar
 
 from dragoman.store.clock import Clock
 from dragoman.store.errors import StoreUnavailable
+from dragoman.store.known_misses import KnownMisses
 from dragoman.store.memory.expiring_map import OVERHEAD, Address, CachedValue, ExpiringMap
 from dragoman.store.sqlite.database import DATA_PATH_DEADLINE, Database
 from dragoman.store.sqlite.writer import Sweep, WriteJob
 from dragoman.store.table_backed import TableKind
 
 Value = TypeVar("Value")
-KNOWN_MISSES = 16_384
 MISS_FRESH = 5.0
 """Seconds that a key is taken as missing where other processes may write it."""
 MISS_FRESH_ALONE = 300.0
@@ -58,7 +57,7 @@ class SqliteTable(Generic[Value]):
         self._kind = kind
         self._near = near
         self._clock = clock
-        self._misses: OrderedDict[Address, float] = OrderedDict()
+        self._misses = KnownMisses()
         self._removals = 0
         self._callers = set(database.read_at_start(self._read_callers))
         database.add_sweep(Sweep(kind.name, kind.sweep_every, self._sweep))
@@ -160,9 +159,7 @@ class SqliteTable(Generic[Value]):
             return entry.value
         if row is None:
             self._near.remove(address)
-            self._misses[address] = now
-            if len(self._misses) > KNOWN_MISSES:
-                self._misses.popitem(last=False)
+            self._misses.add(address, now)
             return None
         self._near.put(address[0], address[1], {address[2]: row[0]})
         if now - row[1] >= self._near.bounds.ttl / 16:
@@ -171,8 +168,8 @@ class SqliteTable(Generic[Value]):
 
     def _is_missing(self, address: Address, now: float, alone: bool) -> bool:
         """Whether it is known that the file does not hold a key."""
-        asked = self._misses.get(address)
-        return asked is not None and now - asked <= (MISS_FRESH_ALONE if alone else MISS_FRESH)
+        age = self._misses.age(address, now)
+        return age is not None and age <= (MISS_FRESH_ALONE if alone else MISS_FRESH)
 
     def _used(self, address: Address, entry: CachedValue[Value], now: float) -> None:
         """Let the file know of a use; once in a sixteenth of the life time is enough."""
@@ -185,7 +182,7 @@ class SqliteTable(Generic[Value]):
 
     def _write(self, statement: str, address: Address, now: float, value: Value, *before: float) -> None:
         self._callers.add(address[0])
-        self._misses.pop(address, None)
+        self._misses.discard(address)
         values = (*before, self._kind.name, *address, now, value)
         weight = self._kind.weigh(value)
         self._database.write(WriteJob(statement, values, self._kind.encode, self._kind.name, weight))

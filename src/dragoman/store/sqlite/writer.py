@@ -45,7 +45,7 @@ class Sweep:
 
 
 class WriterThread:
-    """Writes jobs in the order in which they came. A file that was deleted or replaced meanwhile is opened anew.
+    """Writes jobs in the order in which they came. A file that was deleted or replaced meanwhile is opened again.
 
     `alone` says that no other process writes the file. It becomes false, for good, when another one does.
     """

@@ -47,8 +47,8 @@ class Authorizer(Protocol):
         """The headers that authorize this request. It never waits and never asks anybody."""
 
     def refused(self, date: str) -> None:
-        """The provider refused what `headers_for` gave: fetch anew before the next request. `date` is the header of its
-        answer, by which a scheme that signs the time can set its clock."""
+        """The provider refused what `headers_for` gave: fetch again before the next request. `date` is the header of
+        its answer, by which a scheme that signs the time can set its clock."""
 
 
 class Fetched(msgspec.Struct, Generic[T], frozen=True):
