@@ -20,6 +20,7 @@ import ollama
 import openai
 import orjson
 import pytest
+from botocore.exceptions import ClientError as AwsError
 from cohere.core.api_error import ApiError as CohereError
 from google.genai import errors as gemini_errors
 from msgspec.structs import replace
@@ -49,7 +50,16 @@ ONE_IN = {
     "bedrock": 4,
 }
 
-COHERE_FAILURES = (CohereError, ToldFailure)
+FAILURES = (
+    anthropic.APIError,
+    openai.APIError,
+    gemini_errors.APIError,
+    ollama.ResponseError,
+    CohereError,
+    ToldFailure,
+    AwsError,
+)
+"""What the SDKs raise for a failure."""
 
 # Recordings that hold no answer: every dialect must tell them as a failure.
 NO_ANSWER = {
@@ -278,6 +288,5 @@ def no_success(server: Loopback, upstream: str, recording: Recording, wire: byte
             server.serve(body, True)
         else:
             server.serve(told, False, status, headers)
-        vendors = (anthropic.APIError, openai.APIError, gemini_errors.APIError, ollama.ResponseError, *COHERE_FAILURES)
-        with pytest.raises(vendors):
+        with pytest.raises(FAILURES):
             server.read_served(client, recording.stream)
