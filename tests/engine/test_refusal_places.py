@@ -284,3 +284,8 @@ def test_a_body_without_messages_is_told_its_own_name_for_them() -> None:
     with pytest.raises(MalformedRequest) as raised:
         adapt(orjson.dumps({"messages": []}), source="gemini", target=CHAT)
     assert (raised.value.at, raised.value.message) == ("/messages", '"messages" has no message')
+
+
+def test_a_body_that_is_not_utf8_is_refused_for_that() -> None:
+    with pytest.raises(MalformedRequest, match="the body is not UTF-8: byte 25 is 0xed"):
+        adapt(b'{"model":"m","messages":"\xed\xa0\x80"}', source="openai-chat", target="openai/gpt-4o")

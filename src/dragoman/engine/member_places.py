@@ -117,7 +117,7 @@ def place_in(body: bytes, at: str) -> str:
     """The pointer of a parser's complaint, by the names of the body itself. What is no JSON has no places."""
     try:
         value = _decode(body)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return at
     head, slash, rest = at[1:].partition("/")
     if isinstance(value, dict) and head not in value:
