@@ -44,7 +44,7 @@ from dragoman.wire.structured_fields import parse_dictionary
 FACTS = Profiles().target("openai/gpt-5.6").facts
 EMPTY = Conversation(())
 
-DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
+DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini", "ollama", "cohere", "bedrock")
 TARGETS = (
     "openai/gpt-4o",
     "openai/gpt-5.6",
@@ -57,6 +57,10 @@ TARGETS = (
     "deepseek/deepseek-v4-flash",
     "strict-template/m",
     "gemini-compatible/m",
+    "ollama/qwen3:8b",
+    "cohere/command-a-03-2025",
+    "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    "bedrock/amazon.nova-lite-v1:0",
 )
 
 SCHEMA: dict[str, Any] = {
@@ -153,6 +157,30 @@ STREAMS: dict[str, bytes] = {
     b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"m","delta":"a"}\n\n'
     b'event: response.completed\ndata: {"type":"response.completed","response":{"id":"r","model":"m","status":"completed","output":[],"usage":{"input_tokens":1,"output_tokens":2}}}\n\n',
 }
+REPLY = (
+    b'{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"tool_calls",'
+    b'"message":{"role":"assistant","content":"a","tool_calls":[{"id":"c","type":"function","function":{"name":"f",'
+    b'"arguments":"{}"}}]}}],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}'
+)
+ANSWERING = AnswerContext(model="m", id="x", include_usage=True)
+
+
+def told(dialect: str) -> bytes:
+    """The stream of Chat in another dialect."""
+    translation = Translation("openai-chat", dialect, context=ANSWERING)
+    return translation.feed(STREAMS["openai-chat"]) + translation.close()
+
+
+# The samples of the dialects that have none of their own.
+_WRITERS = {"ollama": TARGETS[-4], "cohere": TARGETS[-3], "bedrock": TARGETS[-2]}
+REQUESTS |= {
+    dialect: json.loads(adapt(REQUESTS["openai-chat"], source="openai-chat", target=target).body)
+    for dialect, target in _WRITERS.items()
+}
+STREAMS |= {dialect: told(dialect) for dialect in _WRITERS}
+REPLIES = {
+    dialect: json.loads(Translation("openai-chat", dialect, context=ANSWERING).whole(REPLY)) for dialect in DIALECTS
+}
 FORM_TYPE = b"multipart/form-data; boundary=b"
 FORM = (
     b'--b\r\ncontent-disposition: form-data; name="model"\r\n\r\nm\r\n'
@@ -236,15 +264,18 @@ class Fuzzer:
                     out[at:at] = out[: self.random.randint(0, 60)]
         return bytes(out)
 
+    def damaged_body(self, sample: dict[str, Any]) -> bytes:
+        """JSON with something odd inside, or bytes that may be none."""
+        if self.random.random() < 0.3:
+            return self.scrambled(json.dumps(sample).encode())
+        return json.dumps(self.damaged(sample), ensure_ascii=self.random.random() < 0.5).encode(
+            "utf-8", "surrogatepass"
+        )
+
     def request(self) -> None:
         dialect = self.random.choice(DIALECTS)
         target = self.random.choice(TARGETS)
-        if self.random.random() < 0.7:
-            body = json.dumps(self.damaged(REQUESTS[dialect]), ensure_ascii=self.random.random() < 0.5).encode(
-                "utf-8", "surrogatepass"
-            )
-        else:
-            body = self.scrambled(json.dumps(REQUESTS[dialect]).encode())
+        body = self.damaged_body(REQUESTS[dialect])
         self.last = (dialect, target, body)
         adapt(body, source=self.random.choice([dialect, "auto"]), target=target)
 
@@ -260,9 +291,7 @@ class Fuzzer:
 
     def reply(self) -> None:
         upstream, client = self.random.choice(DIALECTS), self.random.choice(DIALECTS)
-        body = self.scrambled(
-            b'{"id":"x","model":"m","choices":[{"message":{"content":"a"}}],"content":[],"candidates":[],"output":[]}'
-        )
+        body = self.damaged_body(REPLIES[upstream])
         self.last = (upstream, client, body)
         Translation(upstream, client, context=AnswerContext(model="m", id="x")).whole(body)
 
