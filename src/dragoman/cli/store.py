@@ -9,6 +9,9 @@ from pathlib import Path
 import click
 import msgspec
 
+from dragoman.cli.checkup.check import Mark
+from dragoman.cli.checkup.page import print_checks
+from dragoman.cli.checkup.servers import server_checks
 from dragoman.cli.config import chosen_file, config_option, env_option, loaded_or_exit
 from dragoman.cli.console import print_table
 from dragoman.cli.state_access import opened_store
@@ -30,10 +33,20 @@ def store() -> None:
 @store.command()
 @config_option
 @env_option
+@click.option("--timeout", type=click.FloatRange(0.1, 60), default=5.0, show_default=True, help="Seconds per server.")
 @click.pass_context
-def check(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...]) -> None:
-    """Reach the store and say how it is doing. Exits with 1 where it cannot be reached."""
-    if not asyncio.run(_check(ctx, path, env_files)):
+def check(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...], timeout: float) -> None:
+    """Reach the store and say how it is doing. Exits with 1 where it cannot be used.
+
+    Of Redis and PostgreSQL it says whether they answer and take writes, which version they are, and which of their
+    settings would lose something.
+    """
+    is_reached = asyncio.run(_check(ctx, path, env_files))
+    config = loaded_or_exit(ctx, path, env_files).config
+    checks = server_checks(config, store_file(config.store, chosen_file(path)), timeout)
+    if checks:
+        print_checks(checks)
+    if not is_reached or any(check.mark is Mark.FAIL for check in checks):
         ctx.exit(1)
 
 

@@ -5,10 +5,10 @@ A backend is loaded when an address names it: without one, no client library is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from importlib import import_module
 from pathlib import Path
-from typing import TypeVar
+from types import ModuleType
 
 from msgspec import Struct
 
@@ -17,9 +17,8 @@ from dragoman.config.secret import Secret
 from dragoman.store.clock import Clocks
 from dragoman.store.errors import StoreError
 from dragoman.store.redaction import Redactor
+from dragoman.store.server_findings import ServerFinding
 from dragoman.store.store import HotPart, LedgerPart
-
-Part = TypeVar("Part")
 
 
 class StoreOpening(Struct, frozen=True):
@@ -32,7 +31,7 @@ class StoreOpening(Struct, frozen=True):
 
 
 class SharedBackend(Struct, frozen=True):
-    """A module with the function `open_part(opening)`, and the extra that has what it needs."""
+    """A module with `open_part(opening)` and `inspect(opening, seconds)`, and the extra that has what it needs."""
 
     module: str
     extra: str
@@ -44,21 +43,46 @@ HOT = {"redis": _REDIS, "rediss": _REDIS, "redis+sentinel": _REDIS, "rediss+sent
 LEDGER = {"postgresql": _POSTGRES, "postgres": _POSTGRES}
 
 
+Inspect = Callable[[StoreOpening, float], Awaitable[tuple[ServerFinding, ...]]]
+
+
 def open_hot(opening: StoreOpening) -> HotPart | None:
     """The shared hot part; None where the configuration names none. Raises StoreError."""
-    opened: Callable[[StoreOpening], HotPart] | None = _found("store.hot", opening.config.hot, HOT)
-    return opened(opening) if opened is not None else None
+    module = _backend("store.hot", opening.config.hot, HOT)
+    if module is None:
+        return None
+    opened: Callable[[StoreOpening], HotPart] = module.open_part
+    return opened(opening)
 
 
 def open_ledger(opening: StoreOpening) -> LedgerPart | None:
     """The shared ledger; None where the configuration names none. Raises StoreError."""
-    opened: Callable[[StoreOpening], LedgerPart] | None = _found("store.ledger", opening.config.ledger, LEDGER)
-    return opened(opening) if opened is not None else None
+    module = _backend("store.ledger", opening.config.ledger, LEDGER)
+    if module is None:
+        return None
+    opened: Callable[[StoreOpening], LedgerPart] = module.open_part
+    return opened(opening)
 
 
-def _found(
-    at: str, address: Secret | None, backends: dict[str, SharedBackend]
-) -> Callable[[StoreOpening], Part] | None:
+async def inspect_hot(opening: StoreOpening, seconds: float) -> tuple[ServerFinding, ...]:
+    """How the server of the hot part is; nothing where there is none. Raises StoreError where it cannot be asked."""
+    return await _inspect(_backend("store.hot", opening.config.hot, HOT), opening, seconds)
+
+
+async def inspect_ledger(opening: StoreOpening, seconds: float) -> tuple[ServerFinding, ...]:
+    """The same for the ledger."""
+    return await _inspect(_backend("store.ledger", opening.config.ledger, LEDGER), opening, seconds)
+
+
+async def _inspect(module: ModuleType | None, opening: StoreOpening, seconds: float) -> tuple[ServerFinding, ...]:
+    if module is None:
+        return ()
+    inspect: Inspect = module.inspect
+    return await inspect(opening, seconds)
+
+
+def _backend(at: str, address: Secret | None, backends: dict[str, SharedBackend]) -> ModuleType | None:
+    """The module that knows the server of an address; None where there is no address."""
     if not address:
         return None
     scheme = address.reveal().partition("://")[0].lower()
@@ -66,8 +90,6 @@ def _found(
     if backend is None:
         raise StoreError(f"{at} must begin with {', '.join(f'{name}://' for name in backends)}")
     try:
-        module = import_module(backend.module)
+        return import_module(backend.module)
     except ModuleNotFoundError as error:
         raise StoreError(f"{at} needs {error.name}; install dragoman[{backend.extra}]") from None
-    opened: Callable[[StoreOpening], Part] = module.open_part
-    return opened

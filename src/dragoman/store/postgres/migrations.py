@@ -63,18 +63,38 @@ CREATE TABLE dragoman_requests (
 MIGRATIONS = (_FIRST,)
 
 
+class TablesVersion(Struct, frozen=True):
+    """The version of the tables, 0 where there are none, and the oldest version of the program that may use them."""
+
+    version: int
+    oldest: int
+
+    @property
+    def too_new(self) -> str | None:
+        """Why this program must not use the tables; None where it may."""
+        if self.oldest <= len(MIGRATIONS):
+            return None
+        return (
+            f"the tables in PostgreSQL are of version {self.version}, which needs a newer dragoman; this one knows "
+            f"{len(MIGRATIONS)}. Upgrade it"
+        )
+
+
+async def tables_version(connection: DatabaseConnection) -> TablesVersion:
+    """The version as it is. `dragoman_schema` must be there."""
+    [row] = await connection.fetch(_CURRENT)
+    return TablesVersion(row["version"] or 0, row["oldest"] or 0)
+
+
 async def migrate(connection: DatabaseConnection) -> int:
     """Bring the tables to this program's version; how many migrations that took. Raises StoreError."""
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
         await connection.execute(_VERSIONS)
-        [row] = await connection.fetch(_CURRENT)
-        version, oldest = row["version"] or 0, row["oldest"] or 0
-        if oldest > len(MIGRATIONS):
-            raise StoreError(
-                f"the tables in PostgreSQL are of version {version}, which needs a newer dragoman; this one knows "
-                f"{len(MIGRATIONS)}. Upgrade it"
-            )
+        found = await tables_version(connection)
+        if (why := found.too_new) is not None:
+            raise StoreError(why)
+        version = found.version
         for number, migration in enumerate(MIGRATIONS[version:], version + 1):
             for statement in migration.statements:
                 await connection.execute(statement)

@@ -170,6 +170,10 @@ class RedisDialer:
                 raise
             return connection
 
+    async def connect_alone(self) -> RedisConnection:
+        """A connection for a few questions, which nobody keeps up. Raises as `connect` does."""
+        return await self.connect(lambda: RedisConnection(_ignore, _end))
+
     async def _open(self, make: Callable[[], RedisConnection], host: Host | None) -> RedisConnection:
         loop = asyncio.get_running_loop()
         if host is None:
@@ -212,7 +216,7 @@ class RedisDialer:
 
 
 def _ignore(reply: Any, is_asked: bool, in_time: bool) -> None:
-    """A sentinel is asked once."""
+    """Only whoever asked wants to know."""
 
 
 def _end(connection: RedisConnection, error: Exception | None) -> None:

@@ -1,0 +1,42 @@
+"""The servers of a shared store: do they answer, do they take writes, and what would they lose?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from pathlib import Path
+
+from dragoman.cli.checkup.check import Check, Mark
+from dragoman.config import Config
+from dragoman.store import StoreError
+from dragoman.store.clock import REAL_CLOCKS
+from dragoman.store.redaction import Redactor
+from dragoman.store.server_findings import ServerFinding, Weight
+from dragoman.store.shared_backends import StoreOpening, inspect_hot, inspect_ledger
+
+_SECTION = "store"
+_MARKS = {Weight.GOOD: Mark.OK, Weight.RISK: Mark.WARN, Weight.FAULT: Mark.FAIL, Weight.UNKNOWN: Mark.SKIP}
+
+
+def server_checks(config: Config, file: Path | None, seconds: float) -> list[Check]:
+    """What is known of the servers of `store.hot` and `store.ledger`; nothing where there are none."""
+    return asyncio.run(_asked_both(config, file, seconds))
+
+
+async def _asked_both(config: Config, file: Path | None, seconds: float) -> list[Check]:
+    opening = StoreOpening(config.store, file, REAL_CLOCKS, Redactor.of(config))
+    hot, ledger = await asyncio.gather(
+        _checks("hot", inspect_hot(opening, seconds)), _checks("ledger", inspect_ledger(opening, seconds))
+    )
+    return [*hot, *ledger]
+
+
+async def _checks(part: str, asked: Awaitable[tuple[ServerFinding, ...]]) -> list[Check]:
+    try:
+        return [_check(part, found) for found in await asked]
+    except StoreError as error:
+        return [Check(_SECTION, part, Mark.FAIL, str(error))]
+
+
+def _check(part: str, found: ServerFinding) -> Check:
+    return Check(_SECTION, f"{part} {found.name}".rstrip(), _MARKS[found.weight], found.text, found.cure)

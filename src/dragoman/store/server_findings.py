@@ -1,0 +1,25 @@
+"""What was found out about a server that keeps shared state."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class Weight(StrEnum):
+    """How bad a finding is. A `risk` works today and loses something on a bad day; a `fault` does not work."""
+
+    GOOD = "good"
+    RISK = "risk"
+    FAULT = "fault"
+    UNKNOWN = "unknown"
+
+
+class ServerFinding(Struct, frozen=True):
+    """One thing about a server: `text` says how it is, `cure` what to do about it. Neither holds a password."""
+
+    name: str
+    weight: Weight
+    text: str
+    cure: str = ""
