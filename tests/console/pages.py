@@ -18,7 +18,7 @@ from dragoman.testing import emulator
 
 CHROMIUM = shutil.which("chromium")
 HOMES = {
-    "anthropic": "claude-sonnet-4-5",
+    "anthropic": "claude-sonnet-4-6",
     "gemini": "gemini-2.5-flash",
     "openai": "gpt-4o",
     "openai-responses": "gpt-5.6",
@@ -36,7 +36,7 @@ def working_gateway(folder: Path, **config: Any) -> Iterator[Running]:
         providers = {name: provider(name, one.base_url) for name, one in emulators.items()}
         providers["down"] = provider("openai", "http://127.0.0.1:9")
         models = {model: {"target": f"{name}/{model}"} for name, model in HOMES.items()}
-        models["steady"] = {"target": "down/gpt-4o", "fallbacks": ["anthropic/claude-sonnet-4-5"]}
+        models["steady"] = {"target": "down/gpt-4o", "fallbacks": ["anthropic/claude-sonnet-4-6"]}
         made = {"providers": providers, "models": models, **config}
         yield stack.enter_context(gateway(made, folder))
 
@@ -49,7 +49,7 @@ def send_traffic(running: Running, **headers: str) -> None:
                 path, body = one.request(f"{name}/{model}")
                 client.post(path, content=body, headers={"content-type": "application/json"})
         hello = {"messages": [{"role": "user", "content": "Bonjour !"}]}
-        client.post("/v1/chat/completions", json={"model": "claude-sonnet-4-5", "stream": True, **hello})
+        client.post("/v1/chat/completions", json={"model": "claude-sonnet-4-6", "stream": True, **hello})
         client.post("/v1/chat/completions", json={"model": "no-such-model", **hello})
         client.post("/v1/chat/completions", json={"model": "steady", **hello})
         path, body = DEMO_CONVERSATIONS[0].request("mistral-large-latest")
@@ -62,7 +62,7 @@ HOSTILE = "<script>window.pwned=1</script><img src=x onerror=window.pwned=1> \u2
 def send_hostile(running: Running) -> str:
     """A request whose every part is hostile; its id."""
     body = {
-        "model": "claude-sonnet-4-5",
+        "model": "claude-sonnet-4-6",
         "messages": [
             {"role": "user", "content": HOSTILE + "x" * 200_000},
             {"role": "assistant", "content": HOSTILE, HOSTILE: HOSTILE},

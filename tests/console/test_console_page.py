@@ -158,9 +158,9 @@ def test_sends_answers_and_samples_are_shown(browser: Browser, running: Running)
 def test_a_request_is_sent_again_and_compared(browser: Browser, running: Running) -> None:
     with clean_page(browser, running) as page:
         go(page, f"requests/{newest(running, model='mistral-large-latest')}")
-        page.locator('[aria-label="Model"]').fill("claude-sonnet-4-5")
+        page.locator('[aria-label="Model"]').fill("claude-sonnet-4-6")
         page.get_by_role("button", name="Send", exact=True).click()
-        expect(page.locator(".again-result figcaption").nth(1)).to_contain_text("anthropic/claude-sonnet-4-5")
+        expect(page.locator(".again-result figcaption").nth(1)).to_contain_text("anthropic/claude-sonnet-4-6")
         expect(page.locator(".again-result")).to_contain_text("late-system")
 
 
@@ -239,10 +239,10 @@ def test_the_table_shows_evidence_for_each_cell(browser: Browser, running: Runni
 def test_models_spend_keys_and_config_are_shown(browser: Browser, running: Running) -> None:
     with clean_page(browser, running) as page:
         go(page, "models")
-        expect(page.locator("table").first).to_contain_text("down/gpt-4o → anthropic/claude-sonnet-4-5")
+        expect(page.locator("table").first).to_contain_text("down/gpt-4o → anthropic/claude-sonnet-4-6")
         go(page, "spend")
         expect(page.locator("svg.chart rect").first).to_be_attached()
-        expect(page.locator(".bars").first).to_contain_text("claude-sonnet-4-5")
+        expect(page.locator(".bars").first).to_contain_text("claude-sonnet-4-6")
         go(page, "keys")
         expect(page.locator(".empty")).to_contain_text("No keys")
         go(page, "config")
@@ -389,8 +389,23 @@ def test_fifty_thousand_requests_scroll_with_a_handful_of_rows(browser: Browser,
             assert rows.count() < 80
             page.keyboard.press("Home")
             expect(page.locator(".row.chosen")).to_contain_text(f"model-{MANY - 1}")
+            assert page.evaluate(ROWS_MADE_WHILE_SCROLLING) == 0
 
 
+# A row that leaves the sight is filled again: what a frame costs does not depend on how far one has scrolled.
+ROWS_MADE_WHILE_SCROLLING = """async () => {
+  const list = document.querySelector(".list");
+  const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  list.scrollTop = 9000;
+  await frame();
+  const known = new Set(list.firstChild.children), made = new Set();
+  for (let step = 0; step < 60; step += 1) {
+    list.scrollTop += 900;
+    await frame();
+    for (const row of list.firstChild.children) if (!known.has(row)) made.add(row);
+  }
+  return made.size;
+}"""
 SCROLL_TO_END = """() => {
   const list = document.querySelector(".list");
   const timer = setInterval(() => {

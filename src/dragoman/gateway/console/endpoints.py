@@ -59,7 +59,7 @@ _KINDS = {401: FailureKind.AUTH, 403: FailureKind.PERMISSION, 404: FailureKind.N
 
 _NO_EDITING = (
     "Anybody on this machine can open this page, so it shows the configuration without secrets and does not change it. "
-    "Start the gateway with `dragoman serve --setup`, or make an admin key: dragoman keys create NAME --admin"
+    "Start the gateway with --setup, or make an admin key: dragoman keys create NAME --admin"
 )
 
 

@@ -31,7 +31,7 @@ class Config {
     const { found } = this;
     this.said.textContent = found.exists ? found.file : `${found.file} does not exist yet: saving creates it`;
     if (!found.editable) {
-      replace(this.body, h("p", { class: "note" }, found.why_not), h("pre", { class: "effective" }, found.text));
+      replace(this.body, h("p", { class: "note" }, found.why_not), h("pre", { class: "effective", tabindex: "0", role: "region", "aria-label": "Configuration in effect" }, found.text));
       return;
     }
     this.editor = new YamlEditor(found.text, found.schema, found.names, debounce(() => this.check(), 300));

@@ -30,8 +30,9 @@ class Keys {
       const found = await api.get("keys");
       this.first = !found.keys.length;
       this.create.hidden = !found.edits;
-      replace(this.body, found.keys.length ? table(["Name", "May use", "Limits", "Budgets", "Expires", ""], found.keys.map((key) => this.row(key, found.edits))) : emptyState("No keys", h("p", {}, "Everybody who reaches this gateway may use it, and only this machine does. With a key, clients must send one.")),
-        found.edits ? null : h("p", { class: "note" }, found.why_not));
+      const why = found.edits ? null : h("p", { class: "note" }, found.why_not);
+      replace(this.body, found.keys.length ? table(["Name", "May use", "Limits", "Budgets", "Expires", ""], found.keys.map((key) => this.row(key, found.edits))) : emptyState("No keys", h("p", {}, "Everybody who reaches this gateway may use it, and only this machine does. With a key, clients must send one."), why),
+        found.keys.length ? why : null);
     } catch (error) {
       replace(this.body, problem(error));
     }

@@ -49,7 +49,7 @@ class Models {
       this.load();
     };
     const rows = lessons.map((one) => [one.target, one.name, h("code", {}, JSON.stringify(one.facts)), one.confirmed ? "all" : one.caller || "the owner, until confirmed", h("time", {}, clock(one.expires)), h("button", { type: "button", onclick: () => forget(one) }, "Forget")]);
-    return h("section", {}, h("h2", {}, "Lessons"), rows.length ? table(["Target", "Lesson", "What holds now", "For", "Until", ""], rows) : h("p", { class: "note" }, "No refusal has taught anything about a target yet. When a provider refuses a request and accepts the corrected one, the correction is remembered for a day."));
+    return h("section", {}, h("h2", {}, "Lessons"), rows.length ? table(["Target", "Lesson", "What holds now", "For", "Until", ""], rows, "Lessons") : h("p", { class: "note" }, "No refusal has taught anything about a target yet. When a provider refuses a request and accepts the corrected one, the correction is remembered for a day."));
   }
 }
 
@@ -63,9 +63,10 @@ function modelRow(one) {
 
 const number = (content) => ({ number: true, content });
 
-export function table(heads, rows) {
+/** A table that can be scrolled, with the keyboard too. A column without a name holds buttons. */
+export function table(heads, rows, label = heads[0]) {
   const cell = (one) => (one?.number ? h("td", { class: "number" }, one.content) : h("td", {}, one));
-  return h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, heads.map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell))))));
+  return h("div", { class: "table", tabindex: "0", role: "region", "aria-label": label }, h("table", {}, h("thead", {}, h("tr", {}, heads.map((name) => h("th", { scope: "col" }, name || h("span", { class: "unseen" }, "Actions"))))), h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell))))));
 }
 
 function checks(found) {

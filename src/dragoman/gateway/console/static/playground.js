@@ -24,7 +24,7 @@ class Playground {
     this.text = h("textarea", { spellcheck: "false", "aria-label": "Conversation", "data-filter": "first", oninput: debounce(() => this.run(), 250) });
     this.chips = h("div", { class: "chips" });
     this.known = h("datalist", { id: "known-targets" });
-    this.result = h("div", { class: "result" });
+    this.result = h("div", { class: "result" }, h("p", { class: "waiting" }, "Compiling…"));
     this.add = h("input", { placeholder: "add a target: model or PROVIDER/MODEL", "aria-label": "Add a target", list: "known-targets" });
     const form = h("form", { class: "inline", onsubmit: (event) => { event.preventDefault(); this.addTarget(this.add.value.trim()); } }, this.add, this.known, h("button", {}, "Add"));
     const examples = select([["", "examples…"], ...Object.keys(EXAMPLES).map((name) => [name, name])], "", (name) => name && this.load(EXAMPLES[name]));

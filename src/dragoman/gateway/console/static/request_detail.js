@@ -28,7 +28,7 @@ class RequestDetail {
       this.view = await api.get(`requests/${encodeURIComponent(id)}/view`, this.abort.signal);
       this.draw();
     } catch (error) {
-      if (error.name !== "AbortError") replace(this.element, back(), problem(error));
+      if (error.name !== "AbortError") replace(this.element, back(), h("h1", {}, "Request"), problem(error));
     }
   }
 
@@ -43,14 +43,14 @@ class RequestDetail {
     const rules = view.report.rules;
     const cards = rules.map((rule, at) => ruleCard(rule, at + 1, view.report.changes, () => this.choose(at + 1)));
     this.cards = cards;
-    const list = h("div", { class: "changes" }, h("h2", {}, rules.length ? `${plural(rules.length, "rule")} changed it` : "Nothing was changed"),
+    const list = h("div", { class: "changes" }, h("h2", {}, rules.length ? `${plural(rules.length, "rule")} changed it` : view.entry.target ? "Nothing was changed" : "Not sent"),
       rules.length ? cards : h("p", { class: "note" }, sameBody(view)),
       view.report.omitted ? h("p", { class: "note" }, `${count(view.report.omitted)} more changes of these rules are not listed.`) : null,
       view.decision ? decision(view.decision) : null);
     if (view.client.text === null) return h("div", { class: "compare bare" }, list, h("p", { class: "empty small" }, view.note));
     this.panes = [
       pane(`${dialectName(view.client.dialect)} · from the client`, view.client, clientMarks(view.report), (number) => this.choose(number)),
-      pane(`${dialectName(view.upstream.dialect)} · to ${view.entry.target}`, view.upstream, upstreamMarks(view.report), (number) => this.choose(number)),
+      pane(view.entry.target ? `${dialectName(view.upstream.dialect)} · to ${view.entry.target}` : "To no provider", view.upstream, upstreamMarks(view.report), (number) => this.choose(number)),
     ];
     const from = view.kept === "memory" ? "in memory only" : "from the store";
     return h("div", { class: "compare" }, list, h("div", { class: "panes", title: `Bodies ${from}` }, this.panes));
@@ -109,8 +109,8 @@ function head({ entry, report, id }) {
     ["whole", duration(entry.duration)],
     ["ours", duration(entry.overhead_us / 1e6)],
     ["tokens", `${entry.estimated ? "≈ " : ""}${count(entry.input_tokens)} → ${count(entry.output_tokens)}`],
-    ["cost", money(entry.cost)],
-    ["loses", h("b", { class: `loss-text loss-${report.loses}` }, report.rules.length ? report.loses : "nothing")],
+    ["cost, $", money(entry.cost)],
+    ["loses", entry.target ? h("b", { class: `loss-text loss-${report.loses}` }, report.rules.length ? report.loses : "nothing") : "–"],
   ];
   return h("div", { class: "detail-head" }, back(),
     h("h1", {}, entry.asked || "no model", entry.asked === entry.target ? null : [h("span", { class: "arrow" }, " → "), entry.target || "not sent"]),
@@ -121,7 +121,7 @@ function head({ entry, report, id }) {
 const errorBox = (entry) => h("div", { class: "problem" }, h("b", {}, entry.error_kind, " "), entry.error);
 
 function sameBody(view) {
-  if (!view.entry.target) return "The request was not sent.";
+  if (!view.entry.target) return "The error above says why. No provider was asked.";
   return view.client.dialect === view.upstream.dialect
     ? "The request went out as it came in. Only the model's name may differ."
     : "The request was translated into the provider's dialect. Nothing in the conversation is different.";
@@ -202,7 +202,7 @@ function compared(view, now) {
 
 function samples({ samples: found }) {
   if (!found) return null;
-  const shown = h("pre", { class: "sample" });
+  const shown = h("pre", { class: "sample", tabindex: "0", role: "region", "aria-label": "The request as code" });
   const names = { curl: "curl", python: "Python", test: "Test" };
   const buttons = Object.entries(names).map(([name, label]) => h("button", { type: "button", class: "tab", onclick: (event) => pick(name, event.target) }, label));
   let current = "curl";

@@ -1,14 +1,14 @@
 // The list of requests: live, filtered, and as long as the ledger.
 
 import { api, query } from "./api.js";
-import { debounce, emptyState, h, problem, replace, select } from "./dom.js";
+import { debounce, emptyState, h, problem, replace, select, visible } from "./dom.js";
 import { clock, count, dialectName, duration, money, short } from "./format.js";
 import { VirtualList } from "./virtual_list.js";
 
 const FIRST_PAGE = 200;
 const PAGE = 1000;
 const NARROW = "(max-width: 760px)";
-const COLUMNS = ["Time", "Client", "Model asked → target", "Status", "First byte", "Tokens", "Cost", "Heaviest change"];
+const COLUMNS = ["Time", "Client", "Model asked → target", "Status", "First byte", "Tokens", "Cost, $", "Heaviest change"];
 
 export function open({ search, session }) {
   return new RequestList(search, session);
@@ -29,7 +29,8 @@ class RequestList {
     this.list = new VirtualList({
       rowHeight: this.narrow.matches ? 58 : 36,
       label: "Requests",
-      render: (index, row) => fillRow(row, this.rows[index]),
+      make: makeCells,
+      render: (index, cells) => fillCells(cells, this.rows[index]),
       onend: () => this.more(),
       onopen: (index) => this.openRow(index),
     });
@@ -104,6 +105,8 @@ class RequestList {
       this.rows.push(...page.requests);
       this.next = page.next;
       this.draw(true);
+    } catch (error) {
+      this.said.textContent = `${count(this.rows.length)} shown; more could not be loaded: ${visible(error.message)}`;
     } finally {
       this.loading = false;
     }
@@ -178,19 +181,40 @@ class RequestList {
   }
 }
 
-function fillRow(row, request) {
-  const rules = Object.entries(request.rules);
+function makeCells(row) {
+  const cells = {
+    time: h("span", { class: "time" }), dialect: h("span", {}), key: h("em", {}), target: h("span", { class: "target" }), asked: h("b", {}), answered: h("i", {}),
+    state: h("span", {}), status: h("span", {}), sends: h("em", { title: "sends" }), kind: h("em", {}), ttfb: h("span", { class: "number" }), tokens: h("span", { class: "number" }),
+    cost: h("span", { class: "number" }), dot: h("span", {}), rule: h("span", {}), more: h("em", {}),
+  };
+  cells.target.append(cells.asked, cells.answered);
+  cells.state.append(cells.status, cells.sends, cells.kind);
+  row.append(cells.time, h("span", { class: "client" }, cells.dialect, cells.key), cells.target, cells.state, cells.ttfb, cells.tokens, cells.cost, h("span", { class: "change" }, cells.dot, cells.rule, cells.more));
+  return cells;
+}
+
+function fillCells(cells, request) {
+  const rules = Object.keys(request.rules);
   const failed = request.status >= 400 || request.error_kind;
-  row.append(
-    h("span", { class: "time" }, clock(request.time)),
-    h("span", { class: "client" }, dialectName(request.client_dialect), request.key ? h("em", {}, request.key) : null),
-    h("span", { class: "target", title: `${request.model} → ${request.target}` }, h("b", {}, request.model || "–"), request.target && request.target !== request.model ? h("i", {}, "→ ", request.target) : null),
-    h("span", { class: `status ${failed ? "bad" : "good"}` }, request.status, request.attempts > 1 ? h("em", { title: "sends" }, `×${request.attempts}`) : null, request.error_kind ? h("em", {}, request.error_kind) : null),
-    h("span", { class: "number" }, duration(request.ttfb)),
-    h("span", { class: "number" }, request.estimated ? "≈" : "", short(request.input_tokens), " → ", short(request.output_tokens)),
-    h("span", { class: "number" }, money(request.cost)),
-    h("span", { class: "change" }, rules.length ? [h("span", { class: `dot loss-${request.loses}` }), rules[0][0], rules.length > 1 ? h("em", {}, `+${rules.length - 1}`) : null] : h("span", { class: "none" }, request.target ? "as it came" : "not sent")),
-  );
+  const write = (name, text) => { cells[name].textContent = visible(String(text ?? "")); };
+  write("time", clock(request.time));
+  write("dialect", dialectName(request.client_dialect));
+  write("key", request.key);
+  cells.target.title = visible(`${request.model} → ${request.target}`);
+  write("asked", request.model || "–");
+  write("answered", request.target && request.target !== request.model ? `→ ${request.target}` : "");
+  cells.state.className = `status ${failed ? "bad" : "good"}`;
+  write("status", request.status);
+  write("sends", request.attempts > 1 ? `×${request.attempts}` : "");
+  write("kind", request.error_kind);
+  write("ttfb", duration(request.ttfb));
+  write("tokens", `${request.estimated ? "≈" : ""}${short(request.input_tokens)} → ${short(request.output_tokens)}`);
+  write("cost", money(request.cost));
+  cells.dot.className = rules.length ? `dot loss-${request.loses}` : "";
+  cells.dot.title = rules.length ? `loses ${request.loses}` : "";
+  cells.rule.className = rules.length ? "" : "none";
+  write("rule", rules[0] ?? (request.target ? "as it came" : "not sent"));
+  write("more", rules.length > 1 ? `+${rules.length - 1}` : "");
 }
 
 const nothingFits = () => emptyState("No request fits these filters", h("p", {}, "Model and key are whole names. A rule is searched among the newest thousands of requests."));

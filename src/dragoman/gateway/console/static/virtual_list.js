@@ -2,13 +2,19 @@
 
 import { h } from "./dom.js";
 
-const BEYOND = 12; // rows above and below those in sight
+const BEYOND = 8; // rows above and below those in sight
+const AHEAD = 100; // rows before the end at which more are fetched
 const TALLEST = 12_000_000; // pixels that every browser can scroll
 
 export class VirtualList {
-  /** `render(index, row)` fills a row; `onend()` is called near the end; `onopen(index)` on Enter or a click. */
-  constructor({ rowHeight, render, onend, onopen, label }) {
+  /**
+   * `make(row)` puts cells into a new row and returns them; `render(index, cells)` fills them. Rows that leave the sight
+   * are filled again, since making elements costs more than anything else. `onend()` is called near the end,
+   * `onopen(index)` on Enter or a click.
+   */
+  constructor({ rowHeight, make, render, onend, onopen, label }) {
     this.rowHeight = rowHeight;
+    this.make = make;
     this.render = render;
     this.onend = onend;
     this.onopen = onopen;
@@ -41,8 +47,7 @@ export class VirtualList {
 
   /** The rows are other ones now. */
   refresh() {
-    for (const row of this.rows.values()) row.remove();
-    this.rows.clear();
+    this.stale = true;
     this.schedule();
   }
 
@@ -57,27 +62,50 @@ export class VirtualList {
   draw() {
     const first = Math.max(Math.floor(this.element.scrollTop / this.rowHeight) - BEYOND, 0);
     const last = Math.min(first + Math.ceil(this.element.clientHeight / this.rowHeight) + 2 * BEYOND, this.length);
+    const spare = [];
     for (const [index, row] of this.rows) {
-      if (index >= first && index < last) continue;
-      row.remove();
+      if (!this.stale && index >= first && index < last) continue;
+      spare.push(row);
       this.rows.delete(index);
     }
-    for (let index = first; index < last; index += 1) if (!this.rows.has(index)) this.add(index);
-    if (last >= this.length) this.onend?.();
+    this.stale = false;
+    for (let index = first; index < last; index += 1) if (!this.rows.has(index)) this.place(spare.shift() ?? this.add(), index);
+    for (const row of spare) row.element.remove();
+    this.sort(first, last);
+    if (last >= this.length - AHEAD) this.onend?.();
   }
 
-  add(index) {
-    const row = h("div", { class: "row", role: "option", id: `row-${index}`, data: { index } });
-    row.style.transform = `translateY(${index * this.rowHeight}px)`;
-    this.render(index, row);
+  /** Rows stand in the page as they are read. */
+  sort(first, last) {
+    let next = this.space.firstChild;
+    for (let index = first; index < last; index += 1) {
+      const { element } = this.rows.get(index);
+      if (element === next) next = next.nextSibling;
+      else this.space.insertBefore(element, next);
+    }
+  }
+
+  add() {
+    const element = h("div", { class: "row", role: "option" });
+    this.space.append(element);
+    return { element, cells: this.make(element) };
+  }
+
+  place(row, index) {
+    const { element } = row;
+    element.id = `row-${index}`;
+    element.dataset.index = index;
+    element.style.transform = `translateY(${index * this.rowHeight}px)`;
+    element.setAttribute("aria-posinset", index + 1);
+    element.setAttribute("aria-setsize", this.length);
+    this.render(index, row.cells);
     this.mark(row, index);
     this.rows.set(index, row);
-    this.space.append(row);
   }
 
-  mark(row, index) {
-    row.classList.toggle("chosen", index === this.chosen);
-    row.setAttribute("aria-selected", String(index === this.chosen));
+  mark({ element }, index) {
+    element.classList.toggle("chosen", index === this.chosen);
+    element.setAttribute("aria-selected", String(index === this.chosen));
   }
 
   /** Go to a row, and bring it into sight. */
