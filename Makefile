@@ -12,17 +12,23 @@ TESTS ?= tests
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-$(VENV)/ready: pyproject.toml constraints.txt
+# What the demo and the gateway need comes first and alone: a newcomer should not wait for the tools of the tests.
+$(VENV)/installed: pyproject.toml constraints.txt
+	@echo 'Installing Dragoman into $(VENV). This is done once.'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[sdk,emulators]'
+	@touch $@
+
+$(VENV)/ready: $(VENV)/installed
+	@echo 'Installing the tools of the tests into $(VENV). This is done once, and takes a few minutes.'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
 	@touch $@
 
 test: $(VENV)/ready ## Run the tests
 	$(BIN)/python -m pytest $(TESTS) -n 3 --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci
 
-demo: $(VENV)/ready ## Show refusal, repair and answer for every client dialect, on emulated providers
+demo: $(VENV)/installed ## Show refusal, repair and answer for every client dialect, on emulated providers
 	$(BIN)/dragoman demo
 
 check: format-check lint types docs-check test ## Run all checks that must pass before a commit
@@ -76,7 +82,7 @@ console-test: $(VENV)/ready ## Test the console in a real browser (needs chromiu
 snapshots: $(VENV)/ready ## Rewrite the snapshots; review the diff
 	DRAGOMAN_SNAPSHOTS=write $(BIN)/python -m pytest tests -q -k snapshot
 
-serve: $(VENV)/ready ## Run the gateway
+serve: $(VENV)/installed ## Run the gateway
 	$(BIN)/dragoman serve
 
 docs-site: $(VENV)/ready ## Build the documentation site into build/site; a warning is an error

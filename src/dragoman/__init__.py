@@ -1,6 +1,6 @@
 """Dragoman: any conversation works on any model, and nothing is changed behind your back.
 
-    adapted = dragoman.adapt(request, source="openai-chat", target="anthropic/claude-sonnet-4-5")
+    adapted = dragoman.adapt(request, source="openai-chat", target="anthropic/claude-sonnet-4-6")
     adapted.body, adapted.path, adapted.changes        # send it as you like, then:
     adapted.answer(response.content, response.status_code).json
 

@@ -212,7 +212,7 @@ def _keep_running(out: Console, url: str) -> None:
     from dragoman.gateway.banner import show_clients
 
     with stop_signals() as wait_for_stop:
-        show_clients(out, url, "claude-sonnet-4-5")
+        show_clients(out, url, "claude-sonnet-4-6")
         out.print(f"\nServing at {url} until Ctrl-C. Reports: {url}/dragoman/requests/ID; metrics: {url}/metrics")
         out.print(f"See each request and what was changed in it: [bold cyan]{url}/[/]", highlight=False)
         wait_for_stop()

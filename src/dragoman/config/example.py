@@ -23,7 +23,7 @@ providers:
   router: {profile: openrouter, api_key: "${OPENROUTER_API_KEY}"}
 
 models:
-  smart: {target: claude/claude-sonnet-4-5, fallbacks: [router/google/gemini-2.5-pro]}
+  smart: {target: claude/claude-sonnet-4-6, fallbacks: [router/google/gemini-2.5-pro]}
   cheap: {target: router/google/gemini-2.5-flash, options: {temperature: 0.2}}
 
 # All other keys, with their meaning. Uncomment what you need.

@@ -1,4 +1,4 @@
-"""The provider of a bare model name, such as `claude-sonnet-4-5`.
+"""The provider of a bare model name, such as `claude-sonnet-4-6`.
 
 One configured provider that serves the family of the name is taken. Of several, the configuration decides
 (`families`); else the one in the client's dialect; else the maker's own profile.

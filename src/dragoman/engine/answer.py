@@ -1,6 +1,6 @@
 """What comes back for a request that `adapt` compiled, in the dialect of the request: whole, streamed, or an error.
 
-    adapted = dragoman.adapt(request, target="anthropic/claude-sonnet-4-5")
+    adapted = dragoman.adapt(request, target="anthropic/claude-sonnet-4-6")
     response = httpx.post(url + adapted.path, content=adapted.body, headers=...)
     answer = adapted.answer(response.content, response.status_code, response.headers)
 

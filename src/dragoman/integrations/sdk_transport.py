@@ -4,7 +4,7 @@
     import httpx
     from dragoman.integrations.sdk_transport import DragomanTransport
 
-    client = OpenAI(http_client=httpx.Client(transport=DragomanTransport("anthropic/claude-sonnet-4-5", api_key=…)))
+    client = OpenAI(http_client=httpx.Client(transport=DragomanTransport("anthropic/claude-sonnet-4-6", api_key=…)))
 
 The request that the SDK makes is read in its dialect, compiled for the target, sent there, and the answer or stream
 comes back in the SDK's dialect. What was changed stands in the response header `x-dragoman-changes`, and in full in

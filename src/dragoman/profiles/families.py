@@ -1,4 +1,4 @@
-"""Families of model names: which profiles serve a bare name such as `claude-sonnet-4-5`.
+"""Families of model names: which profiles serve a bare name such as `claude-sonnet-4-6`.
 
 A profile lists the families that it serves. The names of a family are patterns, in one file.
 """

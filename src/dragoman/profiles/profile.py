@@ -327,7 +327,7 @@ def _target_hint(text: str) -> str:
     """What to write for a bare name: its vendor's profile, where the family of the name is known."""
     families = families_of(text) if "/" not in text else ()
     maker = next((family.default for family in families if family.default), "")
-    return f"write {maker}/{text}" if maker else "write PROFILE/MODEL, as in anthropic/claude-sonnet-4-5"
+    return f"write {maker}/{text}" if maker else "write PROFILE/MODEL, as in anthropic/claude-sonnet-4-6"
 
 
 def inherited(profile: Profile, parent: Profile, fields: tuple[str, ...] = INHERITED) -> Profile:

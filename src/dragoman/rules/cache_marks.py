@@ -5,7 +5,7 @@ system messages, or on the first user turn where there are none.
 
 Loses nothing; adds a hint.
 
-For `anthropic/claude-sonnet-4-5`, with `cache-marks: add`:
+For `anthropic/claude-sonnet-4-6`, with `cache-marks: add`:
 
     {"system": "Be brief.", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 100}
 becomes

@@ -5,7 +5,7 @@ an answer that calls the name could not say which of the two it means.
 
 Loses nothing where both are the same, else content.
 
-For `anthropic/claude-sonnet-4-5`:
+For `anthropic/claude-sonnet-4-6`:
 
     {"max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}],
      "tools": [{"name": "look", "input_schema": {"type": "object"}},

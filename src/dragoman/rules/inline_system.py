@@ -5,7 +5,7 @@ moves to the field.
 
 Loses nothing.
 
-For `anthropic/claude-sonnet-4-5`:
+For `anthropic/claude-sonnet-4-6`:
 
     {"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}], "max_tokens": 100}
 becomes

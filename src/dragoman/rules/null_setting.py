@@ -5,7 +5,7 @@ any value. The field is left out.
 
 Loses nothing: null means absent.
 
-For `anthropic/claude-sonnet-4-5`:
+For `anthropic/claude-sonnet-4-6`:
 
     {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 100, "temperature": null}
 becomes

@@ -5,7 +5,7 @@ Where the caller has fetched the URL (`media` of `adapt`), its bytes go into the
 
 Loses nothing.
 
-For `anthropic/claude-sonnet-4-5`, with `http://example.com/a.gif` fetched as `GIF89a`:
+For `anthropic/claude-sonnet-4-6`, with `http://example.com/a.gif` fetched as `GIF89a`:
 
     {"messages": [{"role": "user", "content": [
       {"type": "image", "source": {"type": "url", "url": "http://example.com/a.gif"}}]}], "max_tokens": 100}

@@ -4,7 +4,7 @@ The profile's default is set (fact `limit_default`). A thinking budget that is l
 
 Loses nothing; adds the limit.
 
-For `anthropic/claude-sonnet-4-5`, from `openai-chat`:
+For `anthropic/claude-sonnet-4-6`, from `openai-chat`:
 
     {"messages": [{"role": "user", "content": "Hi"}]}
 becomes

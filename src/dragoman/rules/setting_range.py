@@ -9,7 +9,7 @@ becomes a digest, and a value is cut.
 
 Loses metadata.
 
-For `anthropic/claude-sonnet-4-5`, from `openai-chat`:
+For `anthropic/claude-sonnet-4-6`, from `openai-chat`:
 
     {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 100, "temperature": 1.5}
 becomes

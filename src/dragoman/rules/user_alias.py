@@ -5,7 +5,7 @@ Anthropic Messages. In a translation it takes the place of the user's name where
 
 Loses nothing.
 
-For `anthropic/claude-sonnet-4-5`, from `openai-chat`:
+For `anthropic/claude-sonnet-4-6`, from `openai-chat`:
 
     {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9, "safety_identifier": "user-7"}
 becomes

@@ -37,15 +37,14 @@ def machine_checks(config: Config | None) -> Iterator[Check]:
 
 
 def _extras() -> Iterator[Check]:
-    """Every extra of this version, and whether what it brings is installed."""
-    for name, packages in sorted(_required_by_extra().items()):
-        missing = [package for package in packages if not _version(package)]
-        if missing:
-            hint = f"pip install 'dragoman[{name}]', if you need it"
-            yield Check(_SECTION, f"extra {name}", Mark.SKIP, f"without {', '.join(missing)}", hint)
-        else:
-            found = ", ".join(f"{package} {_version(package)}" for package in packages)
-            yield Check(_SECTION, f"extra {name}", Mark.OK, found)
+    """Which extras of this version are there, and what the others lack."""
+    required = sorted(_required_by_extra().items())
+    lacking = {name: [one for one in packages if not _version(one)] for name, packages in required}
+    found = [name for name, missing in lacking.items() if not missing]
+    yield Check(_SECTION, "extras", Mark.OK, ", ".join(found) or "none")
+    if absent := [f"{name} (needs {', '.join(missing)})" for name, missing in lacking.items() if missing]:
+        hint = "pip install '.[NAME]' in the clone, if you need one"
+        yield Check(_SECTION, "other extras", Mark.SKIP, ", ".join(absent), hint)
 
 
 def _required_by_extra() -> dict[str, list[str]]:

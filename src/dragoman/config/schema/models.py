@@ -88,7 +88,7 @@ class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         str,
         Meta(
             description="`PROVIDER/MODEL`. PROVIDER is a provider of this file or a built-in profile.",
-            examples=["anthropic/claude-sonnet-4-5"],
+            examples=["anthropic/claude-sonnet-4-6"],
         ),
     ]
     options: Annotated[
