@@ -7,7 +7,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 
-class Weight(StrEnum):
+class Gravity(StrEnum):
     """How bad a finding is. A `risk` works today and loses something on a bad day; a `fault` does not work."""
 
     GOOD = "good"
@@ -20,6 +20,6 @@ class ServerFinding(Struct, frozen=True):
     """One thing about a server: `text` says how it is, `cure` what to do about it. Neither holds a password."""
 
     name: str
-    weight: Weight
+    gravity: Gravity
     text: str
     cure: str = ""

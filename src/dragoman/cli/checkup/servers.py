@@ -11,11 +11,11 @@ from dragoman.config import Config
 from dragoman.store import StoreError
 from dragoman.store.clock import REAL_CLOCKS
 from dragoman.store.redaction import Redactor
-from dragoman.store.server_findings import ServerFinding, Weight
+from dragoman.store.server_findings import ServerFinding, Gravity
 from dragoman.store.shared_backends import StoreOpening, inspect_hot, inspect_ledger
 
 _SECTION = "store"
-_MARKS = {Weight.GOOD: Mark.OK, Weight.RISK: Mark.WARN, Weight.FAULT: Mark.FAIL, Weight.UNKNOWN: Mark.SKIP}
+_MARKS = {Gravity.GOOD: Mark.OK, Gravity.RISK: Mark.WARN, Gravity.FAULT: Mark.FAIL, Gravity.UNKNOWN: Mark.SKIP}
 
 
 def server_checks(config: Config, file: Path | None, seconds: float) -> list[Check]:
@@ -39,4 +39,4 @@ async def _checks(part: str, asked: Awaitable[tuple[ServerFinding, ...]]) -> lis
 
 
 def _check(part: str, found: ServerFinding) -> Check:
-    return Check(_SECTION, f"{part} {found.name}".rstrip(), _MARKS[found.weight], found.text, found.cure)
+    return Check(_SECTION, f"{part} {found.name}".rstrip(), _MARKS[found.gravity], found.text, found.cure)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dragoman.config.schema import PostgresOptions
 from dragoman.store.postgres.connection import DatabaseConnection, Row, connect, place_of
 from dragoman.store.postgres.migrations import MIGRATIONS, TablesVersion, tables_version
-from dragoman.store.server_findings import ServerFinding, Weight
+from dragoman.store.server_findings import ServerFinding, Gravity
 from dragoman.store.shared_backends import StoreOpening
 
 OLDEST = 110_000
@@ -53,7 +53,7 @@ def _unreached(place: str, error: Exception, seconds: float) -> ServerFinding:
     cure = "is it running, and does store.ledger name its address? Until it answers, entries wait on the disk"
     if getattr(error, "sqlstate", None) in _LOGIN:
         cure = "check user and password of store.ledger"
-    return ServerFinding("", Weight.FAULT, f"{place} {reason}", cure)
+    return ServerFinding("", Gravity.FAULT, f"{place} {reason}", cure)
 
 
 async def _asked(connection: DatabaseConnection, place: str, options: PostgresOptions) -> tuple[ServerFinding, ...]:
@@ -62,14 +62,14 @@ async def _asked(connection: DatabaseConnection, place: str, options: PostgresOp
     taken = (time.perf_counter() - started) * 1000
     [row] = await connection.fetch(_STATE)
     tables = await tables_version(connection) if row["has_tables"] else TablesVersion(0, 0)
-    answers = ServerFinding("", Weight.GOOD, f"{place} answers in {taken:.2g} ms")
+    answers = ServerFinding("", Gravity.GOOD, f"{place} answers in {taken:.2g} ms")
     return answers, *_findings(row, tables, options)
 
 
 def _findings(row: Row, tables: TablesVersion, options: PostgresOptions) -> Iterator[ServerFinding]:
     old = row["number"] < OLDEST
     cure = "use PostgreSQL 11 or later" if old else ""
-    yield ServerFinding("version", Weight.FAULT if old else Weight.GOOD, f"PostgreSQL {row['version']}", cure)
+    yield ServerFinding("version", Gravity.FAULT if old else Gravity.GOOD, f"PostgreSQL {row['version']}", cure)
     yield _writing(row)
     yield _tables(tables)
     yield _safety(row)
@@ -78,35 +78,35 @@ def _findings(row: Row, tables: TablesVersion, options: PostgresOptions) -> Iter
 
 def _writing(row: Row) -> ServerFinding:
     if row["is_read_only"]:
-        return ServerFinding("writing", Weight.FAULT, "takes no writes", "name the primary in store.ledger")
+        return ServerFinding("writing", Gravity.FAULT, "takes no writes", "name the primary in store.ledger")
     if row["schema"] is None:
         cure = "create the schema, or leave search_path out of store.ledger"
-        return ServerFinding("writing", Weight.FAULT, "the search_path names no schema that is there", cure)
+        return ServerFinding("writing", Gravity.FAULT, "the search_path names no schema that is there", cure)
     if not row["may_create"]:
         text = f"this user may not create tables in the schema {row['schema']}; each day needs one"
-        return ServerFinding("writing", Weight.FAULT, text, f"GRANT CREATE ON SCHEMA {row['schema']} TO that user")
-    return ServerFinding("writing", Weight.GOOD, f"tables can be made in the schema {row['schema']}")
+        return ServerFinding("writing", Gravity.FAULT, text, f"GRANT CREATE ON SCHEMA {row['schema']} TO that user")
+    return ServerFinding("writing", Gravity.GOOD, f"tables can be made in the schema {row['schema']}")
 
 
 def _tables(tables: TablesVersion) -> ServerFinding:
     known = len(MIGRATIONS)
     if (why := tables.too_new) is not None:
-        return ServerFinding("tables", Weight.FAULT, why)
+        return ServerFinding("tables", Gravity.FAULT, why)
     if not tables.version:
-        return ServerFinding("tables", Weight.GOOD, "none yet; the first gateway makes them")
+        return ServerFinding("tables", Gravity.GOOD, "none yet; the first gateway makes them")
     if tables.version < known:
         text = f"version {tables.version} of {known}; the next gateway that starts brings them up to date"
-        return ServerFinding("tables", Weight.GOOD, text)
+        return ServerFinding("tables", Gravity.GOOD, text)
     newer = f"; a newer dragoman made them, and this one (which knows {known}) may use them"
     text = f"version {tables.version}" + (newer if tables.version > known else ", up to date")
-    return ServerFinding("tables", Weight.GOOD, text)
+    return ServerFinding("tables", Gravity.GOOD, text)
 
 
 def _safety(row: Row) -> ServerFinding:
     if row["is_safe"]:
-        return ServerFinding("persistence", Weight.GOOD, "survives a crash")
+        return ServerFinding("persistence", Gravity.GOOD, "survives a crash")
     text = "fsync or full_page_writes is off: a crash of the machine may destroy the ledger"
-    return ServerFinding("persistence", Weight.RISK, text, "turn both on")
+    return ServerFinding("persistence", Gravity.RISK, text, "turn both on")
 
 
 def _room(row: Row, options: PostgresOptions) -> ServerFinding:
@@ -114,6 +114,6 @@ def _room(row: Row, options: PostgresOptions) -> ServerFinding:
     free, needed = row["most"] - row["used"], options.connections + 1
     text = f"{row['used']} of {row['most']} in use; a process of the gateway takes up to {needed}"
     if free >= needed:
-        return ServerFinding("connections", Weight.GOOD, text)
+        return ServerFinding("connections", Gravity.GOOD, text)
     cure = "raise max_connections, or lower store.postgres.connections"
-    return ServerFinding("connections", Weight.RISK, text, cure)
+    return ServerFinding("connections", Gravity.RISK, text, cure)

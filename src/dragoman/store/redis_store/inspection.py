@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dragoman.store.redis_store.address import RedisAddress, parse_address
 from dragoman.store.redis_store.connection import RedisAway, RedisConnection, RedisDialer, RedisRefused, pack
 from dragoman.store.redis_store.keys import RedisKeys
-from dragoman.store.server_findings import ServerFinding, Weight
+from dragoman.store.server_findings import ServerFinding, Gravity
 from dragoman.store.shared_backends import StoreOpening
 
 OLDEST = (5, 0)
@@ -62,7 +62,7 @@ def _unreached(address: RedisAddress, error: Exception, seconds: float) -> Serve
     cure = "is it running, and does store.hot name its address? Until it answers, each replica goes by itself"
     if isinstance(error, RedisRefused) and str(error).startswith(_LOGIN):
         cure = "check user and password of store.hot"
-    return ServerFinding("", Weight.FAULT, f"{address.place} {reason}", cure)
+    return ServerFinding("", Gravity.FAULT, f"{address.place} {reason}", cure)
 
 
 async def _speed(connection: RedisConnection, address: RedisAddress, deadline_ms: float) -> ServerFinding:
@@ -74,9 +74,9 @@ async def _speed(connection: RedisConnection, address: RedisAddress, deadline_ms
     median = statistics.median(taken)
     text = f"{address.place} answers in {median:.2g} ms"
     if median * 2 < deadline_ms:
-        return ServerFinding("", Weight.GOOD, text)
+        return ServerFinding("", Gravity.GOOD, text)
     cure = f"raise store.redis.deadline_ms: a request waits {deadline_ms:g} ms, then this replica decides by itself"
-    return ServerFinding("", Weight.RISK, text, cure)
+    return ServerFinding("", Gravity.RISK, text, cure)
 
 
 async def _writing(connection: RedisConnection, keys: RedisKeys) -> ServerFinding:
@@ -85,8 +85,8 @@ async def _writing(connection: RedisConnection, keys: RedisKeys) -> ServerFindin
         await connection.ask(pack(("EVALSHA", sha, "1", keys.named("doctor"))))
     except RedisRefused as error:
         cure = next((cure for word, cure in _WRITE_CURES.items() if word in str(error)), "")
-        return ServerFinding("writing", Weight.FAULT, f"a script cannot write: {error}", cure)
-    return ServerFinding("writing", Weight.GOOD, "scripts can write")
+        return ServerFinding("writing", Gravity.FAULT, f"a script cannot write: {error}", cure)
+    return ServerFinding("writing", Gravity.GOOD, "scripts can write")
 
 
 async def _settings(connection: RedisConnection) -> list[ServerFinding]:
@@ -94,7 +94,7 @@ async def _settings(connection: RedisConnection) -> list[ServerFinding]:
         info = _parse_info(await connection.ask(pack(("INFO",))))
     except RedisRefused:
         text = "version, memory and persistence are not shown to this user"
-        return [ServerFinding("settings", Weight.UNKNOWN, text, "allow it the command INFO to have them checked")]
+        return [ServerFinding("settings", Gravity.UNKNOWN, text, "allow it the command INFO to have them checked")]
     return [_version(info), *_memory(info), *_persistence(info, await _snapshots(connection))]
 
 
@@ -116,8 +116,8 @@ def _version(info: Info) -> ServerFinding:
     version = info.get("redis_version", "?")
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
     if numbers < OLDEST:
-        return ServerFinding("version", Weight.FAULT, f"Redis {version}", "use Redis 5 or later")
-    return ServerFinding("version", Weight.GOOD, f"Redis {version}, {info.get('redis_mode', 'standalone')}")
+        return ServerFinding("version", Gravity.FAULT, f"Redis {version}", "use Redis 5 or later")
+    return ServerFinding("version", Gravity.GOOD, f"Redis {version}, {info.get('redis_mode', 'standalone')}")
 
 
 def _memory(info: Info) -> Iterator[ServerFinding]:
@@ -129,11 +129,13 @@ def _memory(info: Info) -> Iterator[ServerFinding]:
         text += f"; {evicted:,} keys were evicted since its start"
     if policy != "noeviction" and (most or evicted):
         cure = "set maxmemory-policy to noeviction: what is evicted, such as what a key has spent, is forgotten"
-        yield ServerFinding("eviction", Weight.RISK, text, cure)
+        yield ServerFinding("eviction", Gravity.RISK, text, cure)
     elif most and used > most * _NEARLY_FULL:
-        yield ServerFinding("eviction", Weight.RISK, text, "give it more maxmemory: when it is full it takes no writes")
+        yield ServerFinding(
+            "eviction", Gravity.RISK, text, "give it more maxmemory: when it is full it takes no writes"
+        )
     else:
-        yield ServerFinding("eviction", Weight.GOOD, text)
+        yield ServerFinding("eviction", Gravity.GOOD, text)
 
 
 def _megabytes(size: int) -> str:
@@ -145,15 +147,15 @@ def _persistence(info: Info, snapshots: str | None) -> Iterator[ServerFinding]:
     broken = [name for name in ("aof_last_write_status", "rdb_last_bgsave_status") if info.get(name, "ok") != "ok"]
     if broken:
         text = f"Redis could not save: {', '.join(f'{name} is {info[name]}' for name in broken)}"
-        yield ServerFinding("persistence", Weight.FAULT, text, "is its disk full? Its log says why")
+        yield ServerFinding("persistence", Gravity.FAULT, text, "is its disk full? Its log says why")
     elif info.get("aof_enabled") == "1":
-        yield ServerFinding("persistence", Weight.GOOD, "append-only file: a crash loses about a second")
+        yield ServerFinding("persistence", Gravity.GOOD, "append-only file: a crash loses about a second")
     elif snapshots is None:
         text = "no append-only file; Redis does not tell whether it takes snapshots"
-        yield ServerFinding("persistence", Weight.UNKNOWN, text, "set appendonly yes, or ask who hosts it")
+        yield ServerFinding("persistence", Gravity.UNKNOWN, text, "set appendonly yes, or ask who hosts it")
     elif snapshots:
         text = f"snapshots only (save {snapshots}): a crash forgets what was spent since the last one"
-        yield ServerFinding("persistence", Weight.RISK, text, "set appendonly yes, to lose a second at most")
+        yield ServerFinding("persistence", Gravity.RISK, text, "set appendonly yes, to lose a second at most")
     else:
         text = "none: a restart forgets budgets, limits and reasoning state that no running gateway holds"
-        yield ServerFinding("persistence", Weight.RISK, text, "set appendonly yes")
+        yield ServerFinding("persistence", Gravity.RISK, text, "set appendonly yes")
