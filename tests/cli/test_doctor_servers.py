@@ -141,7 +141,8 @@ def test_a_redis_that_cannot_be_used(redis: RedisServer) -> None:
     away = run("doctor", hot=f"redis://:{PASSWORD}@127.0.0.1:{port}/0")
     assert away.exit_code == 1
     assert f"redis://127.0.0.1:{port}/0 cannot be reached: Connection refused" in away.output
-    assert "servers          not asked: --offline" in run("doctor --offline", hot=of(redis)).output
+    offline = json.loads(run("doctor --offline --json", hot=of(redis)).stdout)["checks"]
+    assert ("servers", "not asked: --offline") in [(one["name"], one["text"]) for one in offline]
     assert found(hot="http://127.0.0.1:1/")["hot"][1].startswith("store.hot must begin with redis://")
 
 

@@ -11,7 +11,7 @@ from dragoman.config import Config
 from dragoman.store import StoreError
 from dragoman.store.clock import REAL_CLOCKS
 from dragoman.store.redaction import Redactor
-from dragoman.store.server_findings import ServerFinding, Gravity
+from dragoman.store.server_findings import Gravity, ServerFinding
 from dragoman.store.shared_backends import StoreOpening, inspect_hot, inspect_ledger
 
 _SECTION = "store"

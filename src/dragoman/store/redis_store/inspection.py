@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dragoman.store.redis_store.address import RedisAddress, parse_address
 from dragoman.store.redis_store.connection import RedisAway, RedisConnection, RedisDialer, RedisRefused, pack
 from dragoman.store.redis_store.keys import RedisKeys
-from dragoman.store.server_findings import ServerFinding, Gravity
+from dragoman.store.server_findings import Gravity, ServerFinding
 from dragoman.store.shared_backends import StoreOpening
 
 OLDEST = (5, 0)
