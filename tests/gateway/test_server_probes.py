@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -61,10 +62,20 @@ def probe_lines(running: Running) -> list[str]:
     return [line for line in running.log.getvalue().splitlines() if '"event":"probe"' in line]
 
 
-def probed(running: Running) -> LessonRecord:
-    wait_for(lambda: any(one.name == PROBE for one in running.services.store.lessons.find("local/some-model")))
+def kept(running: Running, target: str = "local/some-model") -> list[LessonRecord]:
+    """What a gateway sees in the store, which it may share."""
+    records = running.do(running.services.store.lessons.all)
+    return [one for one in records if one.target == target]
+
+
+def stored(running: Running, target: str = "local/some-model") -> list[LessonRecord]:
+    return [one for one in kept(running, target) if one.name == PROBE]
+
+
+def probed(running: Running, target: str = "local/some-model") -> LessonRecord:
+    wait_for(lambda: stored(running, target) != [])
     running.do(running.services.probes.wait)
-    (record,) = [one for one in running.services.store.lessons.find("local/some-model") if one.name == PROBE]
+    (record,) = stored(running, target)
     return record
 
 
@@ -75,6 +86,36 @@ def test_the_first_request_goes_out_at_once_and_the_next_one_knows_better(runnin
     assert (record.facts["system_place"], record.facts["unknown_settings"]) == ("opening", "accepts")
     after = ask(running, logit_bias={}, x_note=1)
     assert {change["rule"] for change in after} == {"late-system"}
+
+
+def test_of_two_gateways_on_one_store_one_asks_and_both_know(server: RunningEmulator, tmp_path: Path) -> None:
+    """They are used at the same moment. What one finds reaches the other by the store."""
+    config = {"providers": {"local": provider("auto", server.base_url)}}
+    with gateway(config, tmp_path) as one, gateway(config, tmp_path) as two:
+        for each in (one, two):
+            each.services.probes.budget = FAST
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(ask, (one, two)))
+        wait_for(lambda: stored(one) == stored(two) != [])
+        for each in (one, two):
+            each.do(each.services.probes.wait)
+        assert sorted(len(probe_lines(each)) for each in (one, two)) == [0, 1]
+        assert [change["rule"] for each in (one, two) for change in ask(each)] == ["late-system", "late-system"]
+
+
+def test_a_server_of_another_dialect_is_asked_in_it(tmp_path: Path) -> None:
+    (tmp_path / "house.toml").write_text(
+        'like = "anthropic-compatible"\ndialect = "anthropic"\ntitle = "house"\nprobed = true\n'
+    )
+    with emulator("anthropic") as server:
+        root = server.base_url.removesuffix("/v1")
+        config = {"profiles": ["house.toml"], "providers": {"local": provider("house", root)}}
+        with gateway(config, tmp_path) as running:
+            running.services.probes.budget = FAST
+            body = {"model": "local/some-model", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+            assert running.post("/v1/messages", body).status_code == 200
+            record = probed(running)
+    assert (record.facts["orphan_result"], record.facts["cache_hints"]) == ("refuses", "accepts")
 
 
 def test_what_was_found_is_shown_with_the_words_behind_it(running: Running) -> None:
@@ -128,7 +169,7 @@ def test_a_server_that_cannot_be_asked_is_left_alone(tmp_path: Path) -> None:
                 started.post("/v1/chat/completions", {"model": "local/some-model", "messages": LATE_SYSTEM[:1]})
                 started.do(probes.wait)
             lines = probe_lines(started)
-            assert started.services.store.lessons.find("local/some-model") == ()
+            assert kept(started) == []
     assert len(lines) == 1
     assert "does not take the key" in lines[0]
 
@@ -138,7 +179,7 @@ def test_other_providers_are_not_asked(server: RunningEmulator, tmp_path: Path) 
     with gateway(config, tmp_path) as started:
         ask(started)
         started.do(started.services.probes.wait)
-        names = {one.name for one in started.services.store.lessons.find("local/some-model")}
+        names = {one.name for one in kept(started)}
         assert (names, probe_lines(started)) == ({"system-opening"}, [])  # learnt from the refusal of this request
         assert [one.verdict for one in server.requests if one.body] == ["refused", "accepted"]
 
@@ -152,9 +193,8 @@ def test_the_template_of_a_server_is_run_where_it_tells_it(tmp_path: Path) -> No
         config = {"providers": {"local": provider("auto", f"{url}/v1")}}
         with gateway(config, tmp_path) as started:
             started.post("/v1/chat/completions", {"model": "local/m", "messages": LATE_SYSTEM[:1]})
-            wait_for(lambda: any(one.name == PROBE for one in started.services.store.lessons.find("local/m")))
             started.do(started.services.probes.wait)
-            (record,) = started.services.store.lessons.find("local/m")
+            record = probed(started, "local/m")
             assert record.facts["system_count"] == "none"
             (line,) = (json.loads(line) for line in probe_lines(started))
     assert (line["by"], line["requests"]) == ("template", 0)

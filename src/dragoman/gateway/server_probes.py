@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING, Protocol
+from uuid import uuid4
 
 import msgspec
 
@@ -26,6 +27,7 @@ from dragoman.gateway.live_models import LiveModels
 from dragoman.gateway.request_log import RequestLog
 from dragoman.probe.live.budget import ProbeBudget
 from dragoman.store import LessonRecords
+from dragoman.store.leases import Leases
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.transport import Transport
 
@@ -43,6 +45,10 @@ KEPT_IN_PART = DAY
 LOOK_SECONDS = 300.0
 """How often the server is asked whether its models have changed, while it is used."""
 _BUDGET = ProbeBudget(requests=100, seconds=300.0, rate=2.0)
+_LEASE_MARGIN = 60.0
+"""Seconds that a probe may take besides its budget: to find the server, to run a template, to write."""
+_OTHERS_SECONDS = 10.0
+"""After so many seconds it is looked whether another one that asks has found something, or is gone."""
 _AT_ONCE = 2
 _FIND_SECONDS = 10.0
 _FAILURES, _PAUSE = 1, 3600.0
@@ -70,11 +76,14 @@ class ServerProbes:
         self,
         gateway: ProbingGateway,
         records: LessonRecords,
+        leases: Leases,
         redact: Callable[[str], str],
         budget: ProbeBudget = _BUDGET,
     ) -> None:
         self._gateway = gateway
         self._records = records
+        self._leases = leases
+        self._holder = uuid4().hex
         self._redact = redact
         self.budget = budget
         self.look_seconds = LOOK_SECONDS
@@ -103,13 +112,31 @@ class ServerProbes:
         try:
             source = await self._template(destination)
             mark = await self._mark(destination, "" if source is None else source.text)
-            known = next((one for one in self._records.find(destination.name) if one.name == PROBE), None)
-            if known is None or known.request_id != mark:
-                await self._keep(destination, mark, await self._found(destination, source))
+            if not self._is_known(destination, mark):
+                await self._find_out(destination, mark, source)
         except Exception as fault:  # nobody waits for this task, so nobody else would tell
             self._breaker.failed(destination.name)
             trace = self._redact("".join(traceback.format_exception(fault)))
             self._gateway.lines.add(LogLevel.ERROR, {"event": "crash", "error": trace})
+
+    def _is_known(self, destination: HttpDestination, mark: str) -> bool:
+        known = next((one for one in self._records.find(destination.name) if one.name == PROBE), None)
+        return known is not None and known.request_id == mark
+
+    async def _find_out(self, destination: HttpDestination, mark: str, source: TemplateSource | None) -> None:
+        """Ask the server, unless another worker or replica does. What that one finds comes by the store.
+
+        The lease is not given up at the end, so that nobody asks again before the others see what was found.
+        """
+        lease = f"{PROBE} {destination.name}"
+        if not await self._leases.take(lease, self._holder, self.budget.seconds + _LEASE_MARGIN):
+            self._looked[destination.name] = time.monotonic() + min(self.look_seconds, _OTHERS_SECONDS)
+            return
+        try:
+            await self._keep(destination, mark, await self._found(destination, source))
+        except BaseException:
+            await self._leases.release(lease)
+            raise
 
     async def _template(self, destination: HttpDestination) -> TemplateSource | None:
         """The chat template that the server tells, where it does and it can be run. It says what is accepted of Chat

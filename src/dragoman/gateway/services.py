@@ -114,7 +114,7 @@ class Services:
         self.summary_breaker = CircuitBreaker(_SUMMARY_FAILURES, _SUMMARY_PAUSE)
         self.redaction = Redaction(self.redactor.text, self.redactor.known)
         self.memory = StoredMemory(self.store, self._note_lesson)
-        self.probes = ServerProbes(self, self.store.lessons, self.redactor.text)
+        self.probes = ServerProbes(self, self.store.lessons, self.store.leases, self.redactor.text)
         self.media = MediaFetcher(self.config.media)
         self.heavy = HeavyWork()
         self.authorizers = Authorizers()

@@ -162,7 +162,7 @@ class TracedStore:
         self.budgets, self.pins = _TracedBudgets(store.budgets), _TracedPins(store.pins)
         self.summaries, self.responses = _TracedSummaries(store.summaries), _TracedResponses(store.responses)
         self.ledger, self.lessons = store.ledger, store.lessons
-        self.calibrations, self.cooldowns = store.calibrations, store.cooldowns
+        self.calibrations, self.cooldowns, self.leases = store.calibrations, store.cooldowns, store.leases
 
     async def start(self) -> None:
         await self._store.start()

@@ -19,7 +19,7 @@ class ComposedStore:
         self.ledger = ledger.ledger
         self.vault, self.limits, self.budgets, self.pins = hot.vault, hot.limits, hot.budgets, hot.pins
         self.lessons, self.summaries, self.calibrations = hot.lessons, hot.summaries, hot.calibrations
-        self.responses, self.cooldowns = hot.responses, hot.cooldowns
+        self.responses, self.cooldowns, self.leases = hot.responses, hot.cooldowns, hot.leases
 
     async def start(self) -> None:
         await asyncio.gather(*(part.start() for part in self._parts))

@@ -13,6 +13,7 @@ from dragoman.store.budgets import Budgets
 from dragoman.store.calibrations import Calibrations
 from dragoman.store.cooldowns import Cooldowns
 from dragoman.store.health import StoreHealth
+from dragoman.store.leases import Leases
 from dragoman.store.ledger import Ledger
 from dragoman.store.lesson_records import LessonRecords
 from dragoman.store.pins import Pins
@@ -105,6 +106,10 @@ class HotPart(StorePart, Protocol):
     @property
     def cooldowns(self) -> Cooldowns:
         """Which destinations are left alone."""
+
+    @property
+    def leases(self) -> Leases:
+        """Who does a piece of work that one is enough for."""
 
 
 class Store(HotPart, LedgerPart, Protocol):

@@ -1,4 +1,4 @@
-"""The vault, pins, summaries and responses on top of a backend's table of expiring values, for all backends."""
+"""The vault, pins, summaries, responses and leases on top of a backend's table of expiring values, for all backends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from msgspec import Struct
 from dragoman.config.schema import ResponseStore, Vault
 from dragoman.conversation.parts import Opaque, Part, Reasoning
 from dragoman.engine.reasoning_restore import pack, unpack
+from dragoman.store.clock import Clock
 from dragoman.store.expiring_table import Bounds, ExpiringTable
+from dragoman.store.leases import Lease
 from dragoman.store.pins import Pin, PinOwner
 from dragoman.store.reasoning_vault import Parts, StateOwner
 from dragoman.store.settings import StoreSettings
@@ -22,6 +24,7 @@ Value = TypeVar("Value")
 DAY = 86_400.0
 SEPARATOR = "\x1f"
 _NO_PLACE = ""
+_NO_CALLER = ""
 _ONLY = "-"
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -62,7 +65,11 @@ SUMMARIES: TableKind[Summary] = TableKind(
 RESPONSES: TableKind[StoredResponse] = TableKind(
     "responses", _encode, msgspec.msgpack.Decoder(StoredResponse).decode, lambda response: response.size, 2.0, 64
 )
+LEASES: TableKind[Lease] = TableKind(
+    "leases", _encode, msgspec.msgpack.Decoder(Lease).decode, lambda lease: len(lease.holder), 0.0
+)
 PIN_BOUNDS = Bounds(per_caller=4096, entries=65_536, max_bytes=32 << 20, ttl=DAY)
+LEASE_BOUNDS = Bounds(per_caller=4096, entries=4096, max_bytes=1 << 20, ttl=3600.0)
 SUMMARY_BOUNDS = Bounds(per_caller=4096, entries=16_384, max_bytes=128 << 20, ttl=7 * DAY)
 
 
@@ -141,3 +148,22 @@ class TableResponses:
 
     def forget(self, caller: str, id: str) -> Coroutine[Any, Any, None]:
         return self._table.forget(caller, id)
+
+
+class TableLeases:
+    """Leases; see `Leases`."""
+
+    def __init__(self, table: ExpiringTable[Lease], wall: Clock) -> None:
+        self._table = table
+        self._now = wall
+
+    async def take(self, name: str, holder: str, seconds: float) -> bool:
+        now = self._now()
+        kept = await self._table.put_first(_NO_CALLER, name, _ONLY, Lease(holder, now + seconds))
+        if kept.until <= now:
+            await self.release(name)
+            kept = await self._table.put_first(_NO_CALLER, name, _ONLY, Lease(holder, now + seconds))
+        return kept.holder == holder
+
+    def release(self, name: str) -> Coroutine[Any, Any, None]:
+        return self._table.forget(_NO_CALLER, name)

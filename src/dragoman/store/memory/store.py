@@ -17,12 +17,15 @@ from dragoman.store.rate_windows import RateWindows
 from dragoman.store.redaction import Redactor
 from dragoman.store.settings import StoreSettings
 from dragoman.store.table_backed import (
+    LEASE_BOUNDS,
+    LEASES,
     PIN_BOUNDS,
     PINS,
     REASONING,
     RESPONSES,
     SUMMARIES,
     SUMMARY_BOUNDS,
+    TableLeases,
     TablePins,
     TableResponses,
     TableSummaries,
@@ -54,6 +57,7 @@ class MemoryStore:
         self.pins = TablePins(MemoryTable(pins))
         self.summaries = TableSummaries(MemoryTable(summaries))
         self.responses = TableResponses(MemoryTable(answers), settings)
+        self.leases = TableLeases(MemoryTable(ExpiringMap(LEASE_BOUNDS, LEASES.weigh, wall)), wall)
         self.calibrations = MemoryCalibrations(wall)
         self.cooldowns = MemoryCooldowns(clocks.steady)
         self._forgetting = (

@@ -28,6 +28,8 @@ from dragoman.store.redis_store.scripts import ScriptClock, Scripts
 from dragoman.store.redis_store.table import RedisTable
 from dragoman.store.settings import StoreSettings
 from dragoman.store.table_backed import (
+    LEASE_BOUNDS,
+    LEASES,
     PIN_BOUNDS,
     PINS,
     REASONING,
@@ -35,6 +37,7 @@ from dragoman.store.table_backed import (
     SUMMARIES,
     SUMMARY_BOUNDS,
     TableKind,
+    TableLeases,
     TablePins,
     TableResponses,
     TableSummaries,
@@ -96,6 +99,7 @@ class RedisStore:
             "summaries": summaries,
             "responses": answers,
         }
+        self.leases = TableLeases(self._table(LEASES, LEASE_BOUNDS), clocks.wall)
         self.vault = TableVault(states, settings)
         self.pins = TablePins(pins)
         self.summaries = TableSummaries(summaries)

@@ -31,6 +31,8 @@ from dragoman.store.sqlite.lessons import SqliteLessons
 from dragoman.store.sqlite.limits import SqliteLimits
 from dragoman.store.sqlite.table import SqliteTable
 from dragoman.store.table_backed import (
+    LEASE_BOUNDS,
+    LEASES,
     PIN_BOUNDS,
     PINS,
     REASONING,
@@ -38,6 +40,7 @@ from dragoman.store.table_backed import (
     SUMMARIES,
     SUMMARY_BOUNDS,
     TableKind,
+    TableLeases,
     TablePins,
     TableResponses,
     TableSummaries,
@@ -82,6 +85,7 @@ class SqliteStore:
             self.pins = TablePins(pins)
             self.summaries = TableSummaries(summaries)
             self.responses = TableResponses(answers, settings)
+            self.leases = TableLeases(self._table(LEASES, LEASE_BOUNDS), clocks.wall)
             self._by_caller = (states, pins, summaries, answers)
             self.cooldowns = SqliteCooldowns(self._database, MemoryCooldowns(clocks.steady), clocks)
             self.calibrations = SqliteCalibrations(self._database, MemoryCalibrations(clocks.wall), clocks.wall)
