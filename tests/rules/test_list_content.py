@@ -79,3 +79,26 @@ def test_adapt_for_real_providers() -> None:
     assert done.json["messages"] == [turn("user", "A\nB")]
     assert done.changes == [("list-content", "/messages/0", "nothing", False)]
     assert sent(body, "openai/gpt-4o").json["messages"] == body["messages"]
+
+
+def pieces(*texts: str, role: str = "assistant") -> dict[str, Any]:
+    return turn(role, [{"type": "text", "text": text} for text in texts])
+
+
+@pytest.mark.parametrize(
+    ("given", "whole"),
+    [
+        (("Grass is ", "green", "."), "Grass is green."),
+        (("It rains", " in Brest"), "It rains in Brest"),
+        (("I will look.", "It rains."), "I will look.\nIt rains."),
+        (("A", "", "B"), "A\n\nB"),
+    ],
+)
+def test_c7_pieces_of_an_answer_are_put_together_as_they_were_said(given: tuple[str, ...], whole: str) -> None:
+    done = run(list_content, {"messages": [turn("user", "Hi"), pieces(*given)]}, REFUSES)
+    assert done.json["messages"][1]["content"] == whole
+
+
+def test_what_a_user_wrote_in_two_texts_has_a_line_break() -> None:
+    done = run(list_content, {"messages": [pieces("Look: ", "here", role="user")]}, REFUSES)
+    assert done.json["messages"][0]["content"] == "Look: \nhere"

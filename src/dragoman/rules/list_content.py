@@ -1,7 +1,9 @@
 r"""Text content written as a list of parts, for a target that wants a string.
 
-Some chat templates only read strings. The texts are joined with a line break. In a translation to Chat this is done for
-every target, since each of its servers reads strings; a text with a cache hint stays in its list.
+Some chat templates only read strings. The texts are joined with a line break. The assistant's are joined without one
+where a space or a mark at the seam shows that they are pieces of one text, as those of a stream are, or those between
+citations. In a translation to Chat this is done for every target, since each of its servers reads strings; a text with
+a cache hint stays in its list.
 
 Loses nothing.
 
@@ -13,9 +15,11 @@ becomes
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.literals import joined
+from dragoman.conversation.literals import joined, quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
 from dragoman.conversation.traits import Trait
@@ -51,7 +55,8 @@ def _as_string(message: Message) -> Edit | None:
         return None
     thoughts = [part for part in message.parts if isinstance(part, Reasoning)]
     calls = [part for part in message.parts if isinstance(part, Call)]
-    written = message.but(parts=(*thoughts, _one(content), *calls), listed=False)
+    one = _one(content, _seam if message.role is Role.ASSISTANT else _line_break)
+    written = message.but(parts=(*thoughts, one, *calls), listed=False)
     single = len(content) == 1 and len(calls) + len(thoughts) == 0
     return (respell if single else edit)(written, _DID)
 
@@ -59,14 +64,31 @@ def _as_string(message: Message) -> Edit | None:
 _DID = "wrote a list of texts as a string"
 
 
-def _one(parts: list[Part]) -> Text:
-    if len(parts) == 1 and isinstance(parts[0], Text):
-        return parts[0]
-    return Text(joined("\n", [part.literal for part in parts if isinstance(part, Text)]))
+def _one(parts: list[Part], between: Callable[[Text, Text], str]) -> Text:
+    texts = [part for part in parts if isinstance(part, Text)]
+    whole = texts[:1]
+    for text in texts[1:]:
+        whole += [Text(quote(between(whole[-1], text))), text]
+    return whole[0] if len(whole) == 1 else Text(joined("", [part.literal for part in whole]))
+
+
+def _line_break(before: Text, after: Text) -> str:
+    return "\n"
+
+
+def _seam(before: Text, after: Text) -> str:
+    """An answer may come in pieces: a stream's, or those between citations. Where a space or the end of a sentence
+    shows that one goes on where the other ended, nothing belongs between them."""
+    first = after.text[:1]
+    goes_on = before.text[-1:].isspace() or first.isspace() or first in _GOING_ON
+    return "" if goes_on else "\n"
+
+
+_GOING_ON = frozenset(".,;:!?)]}\u2026\u3001\u3002")
 
 
 def _result(part: Part) -> Part:
     if type(part) is not Result or (len(part.parts) < 2 and not part.listed) or not plain_text(part.parts):
         return part
-    parts = (_one(list(part.parts)),) if part.parts else (Text(b'""'),)
+    parts = (_one(list(part.parts), _line_break),) if part.parts else (Text(b'""'),)
     return but(part, parts=parts, listed=False)
