@@ -94,10 +94,8 @@ class ServedPath(msgspec.Struct, frozen=True):
 def served_paths(*jobs: Job) -> Iterator[ServedPath]:
     """Every path that the dialects serve for these jobs."""
     for one in all_dialects():
-        for endpoint in one.endpoints:
-            if endpoint.job in jobs:
-                for prefix in one.prefixes:
-                    yield ServedPath(one, endpoint, prefix)
+        wanted = [endpoint for endpoint in one.endpoints if endpoint.job in jobs]
+        yield from (ServedPath(one, endpoint, prefix) for endpoint in wanted for prefix in one.prefixes)
 
 
 class Unserved(msgspec.Struct, frozen=True):

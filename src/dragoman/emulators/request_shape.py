@@ -61,11 +61,6 @@ number = _typed("a decimal", int, float)
 mapping = _typed("an object", dict)
 
 
-def filled_text(value: Any, path: Path) -> ShapeMismatch | None:
-    """A text of at least one character."""
-    return text(value, path) or (None if value else ShapeMismatch(MismatchKind.EMPTY_TEXT, path, value))
-
-
 def text_up_to(limit: int) -> Shape:
     """A text of at most so many characters."""
 

@@ -46,14 +46,16 @@ class _Doubt(msgspec.Struct, frozen=True):
 
 
 def _doubts(facts: Facts) -> Iterator[_Doubt]:
-    for name in facts.__struct_fields__:
-        if getattr(facts, name) is Stance.UNKNOWN:
-            yield _Doubt((name,), {name: _REFUSES})
+    for name in _unknown_fields(facts):
+        yield _Doubt((name,), {name: _REFUSES})
     for table in ("media", "settings"):
         for entry, value in getattr(facts, table).items():
-            for field in value.__struct_fields__:
-                if getattr(value, field) is Stance.UNKNOWN:
-                    yield _Doubt((table, f"{table}.{entry}"), {table: {entry: {field: _REFUSES}}})
+            names = (table, f"{table}.{entry}")
+            yield from (_Doubt(names, {table: {entry: {field: _REFUSES}}}) for field in _unknown_fields(value))
+
+
+def _unknown_fields(value: msgspec.Struct) -> Iterator[str]:
+    return (name for name in value.__struct_fields__ if getattr(value, name) is Stance.UNKNOWN)
 
 
 def _body(ask: Ask, target: Target, options: Options, refused: list[Patch]) -> bytes:

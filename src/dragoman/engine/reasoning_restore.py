@@ -54,11 +54,11 @@ def keys(conversation: Conversation, facts: Facts) -> Iterator[str]:
     known: set[str] = set()
     messages = conversation.messages
     for at in range(len(messages) - 1, -1, -1):
-        if messages[at].role is Role.ASSISTANT:
-            for key in _keys_of(messages[at], messages[at - 1] if at else None, facts):
-                if key not in known:
-                    known.add(key)
-                    yield key
+        if messages[at].role is not Role.ASSISTANT:
+            continue
+        fresh = [key for key in _keys_of(messages[at], messages[at - 1] if at else None, facts) if key not in known]
+        known.update(fresh)
+        yield from dict.fromkeys(fresh)
 
 
 def last_turn(ask: Ask) -> str:

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -121,9 +121,6 @@ class TemplateRenderer:
             return Rendering(limit="it ran into its limits before")
         self.renderings += 1
         return self._exchange(self._process, variables, self._limits.seconds + self._grace)
-
-    def render_all(self, conversations: Iterable[Variables]) -> list[Rendering]:
-        return [self.render(variables) for variables in conversations]
 
     def close(self) -> None:
         process, self._process = self._process, None
