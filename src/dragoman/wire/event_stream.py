@@ -51,10 +51,12 @@ class EventStreamDecoder:
     and all further input is ignored.
     """
 
-    __slots__ = ("_held", "fault")
+    __slots__ = ("_block", "_headers", "_held", "fault")
 
     def __init__(self) -> None:
         self._held = bytearray()
+        self._block = b""
+        self._headers: Mapping[str, HeaderValue] = {}
         self.fault = ""
 
     @property
@@ -98,12 +100,15 @@ class EventStreamDecoder:
             self.fault = "the checksum of a frame is wrong"
             return
         end = _PRELUDE.size + size
-        try:
-            headers = _parse_headers(raw[_PRELUDE.size : end])
-        except (error, ValueError, IndexError):
-            self.fault = "the headers of a frame cannot be read"
-            return
-        frames.append(BinaryFrame(headers, raw[end : -_CRC.size], raw))
+        block = raw[_PRELUDE.size : end]
+        if block != self._block:  # deltas follow each other, all with the same headers
+            try:
+                self._headers = _parse_headers(block)
+            except (error, ValueError, IndexError):
+                self.fault = "the headers of a frame cannot be read"
+                return
+            self._block = block
+        frames.append(BinaryFrame(self._headers, raw[end : -_CRC.size], raw))
 
 
 _WHOLE_NUMBERS = {2: Struct(">b"), 3: Struct(">h"), 4: Struct(">i"), 5: Struct(">q"), 8: Struct(">q")}
