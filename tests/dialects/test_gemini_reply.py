@@ -260,10 +260,10 @@ def read_texts(wire: bytes) -> list[tuple[str, bool]]:
 
 def test_all_but_the_last_character_of_a_text_goes_out_at_once() -> None:
     renderer = GeminiStreamRenderer(ANSWERING)
-    pieces = ["It ra", "ins.\n\n", "A", "gain: ü", "😀", " and “so”"]
+    pieces = [" I", "t ra", "ins.\n\n", "A", "gain: ü ", "😀", " and “so”"]
     told: list[Event] = [TextDelta(0, 0, orjson.dumps(piece)) for piece in pieces]
-    sent = [read_texts(renderer.render([event])) for event in told]
-    assert [text for ((text, _),) in sent] == ["It r", "ains.", "\n\n", "Again: ", "ü", "😀 and “so"]
+    sent = [[text for text, _ in read_texts(renderer.render([event]))] for event in told]
+    assert sent == [[], [" It r"], ["ains"], [".\n\n"], ["Again: "], ["ü "], ["😀 and “so"]]
     assert read_texts(renderer.render([Stopped(0, Stop.END), Ended()])) == [("”", True)]
 
 
@@ -291,7 +291,9 @@ def test_pieces_of_a_text_add_up_however_they_are_escaped(pieces: list[str], asc
     wire = b"".join(renderer.render([TextDelta(0, 0, literal)]) for literal in literals)
     wire += renderer.render([Stopped(0, Stop.END), Ended()])
     if pieces:
-        assert "".join(text for text, _ in read_texts(wire)) == "".join(pieces)
+        texts = [text for text, _ in read_texts(wire)]
+        assert "".join(texts) == "".join(pieces)
+        assert not any(text.isspace() for text in texts[:-1] if len(text) < 40)
 
 
 def test_an_array_stream_is_one_json_value() -> None:

@@ -20,8 +20,10 @@ class GeminiStreamRenderer(PartBuilder):
     last chunk has: Google's SDKs leave a turn whose last chunk has no part out of the history, and many clients drop
     parts without text, with the signature that they may have.
 
-    So the newest part of each candidate waits for the next event. Of a text only the last character waits: the rest
-    goes out at once, and the next piece begins with it. `_endings` are these characters, with the mark of their part.
+    So the newest part of each candidate waits for the next event. Of a text only the last character waits, with the
+    spaces after it: the rest goes out at once, and the next piece begins with it. No piece is nothing but spaces: many
+    clients send each back as a text of its own, which other providers refuse. `_endings` are what waits of a text, with
+    the mark of its part.
     """
 
     __slots__ = ("_array", "_begun", "_close", "_endings", "_head", "_logprobs", "_open", "_out", "_tail", "_waiting")
@@ -61,15 +63,21 @@ class GeminiStreamRenderer(PartBuilder):
         self._waiting[choice] = json
 
     def words(self, choice: int, literal: Json, mark: bytes) -> None:
-        plain = literal.find(b"\\", -_NEAR_END) < 0 and literal[-2] < 0x80
-        cut = len(literal) - 2 if plain else _last_character(literal)
-        ending = self._endings.get(choice)
-        if cut < 2 or ending is None or ending[1] != mark:
+        ending = self._endings.get(choice, _NOTHING)
+        if not ending[0] or ending[1] != mark:
             self._render_waiting(choice)
-            ending = _NOTHING
-        if cut > 1:
-            self._render_part(choice, b'{"text":%b%b"%b}' % (ending[0] or b'"', literal[1:cut], mark))
-        self._endings[choice] = (b'"' + literal[max(cut, 1) : -1], mark)
+            ending = (b'"', mark)
+        plain = literal.find(b"\\", -_NEAR_END) < 0 and 0x20 < literal[-2] < 0x80
+        cut = len(literal) - 2 if plain else _last_word(literal)
+        begun = ending[0] + literal[1:cut]
+        if not cut and len(begun) + len(literal) > _MOST_HELD:
+            self._render_waiting(choice)
+            begun = b'"'
+        if not cut or len(begun) == 1 or begun[1:].isspace():
+            self._endings[choice] = (begun + literal[max(cut, 1) : -1], mark)
+            return
+        self._render_part(choice, b'{"text":%b"%b}' % (begun, mark))
+        self._endings[choice] = (b'"' + literal[cut:-1], mark)
 
     def _pop_waiting(self, choice: int) -> Json | None:
         ending = self._endings.pop(choice, None)
@@ -144,22 +152,28 @@ class GeminiStreamRenderer(PartBuilder):
 
 _NO_PARTS = b'{"role":"model"}'
 _NOTHING = (b"", b"")
-_NEAR_END = 12
-"""More bytes than a character has that is written as a pair of escapes, without its first one."""
+_NEAR_END = 32
+"""Where the last word of a text is looked for."""
+_MOST_HELD = 256
+"""Spaces and escapes are held with what stands before them, up to so many bytes."""
+_ESCAPE = 6
 
 
-def _last_character(literal: Json) -> int:
-    """Where the last character of a JSON string begins, or the first escape near its end; 1 where that is not clear."""
+def _last_word(literal: Json) -> int:
+    """Where the last character of a JSON string begins that is no space, with the escapes after it; 0 where that is not
+    clear. It is looked for near the end, where nothing may be cut that belongs to an escape further ahead."""
     end = len(literal) - 1
     start = max(1, end - _NEAR_END)
+    least = 1 if start == 1 else start + _ESCAPE
     escape = literal.find(b"\\", start, end)
-    if escape < 0:
-        at = end - 1
-        while at > 1 and literal[at] & 0xC0 == 0x80:  # the middle of a character in UTF-8
-            at -= 1
-        return at
-    halves = escape == start or literal[escape : escape + 3].lower() == b"\\ud"
-    return 1 if halves else escape
+    if escape >= 0 and (escape == start > 1 or literal[escape : escape + 3].lower() == b"\\ud"):
+        return 0
+    at = (escape if escape >= 0 else end) - 1
+    while at >= least and literal[at] == 0x20:
+        at -= 1
+    while at >= least and literal[at] & 0xC0 == 0x80:  # the middle of a character in UTF-8
+        at -= 1
+    return at if at >= least else 0
 
 
 def _content(part: Json) -> bytes:
