@@ -1,4 +1,4 @@
-"""Four replicas on one Redis, under load, while things go wrong. Checks what must hold, and prints the figures.
+"""Four replicas on one Redis and one PostgreSQL, under load, while things go wrong: what must hold, and the figures.
 
     python bench/cluster.py [--rate 40] [--seconds 10] [--json FILE]
     python bench/cluster.py --streams 1000 [--json FILE]
@@ -6,12 +6,13 @@
 Replicas are processes, each with a clock that is off by up to two seconds. Each reaches Redis through a proxy of this
 script, which can stand still (a partition) or lead elsewhere (a failover). The client does what a balancer does: it
 asks the next replica where one cannot be reached. Phases: steady, rolling restart, a replica killed, Redis standing
-still, Redis killed and started empty, failover, partition, steady again.
+still, Redis killed and started empty, failover, partition, PostgreSQL killed, steady again.
 
 What must hold:
   answered    every request is answered, though a balancer may have to ask twice
   limit       in no minute more requests of a key than its limit and 1 %; in a partition its replica's share on top
   budget      Redis has booked what was answered, give or take what was under way when a replica was killed
+  ledger      PostgreSQL has every answered request, and each once; but for the last moment of a replica that was killed
   reasoning   no turn of a tool loop has lost its reasoning state, but to a replica that was killed or cut off
 """
 
@@ -40,6 +41,7 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from tests.store.postgres_server import PostgresServer, programs
 from tests.store.redis_server import RedisServer, free_port
 
 REPLICAS = 4
@@ -66,6 +68,7 @@ class Answer(msgspec.Struct):
     replica: int
     tries: int
     cost: float = 0.0
+    id: str = ""
 
 
 class Proxy:
@@ -157,8 +160,11 @@ class Cluster:
 
     def __init__(self, folder: Path, urls: dict[str, str]) -> None:
         self.redis, self.spare = RedisServer(), RedisServer()
+        place = programs()
+        self.postgres = None if place is None else PostgresServer(place)
+        ledger = None if self.postgres is None else self.postgres.url("public")
         self.proxies = [Proxy(self.redis.port) for _ in range(REPLICAS)]
-        self.replicas = [Replica(n, folder, config_of(urls, self.proxies[n].port)) for n in range(REPLICAS)]
+        self.replicas = [Replica(n, folder, config_of(urls, self.proxies[n].port, ledger)) for n in range(REPLICAS)]
         self.http = httpx.AsyncClient(timeout=20, limits=httpx.Limits(max_connections=200))
         self.answers: list[Answer] = []
         self.lost: list[tuple[str, str]] = []
@@ -166,6 +172,7 @@ class Cluster:
         self.turns = 0
         self.phase = "start"
         self.killed_in_flight = 0
+        self.killed_at = 0.0
         self.partition: tuple[float, float] = (0.0, 0.0)
         self.recovery: dict[str, float] = {}
         self._next = 0
@@ -200,6 +207,8 @@ class Cluster:
         await self.http.aclose()
         self.redis.close()
         self.spare.close()
+        if self.postgres is not None:
+            self.postgres.stop()
 
     # The client.
 
@@ -234,7 +243,8 @@ class Cluster:
         if done.status_code == 200:
             usage = done.json()["usage"]
             cost = (usage["prompt_tokens"] + usage["completion_tokens"]) * PRICE / 1e6
-        self.answers.append(Answer(key, now, done.status_code, now - began, self.phase, replica, tries, cost))
+        id = done.headers.get("x-dragoman-request-id", "")
+        self.answers.append(Answer(key, now, done.status_code, now - began, self.phase, replica, tries, cost, id))
 
     async def load(self, rate: float, stop: asyncio.Event) -> None:
         """So many requests a second, whatever becomes of them: half of them of the limited key."""
@@ -287,6 +297,7 @@ class Cluster:
     async def kill_replica(self) -> None:
         victim = self.replicas[1]
         self.killed_in_flight += self._at[1]
+        self.killed_at = time.monotonic()
         victim.end(signal.SIGKILL)
         await victim.ended()
         await asyncio.sleep(1.0)
@@ -327,6 +338,27 @@ class Cluster:
         self.recovery["partition of one replica"] = await self.all_back()
         self.partition = (began, time.monotonic())
 
+    async def kill_postgres(self) -> None:
+        if self.postgres is None:
+            return
+        await asyncio.to_thread(self.postgres.kill)
+        await asyncio.sleep(3.0)
+        await asyncio.to_thread(self.postgres.start)
+        self.recovery["PostgreSQL killed"] = await self.all_back()
+
+    async def in_ledger(self) -> list[str] | None:
+        """The ids that PostgreSQL has, when nothing more comes; None where there is no PostgreSQL."""
+        if self.postgres is None:
+            return None
+        found: list[str] = []
+        while True:
+            before = len(found)
+            text = await asyncio.to_thread(self.postgres.execute, "SELECT id FROM public.dragoman_requests")
+            found = text.split()
+            if len(found) == before:
+                return found
+            await asyncio.sleep(2.0)
+
     async def nothing(self) -> None:
         return None
 
@@ -344,6 +376,7 @@ async def phases(cluster: Cluster, seconds: float, chosen: list[str]) -> None:
         ("Redis killed, back empty", cluster.empty_redis),
         ("failover", cluster.fail_over),
         ("partition", lambda: cluster.part(seconds)),
+        ("PostgreSQL killed", cluster.kill_postgres),
         ("steady again", cluster.nothing),
     ]
     for name, work in todo:
@@ -375,7 +408,14 @@ def minutes(answers: list[Answer], since: float, until: float) -> Iterator[list[
             yield [one for one in answers if one.at - one.seconds >= start and one.at <= start + 60.0]
 
 
-def judge(cluster: Cluster, spent: float) -> dict[str, Any]:
+def missing_entries(cluster: Cluster, ledger: list[str]) -> list[Answer]:
+    """Answered requests that the ledger lacks, but for what a killed replica had answered in its last moment."""
+    known = set(ledger)
+    answered = [one for one in cluster.answers if one.status == 200 and one.id not in known]
+    return [one for one in answered if one.replica != 1 or not 0 <= cluster.killed_at - one.at < 1.0]
+
+
+def judge(cluster: Cluster, spent: float, ledger: list[str] | None) -> dict[str, Any]:
     """What was found, and what of it must not be."""
     limited = [one for one in cluster.answers if one.key == "limited" and one.status == 200]
     began, ended = cluster.partition
@@ -396,6 +436,8 @@ def judge(cluster: Cluster, spent: float) -> dict[str, Any]:
         "budget": abs(spent - answered) <= slack,
         "reasoning": not lost,
     }
+    if ledger is not None:
+        checks["ledger"] = not missing_entries(cluster, ledger) and len(ledger) == len(set(ledger))
     return {
         "requests": len(cluster.answers),
         "unanswered": len(cluster.failed),
@@ -407,6 +449,9 @@ def judge(cluster: Cluster, spent: float) -> dict[str, Any]:
         "spent by Redis": round(spent, 6),
         "spent by answers": round(answered, 6),
         "allowed difference": round(slack, 6),
+        "entries in the ledger": None if ledger is None else len(ledger),
+        "twice in it": None if ledger is None else len(ledger) - len(set(ledger)),
+        "answered and not in it": None if ledger is None else len(missing_entries(cluster, ledger)),
         "tool turns": cluster.turns,
         "turns without their reasoning": Counter(phase for phase, _ in cluster.lost),
         "first of them": cluster.lost[:2],
@@ -447,7 +492,7 @@ async def run(rate: float, seconds: float, chosen: list[str]) -> dict[str, Any]:
             server = cluster.spare if "failover" in cluster.recovery else cluster.redis
             amounts = await asyncio.to_thread(server.client().hgetall, name)
             spent = float(amounts.get(b"added", 0)) + float(amounts.get(b"base", 0))
-            figures = judge(cluster, spent)
+            figures = judge(cluster, spent, await cluster.in_ledger())
             figures["decided alone"] = await local_decisions(cluster)
             figures["crashes"] = crashes(folder)
             figures["checks"]["no crash"] = not figures["crashes"]
@@ -474,7 +519,7 @@ async def local_decisions(cluster: Cluster) -> list[int]:
     return found
 
 
-def config_of(urls: dict[str, str], port: int) -> dict[str, Any]:
+def config_of(urls: dict[str, str], port: int, ledger: str | None = None) -> dict[str, Any]:
     def sha(name: str) -> str:
         return hashlib.sha256(name.encode()).hexdigest()
 
@@ -496,6 +541,7 @@ def config_of(urls: dict[str, str], port: int) -> dict[str, Any]:
         "store": {
             "hot": f"redis://127.0.0.1:{port}/0",
             "redis": {"deadline_ms": DEADLINE_MS, "replicas": REPLICAS},
+            **({} if ledger is None else {"ledger": ledger}),
         },
         "server": {"shutdown_grace": 5},
     }
