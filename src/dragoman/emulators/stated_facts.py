@@ -54,7 +54,8 @@ class StatedFacts:
 
     def thinks(self, body: Mapping[str, Any]) -> bool:
         """Whether the model thinks while it answers this request."""
-        return bool(self.get("reasoning_default")) and body.get("reasoning_effort") != "none"
+        off = body.get("reasoning_effort") == "none" or body.get("thinking") == {"type": "disabled"}
+        return bool(self.get("reasoning_default")) and not off
 
     def entry(self, table: str, name: str) -> Any:
         """An entry of a fact that is a table; an empty table where there is none."""
@@ -204,8 +205,9 @@ def check_fields(facts: StatedFacts, request: ReceivedRequest) -> str | None:
 
 
 def _refuses_no_calls(facts: StatedFacts) -> bool:
-    off_schema = facts.refuses("off_schema") and "tool_calls" not in facts.entry("message_fields", "assistant")
-    return off_schema or facts.refuses("empty_calls")
+    """A list of nothing is a field that says nothing: who refuses unknown fields is not sent one, unless it takes it."""
+    unknown = facts.refuses("unknown_fields") and "tool_calls" not in facts.entry("message_fields", "assistant")
+    return unknown or facts.refuses("empty_calls")
 
 
 def _is_refused_field(facts: StatedFacts, key: str, message: dict[str, Any]) -> bool:
@@ -355,7 +357,8 @@ def check_choice(facts: StatedFacts, request: ReceivedRequest) -> str | None:
         return "When using `tool_choice`, `tools` must be set."
     kind = _choice_kind(choice)
     if kind == "odd":
-        return f"invalid tool_choice: {choice}" if facts.refuses("odd_choice") else None
+        is_taken = choice in facts.get("odd_choices", ()) or not facts.refuses("odd_choice")
+        return None if is_taken else f"invalid tool_choice: {choice}"
     if kind in ("required", "named") and facts.refuses("forced_choice_thinking") and facts.thinks(request.body):
         return "Thinking mode does not support this tool_choice"
     known = facts.get("tool_choices")
