@@ -61,7 +61,9 @@ def test_a_file_is_compared_with_a_name(tmp_path: Path) -> None:
     assert rows["system_place"] == ["opening", "anywhere"]
 
 
-@pytest.mark.parametrize("name", ["openai-compatible", "mistral/mistral-large-latest", "vllm/some-model", "openrouter", "zai"])
+@pytest.mark.parametrize(
+    "name", ["openai-compatible", "mistral/mistral-large-latest", "vllm/some-model", "openrouter", "zai"]
+)
 def test_the_laws_hold_for_profiles_of_ours(name: str) -> None:
     ran = run("test", name)
     assert ran.exit_code == 0, ran.stdout

@@ -8,7 +8,10 @@ import pytest
 from tests.rules.runs import Run, facts, run, sent
 
 from dragoman.conversation.parts import Call
+from dragoman.engine.adapt import BUILTIN, read
+from dragoman.engine.compiler import compile_ask
 from dragoman.profiles.facts import Facts
+from dragoman.profiles.profile import Layer, patched
 from dragoman.rules.call_id_form import call_id_form
 
 NINE = facts(call_id_pattern="[a-zA-Z0-9]{9}", call_id_length=9)
@@ -85,3 +88,14 @@ def test_adapt_maps_the_ids_back() -> None:
     assert done.changes == [("call-id-form", "/messages/1/tool_calls/0", "nothing", False)]
     assert done.undo.ids == {new: "toolu_1"}
     assert sent({"messages": messages}, "openai/gpt-4o").changes == []
+
+
+def test_a_legacy_call_has_no_id_to_write() -> None:
+    """It is not changed, so it is not reported either, and a second run finds nothing more."""
+    call = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
+    answer = {"role": "function", "name": "f", "content": "x"}
+    body = {"messages": [{"role": "user", "content": "Hi"}, call, answer], "functions": [{"name": "f"}]}
+    known = {"call_id_pattern": "[a-zA-Z0-9]{9}", "call_id_length": 9, "odd_call_id": "refuses"}
+    target = patched(BUILTIN.target("openai-compatible-lenient/some-model"), Layer("test", known))
+    done = compile_ask(read(body, source="openai-chat"), target)
+    assert (done.changes, done.json["messages"]) == ((), body["messages"])

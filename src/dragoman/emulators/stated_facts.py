@@ -205,7 +205,7 @@ def check_fields(facts: StatedFacts, request: ReceivedRequest) -> str | None:
 
 
 def _refuses_no_calls(facts: StatedFacts) -> bool:
-    """A list of nothing is a field that says nothing: who refuses unknown fields is not sent one, unless it takes it."""
+    """A list of nothing says nothing: who refuses unknown fields is not sent one, unless it is known to take it."""
     unknown = facts.refuses("unknown_fields") and "tool_calls" not in facts.entry("message_fields", "assistant")
     return unknown or facts.refuses("empty_calls")
 

@@ -26,6 +26,7 @@ from dragoman.conversation.parts import Call, Part, Result
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
+from dragoman.rules.legacy_function_call import LEGACY
 from dragoman.rules.naming import base62, form, takes_common_ids
 from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
@@ -39,7 +40,7 @@ from dragoman.rules.rule import rule
     loses=Loss.NOTHING,
 )
 def call_id_form(conversation: Conversation, context: Context) -> Rewrite:
-    names = _new_ids(conversation, context.facts)
+    names = _new_ids(conversation, context)
     if not names:
         return Rewrite(conversation)
     notes: list[Note] = []
@@ -49,9 +50,10 @@ def call_id_form(conversation: Conversation, context: Context) -> Rewrite:
     return Rewrite(conversation.but(messages=messages), tuple(notes), undo)
 
 
-def _new_ids(conversation: Conversation, facts: Facts) -> dict[str, str]:
+def _new_ids(conversation: Conversation, context: Context) -> dict[str, str]:
+    facts = context.facts
     fits = form(facts.call_id_pattern).fullmatch
-    known = _ids(conversation)
+    known = _ids(conversation, context.translated)
     odd = [identity for identity in known if fits(identity) is None]
     if not odd:
         return {}
@@ -59,12 +61,14 @@ def _new_ids(conversation: Conversation, facts: Facts) -> dict[str, str]:
     return {identity: _made(identity, used, facts) for identity in odd}
 
 
-def _ids(conversation: Conversation) -> dict[str, None]:
-    """Every id once, in the order of its first mention."""
+def _ids(conversation: Conversation, translated: bool) -> dict[str, None]:
+    """Every id once, in the order of its first mention. A legacy call has none on the wire, and keeps none."""
     turns = [message.parts for message in conversation.messages if message.role is ASSISTANT or message.role is TOOL]
-    calls = [part.id for parts in turns for part in parts if type(part) is Call]
-    results = [part.call_id for parts in turns for part in parts if type(part) is Result]
-    return dict.fromkeys(calls + results)
+    calls = [part for parts in turns for part in parts if type(part) is Call]
+    results = [part for parts in turns for part in parts if type(part) is Result]
+    named = [part.id for part in calls if translated or part.spelled != LEGACY]
+    answered = [part.call_id for part in results if translated or part.spelled != LEGACY]
+    return dict.fromkeys(named + answered)
 
 
 def _made(identity: str, used: set[str], facts: Facts) -> str:
