@@ -27,8 +27,8 @@ def test_the_prefix_is_taken_off(shown: str, said: str) -> None:
 
 
 def test_only_the_first_text_of_a_turn_has_one() -> None:
-    done = run(model_prefix, "~ Hm\nassistant: [a] One\n+ [b] Two\ncall f(c1) {}", ANY, choice="strip")
-    assert done.script == "~ Hm\nassistant: One\n+ [b] Two\ncall f(c1) {}"
+    done = run(model_prefix, "~ Hm\nassistant: [p/a] One\n+ [p/b] Two\ncall f(c1) {}", ANY, choice="strip")
+    assert done.script == "~ Hm\nassistant: One\n+ [p/b] Two\ncall f(c1) {}"
 
 
 UNTOUCHED = {
@@ -37,6 +37,10 @@ UNTOUCHED = {
     "keep": ("assistant: [gpt-4o] Hello", "keep"),
     "no prefix": ("assistant: Hello [gpt-4o] there", "strip"),
     "no name of a model": ("assistant: [not a model] Hello", "strip"),
+    "C45, a box that is ticked": ("assistant: [x] Done", "strip"),
+    "C45, a word": ("assistant: [Note] Hello", "strip"),
+    "C45, a number": ("assistant: [1] Hello", "strip"),
+    "C45, a ticket": ("assistant: [ABC-12] Hello", "strip"),
     "no space after it": ("assistant: [gpt-4o]Hello", "strip"),
     "a first text without one": ("assistant: One\n+ [b] Two", "strip"),
     "the user's words": ("user: [gpt-4o] Hello", "strip"),

@@ -98,6 +98,8 @@ class Builder:
 
     def quoted(self, node: Node, path: str) -> str:
         """A value as messages may show it. A secret or a value from the environment is not shown."""
+        if node.variables and node.value is None:
+            return f"${{{node.variables[0]}}}, which is not set"
         if node.variables:
             return f"the value of ${{{node.variables[0]}}}"
         last = re.split(r"[.\[]", path)[-1 if not path.endswith("]") else -2]
@@ -149,7 +151,10 @@ def _mapping(b: Builder, expected: inspect.DictType, node: Node, path: str) -> A
         return {}
     if not isinstance(node.value, dict):
         return b.wrong_type(node, path, "a mapping")
-    built = {key: b.build(expected.value_type, value, join_path(path, key)) for key, value in node.value.items()}
+    texts = isinstance(expected.value_type, inspect.StrType)
+    # A text that is only an unset variable is skipped, as in a list: a header without its value is not sent.
+    given = {key: value for key, value in node.value.items() if not (texts and value.value is None and value.variables)}
+    built = {key: b.build(expected.value_type, value, join_path(path, key)) for key, value in given.items()}
     b.dropped |= {key for key, value in built.items() if value is INVALID}
     return b.leaf(node, path, {key: value for key, value in built.items() if value is not INVALID})
 

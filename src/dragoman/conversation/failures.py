@@ -72,6 +72,10 @@ class Failure(msgspec.Struct, frozen=True):
     provider: str = ""
     raw: bytes = b""
 
+    def at(self, provider: str) -> Failure:
+        """With the provider's name, where the provider does not name one itself."""
+        return self if self.provider else msgspec.structs.replace(self, provider=provider)
+
     @property
     def retryable(self) -> bool:
         """Whether the same request may succeed a little later."""

@@ -479,10 +479,10 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
 
     `model_in_path`: the path, and not the body, names the model and asks for a stream. `stream_end` ends every stream,
     also one that an error ended. `chunk_leftovers` are keys of other servers' streams that no client of this dialect
-    wants to store. `id_prefix`: how the ids of its vendor's answers begin, `call_id_prefix`: those of its calls.
-    `asks_for_reasoning`: whether this conversation asks for the thinking to be shown. `hides_unasked`: clients of this
-    dialect are not prepared for thinking that they did not ask for. `optional_ids`: calls and results may come without
-    ids.
+    wants to store, `answer_leftovers` those of whole answers. `id_prefix`: how the ids of its vendor's answers begin,
+    `call_id_prefix`: those of its calls. `asks_for_reasoning`: whether this conversation asks for the thinking to be
+    shown. `hides_unasked`: clients of this dialect are not prepared for thinking that they did not ask for.
+    `optional_ids`: calls and results may come without ids.
     """
 
     name: DialectName
@@ -512,6 +512,7 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     greeting: bytes = b""
     stream_end: bytes = b""
     chunk_leftovers: frozenset[str] = frozenset()
+    answer_leftovers: frozenset[str] = frozenset()
     asks_for_reasoning: Callable[[Conversation], bool] = _never
     hides_unasked: bool = False
     optional_ids: bool = False

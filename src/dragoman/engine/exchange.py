@@ -289,6 +289,7 @@ class Exchange(Generic[D]):
         if self._hides_reasoning():
             context = msgspec.structs.replace(context, hides_reasoning=True)
         self._translation, self._opening = translation_of(self.request, context, self._redaction), b""
+        self._translation.provider = self._visit.destination.provider
         if self.request.facts.cost_header:
             self._cost = parse_amount(dict(headers).get(self.request.facts.cost_header))
         return Reading.PIECES if self.ask.stream else Reading.WHOLE
@@ -556,7 +557,7 @@ class Exchange(Generic[D]):
     def _failed(self, failure: Failure) -> AttemptFailed[D]:
         visit = self._visit
         assert self.request is not None
-        failure = clipped(failure)
+        failure = clipped(failure).at(visit.destination.provider)
         self.failure = failure if self._redaction is None else self._redaction.failure(failure)
         self.tried = (*self.tried, TriedTarget(visit.destination.name, failure.kind.value, failure.status))
         refused = AttemptFailed(visit.destination, visit.key, self.request, self.failure)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -135,6 +136,18 @@ class RelayFrames:
         return head + b"data: " + msgspec.json.encode(tidied) + b"\n\n"
 
 
+def without_leftovers(body: bytes, leftovers: frozenset[str]) -> bytes:
+    """A whole answer without these keys; as it is where it has none."""
+    if not any(mark in body for mark in _marks(leftovers)):
+        return body
+    try:
+        answer = msgspec.json.decode(body)
+        cleaned = without_keys(answer, leftovers)
+    except _UNREADABLE:
+        return body
+    return body if cleaned == answer else msgspec.json.encode(cleaned)
+
+
 def _passes(check: Callable[[bytes], object], payload: bytes) -> bool:
     try:
         check(payload)
@@ -160,6 +173,7 @@ def _lone_payload(data: bytes) -> bytes | None:
     return rest[:-2]
 
 
+@lru_cache(maxsize=8)
 def _marks(names: frozenset[str]) -> tuple[bytes, ...]:
     """What a chunk with one of these keys holds: the fewest texts to look for. A short word needs its quotes."""
     shortest = [name for name in sorted(names) if not any(other != name and other in name for other in names)]

@@ -28,7 +28,7 @@ from dragoman.engine.argument_names import Renaming
 from dragoman.engine.binary_relay import BinaryObserver, BinaryRelay
 from dragoman.engine.envelopes import ChunkReader, ChunkWriter
 from dragoman.engine.reasoning_capture import ReasoningCapture
-from dragoman.engine.relay_frames import RelayFrames
+from dragoman.engine.relay_frames import RelayFrames, without_leftovers
 from dragoman.engine.relay_lines import RelayLines
 from dragoman.engine.relay_observer import RelayObserver, has_event
 from dragoman.engine.stream_redaction import Redaction
@@ -74,6 +74,7 @@ class Translation:
         "ended",
         "failure",
         "kept",
+        "provider",
         "relays",
         "started",
         "stop",
@@ -94,6 +95,7 @@ class Translation:
         turn: str = "",
         unwrap: ChunkReader | None = None,
     ) -> None:
+        self.provider = ""
         self._unwrap = unwrap
         self._context = context
         self._upstream = dialect(upstream)
@@ -187,6 +189,7 @@ class Translation:
     def _fail(self, failure: Failure) -> bytes:
         if self.failure is not None:
             return b""
+        failure = failure.at(self.provider)
         if not self.relays:
             return self._close() if self.ended and not self._is_closed else self._write([Failed(failure)])
         if self._observer is not None and self._has_relayed_all(self._observer):
@@ -220,6 +223,7 @@ class Translation:
         return self._redacted(self._client.answers.render(reply, self._context))
 
     def _completed(self, body: bytes) -> bytes:
+        body = without_leftovers(body, self._upstream.answer_leftovers)
         return self._client.answers.complete(body, self._context) if self._completes else body
 
     def _redacted(self, data: bytes) -> bytes:
@@ -370,10 +374,9 @@ class Translation:
         return self._failed(Failed(Failure(FailureKind.SERVER, why, 502)))
 
     def _failed(self, event: Failed) -> Failed:
-        if self._redaction is not None:
-            event = Failed(self._redaction.failure(event.failure))
-        self.failure = event.failure
-        return event
+        failure = event.failure.at(self.provider)
+        self.failure = failure if self._redaction is None else self._redaction.failure(failure)
+        return Failed(self.failure)
 
     def _finish_capture(self) -> None:
         if self._capture is not None and self.failure is None:

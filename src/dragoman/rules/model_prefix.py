@@ -2,7 +2,8 @@
 
 Some clients show which model answered and send that prefix back as the assistant's own words. The model then imitates
 it. This rule changes valid requests, so it is `off` unless you choose `strip`, which takes the prefix off the first
-text of each assistant turn, also where it is repeated.
+text of each assistant turn, also where it is repeated. A name has a slash, or small letters and a number: `[Note]`,
+`[x]`, `[1]` and `[ABC-12]` stay.
 
 Loses nothing: the model did not write the prefix.
 
@@ -29,7 +30,8 @@ from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, but, edit, rewrite_messages
 from dragoman.rules.rule import rule
 
-_PREFIX = re.compile(r"^(?:\[[\w./:@-]{1,128}\] )+")
+_PREFIX = re.compile(r"^\[([\w.:@-]+(?:/[\w.:@/-]+)?)\] ")
+_LONGEST = 130
 
 
 @rule(
@@ -50,7 +52,7 @@ def _stripped(message: Message) -> Edit | None:
     for index, part in enumerate(message.parts):
         if type(part) is not Text:
             continue
-        text = _PREFIX.sub("", part.text)
+        text = _bare(part.text)
         if text == part.text:
             return None
         bare = but(part, literal=quote(text))
@@ -60,3 +62,15 @@ def _stripped(message: Message) -> Edit | None:
             part,
         )
     return None
+
+
+def _bare(text: str) -> str:
+    start = 0
+    while (found := _PREFIX.match(text[start : start + _LONGEST])) and _is_model(found[1]):
+        start += found.end()
+    return text[start:]
+
+
+def _is_model(name: str) -> bool:
+    """Does it look like the name of a model?"""
+    return "/" in name or (name.islower() and any(letter.isdigit() for letter in name))

@@ -1,7 +1,7 @@
 """A part that the target does not take: media, a refusal, a citation, or a block of a provider's own.
 
 Media becomes a line of text that says what was there. Media in a tool's result moves to a user turn after the results
-where the target takes it there. A refusal becomes text, and a document given as text becomes that text. Citations are
+where the target takes it there. A refusal becomes text, and a document that is text becomes that text. Citations are
 left out. Of a provider's own block, such as the result of a web search or a summary, the words stay as text (`words`);
 what only its provider can read goes. `drop` leaves such blocks out.
 
@@ -19,11 +19,12 @@ becomes
 
 from __future__ import annotations
 
+from base64 import b64decode
 from fnmatch import fnmatchcase
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.literals import prefixed, quote
+from dragoman.conversation.literals import prefixed, quote, unquote
 from dragoman.conversation.media_types import usual_type
 from dragoman.conversation.messages import FIELD, MADE, Message, Role
 from dragoman.conversation.parts import (
@@ -107,10 +108,33 @@ def _media(message: Message, part: Media, facts: Facts) -> Swap | None:
         if part.detail is None or facts.media_detail is not REFUSES:
             return None
         return Swap((but(part, detail=None),), "left out the level of detail", Loss.METADATA)
-    if isinstance(part.source, Plain):
+    plain = part.source if isinstance(part.source, Plain) else _plain(part)
+    if plain is not None:
+        told = but(part, source=plain)
+        if plain is not part.source and not _refused(message.role, told, medium, facts, message.at == FIELD):
+            return Swap((told,), "gave a document as its text", Loss.NOTHING)
         head = f"[document: {part.title}]\n" if part.title else ""
-        return Swap((Text(prefixed(head, part.source.literal)),), "turned a document into text", Loss.NOTHING)
+        return Swap((Text(prefixed(head, plain.literal)),), "turned a document into text", Loss.NOTHING)
     return Swap((Text(quote(_stand_in(part))),), f"put a line of text in place of {_article(part)}")
+
+
+def _plain(part: Media) -> Plain | None:
+    """The text of a file that holds nothing else; None for all other files."""
+    source = part.source
+    if not isinstance(source, Inline) or not _is_text(source.media_type):
+        return None
+    try:
+        return Plain(quote(b64decode(unquote(source.data), validate=True).decode()))
+    except ValueError:
+        return None
+
+
+def _is_text(media_type: str) -> bool:
+    name = media_type.partition(";")[0].strip().lower()
+    return name.startswith("text/") or name in _TEXTS
+
+
+_TEXTS = ("application/json", "application/xml", "application/yaml", "application/x-yaml", "application/toml")
 
 
 def _refused(role: Role, part: Media, medium: Medium, facts: Facts, apart: bool = False) -> bool:

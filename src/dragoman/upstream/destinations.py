@@ -329,6 +329,9 @@ def _base_url(url: str, target: Target) -> str:
     )
     steps = path.partition("?")[0].split("/")
     heads = ["/".join(steps[:count]) for count in range(len(steps), 1, -1)]
+    versions = [version for version in dialect(target.dialect).prefixes if version]
+    if f"/{steps[1]}" in versions:
+        heads += versions  # another version than the one that is asked for
     return next((url.removesuffix(head) for head in heads if url.endswith(head)), url)
 
 

@@ -51,7 +51,7 @@ def parse_failure(status: int, headers: Mapping[str, str], body: bytes, provider
     """The failure in an answer. `status` 200 or 0 means an error inside a stream."""
     lowered = {name.lower(): value for name, value in headers.items()}
     parser = _ErrorParser()
-    parser.parse_text(body.decode("utf-8", "replace"))
+    parser.parse_text(_text(body))
     parser.parse_headers(lowered)
     message = parser.message or UNREADABLE
     status = status if status >= 400 else parser.status
@@ -71,9 +71,22 @@ def parse_failure(status: int, headers: Mapping[str, str], body: bytes, provider
     )
 
 
+def readable(raw: bytes) -> str:
+    """The body for people: its text, or a sentence where it is none."""
+    return _text(raw) or (UNREADABLE if raw else "")
+
+
+def _text(body: bytes) -> str:
+    """The text of a body; empty where it is something else, such as a picture or a compressed page."""
+    text = body.decode("utf-8", "replace")
+    is_binary = "\0" in text or text.count("\ufffd") * 10 > len(text)
+    return "" if is_binary else text
+
+
 def provider_error(raw: bytes) -> Any:
     """The provider's own `error` object, for the log; of any other body the text, cut."""
-    text = _event_data(raw.decode("utf-8", "replace").strip()) if raw[:1] in b"de:" else raw.decode("utf-8", "replace")
+    text = readable(raw)
+    text = _event_data(text.strip()) if raw[:1] in b"de:" else text
     try:
         found = _decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):

@@ -26,6 +26,8 @@ from dragoman.dialects.openai_paths import RELAYED_PATHS
 from dragoman.dialects.request_schema import TEXT, turns
 from dragoman.wire.sse import DONE_FRAME
 
+_STREAM_MARKS = frozenset({"done", "__stream_end__", "__internal__", "stream_end"})
+
 
 def _recognise(body: Mapping[str, Any]) -> Likeness:
     """Messages alone are no proof: other dialects have them too, with more beside them."""
@@ -110,7 +112,8 @@ DIALECT = Dialect(
     asks_for_reasoning=_asks_for_reasoning,
     usage_on_request=True,
     stream_end=DONE_FRAME,
-    chunk_leftovers=frozenset({"done", "__stream_end__", "__internal__", "stream_end"}) | MARKS,
+    chunk_leftovers=_STREAM_MARKS | MARKS,
+    answer_leftovers=_STREAM_MARKS,
     model_listing=OPENAI_MODELS,
     load_requests=_load_requests,
     load_answers=_load_answers,

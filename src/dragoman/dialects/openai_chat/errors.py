@@ -9,7 +9,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_errors import error_object, headers_of, status_of
 from dragoman.dialects.raw_json import encode
-from dragoman.wire.error_bodies import parse_failure
+from dragoman.wire.error_bodies import parse_failure, readable
 
 _MAX_RAW = 8192
 _TOO_LONG = "maximum context length"
@@ -29,9 +29,8 @@ def error_body(failure: Failure) -> bytes:
     """The body alone, which is also the last chunk of a stream that failed. `metadata`, as OpenRouter has it, names the
     provider and holds its own words in full."""
     error: dict[str, Any] = error_object(failure, message_of(failure))
-    if failure.raw:
-        raw = failure.raw[:_MAX_RAW].decode("utf-8", "replace")
-        error["metadata"] = {"provider_name": failure.provider, "raw": raw}
+    if failure.raw or failure.provider:
+        error["metadata"] = {"provider_name": failure.provider, "raw": readable(failure.raw)[:_MAX_RAW]}
     return encode({"error": error})
 
 

@@ -14,7 +14,7 @@ from dragoman.conversation.parts import Call, Json, Opaque, Part, Result
 from dragoman.dialects.near_misses.fitting import fits
 from dragoman.dialects.near_misses.loose_json import items_of
 from dragoman.dialects.near_misses.members import MemberForm
-from dragoman.dialects.near_misses.tools import MeantTool, ToolForm
+from dragoman.dialects.near_misses.tools import MeantTool, ToolForm, parse_any_tools
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.message_render import render_messages
@@ -209,8 +209,14 @@ def _fits_tool(entry: Json) -> bool:
     if tool.function is not UNSET or tool.name is not UNSET:
         return True
     return tool.type not in (UNSET, "", "function") or (
-        any(key in entry for key in _ELSEWHERE) and b"JsonSchema" not in entry
+        any(key in entry for key in _ELSEWHERE) and b"JsonSchema" not in entry and _all_named(entry)
     )
+
+
+def _all_named(entry: Json) -> bool:
+    """Whether each of the functions that an entry declares has a name."""
+    found = parse_any_tools(entry)
+    return found is None or all(tool.name for tool in found)
 
 
 def _render_tool(tool: MeantTool) -> Json:

@@ -314,15 +314,18 @@ class _Limits:
         budget = min(max(policy.max_history_tokens or policy.window, _LEAST_BUDGET), _MOST_BUDGET)
         share = max(budget / count, _LEAST_LIMIT)
         self._scale = bytes_per_token
-        self.old = self._limit(
-            policy.old_message_max_tokens or share * 1.5, policy.old_tool_result_max_tokens or share * 0.75
+        self.old = Limit(
+            self._bytes(policy.old_message_max_tokens, share * 1.5),
+            self._bytes(policy.old_tool_result_max_tokens, share * 0.75),
         )
-        self.oldest = self._limit(
-            policy.oldest_message_max_tokens or share * 0.5, policy.oldest_tool_result_max_tokens or share * 0.25
+        self.oldest = Limit(
+            self._bytes(policy.oldest_message_max_tokens, share * 0.5),
+            self._bytes(policy.oldest_tool_result_max_tokens, share * 0.25),
         )
 
-    def _limit(self, message: float, result: float) -> Limit:
-        return Limit(*[int(max(tokens, _LEAST_LIMIT) * self._scale) for tokens in (message, result)])
+    def _bytes(self, configured: int | None, worked_out: float) -> int:
+        """What is configured holds as it is."""
+        return int((configured or max(worked_out, _LEAST_LIMIT)) * self._scale)
 
 
 def shortened_size(size: Size, message: Message, limit: Limit) -> int:
