@@ -110,9 +110,9 @@ def _media(message: Message, part: Media, facts: Facts) -> Swap | None:
         return Swap((but(part, detail=None),), "left out the level of detail", Loss.METADATA)
     plain = part.source if isinstance(part.source, Plain) else _plain(part)
     if plain is not None:
-        told = but(part, source=plain)
-        if plain is not part.source and not _refused(message.role, told, medium, facts, message.at == FIELD):
-            return Swap((told,), "gave a document as its text", Loss.NOTHING)
+        as_text = but(part, source=plain)
+        if plain is not part.source and not _refused(message.role, as_text, medium, facts, message.at == FIELD):
+            return Swap((as_text,), "gave a document as its text", Loss.NOTHING)
         head = f"[document: {part.title}]\n" if part.title else ""
         return Swap((Text(prefixed(head, plain.literal)),), "turned a document into text", Loss.NOTHING)
     return Swap((Text(quote(_stand_in(part))),), f"put a line of text in place of {_article(part)}")
