@@ -121,8 +121,9 @@ bench-adapt: .venv-bench/ready ## Measure compiling a request, compared with Lit
 bench-stream: .venv-bench/ready ## Measure translating a stream, compared with LiteLLM's
 	cd bench && ../$(BENCH)/python stream.py
 
-cluster: $(VENV)/ready ## Run four replicas on one Redis under load, while things go wrong (needs redis-server)
+cluster: $(VENV)/ready ## Run replicas on Redis and PostgreSQL under load, while things go wrong (needs both servers)
 	$(BIN)/python bench/cluster.py
+	$(BIN)/python bench/cluster.py --streams 1000
 
 bench-trim: $(VENV)/ready ## Measure trimming a long history, compared with reading it
 	$(BIN)/python bench/trim.py

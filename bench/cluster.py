@@ -1,7 +1,7 @@
 """Four replicas on one Redis and one PostgreSQL, under load, while things go wrong: what must hold, and the figures.
 
     python bench/cluster.py [--rate 40] [--seconds 10] [--json FILE]
-    python bench/cluster.py --streams 1000 [--json FILE]
+    python bench/cluster.py --streams 1000 [--grace 30] [--json FILE]
 
 Replicas are processes, each with a clock that is off by up to two seconds. Each reaches Redis through a proxy of this
 script, which can stand still (a partition) or lead elsewhere (a failover). The client does what a balancer does: it
@@ -578,7 +578,7 @@ async def figures_of(given: argparse.Namespace) -> dict[str, Any]:
         return await run(given.rate, given.seconds, given.phase or [])
     from cluster_streams import run_streams
 
-    return await run_streams(given.streams)
+    return await run_streams(given.streams, given.grace)
 
 
 def main() -> int:
@@ -594,6 +594,7 @@ def main() -> int:
     options.add_argument("--phase", action="append", help="only this one; may be given several times")
     options.add_argument("--json", type=Path, help="write the figures here, too")
     options.add_argument("--streams", type=int, help="so many streams across two restarted replicas instead")
+    options.add_argument("--grace", type=float, default=30.0, help="seconds that a replica gives its streams to end")
     given = options.parse_args()
     figures = asyncio.run(figures_of(given))
     checks = figures.pop("checks")

@@ -31,7 +31,7 @@ from dragoman.conversation.events import (
 from dragoman.conversation.literals import quote
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects import registry
-from dragoman.dialects.dialect import AnswerContext, Framing
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.translation import Translation
 
 ANSWERING = AnswerContext(model="some-model", created=1_700_000_000, id="answer-1", include_usage=True)
@@ -59,13 +59,10 @@ def answer(count: int) -> list[Event]:
 
 def frames(dialect: str, count: int) -> list[bytes]:
     """The answer as that dialect's stream, one chunk a frame."""
-    spoken = registry.dialect(dialect)
-    renderer = spoken.answers.stream_renderer(ANSWERING)
-    pieces = [*[renderer.render([event]) for event in answer(count)], renderer.close()]
-    if spoken.framing is not Framing.SSE:
-        return [piece for piece in pieces if piece]
+    renderer = registry.dialect(dialect).answers.stream_renderer(ANSWERING)
+    wire = b"".join(renderer.render([event]) for event in answer(count)) + renderer.close()
     end = b"\r\n\r\n" if dialect == "gemini" else b"\n\n"
-    return [frame + end for frame in b"".join(pieces).split(end) if frame]
+    return [frame + end for frame in wire.split(end) if frame]
 
 
 def translate(upstream: str, client: str, undo: Undo, chunks: list[bytes]) -> float:

@@ -23,7 +23,7 @@ def asked(**more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("given", [{}, {"reasoning": {"enabled": False}}, {"reasoning_effort": "none"}])
 def test_thinking_is_switched_on(given: dict[str, Any]) -> None:
     done = run(thinking_switch, asked(**given), ANY, choice="enable")
-    assert done.conversation.settings.thinking == Thinking(on=True)
+    assert done.conversation.settings.thinking == Thinking(on=True, adaptive=True, effort=Effort.MEDIUM)
     assert done.did == ["asked for thinking, as configured"]
 
 

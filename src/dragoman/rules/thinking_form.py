@@ -64,7 +64,7 @@ def thinking_form(conversation: Conversation, context: Context) -> Rewrite:
     thinking = settings.thinking
     if thinking is None:
         return Rewrite(conversation)
-    formed = _formed(thinking, settings, facts, bool(conversation.tools)) if can_be_asked(facts) else None
+    formed = formed_thinking(thinking, settings, facts, bool(conversation.tools)) if can_be_asked(facts) else None
     if formed == thinking:
         return Rewrite(conversation)
     did = "left out the request to think" if formed is None else "asked for thinking in the target's form"
@@ -82,7 +82,7 @@ def without_wishes(extras: Extras | None) -> Extras | None:
     return Extras(extras.dialect, fields) if fields else None
 
 
-def _formed(thinking: Thinking, settings: Settings, facts: Facts, tools: bool) -> Thinking | None:
+def formed_thinking(thinking: Thinking, settings: Settings, facts: Facts, tools: bool) -> Thinking | None:
     """What the model takes of it, or None where that is nothing."""
     if thinking.spelled == EFFORT_ALONE:
         if facts.thinking_form in _DECIDES:

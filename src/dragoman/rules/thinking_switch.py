@@ -30,7 +30,7 @@ from dragoman.rules.context import Context
 from dragoman.rules.missing_reasoning import can_be_asked
 from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
-from dragoman.rules.thinking_form import without_wishes
+from dragoman.rules.thinking_form import formed_thinking, without_wishes
 
 
 @rule(
@@ -48,7 +48,7 @@ def thinking_switch(conversation: Conversation, context: Context) -> Rewrite:
     if _asks(thinking) if wanted else _declines(thinking):
         return Rewrite(conversation)
     did = "asked for thinking" if wanted else "asked for no thinking"
-    switched = Thinking(on=wanted)
+    switched = formed_thinking(Thinking(on=wanted), conversation.settings, context.facts, bool(conversation.tools))
     note = Note(f"{did}, as configured", key="thinking", before=thinking, after=switched)
     alone = conversation.but(extras=without_wishes(conversation.extras))
     return rewrite_settings(alone, [note], thinking=switched)

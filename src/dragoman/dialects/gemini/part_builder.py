@@ -109,10 +109,6 @@ class PartBuilder:
 
     def part(self, choice: int, json: Json) -> None: ...
 
-    def words(self, choice: int, literal: Json, mark: bytes) -> None:
-        """A piece of text. `mark` follows it in its part where it is a thought."""
-        self.part(choice, b'{"text":%b%b}' % (literal, mark))
-
     def sign(self, choice: int, signature: bytes, thought: bool, fresh: bool) -> None: ...
 
     def logprobs(self, choice: int, tokens: Json) -> None: ...
@@ -132,17 +128,11 @@ class PartBuilder:
         if candidate is None:
             return
         candidate.part, candidate.kind = event.part, _TEXT
-        logprobs = event.logprobs if type(event) is TextDelta else None
         if event.literal != EMPTY:
             candidate.written = event.part
-            if candidate.carriers:
-                self._carry(event.choice, candidate)
-            if logprobs is None:
-                self.words(event.choice, event.literal, b"")
-            else:
-                self.part(event.choice, b'{"text":' + event.literal + b"}")
-        if logprobs is not None:
-            self.logprobs(event.choice, logprobs)
+            self._part(event.choice, candidate, b'{"text":' + event.literal + b"}")
+        if type(event) is TextDelta and event.logprobs is not None:
+            self.logprobs(event.choice, event.logprobs)
 
     def _reasoning(self, event: ReasoningDelta) -> None:
         candidate = self._at(event)
@@ -150,8 +140,7 @@ class PartBuilder:
             return
         candidate.part = candidate.written = event.part
         candidate.kind = _THOUGHT
-        self._carry(event.choice, candidate)
-        self.words(event.choice, event.literal, b',"thought":true')
+        self._part(event.choice, candidate, b'{"text":' + event.literal + b',"thought":true}')
 
     def _state(self, event: Signed) -> None:
         candidate = self._at(event)
@@ -173,13 +162,10 @@ class PartBuilder:
 
     def _part(self, choice: int, candidate: _CandidateBuilder, json: Json) -> None:
         """A part, after the state that stands before it."""
-        self._carry(choice, candidate)
-        self.part(choice, json)
-
-    def _carry(self, choice: int, candidate: _CandidateBuilder) -> None:
         carriers, candidate.carriers = candidate.carriers, []
         for carrier in carriers:
             self.part(choice, carrier)
+        self.part(choice, json)
 
     def _call_started(self, event: CallStarted) -> None:
         candidate = self._at(event)
