@@ -1,6 +1,6 @@
 """Ids that a provider did not give its calls, in the official SDKs: each reads one in the form of its own vendor.
 
-Gemini 2.5 gives its calls no ids. Ten turns with two calls each, whole and streamed in turn: the ids are in form and never
+Gemini 2.5 gives its calls no ids. Ten turns with two calls each, whole and streamed: the ids are in form and never
 repeated, and with them the state of every turn goes back to the model. An id that a provider gave stays as it is.
 """
 
