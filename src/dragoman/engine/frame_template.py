@@ -21,7 +21,7 @@ _START = re.compile(rb"(?:event: [\w.]+\r?\n)?data: ?(?=\{)")
 _ESCAPED_TEXT = re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4})*+')
 """What may stand between the quotes of a JSON text, except surrogates."""
 _is_escaped_text = _ESCAPED_TEXT.fullmatch
-_NUMBER = re.compile(rb"(\s*:\s*)([0-9]+)([,}\]][^0-9]*)")
+_match_number = re.compile(rb"(\s*:\s*)([0-9]+)([,}\]][^0-9]*)").fullmatch
 """What stands between two texts: the number that is the value of a member, and what follows."""
 
 ValueCheck = Callable[[str], bool]
@@ -126,7 +126,7 @@ def _text_span(text: bytes, after: bytes) -> tuple[int, int] | None:
 
 def _number_span(one: bytes, other: bytes) -> tuple[int, int] | None:
     """The number, where two pieces differ in nothing else."""
-    was, now = _NUMBER.fullmatch(one), _NUMBER.fullmatch(other)
+    was, now = _match_number(one), _match_number(other)
     if was is None or now is None or (was[1], was[3]) != (now[1], now[3]):
         return None
     return now.span(2)
