@@ -134,6 +134,7 @@ HIDDEN = {
     "no_user_parts": "no_parts",
     "part_fields": "unknown_fields",
     "blank_text": "empty_user",
+    "empty_calls": "unknown_fields",
 }
 """A fact that does not show while another one is a refusal: the wider one is seen in its place."""
 
