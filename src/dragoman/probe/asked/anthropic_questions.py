@@ -9,6 +9,7 @@ from dragoman.probe.asked.message_turns import assistant, system, text, user
 from dragoman.probe.asked.question_kinds import (
     ACCEPTED,
     ACCEPTS,
+    REFUSED,
     REFUSES,
     STRICT_SCHEMA,
     choice,
@@ -246,6 +247,19 @@ FORM_QUESTIONS = (
     ),
 )
 
+
+def _odd_stop(name: str, asks: str, stop: str) -> Question:
+    return Question(
+        id=f"{name}-stop",
+        asks=asks,
+        topic=Topic.SETTINGS,
+        members={"stop_sequences": [stop]},
+        settles=f"{name}_stop",
+        words=("stop_sequences",),
+        unless=(Condition("one-stop", REFUSED),),
+    )
+
+
 SETTING_QUESTIONS = (
     *shared.odd_setting_questions({"stop_sequences": None}),
     *shared.range_questions("temperature", {"temperature": 1.5}, {"temperature": 0.7}, (2, 1)),
@@ -271,6 +285,8 @@ SETTING_QUESTIONS = (
         refused=Outcome({"settings": {"stop": {"support": REFUSES}}}),
         words=("stop_sequences",),
     ),
+    _odd_stop("empty", "an empty stop sequence", ""),
+    _odd_stop("blank", "a stop sequence of white space", " "),
     setting("user", {"metadata": {"user_id": "probe"}}, "metadata", "user_id"),
     setting("service_tier", {"service_tier": "auto"}),
     Question(
