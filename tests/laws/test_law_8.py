@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import orjson
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -57,7 +58,7 @@ def test_law_8_stream_equals_whole(
     renderer = registry.dialect(upstream).answers.stream_renderer(ANSWERING)
     wire = renderer.render(interleaved(told) if braided else told) + renderer.close()
     body = registry.dialect(upstream).answers.render(reply, ANSWERING)
-    assert canonical(collect(registry.dialect(upstream).answers.parse(body))) == canonical(folded(upstream, wire))
+    assert told_at_once(collect(registry.dialect(upstream).answers.parse(body))) == told_at_once(folded(upstream, wire))
     one, other = streamed(upstream, client, wire, size), whole(upstream, client, body)
     # Cohere's only word for an answer that was withheld is ERROR; where nothing else is seen, that is a failure.
     withheld = client == "cohere" and reply.choices[0].stop in (Stop.FILTER, Stop.REFUSAL)
@@ -75,7 +76,7 @@ def seen(client: str, reply: object) -> object:
     if client == "cohere":
         return canonical(content_first(reply))
     if client not in ONE_MESSAGE or not isinstance(reply, Reply):
-        return canonical(reply)
+        return told_at_once(reply)
     choice = reply.choices[0]
     thoughts = [part for part in choice.parts if isinstance(part, Reasoning)]
     words = [part for part in choice.parts if isinstance(part, Text)]
@@ -85,6 +86,15 @@ def seen(client: str, reply: object) -> object:
     ]
     texts = "".join(part.text for part in words), "".join(part.text.text for part in thoughts if part.text)
     return texts, calls, sorted(states), choice.stop, reply.usage, reply.id, reply.model
+
+
+def told_at_once(reply: object) -> object:
+    """A reply but for the moment of its completion: a stream tells it at its end, and its reply has what was told at
+    the beginning. `test_law_8_stream_and_whole_are_completed_at_one_moment` compares it on the wire."""
+    if not isinstance(reply, Reply) or reply.extras is None:
+        return canonical(reply)
+    fields = {key: value for key, value in reply.extras.fields.items() if key != "completed_at"}
+    return canonical(replace(reply, extras=replace(reply.extras, fields=fields)))
 
 
 def content_first(reply: object) -> object:
@@ -109,6 +119,23 @@ def with_inputs(reply: object) -> object:
 def folded(dialect: str, wire: bytes) -> object:
     parser = registry.dialect(dialect).answers.stream_parser()
     return collect([*parser.feed(wire), *parser.close()])
+
+
+@pytest.mark.parametrize("upstream", DIALECT_NAMES)
+@pytest.mark.parametrize("stop", [Stop.END, Stop.LENGTH])
+def test_law_8_stream_and_whole_are_completed_at_one_moment(upstream: str, stop: Stop) -> None:
+    """By one clock. Only an answer that came to its end has such a moment."""
+    ticking = replace(ANSWERING, clock=lambda: 1_700_000_007.9)
+    events: list[Event] = [Started("r", "m", ANSWERING.created), TextDelta(0, 0, b'"Hi"'), Stopped(0, stop), Ended()]
+    reply = collect(events)
+    assert isinstance(reply, Reply)
+    answers = registry.dialect(upstream).answers
+    renderer = answers.stream_renderer(ticking)
+    wire = renderer.render(events) + renderer.close()
+    one, other = (Translation(upstream, "openai-responses", FORCED, ticking) for _ in range(2))
+    last = orjson.loads((one.feed(wire) + one.close()).split(b"data: ")[-1])["response"]
+    body = orjson.loads(other.whole(answers.render(reply, ticking)))
+    assert last["completed_at"] == body["completed_at"] == (1_700_000_007 if stop is Stop.END else None)
 
 
 @pytest.mark.parametrize("client", DIALECT_NAMES)
