@@ -51,8 +51,8 @@ def test_another_model_goes_on_with_the_conversation() -> None:
 
 
 def test_an_unknown_model_is_told_and_the_old_one_stays() -> None:
-    done = talk("/model claud-sonnet-4-5", "Hi", args=("gpt-4o",))
-    assert 'Did you mean "claude-sonnet-4-5"' in done.stderr
+    done = talk("/model claud-sonnet-4-6", "Hi", args=("gpt-4o",))
+    assert 'Did you mean "claude-sonnet-4-6"' in done.stderr
     assert "GET" not in done.stderr
     assert "openai/gpt-4o is emulated" in done.stderr
     assert talk(args=("nope",)).exit_code == 2

@@ -189,7 +189,7 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytes
         (["rules"], "late-s", "late-system"),
         (["profiles"], "mistr", "mistral"),
         (["explain"], "groq/llama-3.3", "groq/llama-3.3-70b-versatile"),
-        (["chat"], "claude-son", "claude-sonnet-4-5"),
+        (["chat"], "claude-son", "claude-sonnet-4-6"),
         (["emulate"], "vll", "vllm"),
     ],
 )

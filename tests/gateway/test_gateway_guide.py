@@ -33,6 +33,7 @@ def free_port() -> str:
 def test_the_quick_start(tmp_path: Path) -> None:
     """Word for word, but on a port that is free here."""
     start, *rest = blocks("gateway.md", "sh")
+    rest.insert(2, blocks("../start/curl.md", "sh")[-1])  # the page that it names for the other dialects
     port = free_port()
     assert start.strip() == f"dragoman serve --port {PORT}"
     script = tmp_path / "dragoman"
@@ -58,6 +59,7 @@ def test_the_quick_start(tmp_path: Path) -> None:
     assert '"object":"response"' in others
     assert '"type":"message"' in others
     assert '"candidates"' in others
+    assert '"done":true' in others
     assert "dragoman.yaml: valid (2 providers, 2 models, 0 keys)" in config
 
 
