@@ -167,8 +167,13 @@ def _in_sources() -> Iterator[Found]:
             yield Found(f"{where}:{call.lineno}", pattern, name in _ANCHORED, name == "compile")
 
 
-def re_calls() -> Iterator[tuple[str, ast.Call]]:
+@lru_cache(maxsize=1)
+def re_calls() -> tuple[tuple[str, ast.Call], ...]:
     """Every call of a function of `re` that takes a pattern."""
+    return tuple(_found_calls())
+
+
+def _found_calls() -> Iterator[tuple[str, ast.Call]]:
     for where, tree in _trees().items():
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from itertools import product
+from itertools import cycle, islice, product
 from typing import Any
 
 import pytest
+from tests.corpus import FULL
 from tests.gateway.running import Running
 from tests.hostile.bodies import DIALECTS, PATHS, STREAM_PATHS, body, dump, user
 from tests.hostile.provider import HostileProvider
@@ -160,13 +161,30 @@ def in_proportion(run: Callable[[int], Any]) -> tuple[int, int] | None:
     return None if many <= MOST * few + CONSTANT else (few, many)
 
 
+TARGETS = ("anthropic/claude-opus-4-8", "gemini/gemini-3-pro-preview", "mistral/mistral-large")
+
+
+def pairs(line: Request) -> Iterator[tuple[str, str]]:
+    """Every dialect of a line and every target at least once; each with each in the full run or where few are."""
+    if FULL or len(line.dialects) < len(TARGETS):
+        return product(line.dialects, TARGETS)
+    turn = REQUESTS.index(line)
+    return zip(line.dialects, islice(cycle(TARGETS), turn % len(TARGETS), None), strict=False)
+
+
 @pytest.mark.parametrize("line", REQUESTS, ids=lambda line: line.name)
 def test_a_hostile_request_is_compiled_in_proportion(line: Request) -> None:
-    for dialect in line.dialects:
-        for target in ("anthropic/claude-opus-4-8", "gemini/gemini-3-pro-preview", "mistral/mistral-large"):
-            made = {count: line.make(dialect, count) for count in (FEW, MANY)}
-            grown = in_proportion(lambda n, made=made, to=target: adapt(made[n], source=dialect, target=to))  # type: ignore[misc]  # noqa: B023
-            assert grown is None, (dialect, target, grown)
+    for dialect, target in pairs(line):
+        made = {count: line.make(dialect, count) for count in (FEW, MANY)}
+        grown = in_proportion(lambda n, made=made, by=dialect, to=target: adapt(made[n], source=by, target=to))  # type: ignore[misc]
+        assert grown is None, (dialect, target, grown)
+
+
+def test_every_dialect_and_every_target_is_compiled_in_proportion() -> None:
+    for line in REQUESTS:
+        dialects, targets = map(set, zip(*pairs(line), strict=True))
+        assert (dialects, targets) == ({*line.dialects}, {*TARGETS}), line.name
+    assert {pair for line in REQUESTS for pair in pairs(line)} == {*product(DIALECTS, TARGETS)}
 
 
 def content_of(answer: bytes) -> bytes:
@@ -221,15 +239,29 @@ def calls_on_the_loop(gateway: Running, sent: bytes) -> int:
     return count
 
 
-@pytest.mark.parametrize("line", REQUESTS, ids=lambda line: line.name)
-def test_a_large_request_is_worked_on_beside_the_loop(gateway: Running, line: Request) -> None:
-    for dialect in line.dialects:
+def large_requests(line: Request) -> Iterator[tuple[str, bytes]]:
+    """The heavy bodies of a line, by dialect: the first, each dialect in its turn, and all in the full run."""
+    turn = REQUESTS.index(line) % max(1, len(line.dialects))
+    for dialect in (*line.dialects[turn:], *line.dialects[:turn]):
         content = line.make(dialect, min(line.count, LARGE)).replace(b"MODEL", b"anthropic/hello")
         if is_heavy(content):
-            path = PATHS[dialect].format(model="anthropic/hello")
-            small = line.make(dialect, SMALL).replace(b"MODEL", b"anthropic/hello")
-            ask(gateway, post(path, small))  # the first of its kind loads code
-            assert calls_on_the_loop(gateway, post(path, content)) < MOST_ON_THE_LOOP, dialect
+            yield dialect, content
+            if not FULL:
+                return
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_large_requests_of_every_dialect_are_sent(dialect: str) -> None:
+    assert any(dialect == sent for line in REQUESTS for sent, _ in large_requests(line))
+
+
+@pytest.mark.parametrize("line", REQUESTS, ids=lambda line: line.name)
+def test_a_large_request_is_worked_on_beside_the_loop(gateway: Running, line: Request) -> None:
+    for dialect, content in large_requests(line):
+        path = PATHS[dialect].format(model="anthropic/hello")
+        small = line.make(dialect, SMALL).replace(b"MODEL", b"anthropic/hello")
+        ask(gateway, post(path, small))  # the first of its kind loads code
+        assert calls_on_the_loop(gateway, post(path, content)) < MOST_ON_THE_LOOP, dialect
 
 
 # Depth: what can be decoded in one place of the program is too deep a few calls further in.
