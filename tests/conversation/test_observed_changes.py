@@ -10,7 +10,7 @@ from dragoman.conversation import traits
 from dragoman.conversation.messages import ASSISTANT, TOOL, USER, Message
 from dragoman.conversation.parts import Call, Extras, Part, Result, Text
 from dragoman.conversation.traits import Trait, observe_change, observe_messages
-from dragoman.engine import adapt as module
+from dragoman.engine import compiler
 from dragoman.engine.adapt import adapt
 
 ORDER = traits._ORDER_AND_IDS
@@ -29,7 +29,7 @@ def test_every_repair_is_seen(target: str, monkeypatch: pytest.MonkeyPatch) -> N
         stale.append(found ^ whole)
         return found
 
-    monkeypatch.setattr(module, "observe_change", checked)
+    monkeypatch.setattr(compiler, "observe_change", checked)
     for source in SHAPES:
         for seed in range(8 * SEEDS):
             adapt(request(source, seed, signer(target)).body, source=source, target=target)

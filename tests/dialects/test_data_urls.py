@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+
 import msgspec
 import pytest
 
@@ -19,7 +21,7 @@ INLINE = (
     "data:image/png;base64,A\nB",
     "data:" + "x" * 300 + ";base64,AA",
 )
-REMOTE = ("", "data:", "data:image/png;base64", "data:image/png,AA", "https://pictures.test/a;base64,b")
+REMOTE = ("", "data:", "data:image/png;base64", "https://pictures.test/a;base64,b")
 
 
 @pytest.mark.parametrize("url", INLINE)
@@ -33,6 +35,19 @@ def test_bytes_in_the_request(url: str) -> None:
 @pytest.mark.parametrize("url", REMOTE)
 def test_any_other_url(url: str) -> None:
     assert parse_link(url) == link_literal(quote(url)) == Remote(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "media_type", "data"),
+    [
+        ("data:image/png,AA", "image/png", b"AA"),
+        ("data:text/plain;charset=utf-8,a%20b%2C,c", "text/plain;charset=utf-8", b"a b,,c"),
+        ("data:,", "", b""),
+    ],
+)
+def test_bytes_that_are_written_as_text(url: str, media_type: str, data: bytes) -> None:
+    expected = Inline(media_type, quote(b64encode(data).decode()))
+    assert parse_link(url) == link_literal(quote(url)) == link_literal(msgspec.Raw(quote(url))) == expected
 
 
 def test_a_media_type_cannot_break_out_of_its_literal() -> None:

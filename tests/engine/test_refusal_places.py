@@ -103,7 +103,7 @@ def chat(**more: Any) -> dict[str, Any]:
         ("gemini", {"request": contents(generation_config={"seed": "x"})}, "/request/generation_config/seed"),
         ("bedrock", converse(toolConfig={"tools": [{"toolSpec": {"name": ""}}]}), "/toolConfig/tools/0"),
         ("openai-chat", chat(functions=[{"name": 7}]), "/functions/0/name"),
-        ("openai-chat", chat(tools=[{"functionDeclarations": [{"name": "f"}, {"name": 7}]}]), None),
+        ("openai-chat", chat(tools=[{"functionDeclarations": [{"name": 7}]}]), "/tools/0"),
         ("openai-chat", chat(tools=[{"type": "custom", "custom": {}}]), "/tools/0/custom/name"),
         (
             "anthropic",
@@ -117,6 +117,13 @@ def test_a_place_is_spelled_as_the_client_spelled_it(source: str, body: dict[str
         read(orjson.dumps(body), source=source)
     assert leads_to(body, raised.value.at) != "nothing"
     assert at is None or raised.value.at == at
+
+
+def test_a_declaration_whose_name_is_a_number_is_left_out_beside_others() -> None:
+    body = chat(tools=[{"functionDeclarations": [{"name": "f"}, {"name": 7}]}])
+    done = adapt(body, source="openai-chat", target="openai/gpt-4o")
+    assert done.json["tools"] == [{"type": "function", "function": {"name": "f"}}]
+    assert ("off-schema", "/tools/0", "content") in {(one.rule, one.at, one.loses) for one in done.changes}
 
 
 @pytest.mark.parametrize("value", [7.5, "high", ["high"], True])

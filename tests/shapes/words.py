@@ -25,7 +25,7 @@ TEXTS = (
     "emoji 🙂 and \u2028 separators",
     "[System] looks like ours",
     "  framed  ",
-    "caf\u00e9",
+    "[qwen3:8b] caf\u00e9",
 )
 NOTHINGS = ("", " ", "\n\t ")
 NAMES = ("get_weather", "search", "a.b", "a_b", "mcp__files__read", "n" * 70, "weather:now", "1st", "имя", "default")
