@@ -735,6 +735,33 @@ def test_K33_a_request_is_never_sent_without_its_content(name: str, target: str)
     assert caught.value.hint
 
 
+HOLOGRAMS: list[dict[str, Any]] = [
+    {"data": "AAAA"},
+    {"source": {"type": "base64", "media_type": "model/gltf-binary", "data": "Z2xURgIAAAA="}},
+    {"source": {"type": "base64", "media_type": "model/gltf-binary", "data": "Z2xURgIA" * 20}},
+    {"mimeType": "model/gltf-binary", "bytes": "Z2xURgIAAAA="},
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("block", HOLOGRAMS)
+def test_K33_the_form_of_an_unknown_picture_is_not_its_content(block: dict[str, Any], target: str) -> None:
+    source = CHAT if target.startswith("anthropic") else ANTHROPIC
+    with pytest.raises(MalformedRequest, match="hologram") as caught:
+        adapt({"messages": [said("user", [{"type": "hologram", **block}])]}, source=source, target=target)
+    assert caught.value.at == "/messages/0/content/0"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_K33_an_unknown_block_with_words_is_sent_as_them(target: str) -> None:
+    source = CHAT if target.startswith("anthropic") else ANTHROPIC
+    block = {"type": "hologram", "caption": "a ship", "data": "AAAA"}
+    done = adapt({"messages": [said("user", [block])], "max_tokens": 9}, source=source, target=target)
+    assert "[hologram]\\na ship" in done.body.decode()
+    assert "AAAA" not in done.body.decode()
+    assert ("refused-part", "/messages/0/content/0", "content") in {(c.rule, c.at, c.loses) for c in done.changes}
+
+
 @pytest.mark.parametrize("target", TARGETS[1:])
 def test_an_unknown_part_beside_others_goes_to_its_own_provider(target: str) -> None:
     """It may be newer than we are: the provider knows its own kinds of parts best."""

@@ -322,6 +322,19 @@ def test_bytes_in_a_block_are_not_read_out() -> None:
     assert loses == ["content"]
 
 
+@pytest.mark.parametrize("data", ["High at six.", "満潮は六時です"])
+def test_data_that_is_a_text_is_read_out(data: str) -> None:
+    told, loses = said_by({"type": "local_note", "id": "n_1", "data": data})
+    assert told == [{"role": "assistant", "content": f"[local_note]\n{data}"}]
+    assert loses == ["metadata"]
+
+
+def test_a_run_that_printed_nothing_still_tells_how_it_ended() -> None:
+    told, loses = said_by({"type": "local_run", "id": "r_1", "stdout": "", "return_code": 0})
+    assert told == [{"role": "assistant", "content": "[local_run]\n0"}]
+    assert loses == ["metadata"]
+
+
 @pytest.mark.parametrize(
     "block",
     [

@@ -28,26 +28,35 @@ _UNSAID = frozenset(
     }
 )
 """Kinds whose words would mislead the target: tools that it cannot call, and thoughts, which nobody said."""
+_PAYLOADS = frozenset({"data", "bytes", "file_data", "fileData", "b64_json"})
+"""Members that hold what is shown or heard. A text there has a space, or letters that no encoding uses."""
+_FORMS = frozenset({"media_type", "mime_type", "mimeType", "format", "detail"})
+"""Members that say how a payload is written. Alone they say nothing of what it shows."""
 _BYTES = re.compile(r"(?:data:[^,]{1,256},)?[A-Za-z0-9+/_-]{96,}={0,2}")
 
 
 class BlockWords(msgspec.Struct, frozen=True):
-    """`literal`: the text as a JSON literal. `whole`: no bytes, such as those of a picture, were left out."""
+    """`literal`: the text as a JSON literal. `whole`: no payload, such as the bytes of a picture, was left out."""
 
     literal: Json
     whole: bool
 
 
 def block_words(block: Opaque) -> BlockWords | None:
-    """The text of a block, or None where it has no words."""
+    """The text of a block, or None where it has no words: then a request of nothing else is refused, not sent."""
     if block.kind in _UNSAID:
         return None
     values = list(_values(msgspec.json.decode(block.json)))
-    found = [(name, text) for name, text in values if _BYTES.fullmatch(text) is None]
-    if not found:
+    found = [(name, text) for name, text in values if not _is_payload(name, text)]
+    if all(name in _FORMS for name, _ in found):
         return None
     lines = [text if len(found) == 1 or not name else f"{name}: {text}" for name, text in found]
     return BlockWords(quote("\n".join([f"[{block.kind}]", *lines])), len(found) == len(values))
+
+
+def _is_payload(name: str, text: str) -> bool:
+    """Whether a value is a picture's bytes or the like, which no model can read as words."""
+    return _BYTES.fullmatch(text) is not None or (name in _PAYLOADS and text.isascii() and " " not in text)
 
 
 def _values(block: Any) -> Iterator[tuple[str, str]]:

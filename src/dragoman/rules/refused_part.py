@@ -3,7 +3,7 @@
 Media becomes a line of text that says what was there. Media in a tool's result moves to a user turn after the results
 where the target takes it there. A refusal becomes text, and a document that is text becomes that text. Citations are
 left out. Of a provider's own block, such as the result of a web search or a summary, the words stay as text (`words`);
-what only its provider can read goes. `drop` leaves such blocks out.
+what only its provider can read goes, and so does a block without words. `drop` leaves such blocks out.
 
 Loses content where there is no other way to say it. A refusal, a citation, the detail of an image, a block whose words
 stay, and media that moves lose metadata; a document given as text loses nothing.
