@@ -47,11 +47,13 @@ def thinking_switch(conversation: Conversation, context: Context) -> Rewrite:
     thinking = conversation.settings.thinking
     if _asks(thinking) if wanted else _declines(thinking):
         return Rewrite(conversation)
-    did = "asked for thinking" if wanted else "asked for no thinking"
     switched = formed_thinking(Thinking(on=wanted), conversation.settings, context.facts, bool(conversation.tools))
+    extras = without_wishes(conversation.extras)
+    if switched == thinking and extras is conversation.extras:
+        return Rewrite(conversation)  # as far as this model can be asked
+    did = "asked for thinking" if wanted else "asked for no thinking"
     note = Note(f"{did}, as configured", key="thinking", before=thinking, after=switched)
-    alone = conversation.but(extras=without_wishes(conversation.extras))
-    return rewrite_settings(alone, [note], thinking=switched)
+    return rewrite_settings(conversation.but(extras=extras), [note], thinking=switched)
 
 
 def _asks(thinking: Thinking | None) -> bool:
