@@ -209,6 +209,12 @@ def test_a_conversation_that_is_too_long_is_told_in_coheres_words() -> None:
     assert told["message"].startswith("too many tokens: size limit exceeded by 10 tokens.")
 
 
+def test_no_more_is_cached_than_was_sent() -> None:
+    """Some providers report more cached tokens than input."""
+    reply = Reply("x", usage=Usage(input=10, output=213, cached=161))
+    assert orjson.loads(COHERE.render(reply, CONTEXT))["usage"]["cached_tokens"] == 10
+
+
 def test_usage_of_another_provider_is_billed_as_it_is() -> None:
     reply = Reply("x", usage=Usage(input=7, output=3))
     assert orjson.loads(COHERE.render(reply, CONTEXT))["usage"] == {

@@ -49,7 +49,7 @@ def render_usage(usage: Usage | None) -> Json:
     if usage.reasoning:
         tokens[_REASONING] = usage.reasoning
     fields[_TOKENS] = tokens
-    fields[_CACHED] = usage.cached
+    fields[_CACHED] = min(usage.cached, usage.input)
     return encode(fields)
 
 
