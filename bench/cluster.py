@@ -41,8 +41,9 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from tests.free_ports import free_port
 from tests.store.postgres_server import PostgresServer, programs
-from tests.store.redis_server import RedisServer, free_port
+from tests.store.redis_server import RedisServer
 
 REPLICAS = 4
 SKEWS = (0.0, 2.0, -2.0, 1.0)

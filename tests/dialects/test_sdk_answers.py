@@ -46,8 +46,8 @@ ONE_IN = {
     "openai-chat": 48,
     "openai-responses": 24,
     "ollama": 1,
-    "cohere": 1,
-    "bedrock": 4,
+    "cohere": 2,
+    "bedrock": 8,
 }
 
 FAILURES = (

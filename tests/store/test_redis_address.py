@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 import trustme
-from tests.store.redis_server import RedisServer, free_port, server_program
+from tests.free_ports import free_port
+from tests.store.redis_server import RedisServer, server_program
 
 from dragoman.config.schema import Config, RedisOptions, StoreConfig
 from dragoman.config.secret import Secret
