@@ -8,9 +8,9 @@ import msgspec
 
 from dragoman.probe.asked import shared_questions as shared
 from dragoman.probe.asked.message_turns import assistant, call, function, result, system, text, user
-from dragoman.probe.asked.question_kinds import ACCEPTED, SCHEMA, choice, facts, medium, setting
+from dragoman.probe.asked.question_kinds import SCHEMA, choice, facts, medium, setting
 from dragoman.probe.probe_media import IMAGE
-from dragoman.probe.questions import Condition, JsonObject, Outcome, Question, Topic
+from dragoman.probe.questions import JsonObject, Outcome, Question, Topic
 from dragoman.probe.request_form import RequestForm
 
 
@@ -52,41 +52,7 @@ FORM = RequestForm(
     call_marks=frozenset({"tool_calls", "tool"}),
 )
 
-OPENING_QUESTIONS = (
-    Question(
-        id="two-systems",
-        asks="two system messages at the start",
-        topic=Topic.OPENING,
-        opening=(system("Be brief."), system("Be kind.")),
-        accepted=facts(system_count="many"),
-        refused=facts(system_count="one"),
-    ),
-    Question(
-        id="system",
-        asks="a system message at the start",
-        topic=Topic.OPENING,
-        opening=(system("Be brief."),),
-        refused=facts(system_count="none"),
-        unless=(Condition("two-systems", ACCEPTED, ACCEPTED),),
-    ),
-    Question(
-        id="system-parts",
-        asks="a system message of two parts",
-        topic=Topic.OPENING,
-        opening=(system([text("Be brief."), text("Be polite.")]),),
-        settles="system_parts",
-        after=("system",),
-    ),
-    Question(
-        id="empty-system",
-        asks="a system message of empty text",
-        topic=Topic.OPENING,
-        opening=(system(""),),
-        settles="empty_system",
-        after=("system",),
-    ),
-    *shared.system_among_turns(SAY, "opening", after=("system",)),
-)
+OPENING_QUESTIONS = tuple(shared.system_turn_questions(SAY))
 
 TURN_QUESTIONS = (
     *shared.role_questions(SAY),

@@ -9,9 +9,9 @@ from typing import Any
 
 from dragoman.probe.asked import shared_questions as shared
 from dragoman.probe.asked.message_turns import assistant, function, system, text, user
-from dragoman.probe.asked.question_kinds import ACCEPTED, ACCEPTS, REFUSES, SCHEMA, facts, medium, setting
+from dragoman.probe.asked.question_kinds import ACCEPTS, REFUSES, SCHEMA, facts, medium, setting
 from dragoman.probe.probe_media import IMAGE, base64_of
-from dragoman.probe.questions import Condition, JsonObject, Question, Topic
+from dragoman.probe.questions import JsonObject, Question, Topic
 from dragoman.probe.request_form import RequestForm
 
 
@@ -57,33 +57,7 @@ FORM = RequestForm(
     always={"stream": False},
 )
 
-OPENING_QUESTIONS = (
-    Question(
-        id="two-systems",
-        asks="two system messages at the start",
-        topic=Topic.OPENING,
-        opening=(system("Be brief."), system("Be kind.")),
-        accepted=facts(system_count="many"),
-        refused=facts(system_count="one"),
-    ),
-    Question(
-        id="system",
-        asks="a system message at the start",
-        topic=Topic.OPENING,
-        opening=(system("Be brief."),),
-        refused=facts(system_count="none"),
-        unless=(Condition("two-systems", ACCEPTED, ACCEPTED),),
-    ),
-    Question(
-        id="empty-system",
-        asks="a system message of empty text",
-        topic=Topic.OPENING,
-        opening=(system(""),),
-        settles="empty_system",
-        after=("system",),
-    ),
-    *shared.system_among_turns(SAY, "opening", after=("system",)),
-)
+OPENING_QUESTIONS = tuple(shared.system_turn_questions(SAY, parts=False))
 
 TURN_QUESTIONS = (
     *shared.role_questions(SAY),

@@ -9,7 +9,6 @@ import msgspec
 from dragoman.probe.asked import shared_questions as shared
 from dragoman.probe.asked.message_turns import assistant, system, user
 from dragoman.probe.asked.question_kinds import (
-    ACCEPTED,
     ACCEPTS,
     REFUSED,
     REFUSES,
@@ -72,41 +71,7 @@ def _medium(kind: str, part: JsonObject) -> Question:
     return medium(kind, (user([_text("What is this?"), part]), assistant()), str(part["type"]))
 
 
-OPENING_QUESTIONS = (
-    Question(
-        id="two-systems",
-        asks="two system messages at the start",
-        topic=Topic.OPENING,
-        opening=(system("Be brief."), system("Be kind.")),
-        accepted=facts(system_count="many"),
-        refused=facts(system_count="one"),
-    ),
-    Question(
-        id="system",
-        asks="a system message at the start",
-        topic=Topic.OPENING,
-        opening=(system("Be brief."),),
-        refused=facts(system_count="none"),
-        unless=(Condition("two-systems", ACCEPTED, ACCEPTED),),
-    ),
-    Question(
-        id="system-parts",
-        asks="a system message of two parts",
-        topic=Topic.OPENING,
-        opening=(system([_text("Be brief."), _text("Be polite.")]),),
-        settles="system_parts",
-        after=("system",),
-    ),
-    Question(
-        id="empty-system",
-        asks="a system message of empty text",
-        topic=Topic.OPENING,
-        opening=(system(""),),
-        settles="empty_system",
-        after=("system",),
-    ),
-    *shared.system_among_turns(SAY, "opening", after=("system",)),
-)
+OPENING_QUESTIONS = tuple(shared.system_turn_questions(SAY))
 
 TURN_QUESTIONS = (
     *shared.role_questions(SAY),

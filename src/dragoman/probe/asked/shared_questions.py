@@ -73,6 +73,44 @@ class Phrases(msgspec.Struct, frozen=True, kw_only=True):
         return {**self.user(words), "role": role}
 
 
+def system_turn_questions(say: Phrases, parts: bool = True) -> Iterator[Question]:
+    """Of a dialect whose system messages are turns. `parts`: whether a turn may be a list of them."""
+    yield Question(
+        id="two-systems",
+        asks="two system messages at the start",
+        topic=Topic.OPENING,
+        opening=(say.system("Be brief."), say.system("Be kind.")),
+        accepted=facts(system_count="many"),
+        refused=facts(system_count="one"),
+    )
+    yield Question(
+        id="system",
+        asks="a system message at the start",
+        topic=Topic.OPENING,
+        opening=(say.system("Be brief."),),
+        refused=facts(system_count="none"),
+        unless=(Condition("two-systems", ACCEPTED, ACCEPTED),),
+    )
+    if parts:
+        yield Question(
+            id="system-parts",
+            asks="a system message of two parts",
+            topic=Topic.OPENING,
+            opening=(say.system([say.text("Be brief."), say.text("Be polite.")]),),
+            settles="system_parts",
+            after=("system",),
+        )
+    yield Question(
+        id="empty-system",
+        asks="a system message of empty text",
+        topic=Topic.OPENING,
+        opening=(say.system(""),),
+        settles="empty_system",
+        after=("system",),
+    )
+    yield from system_among_turns(say, "opening", after=("system",))
+
+
 def system_among_turns(say: Phrases, otherwise: str, **more: Any) -> Iterator[Question]:
     """Where a system message may stand among the turns. `otherwise`: where else it goes."""
     yield Question(
