@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from datetime import UTC, datetime
 from pprint import pformat
+from urllib.parse import quote
 
 import msgspec
 
@@ -20,7 +21,7 @@ LARGEST = 256 * 1024
 _PYTHON = """import httpx
 
 answer = httpx.post(
-    "{url}",
+    {url!r},
     headers={{"authorization": "Bearer KEY"}},
     json={request},
     timeout=120,
@@ -43,14 +44,15 @@ def code_samples(entry: Entry, request: bytes, destination: HttpDestination, roo
     try:
         decoded = msgspec.json.decode(request)
         text = msgspec.json.encode(decoded).decode()
+        literal = pformat(decoded, width=100, sort_dicts=False)
     except (msgspec.DecodeError, RecursionError):
         return None
-    url = root + request_path(entry.client_dialect, entry.asked, entry.stream)
+    url = root + request_path(entry.client_dialect, quote(entry.asked, safe=":@"), entry.stream)
     headers = "-H 'content-type: application/json' -H 'authorization: Bearer KEY'"
     target = destination.target
     return CodeSamples(
         curl=f"curl {shlex.quote(url)} {headers} -d {shlex.quote(text)}",
-        python=_PYTHON.format(url=url, request=_indented(pformat(decoded, width=100, sort_dicts=False))),
+        python=_PYTHON.format(url=url, request=_indented(literal)),
         test=reproducing_test(
             request=msgspec.json.encode(decoded),
             dialect=entry.client_dialect,

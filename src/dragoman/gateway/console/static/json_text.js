@@ -92,12 +92,17 @@ export function withModel(text, model) {
   return `{"model":${name}${others.map((child) => `,${child.key}:${compact(child)}`).join("")}}`;
 }
 
+/** A path with the model that a request is for. The name is one segment of it, whatever stands in it. */
+export function pathWithModel(path, model) {
+  return path.replace("{model}", () => encodeURIComponent(model));
+}
+
 /** What is said in an answer or a stream of any dialect, for people to read. */
 export function answerText(text) {
   const whole = parse(text);
   if (whole !== undefined) return said(whole);
   const events = text.split("\n").map((line) => line.replace(/^data: ?/, "")).map(parse);
-  return events.filter((event) => event !== undefined && !isSummary(event)).map(said).join("");
+  return events.filter((event) => event !== undefined && !isSummary(event)).map((event) => said(event)).join("");
 }
 
 function parse(text) {

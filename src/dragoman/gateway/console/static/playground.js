@@ -3,7 +3,7 @@
 import { api, sendToModel } from "./api.js";
 import { copyButton, debounce, emptyState, h, problem, replace, select } from "./dom.js";
 import { dialectName, duration, plural } from "./format.js";
-import { answerText, withModel } from "./json_text.js";
+import { answerText, pathWithModel, withModel } from "./json_text.js";
 import { clientMarks, pane, upstreamMarks } from "./request_detail.js";
 import { selectMarks } from "./body_view.js";
 import { ruleCard } from "./rule_card.js";
@@ -130,7 +130,7 @@ class Playground {
       try {
         const { resend } = this.found;
         const body = resend.model_in_body ? withModel(this.text.value, run.target) : this.text.value;
-        const now = await sendToModel(resend.path.replace("{model}", run.target), body);
+        const now = await sendToModel(pathWithModel(resend.path, run.target), body);
         replace(this.answer, h("section", { class: "card" }, h("h2", {}, now.status, " ", now.model, h("small", {}, ` ${duration(now.total / 1000)} `), h("a", { href: `#/requests/${encodeURIComponent(now.id)}` }, "open")), h("blockquote", {}, answerText(now.text) || now.text.slice(0, 8000))));
       } catch (error) {
         replace(this.answer, problem(error));

@@ -4,7 +4,7 @@ import { api, sendToModel } from "./api.js";
 import { bodyView, rawText, selectMarks } from "./body_view.js";
 import { copyButton, h, problem, replace, visible } from "./dom.js";
 import { count, dialectName, duration, fullTime, lossWeight, money, plural } from "./format.js";
-import { answerText, withModel } from "./json_text.js";
+import { answerText, pathWithModel, withModel } from "./json_text.js";
 import { ruleCard } from "./rule_card.js";
 
 export function open({ rest }) {
@@ -88,7 +88,7 @@ class RequestDetail {
       replace(result, h("p", { class: "waiting" }, "Sending…"));
       try {
         const body = view.resend.model_in_body ? withModel(view.client.text, model.value.trim()) : view.client.text;
-        replace(result, compared(view, await sendToModel(view.resend.path.replace("{model}", model.value.trim()), body, this.abort.signal)));
+        replace(result, compared(view, await sendToModel(pathWithModel(view.resend.path, model.value.trim()), body, this.abort.signal)));
       } catch (error) {
         replace(result, problem(error));
       }
