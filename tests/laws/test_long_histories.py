@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.corpus import FULL
 from tests.engine.history.conversations import agent_loop, assistant, calls, chat, requests_of, results, system, user
-from tests.laws.test_law_10 import work
+from tests.laws.test_linear import work
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
@@ -82,7 +82,7 @@ def words_of(done: TrimmedHistory) -> tuple[Message, ...]:
 
 @settings(deadline=None, max_examples=EXAMPLES)
 @given(agents(), policies)
-def test_law_6_no_cut_parts_a_pair(messages: tuple[Message, ...], policy: TrimPolicy) -> None:
+def test_no_cut_parts_a_pair(messages: tuple[Message, ...], policy: TrimPolicy) -> None:
     for asked in requests_of(messages):
         found = pair(words_of(sent(asked, policy)))
         assert (found.orphans, found.unanswered) == ([], [])
@@ -90,7 +90,7 @@ def test_law_6_no_cut_parts_a_pair(messages: tuple[Message, ...], policy: TrimPo
 
 @settings(deadline=None, max_examples=EXAMPLES)
 @given(agents(), policies)
-def test_law_9_a_prefix_stays_until_the_next_cut(messages: tuple[Message, ...], policy: TrimPolicy) -> None:
+def test_a_prefix_stays_until_the_next_cut(messages: tuple[Message, ...], policy: TrimPolicy) -> None:
     """Nothing is kept between the requests: each finds the cuts of those before it by itself."""
     before: TrimmedHistory | None = None
     for asked in answered(messages):
@@ -104,7 +104,7 @@ def test_law_9_a_prefix_stays_until_the_next_cut(messages: tuple[Message, ...], 
 
 @settings(deadline=None, max_examples=EXAMPLES)
 @given(agents(), policies, st.lists(st.sampled_from([0.6, 1.0, 1.7]), min_size=1, max_size=9))
-def test_law_9_a_kept_cut_holds_while_estimates_change(
+def test_a_kept_cut_holds_while_estimates_change(
     messages: tuple[Message, ...], policy: TrimPolicy, scales: list[float]
 ) -> None:
     before: tuple[Message, ...] = ()
@@ -190,7 +190,7 @@ def _work_of(done: str, asked: Conversation) -> int:
 
 @pytest.mark.parametrize("done", WORK)
 @pytest.mark.parametrize("made", LONG)
-def test_law_10_five_thousand_messages_cost_five_times_a_thousand(made: str, done: str) -> None:
+def test_five_thousand_messages_cost_five_times_a_thousand(made: str, done: str) -> None:
     few, many = [_work_of(done, long(made, size)) for size in (1_000, 5_000)]
     assert many < 5 * 1.25 * few + 1_000, (few, many)
 

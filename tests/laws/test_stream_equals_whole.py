@@ -50,7 +50,7 @@ def whole(upstream: str, client: str, body: bytes) -> object:
     phases=[Phase.generate],
 )
 @given(data=st.data(), size=st.sampled_from([1, 7, 64, 100_000]), piece=st.integers(1, 9), braided=st.booleans())
-def test_law_8_stream_equals_whole(
+def test_stream_equals_whole(
     upstream: str, client: str, data: st.DataObject, size: int, piece: int, braided: bool
 ) -> None:
     reply = data.draw(replies(upstream))
@@ -90,7 +90,7 @@ def seen(client: str, reply: object) -> object:
 
 def told_at_once(reply: object) -> object:
     """A reply but for the moment of its completion: a stream tells it at its end, and its reply has what was told at
-    the beginning. `test_law_8_stream_and_whole_are_completed_at_one_moment` compares it on the wire."""
+    the beginning. `test_stream_and_whole_are_completed_at_one_moment` compares it on the wire."""
     if not isinstance(reply, Reply) or reply.extras is None:
         return canonical(reply)
     fields = {key: value for key, value in reply.extras.fields.items() if key != "completed_at"}
@@ -123,7 +123,7 @@ def folded(dialect: str, wire: bytes) -> object:
 
 @pytest.mark.parametrize("upstream", DIALECT_NAMES)
 @pytest.mark.parametrize("stop", [Stop.END, Stop.LENGTH])
-def test_law_8_stream_and_whole_are_completed_at_one_moment(upstream: str, stop: Stop) -> None:
+def test_stream_and_whole_are_completed_at_one_moment(upstream: str, stop: Stop) -> None:
     """By one clock. Only an answer that came to its end has such a moment."""
     ticking = replace(ANSWERING, clock=lambda: 1_700_000_007.9)
     events: list[Event] = [Started("r", "m", ANSWERING.created), TextDelta(0, 0, b'"Hi"'), Stopped(0, stop), Ended()]
@@ -139,7 +139,7 @@ def test_law_8_stream_and_whole_are_completed_at_one_moment(upstream: str, stop:
 
 
 @pytest.mark.parametrize("client", DIALECT_NAMES)
-def test_law_8_a_count_that_was_told_holds_though_a_later_one_is_silent(client: str) -> None:
+def test_a_count_that_was_told_holds_though_a_later_one_is_silent(client: str) -> None:
     events: list[Event] = [
         Started("m", "c"),
         Used(Usage(input=231, cached=5)),

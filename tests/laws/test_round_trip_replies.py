@@ -71,7 +71,7 @@ def is_withheld(client: str, reply: Reply) -> bool:
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
 @QUICK
 @given(data=st.data())
-def test_law_7_names_and_ids_are_the_clients_own(upstream: str, client: str, data: st.DataObject) -> None:
+def test_names_and_ids_are_the_clients_own(upstream: str, client: str, data: st.DataObject) -> None:
     reply = data.draw(replies(upstream).filter(complete))
     assume(not is_withheld(client, reply))
     sent = calls_of(read(upstream, wire_of(upstream, reply)))
@@ -92,7 +92,7 @@ def test_law_7_names_and_ids_are_the_clients_own(upstream: str, client: str, dat
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
 @QUICK
 @given(data=st.data())
-def test_law_7_state_reaches_the_client_or_the_store(upstream: str, client: str, data: st.DataObject) -> None:
+def test_state_reaches_the_client_or_the_store(upstream: str, client: str, data: st.DataObject) -> None:
     reply = data.draw(replies(upstream).filter(complete))
     assume(
         client != "cohere" or reply.choices[0].stop not in (Stop.FILTER, Stop.REFUSAL)
@@ -112,7 +112,7 @@ def opaque(parts: tuple[Part, ...]) -> list[Opaque]:
     return [part for part in parts if isinstance(part, Opaque)]
 
 
-def test_law_7_the_store_finds_state_by_the_call_or_by_the_words() -> None:
+def test_the_store_finds_state_by_the_call_or_by_the_words() -> None:
     thinking = b"""event: message_start
 data: {"type":"message_start","message":{"id":"m","model":"c","usage":{"input_tokens":1,"output_tokens":1}}}
 
@@ -138,7 +138,7 @@ data: {"type":"message_stop"}
         assert (found.text.text if found.text else "", found.state.json) == ("Hm.", b'"c2ln"')
 
 
-def test_law_7_foreign_state_is_an_envelope_that_survives_re_encoding() -> None:
+def test_foreign_state_is_an_envelope_that_survives_re_encoding() -> None:
     """A client may decode a signature and encode it again in another alphabet: the bytes inside are the same."""
     body = b'{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"A+/="}]}}]}'
     reply = collect(registry.dialect("anthropic").answers.parse(Translation("gemini", "anthropic").whole(body)))
