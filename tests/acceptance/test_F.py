@@ -29,18 +29,21 @@ SCHEMA = {"type": "object", "properties": {"x": {"type": "string"}}, "additional
 TOOL = {"type": "function", "function": {"name": "look", "parameters": SCHEMA}}
 
 
-def test_X1_auto_joins_only_where_it_must() -> None:
+def test_auto_joins_only_where_it_must() -> None:
+    """X1."""
     assert roles(sent(TWO, OPENAI)) == ["system", "system", "user"]
     assert sent(TWO, CLAUDE).json["system"] == "1\n\n2"
 
 
-def test_X2_a_cache_hint_makes_blocks() -> None:
+def test_a_cache_hint_makes_blocks() -> None:
+    """X2."""
     part = {"type": "text", "text": "1", "cache_control": {"type": "ephemeral"}}
     system = sent(ask(says("system", [part]), says("system", "2"), says("user", "a")), CLAUDE).json["system"]
     assert [block["text"] for block in system] == ["1", "2"]
 
 
-def test_X3_late_system_by_target() -> None:
+def test_late_system_by_target() -> None:
+    """X3."""
     late = ask(says("user", "a"), says("system", "b"), says("assistant", "c"), says("user", "d"))
     assert roles(sent(late, OPENAI))[1] == "system"
     assert roles(sent(late, GEMINI))[1] == "user"
@@ -48,26 +51,31 @@ def test_X3_late_system_by_target() -> None:
     assert roles(sent(late, NEW_CLAUDE))[1] == "system"
 
 
-def test_X4_an_empty_system_text_leaves_no_separator() -> None:
+def test_an_empty_system_text_leaves_no_separator() -> None:
+    """X4."""
     assert sent(ask(says("system", ""), says("system", "2"), says("user", "a")), CLAUDE).json["system"] == "2"
 
 
-def test_X5_the_profile_gates_not_the_id() -> None:
+def test_the_profile_gates_not_the_id() -> None:
+    """X5."""
     late = ask(says("user", "a"), says("system", "b"))
     assert rules(sent(late, "openrouter/google/gemma-3-27b-it")) == ["late-system"]
     assert rules(sent(late, "openai/gpt-4o")) == []
 
 
-def test_X6_tool_calls_are_legal_with_empty_content() -> None:
+def test_tool_calls_are_legal_with_empty_content() -> None:
+    """X6."""
     request = {**ask(says("user", "a"), called(), answered()), "model": "gpt-4o"}
     assert sent(request, OPENAI).changes == ()
 
 
-def test_X7_contamination_is_normal_input() -> None:
+def test_contamination_is_normal_input() -> None:
+    """X7."""
     assert rules(sent(ask(says("assistant", "да", done=True), says("user", "a")), OPENAI)) == ["stray-field"]
 
 
-def test_X8_unknown_top_level_fields_stay_in_their_dialect() -> None:
+def test_unknown_top_level_fields_stay_in_their_dialect() -> None:
+    """X8."""
     request = {**ask(says("user", "a")), "model": "gpt-4o", "setting_of_tomorrow": 1}
     assert sent(request, OPENAI).body == msgspec.json.encode(request)
     abroad = sent(request, CLAUDE)
@@ -75,27 +83,32 @@ def test_X8_unknown_top_level_fields_stay_in_their_dialect() -> None:
     assert "/setting_of_tomorrow" in [change.at for change in abroad.changes]
 
 
-def test_X9_flattening_takes_the_call_with_its_result() -> None:
+def test_flattening_takes_the_call_with_its_result() -> None:
+    """X9."""
     adapted = sent(ask(says("user", "a"), called(), answered()), PROXY)
     assert "tool_calls" not in adapted.body.decode()
     assert "[tool_call name=look id=call_1]" in adapted.body.decode()
 
 
-def test_X10_tools_are_never_taken_away_unasked() -> None:
+def test_tools_are_never_taken_away_unasked() -> None:
+    """X10."""
     assert "tools" in sent(ask(says("user", "a"), called(), answered(), tools=[TOOL]), NATIVE).json
 
 
-def test_X12_additional_properties_stay_for_claude() -> None:
+def test_additional_properties_stay_for_claude() -> None:
+    """X12."""
     schema = sent(ask(says("user", "a"), tools=[TOOL]), CLAUDE).json["tools"][0]["input_schema"]
     assert schema["additionalProperties"] is False
 
 
-def test_X13_the_skip_value_is_the_last_resort() -> None:
+def test_the_skip_value_is_the_last_resort() -> None:
+    """X13."""
     adapted = sent(ask(says("user", "a"), called(), answered()), "gemini/gemini-3-pro-preview")
     assert "missing-signature" in rules(adapted)
 
 
-def test_X15_peers_are_cited_with_dates() -> None:
+def test_peers_are_cited_with_dates() -> None:
+    """X15."""
     cited = [(name, entry) for name in BUILTIN.names() for entry in BUILTIN.profile(name).evidence]
     assert cited
     for name, entry in cited:
@@ -103,7 +116,8 @@ def test_X15_peers_are_cited_with_dates() -> None:
         assert entry.kind != "PEER" or entry.source or entry.says, (name, entry.fact)
 
 
-def test_X15_what_each_provider_accepts_is_a_page_that_is_written_from_the_facts() -> None:
+def test_what_each_provider_accepts_is_a_page_that_is_written_from_the_facts() -> None:
+    """X15."""
     reference = Path(__file__).resolve().parents[2] / "docs" / "reference"
     profiles, matrix = ((reference / f"{name}.md").read_text("utf-8") for name in ("profiles", "compatibility"))
     assert all(page.startswith("<!-- Written by docs/generate.py from the code") for page in (profiles, matrix))
@@ -111,7 +125,8 @@ def test_X15_what_each_provider_accepts_is_a_page_that_is_written_from_the_facts
     assert all(f"| [{rule}](rules.md#{rule}) |" in matrix for rule in BY_NAME)
 
 
-def test_X16_text_beside_results_is_kept() -> None:
+def test_text_beside_results_is_kept() -> None:
+    """X16."""
     blocks = [{"type": "tool_result", "tool_use_id": "t", "content": "r"}, {"type": "text", "text": "and now?"}]
     use = {"type": "tool_use", "id": "t", "name": "look", "input": {}}
     request = {
@@ -124,6 +139,7 @@ def test_X16_text_beside_results_is_kept() -> None:
     assert "and now?" in str(adapted.json["messages"][-1])
 
 
-def test_X17_synthetic_texts_have_defaults() -> None:
+def test_synthetic_texts_have_defaults() -> None:
+    """X17."""
     assert "[autonomous processing]" in sent(ask(says("assistant", "a"), says("user", "b")), NATIVE).body.decode()
     assert "Please continue." in sent(ask(says("user", "a"), says("assistant", "b")), NEW_CLAUDE).body.decode()

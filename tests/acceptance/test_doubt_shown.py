@@ -33,17 +33,20 @@ STRICT = "strict-template"
         ("", {}),
     ],
 )
-def test_K20_a_dictionary_of_a_header(text: str, members: dict[str, Any]) -> None:
+def test_a_dictionary_of_a_header(text: str, members: dict[str, Any]) -> None:
+    """K20."""
     assert parse_dictionary(text) == members
 
 
 @pytest.mark.parametrize("text", ["=x", "a=", "a=x;", 'a="', "A=x", "a=x b=y", "a" * 9000])
-def test_K20_what_is_no_dictionary(text: str) -> None:
+def test_what_is_no_dictionary(text: str) -> None:
+    """K20."""
     with pytest.raises(ValueError, match=r"read|longer"):
         parse_dictionary(text)
 
 
-def test_X3_rules_of_one_request(tmp_path: Path) -> None:
+def test_rules_of_one_request(tmp_path: Path) -> None:
+    """X3."""
     asked = {"model": "m", "messages": LATE}
     with served(tmp_path, profile=STRICT) as (running, behind):
         running.post(PATH, asked)
@@ -58,7 +61,8 @@ def test_X3_rules_of_one_request(tmp_path: Path) -> None:
             assert running.post(PATH, asked, x_dragoman_rules=wrong).status_code == 400
 
 
-def test_K20_an_ordinary_key_may_only_tighten(tmp_path: Path) -> None:
+def test_an_ordinary_key_may_only_tighten(tmp_path: Path) -> None:
+    """K20."""
     asked = {"model": "m", "messages": LATE}
     with served(tmp_path, profile=STRICT, keys=KEYS) as (running, behind):
         assert running.post(PATH, asked, "anna", x_dragoman_rules="late-system=fail").status_code == 422
@@ -70,7 +74,8 @@ def test_K20_an_ordinary_key_may_only_tighten(tmp_path: Path) -> None:
         assert behind.seen[-1].body["messages"][0]["role"] == "system"
 
 
-def test_X3_a_dry_run_takes_the_same(tmp_path: Path) -> None:
+def test_a_dry_run_takes_the_same(tmp_path: Path) -> None:
+    """X3."""
     asked = {"request": {"model": "m", "messages": LATE}, "to": "m"}
     with served(tmp_path, profile=STRICT) as (running, behind):
         shown = running.post("/dragoman/adapt", {**asked, "rules": {"late-system": "opening"}}).json()
@@ -101,7 +106,8 @@ def lessons(*more: str) -> Any:
     return CliRunner().invoke(cli, ["lessons", *more])
 
 
-def test_K19_K36_lessons_are_shown_and_forgotten(tmp_path: Path) -> None:
+def test_lessons_are_shown_and_forgotten(tmp_path: Path) -> None:
+    """K19, K36."""
     with upstream(no_names) as behind:
         config = {
             "providers": {"p": provider("openai-compatible-lenient", behind.url, facts={"message_name": "unknown"})}
@@ -126,7 +132,8 @@ def test_K19_K36_lessons_are_shown_and_forgotten(tmp_path: Path) -> None:
         assert lessons("--config", str(running.file), "--json").stdout == ""
 
 
-def test_K36_lessons_are_for_admins(tmp_path: Path) -> None:
+def test_lessons_are_for_admins(tmp_path: Path) -> None:
+    """K36."""
     with served(tmp_path, keys=KEYS) as (running, _):
         assert lessons("--url", running.url, "--key", "boss").exit_code == 0
         assert "admin keys" in lessons("--url", running.url, "--key", "anna").stderr

@@ -106,7 +106,8 @@ CUT = {
 
 
 @pytest.mark.parametrize("dialect", CUT)
-def test_C20_X11_a_stream_that_breaks_never_looks_like_success(tmp_path: Path, dialect: str) -> None:
+def test_C20_a_stream_that_breaks_never_looks_like_success(tmp_path: Path, dialect: str) -> None:
+    """X11."""
     with served(tmp_path, streamed(*[SAYS] * 400)) as (running, _):
         where, asked = path(dialect, "m"), body(dialect, "m", stream=True)
         if dialect == "gemini":

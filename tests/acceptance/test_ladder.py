@@ -100,7 +100,8 @@ def test_C48_a_native_client_may_spell_it_either_way(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("profile", ["gemini", "openai-compatible", "openrouter"])
-def test_X10_tools_are_kept_where_no_profile_gives_them_up(tmp_path: Path, profile: str) -> None:
+def test_tools_are_kept_where_no_profile_gives_them_up(tmp_path: Path, profile: str) -> None:
+    """X10."""
     with upstream(judged(lambda body: "tools" not in body, TOOL_TYPE)) as behind:
         url = behind.url.removesuffix("/v1") if profile == "gemini" else behind.url
         config = {"providers": {"p": provider(profile, url)}, "models": {"m": {"target": f"p/{MODEL}"}}}

@@ -118,7 +118,8 @@ def test_litellms_file_is_carried_over(tmp_path: Path) -> None:
         ("azure/responses/gpt-5.6", "azure-openai-responses", "azure-openai-responses/gpt-5.6"),
     ],
 )
-def test_K37_clouds_go_to_their_profiles_or_are_named(model: str, profile: str, target: str) -> None:
+def test_clouds_go_to_their_profiles_or_are_named(model: str, profile: str, target: str) -> None:
+    """K37."""
     made = import_litellm({"model_list": [{"model_name": "m", "litellm_params": {"model": model}}]}, {})
     if profile in builtin_names():
         assert made.config["models"]["m"]["target"] == target

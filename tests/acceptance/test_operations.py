@@ -45,9 +45,10 @@ def models_in(text: str, dialect: str) -> set[str]:
     ("choice", "relayed", "translated"),
     [(None, "upstream-x", "m"), ("alias", "m", "m"), ("upstream", "upstream-x", "upstream-x")],
 )
-def test_K23_the_model_that_an_answer_names(
+def test_the_model_that_an_answer_names(
     tmp_path: Path, dialect: str, stream: bool, choice: str | None, relayed: str, translated: str
 ) -> None:
+    """K23."""
     models = {"m": {"target": "p/x", **({"answer_model": choice} if choice else {})}}
     with served(tmp_path, named, models=models) as (running, _):
         told = running.post(path(dialect, "m"), body(dialect, "m", stream=stream))
@@ -66,8 +67,8 @@ LACKING = {
 
 
 @pytest.mark.parametrize("answers", ["whole", "complete"])
-def test_K23_streams_are_completed_where_that_is_configured(tmp_path: Path, answers: str) -> None:
-    """Another vendor's stream in the client's own dialect: relayed as it is, unless the model says otherwise."""
+def test_streams_are_completed_where_that_is_configured(tmp_path: Path, answers: str) -> None:
+    """Another vendor's stream in the client's own dialect: relayed as it is, unless the model says otherwise (K23)."""
     sent = f"data: {json.dumps(LACKING)}\n\ndata: [DONE]\n\n".encode()
     models = {"m": {"target": "p/x", "answers": answers}}
     asked = {**body("openai-chat", "m", stream=True), "stream_options": {"include_usage": True}}

@@ -26,7 +26,8 @@ def test_A22_B13_a_service_that_fails_is_asked_as_often_as_configured(
 PICTURE = "iVBORw0KGgoAAAANSUhEUg=="
 
 
-def test_K29_near_misses_reach_a_provider_that_checks_as_its_schema_has_them(tmp_path: Path) -> None:
+def test_near_misses_reach_a_provider_that_checks_as_its_schema_has_them(tmp_path: Path) -> None:
+    """K29."""
     asked = {
         "messages": [["system", "Be brief."], {"role": "user", "content": "What is this?", "images": [PICTURE]}],
         "stream": "false",

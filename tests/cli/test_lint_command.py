@@ -142,7 +142,8 @@ def test_fix_follows_a_link(tmp_path: Path, file: Path) -> None:
 @pytest.mark.parametrize(
     "args", [("--to", "all"), ("--to", f"{GEMINI},openai/gpt-4o"), ("--to", GEMINI, "-")], ids=["all", "two", "stdin"]
 )
-def test_Q28_fix_takes_files_and_one_target(file: Path, args: tuple[str, ...]) -> None:
+def test_fix_takes_files_and_one_target(file: Path, args: tuple[str, ...]) -> None:
+    """Q28."""
     before = file.read_bytes()
     assert run(str(file), "--fix", *args).exit_code == 2
     assert file.read_bytes() == before

@@ -1,4 +1,4 @@
-"""Reading the file: what is accepted, what is refused, and in which words."""
+"""Reading the file: what is accepted, what is refused, and in which words (D10, X17)."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_anchors_and_merges_work_within_reason() -> None:
     assert providers["openai"].api_key.reveal() == "b"
 
 
-def test_D10_retries_are_three_with_doubling_full_jitter() -> None:
+def test_retries_are_three_with_doubling_full_jitter() -> None:
     retries = read("providers: {groq: {}}").config.providers["groq"].retries
     assert (retries.attempts, retries.base, retries.factor, retries.cap) == (3, 1.0, 2.0, 30.0)
     assert retries.jitter is Jitter.FULL
@@ -280,7 +280,7 @@ def test_expiry_is_a_date_or_a_time(written: str, moment: datetime) -> None:
     assert read(f"keys: {{a: {{sha256: '{HASH}', expires: {written}}}}}").config.keys["a"].expires == moment
 
 
-def test_X17_the_words_of_made_up_turns_are_configured_by_reason() -> None:
+def test_the_words_of_made_up_turns_are_configured_by_reason() -> None:
     config = read('texts: {leading_user: "(go on)", empty_content: "."}').config
     assert config.texts == {"leading_user": "(go on)", "empty_content": "."}
 

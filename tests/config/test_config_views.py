@@ -79,7 +79,8 @@ def test_every_key_says_what_it_means() -> None:
     assert "| `server.port` | whole number | `8642` |" in markdown()
 
 
-def test_X14_the_schema_and_the_defaults_agree() -> None:
+def test_the_schema_and_the_defaults_agree() -> None:
+    """X14."""
     shown = render_plain(read(""))
     for row in reference():
         if "NAME" not in row.path and row.default and row.type != "section":

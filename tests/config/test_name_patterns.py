@@ -1,4 +1,4 @@
-"""Names in the file that stand for many, and providers for bare names."""
+"""Names in the file that stand for many, and providers for bare names (K25)."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ KEYS = {
 
 
 @pytest.mark.parametrize("variable", KEYS)
-def test_K25_with_a_key_in_the_environment_bare_names_lead_to_its_provider(variable: str) -> None:
+def test_with_a_key_in_the_environment_bare_names_lead_to_its_provider(variable: str) -> None:
     name, provider = KEYS[variable]
     found = routes({}, **{variable: "sk-0123456789abcdef"}).find(name, "anthropic")
     assert found is not None
     assert found.first.name == f"{provider}/{name}"
 
 
-def test_K25_with_all_keys_in_the_environment_every_family_still_leads_to_its_maker() -> None:
+def test_with_all_keys_in_the_environment_every_family_still_leads_to_its_maker() -> None:
     all_keys = routes({}, **dict.fromkeys(KEYS, "sk-0123456789abcdef"))
     for name, provider in KEYS.values():
         found = all_keys.find(name, "gemini")
@@ -83,7 +83,7 @@ def test_K25_with_all_keys_in_the_environment_every_family_still_leads_to_its_ma
             assert found.first.name == f"{provider}/{name}"
 
 
-def test_K25_the_openai_client_gets_the_chat_endpoint_of_a_maker_with_two() -> None:
+def test_the_openai_client_gets_the_chat_endpoint_of_a_maker_with_two() -> None:
     both = routes({}, OPENAI_API_KEY="sk-0123456789abcdef")
     for client, profile in (("openai-chat", "openai"), ("openai-responses", "openai-responses")):
         found = both.find("gpt-5.6", client)

@@ -137,7 +137,8 @@ def test_events_that_just_stop_are_a_broken_stream() -> None:
     assert collect([]) == UNFINISHED
 
 
-def test_Q31_the_last_word_on_usage_counts_field_by_field() -> None:
+def test_the_last_word_on_usage_counts_field_by_field() -> None:
+    """Q31."""
     first = Usage(10, 1, cached=4, extras=Extras("d", {"cost": b"1", "a": b"1"}))
     last = Usage(0, 20, reasoning=5, extras=Extras("d", {"cost": b"2"}))
     expected = Usage(10, 20, 4, 0, 5, Extras("d", {"cost": b"2", "a": b"1"}))

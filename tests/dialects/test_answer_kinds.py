@@ -144,8 +144,8 @@ BROKEN = Failed(Failure(FailureKind.OVERLOADED, "The model is overloaded.", 529)
 
 
 @pytest.mark.parametrize("upstream", DIALECT_NAMES)
-def test_X11_a_stream_that_breaks_off_raises_in_every_sdk(server: Loopback, upstream: str) -> None:
-    """With the provider's own words, whether it tells why in its stream or its connection is cut."""
+def test_a_stream_that_breaks_off_raises_in_every_sdk(server: Loopback, upstream: str) -> None:
+    """With the provider's own words, whether it tells why in its stream or its connection is cut (X11)."""
     renderer = registry.dialect(upstream).answers.stream_renderer(ANSWERING)
     begun = renderer.render([Started("made-1", "m"), TextDelta(0, 0, b'"Hello "'), TextDelta(0, 0, b'"the"')])
     for last, words in ((renderer.render([BROKEN]), "overloaded"), (b"", "")):

@@ -1,4 +1,4 @@
-"""What an Anthropic client is shown of other providers' state: nothing that could pass for the answer."""
+"""What an Anthropic client is shown of other providers' state: nothing that could pass for the answer (K22)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def translated(upstream: str, answer: dict[str, Any], stream: bool) -> tuple[lis
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_K22_nothing_follows_the_text_of_an_answer(stream: bool) -> None:
+def test_nothing_follows_the_text_of_an_answer(stream: bool) -> None:
     blocks, translation = translated("gemini", SIGNED, stream)
     assert [block["type"] for block in blocks] == ["text"]
     [(_, kept)] = translation.kept.items()
@@ -69,7 +69,7 @@ DEEPSEEK = {
 @pytest.mark.parametrize(
     "target", ["anthropic/claude-opus-4-8", "gemini/gemini-3-pro-preview", "openai-responses/gpt-5"]
 )
-def test_K22_unsigned_thinking_has_a_signature_that_no_provider_sees(target: str) -> None:
+def test_unsigned_thinking_has_a_signature_that_no_provider_sees(target: str) -> None:
     blocks, _ = translated("openai-chat", DEEPSEEK, stream=False)
     assert [block["type"] for block in blocks] == ["thinking", "text"]
     signature = blocks[0]["signature"]
@@ -78,7 +78,7 @@ def test_K22_unsigned_thinking_has_a_signature_that_no_provider_sees(target: str
     assert signature.encode() not in adapted.body
 
 
-def test_K22_unsigned_thinking_returns_as_words_where_these_are_taken() -> None:
+def test_unsigned_thinking_returns_as_words_where_these_are_taken() -> None:
     blocks, _ = translated("openai-chat", DEEPSEEK, stream=False)
     adapted = adapt(
         orjson.dumps(thinking(blocks[0]["signature"])), source="anthropic", target="moonshot/kimi-k2-thinking"

@@ -169,8 +169,8 @@ def test_every_stop_has_a_word_and_a_breakdown_is_never_a_success(reason: Stop) 
         assert delta["stop_reason"]
 
 
-def test_Q32_calls_side_by_side_are_written_one_after_the_other() -> None:
-    """The lowest open call streams; what belongs to others is held until it is complete."""
+def test_calls_side_by_side_are_written_one_after_the_other() -> None:
+    """The lowest open call streams; what belongs to others is held until it is complete (Q32)."""
     events: list[Event] = [
         Started("m", "c"),
         CallStarted(0, 0, "a", "first"),
@@ -193,7 +193,8 @@ def test_Q32_calls_side_by_side_are_written_one_after_the_other() -> None:
     ]
 
 
-def test_Q32_what_is_held_is_bounded() -> None:
+def test_what_is_held_is_bounded() -> None:
+    """Q32."""
     renderer = AnthropicStreamRenderer(ANSWERING)
     renderer.render([Started("m", "c"), CallStarted(0, 0, "a", "f"), CallStarted(0, 1, "b", "g")])
     piece = CallDelta(0, 1, quote("x" * 1_000_000))
@@ -271,7 +272,8 @@ data: {"type":"content_block_stop","index":1}
     ]
 
 
-def test_X11_a_stream_that_breaks_off_is_a_failure_not_a_success() -> None:
+def test_a_stream_that_breaks_off_is_a_failure_not_a_success() -> None:
+    """X11."""
     begun = b'data: {"type":"message_start","message":{"id":"m","model":"c"}}\n\n'
     text = b'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}\n\n'
     stop = b'data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}\n\n'
@@ -326,7 +328,8 @@ def test_a_frame_without_end_is_refused_before_it_fills_the_memory() -> None:
     assert parser.close() == []
 
 
-def test_D9_unreadable_frames_are_skipped_and_counted() -> None:
+def test_unreadable_frames_are_skipped_and_counted() -> None:
+    """D9."""
     parser = AnthropicStreamParser()
     wire = b"""data: {"type":"message_start","message":{}}
 
@@ -358,7 +361,8 @@ data: {"type":"message_stop"}
         (Failure(FailureKind.BAD_REQUEST, "temperature: range: 0..1"), "temperature: range: 0..1"),
     ],
 )
-def test_D12_a_prompt_that_is_too_long_is_told_in_claudes_words(failure: Failure, message: str) -> None:
+def test_a_prompt_that_is_too_long_is_told_in_claudes_words(failure: Failure, message: str) -> None:
+    """D12."""
     status, _, body = render_error(failure, ANSWERING)
     assert status == 400
     assert orjson.loads(body)["error"] == {"type": "invalid_request_error", "message": message}

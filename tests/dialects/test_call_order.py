@@ -1,4 +1,4 @@
-"""Calls of a stream come one after another, whatever order their pieces have."""
+"""Calls of a stream come one after another, whatever order their pieces have (K23)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def by_part(events: list[Event]) -> dict[int, list[Event]]:
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(interleaved())
-def test_K23_no_two_calls_overlap_and_no_piece_is_lost(events: list[Event]) -> None:
+def test_no_two_calls_overlap_and_no_piece_is_lost(events: list[Event]) -> None:
     order = CallOrder()
     ordered = [one for event in events for one in order.take(event)]
     assert by_part(ordered) == by_part(events)
@@ -77,7 +77,7 @@ def test_K23_no_two_calls_overlap_and_no_piece_is_lost(events: list[Event]) -> N
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(interleaved())
-def test_K23_blocks_never_overlap_and_nothing_is_lost_from_them(events: list[Event]) -> None:
+def test_blocks_never_overlap_and_nothing_is_lost_from_them(events: list[Event]) -> None:
     renderer = AnthropicStreamRenderer(AnswerContext(model="m"))
     wire = b"".join(renderer.render([event]) for event in events) + renderer.close()
     told = [orjson.loads(line[6:]) for line in wire.splitlines() if line.startswith(b"data: ")]
@@ -97,7 +97,7 @@ def test_K23_blocks_never_overlap_and_nothing_is_lost_from_them(events: list[Eve
     assert told[-1]["type"] == "message_stop"
 
 
-def test_K23_too_much_that_waits_is_a_broken_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_much_that_waits_is_a_broken_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(held_events, "LIMIT", 1000)
     order = CallOrder()
     list(order.take(CallStarted(0, 0, "c", "f")))
@@ -124,7 +124,7 @@ PARALLEL = {
 
 
 @pytest.mark.parametrize("deltas", PARALLEL.values(), ids=PARALLEL)
-def test_K23_a_client_with_one_current_item_gets_the_right_arguments(deltas: tuple[dict[str, Any], ...]) -> None:
+def test_a_client_with_one_current_item_gets_the_right_arguments(deltas: tuple[dict[str, Any], ...]) -> None:
     translation = Translation("openai-chat", "openai-responses", NOTHING_TO_UNDO, AnswerContext(model="m"))
     wire = translation.feed(chat_stream(*deltas)) + translation.close()
     got: dict[str, str] = {}
@@ -155,15 +155,15 @@ def arguments_in_order(deltas: list[Any]) -> list[Any]:
     return [(index, call["index"], call["function"]["arguments"]) for index, call in calls]
 
 
-def test_K23_a_chat_client_hears_one_call_to_its_end_before_the_next() -> None:
-    """OpenAI's stream helper parses the arguments of a call as soon as another one starts."""
+def test_a_chat_client_hears_one_call_to_its_end_before_the_next() -> None:
+    """OpenAI's stream helper parses the arguments of a call as soon as another one starts (K23)."""
     first, second = call(0, '{"a"', ":1}"), call(1, '{"b"', ":2}")
     mixed = [event for pair in zip(first, second, strict=True) for event in pair]
     got = arguments_in_order(chat_deltas(*mixed, Stopped(0, Stop.CALLS), Ended()))
     assert got == [(0, 0, ""), (0, 0, '{"a"'), (0, 0, ":1}"), (0, 1, ""), (0, 1, '{"b"'), (0, 1, ":2}")]
 
 
-def test_K23_the_choices_of_a_chat_answer_do_not_wait_for_each_other() -> None:
+def test_the_choices_of_a_chat_answer_do_not_wait_for_each_other() -> None:
     events = [
         CallStarted(0, 0, "c0", "f"),
         CallStarted(1, 0, "c1", "f"),
@@ -177,6 +177,6 @@ def test_K23_the_choices_of_a_chat_answer_do_not_wait_for_each_other() -> None:
     assert got == [(0, 0, ""), (1, 0, ""), (1, 0, "{}"), (0, 0, "{}")]
 
 
-def test_K23_calls_that_never_ended_are_heard_when_the_answer_ends() -> None:
+def test_calls_that_never_ended_are_heard_when_the_answer_ends() -> None:
     events = [*call(0, "{}", ended=False), *call(1, "{}", ended=False), Ended()]
     assert arguments_in_order(chat_deltas(*events)) == [(0, 0, ""), (0, 0, "{}"), (0, 1, ""), (0, 1, "{}")]

@@ -1,4 +1,4 @@
-"""Chat answers of servers that speak the dialect in their own way."""
+"""Chat answers of servers that speak the dialect in their own way (X11)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ STOPPED = {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "st
         ({"errors": [{"message": "Down"}]}, FailureKind.SERVER),
     ],
 )
-def test_X11_an_error_of_any_form_ends_the_stream_though_its_end_marker_follows(error: Any, kind: FailureKind) -> None:
+def test_an_error_of_any_form_ends_the_stream_though_its_end_marker_follows(error: Any, kind: FailureKind) -> None:
     failed = parsed(CODEC, sse(BEGUN, error, b"[DONE]"))[-1]
     assert isinstance(failed, Failed)
     assert (failed.failure.message, failed.failure.kind) == ("Down", kind)
@@ -110,7 +110,7 @@ def test_words_for_the_end_that_only_some_servers_use(said: str, reason: Stop) -
         ({"finish_reason": "error"}, "The provider stopped with an error and gave no reason."),
     ],
 )
-def test_X11_a_choice_that_broke_off_is_a_failure(choice: dict[str, Any], says: str) -> None:
+def test_a_choice_that_broke_off_is_a_failure(choice: dict[str, Any], says: str) -> None:
     whole = orjson.dumps({"id": "c", "choices": [{"index": 0, "message": {"content": "Hi"}, **choice}]})
     chunk = {"id": "c", "choices": [{"index": 0, "delta": {"content": "Hi"}, **choice}]}
     for events in (parse_answer(whole), parsed(CODEC, sse(chunk, b"[DONE]"))):

@@ -139,7 +139,8 @@ def test_calls(name: str, deltas: list[dict[str, Any]], expected: list[tuple[str
     assert choice.stop is Stop.CALLS
 
 
-def test_Q11_a_missing_id_comes_from_the_answer_and_the_place() -> None:
+def test_a_missing_id_comes_from_the_answer_and_the_place() -> None:
+    """Q11."""
     wire = told(call(0, name="f"), call(1, name="f"))
     ids = [event.id for event in parsed(CODEC, wire) if isinstance(event, CallStarted)]
     again = [event.id for event in parsed(CODEC, wire, 3) if isinstance(event, CallStarted)]
@@ -366,7 +367,8 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("thought", FOREIGN)
-def test_Q6_foreign_state_comes_back_as_it_went(thought: Reasoning) -> None:
+def test_foreign_state_comes_back_as_it_went(thought: Reasoning) -> None:
+    """Q6."""
     reply = Reply("i", "m", (Choice((thought, Text(literal=b'"x"')), Stop.END),))
     assert meaning(folded(parse_answer(render_answer(reply, ASKED)))) == meaning(reply)
     assert meaning(folded(parsed(CODEC, rendered(CODEC, tell(reply))))) == meaning(reply)
@@ -430,7 +432,8 @@ def test_a_client_of_the_old_kind_gets_a_function_call() -> None:
     assert b"tool_calls" not in rendered(CODEC, tell(reply), old)
 
 
-def test_Q37_a_pair_cut_between_chunks_is_whole_again() -> None:
+def test_a_pair_cut_between_chunks_is_whole_again() -> None:
+    """Q37."""
     plain = told({"content": "HALF1"}, {"content": "HALF2"})
     wire = plain.replace(b"HALF1", b"a\\ud83c").replace(b"HALF2", b"\\udf0db")
     assert folded(parsed(CODEC, wire)).choices[0].parts == (Text(literal=b'"a\\ud83c\\udf0db"'),)
@@ -438,18 +441,21 @@ def test_Q37_a_pair_cut_between_chunks_is_whole_again() -> None:
     assert folded(parsed(CODEC, alone)).choices[0].parts[0].text == "ab\ufffd"  # type: ignore[attr-defined]
 
 
-def test_D9_a_finish_without_the_marker_is_an_end() -> None:
+def test_a_finish_without_the_marker_is_an_end() -> None:
+    """D9."""
     wire = sse(chunk({"content": "x"}), chunk({}, "stop"))
     assert isinstance(parsed(CODEC, wire)[-1], Ended)
 
 
-def test_D9_no_finish_and_no_marker_is_a_broken_stream() -> None:
+def test_no_finish_and_no_marker_is_a_broken_stream() -> None:
+    """D9."""
     events = parsed(CODEC, sse(chunk({"content": "x"})))
     assert isinstance(events[-1], Failed)
     assert events[-1].failure.kind is FailureKind.BROKEN_STREAM
 
 
-def test_D9_unreadable_frames_are_skipped_and_counted() -> None:
+def test_unreadable_frames_are_skipped_and_counted() -> None:
+    """D9."""
     parser = CODEC.stream_parser()
     wire = sse(chunk({"content": "x"}), b'{"cut":', b"\xff\xfe", b'{"choices":7}', chunk({}, "stop"), b"[DONE]")
     events = parser.feed(wire) + parser.close()
@@ -482,7 +488,8 @@ def test_a_finish_that_says_error_is_no_success() -> None:
     assert isinstance(parsed(CODEC, told({"content": "x"}, finish="error"))[-1], Failed)
 
 
-def test_X11_E13_a_failure_is_an_error_frame_and_then_the_marker() -> None:
+def test_E13_a_failure_is_an_error_frame_and_then_the_marker() -> None:
+    """X11."""
     failure = Failure(FailureKind.OVERLOADED, "busy", 529)
     wire = rendered(CODEC, [Started("i", "m"), TextDelta(0, 0, b'"x"'), Failed(failure)])
     frames = wire.split(b"\n\n")
@@ -491,7 +498,8 @@ def test_X11_E13_a_failure_is_an_error_frame_and_then_the_marker() -> None:
     assert b'finish_reason":"' not in wire
 
 
-def test_X11_a_stream_that_is_not_ended_fails() -> None:
+def test_a_stream_that_is_not_ended_fails() -> None:
+    """X11."""
     renderer = CODEC.stream_renderer(ASKED)
     renderer.render([Started("i", "m"), TextDelta(0, 0, b'"x"')])
     assert b'"error"' in renderer.close()

@@ -158,7 +158,9 @@ def test_usage_holds_thoughts_beside_the_answer_and_tool_results_beside_the_prom
     assert orjson.loads(render_answer(reply, ANSWERING))["usageMetadata"] == told
 
 
-def test_Q11_a_call_without_an_id_gets_one_by_the_response_and_its_number() -> None:
+def test_a_call_without_an_id_gets_one_by_the_response_and_its_number() -> None:
+    """Q11."""
+
     def ids(body: bytes, seed: str = "") -> list[str]:
         return [event.id for event in parse_answer(body, seed=seed) if isinstance(event, CallStarted)]
 
@@ -234,7 +236,8 @@ def test_pictures_code_and_sources_are_kept() -> None:
 
 
 @pytest.mark.parametrize("answering", [ANSWERING, ARRAY])
-def test_X11_a_stream_that_breaks_off_ends_with_an_error(answering: AnswerContext) -> None:
+def test_a_stream_that_breaks_off_ends_with_an_error(answering: AnswerContext) -> None:
+    """X11."""
     renderer = GeminiStreamRenderer(answering)
     wire = renderer.render([Started("r", "g"), TextDelta(0, 0, b'"Hi"')]) + renderer.close()
     last = parsed(wire)[-1]
@@ -327,7 +330,8 @@ def test_a_chunk_without_end_is_refused_before_it_fills_the_memory(start: bytes)
         ),
     ],
 )
-def test_D12_a_prompt_that_is_too_long_is_told_in_geminis_words(failure: Failure, message: str) -> None:
+def test_a_prompt_that_is_too_long_is_told_in_geminis_words(failure: Failure, message: str) -> None:
+    """D12."""
     status, _, body = render_error(failure, ANSWERING)
     assert (status, orjson.loads(body)["error"]["message"]) == (400, message)
 
@@ -386,8 +390,8 @@ def test_counts_and_probabilities_of_the_wrong_kind_harm_nothing(odd: Any) -> No
     assert b"chosenCandidates" in renderer.render([Started("r", "g"), TextDelta(0, 0, b'"Hi"', tokens), Ended()])
 
 
-def test_K22_a_text_that_is_signed_in_its_first_piece_stays_one_text() -> None:
-    """Gemini 2.5 signs the first piece of a streamed text. Clients take the last message or block for the answer."""
+def test_a_text_that_is_signed_in_its_first_piece_stays_one_text() -> None:
+    """Gemini 2.5 signs the first piece of a streamed text. Clients take the last message or block for it (K22)."""
     pieces = [{"text": "Ra", "thoughtSignature": "c2lnbmF0dXJlLW9mLXRleHQ="}, {"text": "in"}, {"text": " here."}]
     chunks: list[Any] = [{"candidates": [{"content": {"role": "model", "parts": [piece]}}]} for piece in pieces]
     chunks[-1]["candidates"][0]["finishReason"] = "STOP"

@@ -117,7 +117,8 @@ def mixed(seed: int) -> tuple[str, dict[str, Any], list[str]]:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_K29_K33_nothing_is_refused_or_lost_for_its_wrapper(target: str) -> None:
+def test_nothing_is_refused_or_lost_for_its_wrapper(target: str) -> None:
+    """K29, K33."""
     profile, _, model = target.partition("/")
     for seed in range(60):
         name, body, words = mixed(seed)

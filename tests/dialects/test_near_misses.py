@@ -470,9 +470,10 @@ LISTS = [
 
 
 @pytest.mark.parametrize(("name", "case", "odd", "whole", "at", "kind"), LISTS)
-def test_K29_messages_are_read_as_what_they_mean(
+def test_messages_are_read_as_what_they_mean(
     name: str, case: str, odd: list[Any], whole: list[Any], at: str, kind: Miss
 ) -> None:
+    """K29."""
     found = parse(name, {LIST_NAMES[name]: odd}).conversation
     meant = parse(name, {LIST_NAMES[name]: whole}).conversation
     assert meant.near_misses == ()
@@ -481,9 +482,10 @@ def test_K29_messages_are_read_as_what_they_mean(
 
 
 @pytest.mark.parametrize(("name", "case", "odd", "whole", "at", "kind"), LISTS)
-def test_K29_pointers_lead_into_the_clients_request(
+def test_pointers_lead_into_the_clients_request(
     name: str, case: str, odd: list[Any], whole: list[Any], at: str, kind: Miss
 ) -> None:
+    """K29."""
     for miss in parse(name, {LIST_NAMES[name]: odd}).conversation.near_misses:
         resolved({LIST_NAMES[name]: odd}, miss.at)
 
@@ -503,9 +505,10 @@ def resolved(body: Any, at: str) -> Any:
 
 
 @pytest.mark.parametrize(("name", "case", "odd", "whole", "at", "kind"), LISTS)
-def test_K17_what_is_written_for_a_provider_that_checks_has_no_near_miss_left(
+def test_what_is_written_for_a_provider_that_checks_has_no_near_miss_left(
     name: str, case: str, odd: list[Any], whole: list[Any], at: str, kind: Miss
 ) -> None:
+    """K17."""
     body = {LIST_NAMES[name]: odd, "max_tokens": 100} if name == ANTHROPIC else {LIST_NAMES[name]: odd}
     for target in OWN_TARGETS[name]:
         done = adapt(body, source=name, target=target)
@@ -518,9 +521,10 @@ def test_K17_what_is_written_for_a_provider_that_checks_has_no_near_miss_left(
 
 
 @pytest.mark.parametrize(("name", "case", "odd", "whole", "at", "kind"), LISTS)
-def test_K17_a_server_that_does_not_check_gets_what_came(
+def test_a_server_that_does_not_check_gets_what_came(
     name: str, case: str, odd: list[Any], whole: list[Any], at: str, kind: Miss
 ) -> None:
+    """K17."""
     lenient = {CHAT: "openai-compatible-lenient/m", ANTHROPIC: "anthropic-compatible/m"}
     if name not in lenient:
         return
@@ -552,14 +556,16 @@ def request(name: str, **more: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("form", TOOL_FORMS)
 @pytest.mark.parametrize("name", OWN_TOOLS)
-def test_K29_tools_of_every_dialect_are_tools_in_every_other(name: str, form: str) -> None:
+def test_tools_of_every_dialect_are_tools_in_every_other(name: str, form: str) -> None:
+    """K29."""
     found = parse(name, request(name, tools=[TOOL_FORMS[form]])).conversation
     assert same(found.tools, parse(name, request(name, tools=[OWN_TOOLS[name]])).conversation.tools)
 
 
 @pytest.mark.parametrize("form", [*CHOICES, "name"])
 @pytest.mark.parametrize("name", CHOICES)
-def test_K29_a_tool_choice_of_every_dialect_is_one_in_every_other(name: str, form: str) -> None:
+def test_a_tool_choice_of_every_dialect_is_one_in_every_other(name: str, form: str) -> None:
+    """K29."""
     key, own = CHOICES[name]
     choice = CHOICES[form][1] if form != "name" else "look"
     found = parse(name, request(name, tools=[OWN_TOOLS[name]], **{key: choice})).conversation.settings
@@ -599,7 +605,8 @@ SETTINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "odd", "whole"), SETTINGS)
-def test_K29_settings_are_read_as_what_they_mean(name: str, odd: dict[str, Any], whole: dict[str, Any]) -> None:
+def test_settings_are_read_as_what_they_mean(name: str, odd: dict[str, Any], whole: dict[str, Any]) -> None:
+    """K29."""
     found, meant = parse(name, request(name, **odd)).conversation, parse(name, request(name, **whole)).conversation
     assert found == meant
     assert found.near_misses
@@ -617,21 +624,24 @@ SYSTEMS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "odd", "whole"), SYSTEMS)
-def test_K29_a_system_text_is_found_where_it_stands(name: str, odd: dict[str, Any], whole: dict[str, Any]) -> None:
+def test_a_system_text_is_found_where_it_stands(name: str, odd: dict[str, Any], whole: dict[str, Any]) -> None:
+    """K29."""
     found, meant = parse(name, request(name, **odd)).conversation, parse(name, request(name, **whole)).conversation
     assert found == meant
     assert found.near_misses
     assert not meant.near_misses
 
 
-def test_K29_D2_a_list_of_instructions_is_a_system_message_each() -> None:
+def test_D2_a_list_of_instructions_is_a_system_message_each() -> None:
+    """K29."""
     found = parse(RESPONSES, request(RESPONSES, instructions=["Be brief", "Be kind"])).conversation
     texts = [[part.text for part in message.parts] for message in found.messages if message.role is Role.SYSTEM]
     assert texts == [["Be brief"], ["Be kind"]]
     assert [miss.at for miss in found.near_misses] == ["/instructions"]
 
 
-def test_K29_a_system_text_beside_chats_messages_opens_them() -> None:
+def test_a_system_text_beside_chats_messages_opens_them() -> None:
+    """K29."""
     found = parse(CHAT, request(CHAT, system="Be brief")).conversation
     assert found == parse(CHAT, {"messages": [said("system", "Be brief"), ASK]}).conversation
     done = adapt(request(CHAT, system="Be brief"), target="openai/gpt-4o")
@@ -641,13 +651,15 @@ def test_K29_a_system_text_beside_chats_messages_opens_them() -> None:
 
 @pytest.mark.parametrize("name", LIST_NAMES)
 @pytest.mark.parametrize("member", ["messages", "input", "contents"])
-def test_K29_messages_are_found_under_every_dialects_name(name: str, member: str) -> None:
+def test_messages_are_found_under_every_dialects_name(name: str, member: str) -> None:
+    """K29."""
     own = request(name)[LIST_NAMES[name]]
     assert parse(name, {member: own}).conversation == parse(name, request(name)).conversation
 
 
 @pytest.mark.parametrize("name", LIST_NAMES)
-def test_K29_a_message_alone_is_a_list_of_one(name: str) -> None:
+def test_a_message_alone_is_a_list_of_one(name: str) -> None:
+    """K29."""
     own = request(name)[LIST_NAMES[name]]
     assert parse(name, {LIST_NAMES[name]: own[0]}).conversation == parse(name, request(name)).conversation
 
@@ -657,7 +669,8 @@ TARGETS = ["openai/gpt-4o", "openai-responses/gpt-5", "anthropic/claude-sonnet-4
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", LIST_NAMES)
-def test_K33_a_choice_of_a_tool_that_is_not_there_is_refused(name: str, target: str) -> None:
+def test_a_choice_of_a_tool_that_is_not_there_is_refused(name: str, target: str) -> None:
+    """K33."""
     key, choice = CHOICES[name]
     wrong = msgspec.json.decode(msgspec.json.encode(choice).replace(b"look", b"listen"))
     with pytest.raises(MalformedRequest) as caught:
@@ -693,13 +706,15 @@ def limited(name: str, limit: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", LIST_NAMES)
-def test_K35_minus_one_is_no_limit(name: str) -> None:
+def test_minus_one_is_no_limit(name: str) -> None:
+    """K35."""
     found = parse(name, limited(name, -1)).conversation
     assert found.settings.max_tokens is None
     assert [miss.kind for miss in found.near_misses] == [Miss.NO_LIMIT]
 
 
-def test_K35_who_takes_minus_one_gets_it() -> None:
+def test_who_takes_minus_one_gets_it() -> None:
+    """K35."""
     assert adapt(limited(CHAT, -1), target="llamacpp/m").json["max_tokens"] == -1
     done = adapt(limited(CHAT, -1), target="openai/gpt-4o")
     assert done.json == {"model": "gpt-4o", "messages": [ASK]}
@@ -710,7 +725,8 @@ def test_K35_who_takes_minus_one_gets_it() -> None:
 
 @pytest.mark.parametrize("limit", [-2, -100])
 @pytest.mark.parametrize("name", LIST_NAMES)
-def test_K35_other_negative_limits_are_refused(name: str, limit: int) -> None:
+def test_other_negative_limits_are_refused(name: str, limit: int) -> None:
+    """K35."""
     with pytest.raises(MalformedRequest) as caught:
         parse(name, limited(name, limit))
     assert caught.value.at == ("/generationConfig/maxOutputTokens" if name == GEMINI else f"/{LIMITS[name]}")
@@ -727,7 +743,8 @@ UNKNOWN = {
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", UNKNOWN)
-def test_K33_a_request_is_never_sent_without_its_content(name: str, target: str) -> None:
+def test_a_request_is_never_sent_without_its_content(name: str, target: str) -> None:
+    """K33."""
     body = {LIST_NAMES[name]: UNKNOWN[name]}
     with pytest.raises(MalformedRequest, match="hologram") as caught:
         adapt(body, source=name, target=target)
@@ -745,7 +762,8 @@ HOLOGRAMS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("block", HOLOGRAMS)
-def test_K33_the_form_of_an_unknown_picture_is_not_its_content(block: dict[str, Any], target: str) -> None:
+def test_the_form_of_an_unknown_picture_is_not_its_content(block: dict[str, Any], target: str) -> None:
+    """K33."""
     source = CHAT if target.startswith("anthropic") else ANTHROPIC
     with pytest.raises(MalformedRequest, match="hologram") as caught:
         adapt({"messages": [said("user", [{"type": "hologram", **block}])]}, source=source, target=target)
@@ -753,7 +771,8 @@ def test_K33_the_form_of_an_unknown_picture_is_not_its_content(block: dict[str, 
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_K33_an_unknown_block_with_words_is_sent_as_them(target: str) -> None:
+def test_an_unknown_block_with_words_is_sent_as_them(target: str) -> None:
+    """K33."""
     source = CHAT if target.startswith("anthropic") else ANTHROPIC
     block = {"type": "hologram", "caption": "a ship", "data": "AAAA"}
     done = adapt({"messages": [said("user", [block])], "max_tokens": 9}, source=source, target=target)
@@ -846,12 +865,14 @@ def test_a_message_that_a_rule_touches_beside_moved_messages_costs_none_of_them(
     assert [message["content"] for message in done.json["input"]] == ["a", "", "b"]
 
 
-def test_K17_null_tools_are_left_out_where_they_are_refused() -> None:
+def test_null_tools_are_left_out_where_they_are_refused() -> None:
+    """K17."""
     assert "tools" not in adapt(request(CHAT, tools=None), target="openai/gpt-4o").json
     assert adapt(request(CHAT, tools=None), target="vllm/m").json["tools"] is None
 
 
-def test_K29_reasoning_without_a_summary_gets_an_empty_one() -> None:
+def test_reasoning_without_a_summary_gets_an_empty_one() -> None:
+    """K29."""
     thought = {"type": "reasoning", "id": "rs_1", "encrypted_content": "gAAAAABsealed"}
     done = adapt({"input": [ASK, thought, ITEM_CALL, ITEM_OUTPUT]}, source=RESPONSES, target="openai-responses/gpt-5")
     assert done.json["input"][1] == thought | {"summary": []}
@@ -876,9 +897,10 @@ DECLARED = {"functionDeclarations": [{"name": "look", "parameters": {"type": "OB
         ({"0": [DECLARED]}, [DECLARED], "/tools", Miss.TOOL),
     ],
 )
-def test_K29_entries_of_geminis_tools_with_nothing_or_too_much_in_them(
+def test_entries_of_geminis_tools_with_nothing_or_too_much_in_them(
     tools: Any, left: list[Any], at: str, kind: Miss
 ) -> None:
+    """K29."""
     asked = {"contents": [GEMINI_ASK], "tools": tools}
     found = parse(GEMINI, asked).conversation
     assert [(miss.at, miss.kind) for miss in found.near_misses] == [(at, kind)]
@@ -891,7 +913,8 @@ def test_a_tool_that_may_be_newer_stays(entry: dict[str, Any]) -> None:
     assert (adapted.json["tools"], adapted.changes) == ([entry], ())
 
 
-def test_K29_a_part_of_gemini_without_a_member_says_nothing() -> None:
+def test_a_part_of_gemini_without_a_member_says_nothing() -> None:
+    """K29."""
     asked = {"contents": [{"role": "user", "parts": [{}, {"text": "Hi"}, {"inlineData": None}]}]}
     adapted = adapt(asked, source=GEMINI, target="gemini/gemini-2.5-flash")
     assert [change.at for change in adapted.changes] == ["/contents/0/parts/0", "/contents/0/parts/2"]
@@ -914,7 +937,8 @@ def test_an_object_of_anything_but_a_safety_setting_is_refused() -> None:
     assert refused.value.at == "/safetySettings"
 
 
-def test_K29_a_summary_without_its_type_is_one() -> None:
+def test_a_summary_without_its_type_is_one() -> None:
+    """K29."""
     reasoning = {"type": "reasoning", "id": "rs_1", "summary": [{"text": "Hm."}]}
     asked = {"input": [ASK, reasoning, ITEM_CALL, ITEM_OUTPUT]}
     adapted = adapt(asked, source=RESPONSES, target="openai-responses/gpt-5")
@@ -941,7 +965,8 @@ PICTURES = {
     "target", ["openai/gpt-4o", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash", "openai-responses/gpt-5"]
 )
 @pytest.mark.parametrize("name", [CHAT, ANTHROPIC, RESPONSES])
-def test_K29_a_picture_is_never_lost_for_its_wrapper(name: str, target: str, form: str) -> None:
+def test_a_picture_is_never_lost_for_its_wrapper(name: str, target: str, form: str) -> None:
+    """K29."""
     text = {"type": "input_text" if name == RESPONSES else "text", "text": "Look."}
     asked: dict[str, Any] = {LIST_NAMES[name]: [said("user", [text, PICTURES[form]])]}
     adapted = adapt(asked | ({"max_tokens": 9} if name == ANTHROPIC else {}), source=name, target=target)
@@ -951,14 +976,16 @@ def test_K29_a_picture_is_never_lost_for_its_wrapper(name: str, target: str, for
     assert judge(profile, model, adapted.path, adapted.headers, adapted.body) is None
 
 
-def test_K29_a_data_url_in_place_of_geminis_bytes() -> None:
+def test_a_data_url_in_place_of_geminis_bytes() -> None:
+    """K29."""
     part = {"inlineData": {"mimeType": "image/png", "data": DATA_URL}}
     adapted = adapt({"contents": [{"role": "user", "parts": [part]}]}, source=GEMINI, target="gemini/gemini-2.5-flash")
     assert adapted.json["contents"][0]["parts"] == [{"inlineData": {"mimeType": "image/png", "data": PNG}}]
     assert [change.at for change in adapted.changes] == ["/contents/0/parts/0/inlineData/data"]
 
 
-def test_K29_a_file_beside_its_media_type() -> None:
+def test_a_file_beside_its_media_type() -> None:
+    """K29."""
     file = {"type": "file", "source_type": "base64", "data": PDF, "mime_type": "application/pdf", "filename": "a.pdf"}
     adapted = adapt({"messages": [said("user", [file])]}, source=CHAT, target="openai/gpt-4o")
     inner = {"filename": "a.pdf", "file_data": f"data:application/pdf;base64,{PDF}"}
@@ -966,7 +993,8 @@ def test_K29_a_file_beside_its_media_type() -> None:
 
 
 @pytest.mark.parametrize("name", LIST_NAMES)
-def test_K29_a_type_of_libraries_is_a_role(name: str) -> None:
+def test_a_type_of_libraries_is_a_role(name: str) -> None:
+    """K29."""
     kinds = ("human", "ai", "human") if name in (ANTHROPIC, GEMINI) else ("system", "human", "ai", "human")
     odd = {LIST_NAMES[name]: [{"type": kind, "content": f"{kind} says"} for kind in kinds]}
     roles = {"system": Role.SYSTEM, "human": Role.USER, "ai": Role.ASSISTANT}
@@ -985,7 +1013,8 @@ FORMATS: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_K29_a_format_in_another_form(form: str) -> None:
+def test_a_format_in_another_form(form: str) -> None:
+    """K29."""
     odd, meant = FORMATS[form]
     whole = meant if "type" in meant else {"type": "json_schema", "json_schema": meant}
     asked = {"messages": [said("user", "Answer in JSON.")], "response_format": odd}
@@ -996,7 +1025,8 @@ def test_K29_a_format_in_another_form(form: str) -> None:
 
 
 @pytest.mark.parametrize("odd", [True, "enabled", {"type": "enabled"}, {"type": "enabled", "budget_tokens": None}])
-def test_K29_thinking_without_a_budget_is_what_the_model_decides(odd: Any) -> None:
+def test_thinking_without_a_budget_is_what_the_model_decides(odd: Any) -> None:
+    """K29."""
     asked = {"messages": [ASK], "max_tokens": 5000, "thinking": odd}
     newest = adapt(asked, source=ANTHROPIC, target="anthropic/claude-opus-4-8")
     assert newest.json["thinking"] == {"type": "adaptive"}
@@ -1005,7 +1035,8 @@ def test_K29_thinking_without_a_budget_is_what_the_model_decides(odd: Any) -> No
     assert 1024 <= older["budget_tokens"] < 5000
 
 
-def test_K29_parameters_as_text_and_declarations_in_a_wrapper() -> None:
+def test_parameters_as_text_and_declarations_in_a_wrapper() -> None:
+    """K29."""
     function = {"name": "look", "description": "Looks.", "parameters": msgspec.json.encode(SCHEMA).decode()}
     adapted = adapt({"messages": [ASK], "tools": [{"type": "function", "function": function}]}, target="openai/gpt-4o")
     assert adapted.json["tools"][0]["function"]["parameters"] == SCHEMA
@@ -1014,8 +1045,8 @@ def test_K29_parameters_as_text_and_declarations_in_a_wrapper() -> None:
     assert found[0]["functionDeclarations"][0]["name"] == "look"
 
 
-def test_K17_null_as_the_content_of_reasoning() -> None:
-    """Codex writes it."""
+def test_null_as_the_content_of_reasoning() -> None:
+    """Codex writes it (K17)."""
     reasoning = {"type": "reasoning", "id": "rs_1", "summary": [], "content": None}
     asked = {"input": [ASK, reasoning, ITEM_CALL, ITEM_OUTPUT]}
     adapted = adapt(asked, source=RESPONSES, target="openai-responses/gpt-5")
@@ -1043,7 +1074,8 @@ def test_every_kind_has_its_sentence() -> None:
 
 @pytest.mark.parametrize("name", [CHAT, ANTHROPIC, RESPONSES])
 @pytest.mark.parametrize(("flag", "streams"), [("true", True), ("TRUE", True), ("false", False)])
-def test_K29_a_wish_for_a_stream_may_be_a_text(name: str, flag: str, streams: bool) -> None:
+def test_a_wish_for_a_stream_may_be_a_text(name: str, flag: str, streams: bool) -> None:
+    """K29."""
     assert parse(name, request(name, stream=flag)).stream is streams
 
 
@@ -1054,7 +1086,8 @@ def test_what_is_no_truth_value_is_no_wish_for_a_stream(flag: Any) -> None:
     assert refused.value.at == "/stream"
 
 
-def test_K29_a_stream_asked_for_as_a_text_is_asked_for_by_the_schema() -> None:
+def test_a_stream_asked_for_as_a_text_is_asked_for_by_the_schema() -> None:
+    """K29."""
     adapted = adapt(request(CHAT, stream="true"), source=CHAT, target="openai/gpt-4o")
     assert adapted.json["stream"] is True
     assert [(change.rule, change.at) for change in adapted.changes] == [("off-schema", "/stream")]
@@ -1062,7 +1095,8 @@ def test_K29_a_stream_asked_for_as_a_text_is_asked_for_by_the_schema() -> None:
     assert "stream" not in whole.json
 
 
-def test_K29_K32_any_json_is_asked_of_claude_in_words() -> None:
+def test_any_json_is_asked_of_claude_in_words() -> None:
+    """K29, K32."""
     asked = {**request(ANTHROPIC, response_format={"type": "json_object"}), "max_tokens": 100}
     adapted = adapt(asked, source=ANTHROPIC, target="anthropic/claude-sonnet-4-5")
     assert "response_format" not in adapted.json
@@ -1071,7 +1105,8 @@ def test_K29_K32_any_json_is_asked_of_claude_in_words() -> None:
     assert judge("anthropic", "claude-sonnet-4-5", adapted.path, adapted.headers, adapted.body) is None
 
 
-def test_K29_tools_may_stand_under_their_names() -> None:
+def test_tools_may_stand_under_their_names() -> None:
+    """K29."""
     tools = {"look": {"description": "Look", "parameters": SCHEMA}, "wait": {"inputSchema": SCHEMA}}
     found = parse(CHAT, request(CHAT, tools=tools)).conversation
     assert [getattr(tool, "name", "") for tool in found.tools] == ["look", "wait"]
@@ -1087,7 +1122,8 @@ def test_what_is_no_picture_stays_beside_the_content(picture: Any) -> None:
 
 
 @pytest.mark.parametrize("summary", ["Thought.", ["Thought."], {"type": "summary_text", "text": "Thought."}])
-def test_K29_a_summary_is_never_lost_for_its_form(summary: Any) -> None:
+def test_a_summary_is_never_lost_for_its_form(summary: Any) -> None:
+    """K29."""
     item = {"type": "reasoning", "id": "rs_1", "summary": summary}
     found = parse(RESPONSES, {"input": [ASK, item, said("assistant", "a"), ASK]}).conversation
     whole = item | {"summary": [{"type": "summary_text", "text": "Thought."}]}

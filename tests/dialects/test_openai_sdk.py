@@ -108,7 +108,8 @@ def test_E13_an_error_in_a_stream_is_raised(server: Loopback, dialect: str) -> N
     assert "ended before the answer was complete" in raised.value.message
 
 
-def test_D12_a_context_length_error_has_the_numbers_in_the_clients_words() -> None:
+def test_a_context_length_error_has_the_numbers_in_the_clients_words() -> None:
+    """D12."""
     failure = parse_failure(400, {}, b'{"type":"error","error":{"type":"invalid_request_error",'
                            b'"message":"prompt is too long: 213462 tokens > 200000 maximum"}}')  # fmt: skip
     status, _, body = chat_errors.render_error(failure, ASKED)

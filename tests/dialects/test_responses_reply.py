@@ -215,7 +215,8 @@ def _without_extras(part: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in part.items() if key != "extras"}
 
 
-def test_Q6_the_signature_of_a_call_goes_ahead_of_it() -> None:
+def test_the_signature_of_a_call_goes_ahead_of_it() -> None:
+    """Q6."""
     state = Opaque(kind="thought_signature", json=b'"T"', origin=Origin("gemini", "g", "gemini-3-pro"))
     reply = Reply("r", "m", (Choice((Call(id="1", name="f", arguments=b"{}", signature=state),), Stop.CALLS),))
     for again in (
@@ -330,7 +331,8 @@ def test_an_error_in_a_stream_is_its_last_event(wire: bytes) -> None:
     assert last.failure.message == "gone"
 
 
-def test_D9_a_stream_without_its_last_event_is_broken() -> None:
+def test_a_stream_without_its_last_event_is_broken() -> None:
+    """D9."""
     start = {"type": "response.created", "response": {"id": "r", "model": "m"}}
     delta = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "x"}
     last = parsed(CODEC, sse(start, delta))[-1]
@@ -338,7 +340,8 @@ def test_D9_a_stream_without_its_last_event_is_broken() -> None:
     assert last.failure.kind is FailureKind.BROKEN_STREAM
 
 
-def test_X11_a_failure_is_an_error_and_a_failed_response() -> None:
+def test_a_failure_is_an_error_and_a_failed_response() -> None:
+    """X11."""
     failure = Failure(FailureKind.QUOTA, "spent", 429)
     told = events_in(rendered(CODEC, [Started("r", "m"), TextDelta(0, 0, b'"x"'), Failed(failure)]))
     error, failed = told[-2:]
@@ -349,7 +352,8 @@ def test_X11_a_failure_is_an_error_and_a_failed_response() -> None:
     assert failed["response"]["error"] == {"code": "insufficient_quota", "message": "spent"}
 
 
-def test_X11_a_stream_that_is_not_ended_fails() -> None:
+def test_a_stream_that_is_not_ended_fails() -> None:
+    """X11."""
     renderer = CODEC.stream_renderer(ASKED)
     renderer.render([Started("r", "m"), TextDelta(0, 0, b'"x"')])
     assert events_in(renderer.close())[-1]["type"] == "response.failed"
@@ -364,7 +368,8 @@ def test_a_failed_response_is_a_failure() -> None:
     assert failure.kind is FailureKind.RATE_LIMIT
 
 
-def test_Q37_a_pair_cut_between_events_is_whole_again() -> None:
+def test_a_pair_cut_between_events_is_whole_again() -> None:
+    """Q37."""
     start = {"type": "response.created", "response": {"id": "r", "model": "m"}}
     delta = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0}
     end = {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": []}}
@@ -392,7 +397,8 @@ def test_fragments_that_come_after_their_call_are_not_told_twice() -> None:
 
 
 @pytest.mark.parametrize("status", ["failed", "cancelled"])
-def test_X11_a_response_that_was_not_finished_is_a_failure_though_it_names_no_error(status: str) -> None:
+def test_a_response_that_was_not_finished_is_a_failure_though_it_names_no_error(status: str) -> None:
+    """X11."""
     body = {"id": "r", "object": "response", "status": status, "error": None, "output": []}
     (failed,) = parse_answer(orjson.dumps(body))
     assert isinstance(failed, Failed)

@@ -175,7 +175,8 @@ def gemini_call(request: dict[str, Any]) -> str:
     return str(made)
 
 
-def test_Q11_ids_that_are_made_up_are_those_of_the_request() -> None:
+def test_ids_that_are_made_up_are_those_of_the_request() -> None:
+    """Q11."""
     one, other = REQUESTS["openai-chat"], {"model": "m", "messages": [{"role": "user", "content": "Ho"}]}
     assert gemini_call(one) == gemini_call(one)
     assert gemini_call(one) != gemini_call(other)

@@ -1,4 +1,4 @@
-"""An answer that was asked for as a tool's call comes back as text: whole and streamed, by every SDK's own parser."""
+"""An answer that was asked for as a tool's call comes back as text: whole, streamed, by every SDK's parser (K32)."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def transport(providers: dict[str, Any], name: str, library: Any) -> DragomanTra
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_K32_the_openai_sdk_parses_the_answer(providers: dict[str, Any], name: str) -> None:
+def test_the_openai_sdk_parses_the_answer(providers: dict[str, Any], name: str) -> None:
     http = httpx.Client(transport=transport(providers, name, httpx))
     client = openai.OpenAI(api_key="unused", http_client=http, max_retries=0)
     asked: Any = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "response_format": City}
@@ -130,7 +130,7 @@ def test_K32_the_openai_sdk_parses_the_answer(providers: dict[str, Any], name: s
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_K32_other_sdks_get_json_text(providers: dict[str, Any], name: str) -> None:
+def test_other_sdks_get_json_text(providers: dict[str, Any], name: str) -> None:
     http = httpx2.Client(transport=transport(providers, name, httpx2))
     claude = anthropic.Anthropic(api_key="unused", http_client=http, max_retries=0)
     schema = City.model_json_schema() | {"additionalProperties": False}

@@ -1,4 +1,4 @@
-"""What is done after a failure: every decision as a row of a table."""
+"""What is done after a failure: every decision as a row of a table (D10, K19)."""
 
 from __future__ import annotations
 
@@ -129,16 +129,16 @@ NEVER = [
 
 
 @pytest.mark.parametrize("failure", NEVER, ids=[f"{one.kind} {one.status}" for one in NEVER])
-def test_K19_care_is_not_taken_over_keys_quotas_models_policies_and_lengths(failure: Failure) -> None:
+def test_care_is_not_taken_over_keys_quotas_models_policies_and_lengths(failure: Failure) -> None:
     assert not isinstance(next_step(History(tries=3), failure, PLAIN, 0.5, None), TakeCare)
 
 
-def test_K19_nor_where_a_lesson_knows_the_words() -> None:
+def test_nor_where_a_lesson_knows_the_words() -> None:
     failure = failed(Kind.BAD_REQUEST, status=400)
     assert next_step(History(tries=1), failure, PLAIN, 0.5, None, recognised=True) == GiveUp()
 
 
-def test_K19_nor_over_a_500_that_the_client_repeats_itself() -> None:
+def test_nor_over_a_500_that_the_client_repeats_itself() -> None:
     failure = failed(Kind.SERVER, status=500)
     assert next_step(History(tries=1), failure, Policy(attempts=1, client_retries=True), 0.5, None) == GiveUp()
 
@@ -166,7 +166,7 @@ def test_E14_waits_double_up_to_the_cap() -> None:
     assert waits == [Retry(1), Retry(2), Retry(4), Retry(8), Retry(16), Retry(30), Retry(30)]
 
 
-def test_B13_D10_the_defaults() -> None:
+def test_B13_the_defaults() -> None:
     assert Policy() == Policy(attempts=3, base=1.0, factor=2.0, cap=30.0, jitter=True)
 
 

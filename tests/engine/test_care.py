@@ -1,4 +1,4 @@
-"""Doubt: what is taken as a refusal where nobody knows, and what an accepted careful request proves."""
+"""Doubt: what is taken as a refusal where nobody knows, and what an accepted careful request proves (K19, K20)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ DOUBTED = "together/gpt-4o"
 UNKNOWN: dict[str, Any] = {"model": "gpt-4o", "messages": [MOODY], "frobnicate": 1}
 
 
-def test_K20_faithful_leaves_what_nobody_knows_to_be_refused() -> None:
+def test_faithful_leaves_what_nobody_knows_to_be_refused() -> None:
     adapted = dragoman.adapt(UNKNOWN, target=DOUBTED)
     assert adapted.json == UNKNOWN
     assert adapted.changes == ()
 
 
-def test_K20_careful_repairs_and_reports_it() -> None:
+def test_careful_repairs_and_reports_it() -> None:
     adapted = dragoman.adapt(UNKNOWN, target=DOUBTED, doubt="careful")
     assert adapted.json == {"model": "gpt-4o", "messages": [HI]}
     assert {change.rule for change in adapted.changes} == {"stray-field", "refused-setting"}
@@ -37,7 +37,7 @@ def test_K20_careful_repairs_and_reports_it() -> None:
     assert (again.body, again.changes) == (adapted.body, ())
 
 
-def test_K20_a_lint_with_care_warns_of_what_may_be_refused() -> None:
+def test_a_lint_with_care_warns_of_what_may_be_refused() -> None:
     assert dragoman.lint(UNKNOWN, targets=DOUBTED) == []
     found = dragoman.lint(UNKNOWN, targets=DOUBTED, doubt="careful")
     assert {(finding.rule, str(finding.severity)) for finding in found} == {
@@ -46,12 +46,12 @@ def test_K20_a_lint_with_care_warns_of_what_may_be_refused() -> None:
     }
 
 
-def test_K20_an_unknown_word_for_it_is_named() -> None:
+def test_an_unknown_word_for_it_is_named() -> None:
     with pytest.raises(dragoman.errors.OptionError, match='Did you mean "careful"'):
         dragoman.adapt(UNKNOWN, target=DOUBTED, doubt="carefull")
 
 
-def test_K20_the_command_line_takes_it() -> None:
+def test_the_command_line_takes_it() -> None:
     request = json.dumps(UNKNOWN)
     options = ["--from", "openai-chat", "--to", DOUBTED]
     done = CliRunner().invoke(cli, ["adapt", "-", *options, "--doubt", "careful", "--json"], input=request)
@@ -71,7 +71,7 @@ PROVEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("target", "request_", "facts"), PROVEN)
-def test_K19_the_fewest_facts_that_explain_the_careful_body(
+def test_the_fewest_facts_that_explain_the_careful_body(
     target: str, request_: dict[str, Any], facts: dict[str, Any]
 ) -> None:
     ask, chosen = read(request_, source="openai-chat"), choose(target)
@@ -82,6 +82,6 @@ def test_K19_the_fewest_facts_that_explain_the_careful_body(
     assert compile_ask(ask, patched(chosen, Layer("lessons", learnt.facts))).body == careful.body
 
 
-def test_K19_where_nothing_is_doubted_nothing_is_proved() -> None:
+def test_where_nothing_is_doubted_nothing_is_proved() -> None:
     ask = read({"model": "m", "messages": [HI]}, source="openai-chat")
     assert proven_by_care(ask, choose(DOUBTED), Options()) is None

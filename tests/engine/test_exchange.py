@@ -1,4 +1,4 @@
-"""The exchange as a value: steps out, answers in, and what it has to report, without a socket or a clock."""
+"""The exchange as a value: steps out, answers in, and what it has to report, without a socket or a clock (K19, K20)."""
 
 from __future__ import annotations
 
@@ -273,14 +273,14 @@ def test_nor_does_it_prove_anything_when_the_same_body_is_accepted_later() -> No
     assert (asked.lessons, asked.learnt) == ((), ())
 
 
-def test_K19_tries_are_counted_for_each_body() -> None:
+def test_tries_are_counted_for_each_body() -> None:
     asked = exchange(destination("openai-compatible-lenient/x", policy=Policy(attempts=2)), max_tokens=7)
     driver = driven(asked, SERVER, OTHER_LIMIT, SERVER)
     assert isinstance(driver.steps[-1], Answered)
     assert asked.attempts == 4
 
 
-def test_K19_corrections_are_bounded() -> None:
+def test_corrections_are_bounded() -> None:
     names = [f"field_{number}" for number in range(12)]
     asked = exchange(**dict.fromkeys(names, 1))
     waiting = [refused(f"Unknown parameter: '{name}'.") for name in names]
@@ -289,7 +289,7 @@ def test_K19_corrections_are_bounded() -> None:
     assert isinstance(driver.steps[-1], GaveUp)
 
 
-def test_K19_care_helps_and_is_proved() -> None:
+def test_care_helps_and_is_proved() -> None:
     asked = exchange(doubted(), messages=[MOODY])
     driver = driven(asked, refused("I do not like it."))
     assert ["mood" in body["messages"][0] for body in driver.sent()] == [True, False]
@@ -299,25 +299,25 @@ def test_K19_care_helps_and_is_proved() -> None:
     assert [change.rule for change in asked.changes] == ["stray-field"]
 
 
-def test_K19_where_care_is_refused_too_the_client_gets_the_first_refusal() -> None:
+def test_where_care_is_refused_too_the_client_gets_the_first_refusal() -> None:
     asked = exchange(doubted(), messages=[MOODY])
     driver = driven(asked, refused("First."), refused("Second."))
     assert driver.steps[-1].failure.message == "First."
     assert (len(driver.sent()), asked.learnt, asked.changes) == (2, (), ())
 
 
-def test_K19_care_that_changes_nothing_is_not_sent() -> None:
+def test_care_that_changes_nothing_is_not_sent() -> None:
     assert len(driven(exchange(), refused("First.")).sent()) == 1
 
 
-def test_K19_care_stays_within_what_may_be_lost() -> None:
+def test_care_stays_within_what_may_be_lost() -> None:
     asked = exchange(doubted(), messages=[MOODY], options=CallerOptions(max_loss=Loss.NOTHING))
     driver = driven(asked, refused("First."))
     assert len(driver.sent()) == 1
     assert driver.steps[-1].failure.message == "First."
 
 
-def test_K19_care_is_taken_once_for_each_request() -> None:
+def test_care_is_taken_once_for_each_request() -> None:
     asked = exchange(doubted(), destination("xai/x"), messages=[MOODY])
     driver = driven(asked, *[refused("Oh no.", 500)] * 9)
     names = [step.destination.name for step in driver.steps if isinstance(step, Send)]
@@ -325,14 +325,14 @@ def test_K19_care_is_taken_once_for_each_request() -> None:
     assert ["mood" in body["messages"][0] for body in driver.sent()] == [True] * 3 + [False] * 3 + [True] * 3
 
 
-def test_K19_a_careful_body_that_meets_a_tired_server_is_tried_again() -> None:
+def test_a_careful_body_that_meets_a_tired_server_is_tried_again() -> None:
     asked = exchange(doubted(), messages=[MOODY])
     driver = driven(asked, refused("First."), SERVER)
     assert isinstance(driver.steps[-1], Answered)
     assert len(driver.sent()) == 3
 
 
-def test_K20_a_caller_that_is_careful_leaves_no_doubt() -> None:
+def test_a_caller_that_is_careful_leaves_no_doubt() -> None:
     asked = exchange(doubted(), messages=[MOODY], options=CallerOptions(doubt=Doubt.CAREFUL))
     driver = driven(asked, refused("First."))
     assert len(driver.sent()) == 1
@@ -348,13 +348,13 @@ def test_K20_a_caller_that_is_careful_leaves_no_doubt() -> None:
         (Doubt.CAREFUL, CallerOptions(), True),
     ],
 )
-def test_K20_a_caller_may_only_tighten_unless_it_may_loosen(own: Doubt, options: CallerOptions, careful: bool) -> None:
+def test_a_caller_may_only_tighten_unless_it_may_loosen(own: Doubt, options: CallerOptions, careful: bool) -> None:
     driver = driven(exchange(doubted(doubt=own), messages=[MOODY], options=options))
     assert ("mood" not in driver.sent()[0]["messages"][0]) is careful
 
 
 @pytest.mark.parametrize(("loosen", "end"), [(False, GaveUp), (True, Answered)])
-def test_K20_nor_may_it_lose_more_than_the_destination_allows(loosen: bool, end: type) -> None:
+def test_nor_may_it_lose_more_than_the_destination_allows(loosen: bool, end: type) -> None:
     asked = exchange(
         destination("openai-compatible/x", max_loss=Loss.NOTHING),
         messages=[MOODY],

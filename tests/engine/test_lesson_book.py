@@ -1,4 +1,4 @@
-"""What is remembered of refusals: for whom, for how long, and when it is confirmed."""
+"""What is remembered of refusals: for whom, for how long, and when it is confirmed (K19)."""
 
 from __future__ import annotations
 
@@ -38,28 +38,28 @@ def test_a_lesson_in_the_providers_words_holds_for_everybody() -> None:
     assert book.facts("ann") == book.facts("bob") == WORDED.facts
 
 
-def test_K19_what_care_proved_holds_for_its_caller_alone() -> None:
+def test_what_care_proved_holds_for_its_caller_alone() -> None:
     book = Book()
     book.learn(PROVED)
     assert book.facts("ann") == PROVED.facts
     assert book.facts("bob") == {}
 
 
-def test_K19_another_request_confirms_it_for_all() -> None:
+def test_another_request_confirms_it_for_all() -> None:
     book = Book()
     book.learn(PROVED)
     book.learn(PROVED, "bob", "r2")
     assert book.facts("ann") == book.facts("bob") == book.facts("eve") == PROVED.facts
 
 
-def test_K19_the_same_request_does_not_confirm_itself() -> None:
+def test_the_same_request_does_not_confirm_itself() -> None:
     book = Book()
     book.learn(PROVED)
     book.learn(PROVED, "bob", "r1")
     assert book.facts("eve") == {}
 
 
-def test_K19_each_fact_is_confirmed_by_itself() -> None:
+def test_each_fact_is_confirmed_by_itself() -> None:
     book = Book()
     book.learn(PROVED)
     book.learn(Learnt("careful", {"unknown_fields": "refuses"}, tentative=True), "bob", "r2")
@@ -67,7 +67,7 @@ def test_K19_each_fact_is_confirmed_by_itself() -> None:
     assert book.facts("ann") == PROVED.facts
 
 
-def test_K19_it_is_forgotten_after_a_day() -> None:
+def test_it_is_forgotten_after_a_day() -> None:
     book = Book()
     book.learn(PROVED)
     book.learn(WORDED)
@@ -77,7 +77,7 @@ def test_K19_it_is_forgotten_after_a_day() -> None:
     assert book.facts("ann") == {}
 
 
-def test_K19_what_is_forgotten_confirms_nothing() -> None:
+def test_what_is_forgotten_confirms_nothing() -> None:
     book = Book()
     book.learn(PROVED)
     book.now += DAY
@@ -85,7 +85,7 @@ def test_K19_what_is_forgotten_confirms_nothing() -> None:
     assert book.facts("eve") == {}
 
 
-def test_K19_what_is_confirmed_stays_so_for_another_day() -> None:
+def test_what_is_confirmed_stays_so_for_another_day() -> None:
     book = Book()
     book.learn(PROVED)
     book.learn(PROVED, "bob", "r2")

@@ -620,7 +620,8 @@ def test_C1_C14_C15_C16_the_ladder_of_tool_shapes() -> None:
     assert rungs == [("tool-wrapper", True), ("tool-wrapper", True), ("tools-dropped", False)]
 
 
-def test_X10_tools_are_never_dropped_where_they_may_be_needed() -> None:
+def test_tools_are_never_dropped_where_they_may_be_needed() -> None:
+    """X10."""
     shaped = {"tool_wrapper": "functionDeclarations"}
     target = patched(PROFILES.target("gemini-compatible/gemini-3-pro"), Layer("test", shaped))
     assert refused(TOOL_TYPE, target, {**PLAIN, "tools": TOOLS}) is None

@@ -106,7 +106,8 @@ def test_findings(
     assert brief(lint(chat(script, **more), targets=[target], profiles=profiles)) == expected
 
 
-def test_Q27_a_finding_has_all_that_a_reader_wants(profiles: Profiles) -> None:
+def test_a_finding_has_all_that_a_reader_wants(profiles: Profiles) -> None:
+    """Q27."""
     found = lint(chat("user: Hi\nsystem: Be brief."), targets="picky/new", profiles=profiles)
     assert found == [
         Finding(
@@ -156,7 +157,8 @@ def test_what_has_no_words_in_the_target_is_an_error() -> None:
         (b'{"messages":[]}', []),
     ],
 )
-def test_Q30_duplicate_keys_are_found_at_any_depth(body: bytes, expected: list[tuple[str, Severity]]) -> None:
+def test_duplicate_keys_are_found_at_any_depth(body: bytes, expected: list[tuple[str, Severity]]) -> None:
+    """Q30."""
     found = lint(body, targets=["openai/gpt-4o"])
     assert [(one.at, one.severity) for one in found if one.rule == "duplicate-key"] == expected
 
@@ -184,7 +186,8 @@ FIXED_FOR = ["picky/new", "mistral/mistral-large", "anthropic/claude-sonnet-4-5"
 
 
 @pytest.mark.parametrize("target", FIXED_FOR)
-def test_Q28_what_is_fixed_is_in_its_own_dialect_and_has_no_findings(target: str, profiles: Profiles) -> None:
+def test_what_is_fixed_is_in_its_own_dialect_and_has_no_findings(target: str, profiles: Profiles) -> None:
+    """Q28."""
     done = fix(chat(STORED, temperature=1.5), target=target, profiles=profiles)
     assert done.changes
     assert "messages" in json.loads(done.body)

@@ -1,5 +1,5 @@
 """Answers translated between dialects; relayed streams; failures. What SDKs make of recorded answers is tested beside
-the dialects."""
+the dialects (X11)."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_equal_dialects_relay_the_bytes_and_still_see_usage_and_stop(dialect: st
 
 @pytest.mark.parametrize("dialect", DIALECT_NAMES)
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
-def test_X11_a_relayed_stream_that_breaks_off_ends_with_an_error(dialect: str, share: float) -> None:
+def test_a_relayed_stream_that_breaks_off_ends_with_an_error(dialect: str, share: float) -> None:
     wire = sample(dialect)
     translation = Translation(dialect, dialect, context=ANSWERING)
     part = wire[: int(len(wire) * share)]
@@ -334,7 +334,7 @@ WAITING = {"id": "r", "object": "response", "model": "m", "status": "queued", "o
         ("openai-responses", WAITING, "has not answered it yet"),
     ],
 )
-def test_X11_a_breakdown_is_no_success_in_any_other_dialect(
+def test_a_breakdown_is_no_success_in_any_other_dialect(
     server: Loopback, upstream: str, body: dict[str, object], says: str
 ) -> None:
     wire = orjson.dumps(body)

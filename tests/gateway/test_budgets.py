@@ -137,7 +137,8 @@ def _status(running: Running, key: str) -> int:
     return httpx.post(running.url + PATHS["openai-chat"], json=body("openai-chat", "own"), headers=named).status_code
 
 
-def test_K24_a_stream_is_asked_for_its_usage_and_counts(running: Running) -> None:
+def test_a_stream_is_asked_for_its_usage_and_counts(running: Running) -> None:
+    """K24."""
     answer = ask(running, "stream", "told", stream=True)
     entry = running.entry(answer)
     assert (answer.status_code, entry.estimated) == (200, False)

@@ -1,4 +1,4 @@
-"""Every path, spelled in every way, in the shape that each SDK reads; reports, dry runs, metrics, relays, mounting."""
+"""Every path, spelled in every way, in the shape each SDK reads; reports, dry runs, metrics, relays (Q20, Q26)."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def test_a_request_without_a_model_takes_the_default(running: Running, dialect: 
     assert answered.headers["x-dragoman-model"] == "openai/gpt-4o"
 
 
-def test_Q26_C46_changes_are_told_in_a_header_and_in_full(running: Running) -> None:
+def test_C46_changes_are_told_in_a_header_and_in_full(running: Running) -> None:
     late = [{"role": "system", "content": "Hm."} if n % 2 else {"role": "user", "content": "Hi"} for n in range(7)]
     answered = running.post("/v1/chat/completions", {"model": "gem", "messages": late, "logit_bias": {"1": 1}})
     told = answered.headers["x-dragoman-changes"]
@@ -385,7 +385,7 @@ def test_a_client_that_left_is_noted(running: Running, emulators: dict[str, Any]
 
 
 @pytest.mark.parametrize(("more", "estimated"), [({}, True), ({"stream_options": {"include_usage": True}}, False)])
-def test_Q20_tokens_that_nobody_told_are_estimated(running: Running, more: dict[str, Any], estimated: bool) -> None:
+def test_tokens_that_nobody_told_are_estimated(running: Running, more: dict[str, Any], estimated: bool) -> None:
     answered = running.post("/v1/chat/completions", body("openai-chat", "gpt", stream=True, **more))
     entry = running.entry(answered)
     assert entry.estimated is estimated
@@ -393,9 +393,7 @@ def test_Q20_tokens_that_nobody_told_are_estimated(running: Running, more: dict[
     assert entry.output_tokens > 0
 
 
-def test_Q20_tokens_can_be_asked_for_and_the_client_does_not_see_it(
-    running: Running, emulators: dict[str, Any]
-) -> None:
+def test_tokens_can_be_asked_for_and_the_client_does_not_see_it(running: Running, emulators: dict[str, Any]) -> None:
     plain = running.post("/v1/chat/completions", body("openai-chat", "gpt", stream=True))
     answered = running.post("/v1/chat/completions", body("openai-chat", "counted", stream=True))
     entry = running.entry(answered)
@@ -408,7 +406,7 @@ def test_Q20_tokens_can_be_asked_for_and_the_client_does_not_see_it(
     assert (change["rule"], change["at"], change["adds"]) == ("usage-asked", "/stream_options", True)
 
 
-def test_Q20_who_asks_for_usage_gets_it_as_it_came(running: Running) -> None:
+def test_who_asks_for_usage_gets_it_as_it_came(running: Running) -> None:
     asked = body("openai-chat", "counted", stream=True, stream_options={"include_usage": True})
     answered = running.post("/v1/chat/completions", asked)
     assert '"usage":{' in answered.text

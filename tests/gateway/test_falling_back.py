@@ -286,7 +286,9 @@ def test_every_dialect_reaches_every_other(strict: tuple[Running, dict[str, Any]
         assert (WHOLE if how == "whole" else STREAMED)[dialect](running, model).startswith("received: ")
 
 
-def test_D12_numbers_of_our_own_are_told_as_such(tmp_path: Path) -> None:
+def test_numbers_of_our_own_are_told_as_such(tmp_path: Path) -> None:
+    """D12."""
+
     def too_long(seen: Seen) -> Answer | None:
         return 400, refusal("prompt is too long for this model", code="context_length_exceeded")
 

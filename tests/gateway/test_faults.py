@@ -149,9 +149,10 @@ AFTER_FIRST_BYTE = ("stream-error;after=40", "cut;after=40", "stall;after=40;sec
 
 @pytest.mark.parametrize(("client", "target"), PAIRS)
 @pytest.mark.parametrize("fault", AFTER_FIRST_BYTE)
-def test_C19_E13_X11_after_the_first_byte_a_failure_is_the_streams_end(
+def test_C19_E13_after_the_first_byte_a_failure_is_the_streams_end(
     stage: Stage, client: str, target: str, fault: str
 ) -> None:
+    """X11."""
     stage.emulators[target].script({"text": LONG, "fault": fault})
     before = len(stage.emulators[target].requests)
     try:

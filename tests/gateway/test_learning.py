@@ -1,4 +1,4 @@
-"""Lessons through the gateway: refused once, corrected, remembered, told; and never refused that way again."""
+"""Lessons through the gateway: refused once, corrected, remembered, told; and never refused that way again (K19)."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def sends(running: Running, behind: Upstream, key: str) -> int:
     return len(behind.seen) - before
 
 
-def test_K19_what_care_proved_is_for_its_caller_and_then_for_all(tmp_path: Path) -> None:
+def test_what_care_proved_is_for_its_caller_and_then_for_all(tmp_path: Path) -> None:
     facts = {"p/some-model": {"unknown_fields": "refuses"}}
     where = str(tmp_path / "store.sqlite3")
     with upstream(dislikes_moods) as behind:
@@ -278,7 +278,7 @@ def test_K19_what_care_proved_is_for_its_caller_and_then_for_all(tmp_path: Path)
             assert shown["lessons"] == facts
 
 
-def test_K19_it_is_in_the_log_and_in_the_report(tmp_path: Path) -> None:
+def test_it_is_in_the_log_and_in_the_report(tmp_path: Path) -> None:
     with upstream(dislikes_moods) as behind, gateway(config("together", behind), tmp_path) as running:
         answered = ask(running, messages=MOODY)
         entry = running.entry(answered)
@@ -291,7 +291,7 @@ def test_K19_it_is_in_the_log_and_in_the_report(tmp_path: Path) -> None:
         assert failed["sent_request"]["messages"] == MOODY
 
 
-def test_K19_what_is_wrong_with_every_body_is_told_as_at_first(tmp_path: Path) -> None:
+def test_what_is_wrong_with_every_body_is_told_as_at_first(tmp_path: Path) -> None:
     count = iter(range(1, 9))
     with (
         upstream(lambda seen: (422, refusal(f"Refusal {next(count)}."))) as behind,

@@ -109,9 +109,8 @@ CASES = [
 
 
 @pytest.mark.parametrize(("client", "name", "how"), CASES)
-def test_K22_ten_turns_with_thinking_on_and_proven(
-    entrance: Entrance, client: type[Agent], name: str, how: str
-) -> None:
+def test_ten_turns_with_thinking_on_and_proven(entrance: Entrance, client: type[Agent], name: str, how: str) -> None:
+    """K22."""
     agent: Any = ASKING.get(client, client)(entrance)
     entrance.model = name
     upstream = entrance.emulators[name]

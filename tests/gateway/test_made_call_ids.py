@@ -2,6 +2,7 @@
 
 Gemini 2.5 gives its calls no ids. Ten turns with two calls each, whole and streamed: the ids are in form and never
 repeated, and with them the state of every turn goes back to the model. An id that a provider gave stays as it is.
+(K22)
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def check(ids: list[str], form: str, requests: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("dialect", FORMS)
-async def test_K22_ten_turns_with_ids_in_the_form_of_the_clients_vendor(
+async def test_ten_turns_with_ids_in_the_form_of_the_clients_vendor(
     running: Running, emulators: dict[str, Any], dialect: str
 ) -> None:
     upstream = emulators["gemini"]
@@ -87,7 +88,7 @@ SDKS = {"anthropic": anthropic.Anthropic, "openai-responses": openai.OpenAI}
 
 
 @pytest.mark.parametrize("dialect", SDKS)
-async def test_K22_ten_turns_through_the_transport_inside_the_sdk(emulators: dict[str, Any], dialect: str) -> None:
+async def test_ten_turns_through_the_transport_inside_the_sdk(emulators: dict[str, Any], dialect: str) -> None:
     upstream = emulators["gemini"]
     before = len(upstream.requests)
     made: Any = SDKS[dialect]

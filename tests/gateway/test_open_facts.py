@@ -1,4 +1,4 @@
-"""Open facts through the gateway: an emulator that refuses in unknown words is met twice, and then never again."""
+"""Open facts through the gateway: an emulator that refuses in unknown words is met twice, then never again (K19)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def asked(case: DoubtCase, dialect: str, stream: bool) -> tuple[str, dict[str, A
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("profile", "dialect", "model", "fact"), OPEN_FACTS)
-def test_K19_the_second_attempt_succeeds_and_from_then_on_the_first(
+def test_the_second_attempt_succeeds_and_from_then_on_the_first(
     profile: str, dialect: str, model: str, fact: str, stream: bool, tmp_path: Path
 ) -> None:
     case = CASES[dialect][fact]
@@ -60,7 +60,7 @@ def test_K19_the_second_attempt_succeeds_and_from_then_on_the_first(
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_K19_what_care_does_not_cure_keeps_the_first_words(stream: bool, tmp_path: Path) -> None:
+def test_what_care_does_not_cure_keeps_the_first_words(stream: bool, tmp_path: Path) -> None:
     case = CASES["openai-chat"]["unknown_settings"]
     with emulator("openai", strict=False, refuses=[r"^\{"]) as behind:
         settings = {

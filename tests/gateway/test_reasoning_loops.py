@@ -144,9 +144,8 @@ CASES = [
 
 
 @pytest.mark.parametrize(("client", "model", "how"), CASES)
-def test_K22_thinking_stays_on_and_proven_through_a_loop(
-    stage: Stage, client: type[Agent], model: str, how: str
-) -> None:
+def test_thinking_stays_on_and_proven_through_a_loop(stage: Stage, client: type[Agent], model: str, how: str) -> None:
+    """K22."""
     agent = ASKING.get(client, client)(stage)
     turn = RETURNED[client]
     for number in range(TURNS):

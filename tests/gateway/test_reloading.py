@@ -94,7 +94,8 @@ KEYED = {"k": {"sha256": hashlib.sha256(b"dm-other").hexdigest()}}
         (f"keys: {{k: {{sha256: '{'0' * 64}'}}}}", "has no providers any more"),
     ],
 )
-def test_K27_a_reload_fails_closed(behind: Upstream, tmp_path: Path, text: str, says: str) -> None:
+def test_a_reload_fails_closed(behind: Upstream, tmp_path: Path, text: str, says: str) -> None:
+    """K27."""
     with gateway(config(behind, "old", keys=KEYED), tmp_path) as running:
         assert asked(running).status_code == 401
         running.write(text)

@@ -1,4 +1,4 @@
-"""Who may ask for what, what is never let out, and what strangers cannot make the gateway do."""
+"""Who may ask for what, what is never let out, and what strangers cannot make the gateway do (K20, Q30)."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_requests_at_a_time(running: Running, behind: Upstream) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_Q30_a_key_that_stands_twice_is_refused(running: Running, behind: Upstream, dialect: str) -> None:
+def test_a_key_that_stands_twice_is_refused(running: Running, behind: Upstream, dialect: str) -> None:
     before = len(behind.seen)
     plain = json.dumps(body(dialect, "cheap")).encode()
     name = b'"contents":[],' if dialect == "gemini" else b'"model":"dear",'
@@ -206,7 +206,7 @@ LOSING = {"model": "cheap", "max_tokens": 9, "top_k": 3, "messages": [{"role": "
         ("boss", "cheap", "no-such-loss", 400),
     ],
 )
-def test_K20_request_headers_only_tighten_for_ordinary_keys(
+def test_request_headers_only_tighten_for_ordinary_keys(
     running: Running, key: str, model: str, loss: str, status: int
 ) -> None:
     asked = {**LOSING, "model": model}
@@ -214,7 +214,7 @@ def test_K20_request_headers_only_tighten_for_ordinary_keys(
 
 
 @pytest.mark.parametrize(("doubt", "status"), [("careful", 200), ("faithful", 200), ("carefree", 400)])
-def test_K20_care_can_be_asked_for(running: Running, behind: Upstream, doubt: str, status: int) -> None:
+def test_care_can_be_asked_for(running: Running, behind: Upstream, doubt: str, status: int) -> None:
     asked = {"model": "doubtful", "messages": [{"role": "user", "content": "Hi", "mood": "good"}]}
     assert running.post(PATH, asked, key="ann", x_dragoman_doubt=doubt).status_code == status
     if status == 200:

@@ -1,4 +1,4 @@
-"""`dragoman serve` as a process: starting or not, reloading, several workers, and an end that loses nothing."""
+"""`dragoman serve` as a process: starting or not, reloading, several workers, and an end that loses nothing (K36)."""
 
 from __future__ import annotations
 
@@ -450,7 +450,7 @@ def one_provider(url: str, more: str = "") -> str:
     return f"providers: {{p: {{profile: openai, base_url: '{url}', api_key: k}}}}\n{more}"
 
 
-def test_K36_state_is_kept_beside_the_configuration_for_its_owner_alone(tmp_path: Path) -> None:
+def test_state_is_kept_beside_the_configuration_for_its_owner_alone(tmp_path: Path) -> None:
     folder = tmp_path / "etc"
     folder.mkdir()
     with emulator("openai") as one:
@@ -464,7 +464,7 @@ def test_K36_state_is_kept_beside_the_configuration_for_its_owner_alone(tmp_path
             assert CLIENT.get(f"{served.url}/dragoman/requests/{identity}").json()["id"] == identity
 
 
-def test_K36_without_a_configuration_state_is_kept_in_the_users_state_directory(tmp_path: Path) -> None:
+def test_without_a_configuration_state_is_kept_in_the_users_state_directory(tmp_path: Path) -> None:
     with emulator("compatible") as one:
         more = {"LLM_GATEWAY_URL": one.base_url, "LLM_GATEWAY_API_KEY": "k", "LLM_MODEL": "m"}
         with serving(tmp_path, env=clean_environment(XDG_STATE_HOME=str(tmp_path / "state"), **more)) as served:
@@ -474,7 +474,7 @@ def test_K36_without_a_configuration_state_is_kept_in_the_users_state_directory(
 
 
 @pytest.mark.parametrize("text", ["", "store: {kind: memory}\nmax_loss: content\n"])
-def test_K36_what_needs_no_file_writes_none(tmp_path: Path, text: str) -> None:
+def test_what_needs_no_file_writes_none(tmp_path: Path, text: str) -> None:
     if text:
         config(tmp_path, text)
     env = clean_environment(XDG_STATE_HOME=str(tmp_path / "state"))

@@ -1,4 +1,4 @@
-"""What a key spends is what its limit counts: streamed, in every dialect, whether or not the provider tells."""
+"""What a key spends is what its limit counts: streamed, in every dialect, whether or not the provider tells (K24)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _home(emulators: dict[str, RunningEmulator], model: str) -> RunningEmulator:
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("dialect", PATHS)
-def test_K24_a_key_spends_its_limit_and_what_is_under_way(
+def test_a_key_spends_its_limit_and_what_is_under_way(
     running: Running, emulators: dict[str, RunningEmulator], dialect: str, model: str
 ) -> None:
     home = _home(emulators, model)
@@ -96,7 +96,7 @@ def test_K24_a_key_spends_its_limit_and_what_is_under_way(
     assert sent * SIZE <= LIMIT + SIZE
 
 
-def test_K24_the_client_does_not_see_what_it_did_not_ask_for(
+def test_the_client_does_not_see_what_it_did_not_ask_for(
     running: Running, emulators: dict[str, RunningEmulator]
 ) -> None:
     emulators["gpt"].script(TEXT, TEXT)
@@ -118,7 +118,7 @@ def _said(stream: str) -> str:
 
 @pytest.mark.parametrize("model", HOMES)
 @pytest.mark.parametrize("dialect", PATHS)
-def test_K24_a_cut_stream_is_booked_by_what_went_by(
+def test_a_cut_stream_is_booked_by_what_went_by(
     running: Running, emulators: dict[str, RunningEmulator], dialect: str, model: str
 ) -> None:
     home = emulators[model]
@@ -136,7 +136,7 @@ def test_K24_a_cut_stream_is_booked_by_what_went_by(
     assert entry.input_tokens > 0
 
 
-def test_K24_what_is_estimated_is_marked_wherever_it_is_shown(
+def test_what_is_estimated_is_marked_wherever_it_is_shown(
     running: Running, emulators: dict[str, RunningEmulator]
 ) -> None:
     emulators["gpt"].script(TEXT)

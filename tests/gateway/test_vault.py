@@ -1,4 +1,4 @@
-"""State that the client's dialect cannot carry comes back on the next turn: to its issuer, for its caller, alone."""
+"""State that the client's dialect cannot carry comes back next turn: to its issuer, for its caller (K22, X13)."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def loop(agent: Agent, model: str) -> None:
     agent.answer(model)
 
 
-def test_X13_a_chat_client_on_gemini_3_brings_its_signatures_back(stage: Stage) -> None:
+def test_a_chat_client_on_gemini_3_brings_its_signatures_back(stage: Stage) -> None:
     agent = Chat(stage)
     loop(agent, "gemini")
     calls = [part for turn in stage.sent("gemini")["contents"] for part in turn["parts"] if "functionCall" in part]
@@ -194,7 +194,7 @@ def test_X13_a_chat_client_on_gemini_3_brings_its_signatures_back(stage: Stage) 
     assert "missing-signature" not in agent.headers.get("x-dragoman-changes", "")
 
 
-def test_X13_a_chat_client_on_claude_brings_its_thinking_back(stage: Stage) -> None:
+def test_a_chat_client_on_claude_brings_its_thinking_back(stage: Stage) -> None:
     agent = Chat(stage)
     agent.more = {"reasoning_effort": "high"}
     loop(agent, "anthropic")
@@ -205,9 +205,7 @@ def test_X13_a_chat_client_on_claude_brings_its_thinking_back(stage: Stage) -> N
 
 @pytest.mark.parametrize("tags", ["<think>\n{}\n</think>", "<thinking>{}</thinking>"])
 @pytest.mark.parametrize("before", ["", "Let me look."])
-def test_K22_thinking_that_comes_back_as_a_text_between_tags_is_known_again(
-    stage: Stage, tags: str, before: str
-) -> None:
+def test_thinking_that_comes_back_as_a_text_between_tags_is_known_again(stage: Stage, tags: str, before: str) -> None:
     agent = Responses(stage)
     stage.emulators["anthropic"].script({**CALL, "text": before} if before else CALL, "It rains.")
     agent.ask("anthropic", f"Is it raining? {tags}")
@@ -222,7 +220,7 @@ def test_K22_thinking_that_comes_back_as_a_text_between_tags_is_known_again(
 
 
 @pytest.mark.parametrize("model", ["deepseek", "moonshot"])
-def test_B16_X13_reasoning_content_comes_back_for_a_chat_client_that_drops_it(stage: Stage, model: str) -> None:
+def test_B16_reasoning_content_comes_back_for_a_chat_client_that_drops_it(stage: Stage, model: str) -> None:
     agent = Chat(stage)
     loop(agent, model)
     assert "reasoning_content" not in json.dumps(agent.turns)

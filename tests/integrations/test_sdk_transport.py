@@ -242,7 +242,8 @@ def test_a_target_without_a_model_takes_the_sdks(providers: dict[str, Any]) -> N
     assert providers["gemini"].requests[-1].model == "gemini-2.5-pro"
 
 
-def test_K20_care_can_be_asked_of_the_transport(providers: dict[str, Any]) -> None:
+def test_care_can_be_asked_of_the_transport(providers: dict[str, Any]) -> None:
+    """K20."""
     blank: Any = [
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": " "},

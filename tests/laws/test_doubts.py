@@ -2,6 +2,7 @@
 
 An emulator that refuses what the fact is about, in words that nobody has heard before, refuses the request as it came.
 The careful one is accepted at the second attempt, whole and streamed, and from then on the first attempt is.
+(K19)
 """
 
 from __future__ import annotations
@@ -173,7 +174,7 @@ def is_idle(fact: DoubtfulFact) -> bool:
     return shows(fact.case, careful.body)
 
 
-def test_K19_every_open_fact_is_settled_at_the_second_attempt_and_then_known(
+def test_every_open_fact_is_settled_at_the_second_attempt_and_then_known(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     counted: Counter[str] = Counter()
@@ -227,7 +228,7 @@ HOPELESS = DoubtCase({}, r"^\{")
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])
-def test_K19_a_refusal_that_care_does_not_cure_costs_one_call_and_keeps_the_first_words(
+def test_a_refusal_that_care_does_not_cure_costs_one_call_and_keeps_the_first_words(
     target: str, name: str, stream: bool
 ) -> None:
     dialect = choose(target).dialect
@@ -238,7 +239,7 @@ def test_K19_a_refusal_that_care_does_not_cure_costs_one_call_and_keeps_the_firs
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_K19_a_refusal_that_leaves_no_doubt_costs_no_call(stream: bool) -> None:
+def test_a_refusal_that_leaves_no_doubt_costs_no_call(stream: bool) -> None:
     fact = DoubtfulFact("openai/gpt-4o", "openai-chat", "", HOPELESS)
     done = carried_out(fact, stream, body={"model": "m", "messages": [HI]})
     assert (done.sends, done.end.failure.message) == (1, WORDS)

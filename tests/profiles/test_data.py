@@ -150,9 +150,8 @@ CLAUDES = [
 
 
 @pytest.mark.parametrize(("model", "place", "last", "temperature", "thinking", "forced"), CLAUDES)
-def test_Q14_claude_by_generation(
-    model: str, place: str, last: str, temperature: str, thinking: str, forced: str
-) -> None:
+def test_claude_by_generation(model: str, place: str, last: str, temperature: str, thinking: str, forced: str) -> None:
+    """Q14."""
     facts = facts_of(f"anthropic/{model}")
     assert facts.system_place == place
     assert facts.last_turn == last
@@ -162,7 +161,8 @@ def test_Q14_claude_by_generation(
     assert late_system(f"anthropic/{model}") == ("opening" if place == "top-level" else None)
 
 
-def test_Q15_sonnet_5_takes_a_late_system_message_and_may_not_heed_it() -> None:
+def test_sonnet_5_takes_a_late_system_message_and_may_not_heed_it() -> None:
+    """Q15."""
     assert facts_of("anthropic/claude-sonnet-5").late_system is Stance.UNKNOWN
     assert facts_of("anthropic/claude-opus-4-8").late_system is Stance.ACCEPTS
 
@@ -193,7 +193,8 @@ def test_gemini_by_generation(profile: str, model: str, signature: str, thinking
 
 
 @pytest.mark.parametrize("profile", ["gemini", "vertex", "gemini-openai"])
-def test_Q7_the_skip_value_is_base64(profile: str) -> None:
+def test_the_skip_value_is_base64(profile: str) -> None:
+    """Q7."""
     skip = facts_of(f"{profile}/gemini-3-pro-preview").signature_skip
     assert b64decode(skip, validate=True) == b"skip_thought_signature_validator"
 
@@ -201,7 +202,8 @@ def test_Q7_the_skip_value_is_base64(profile: str) -> None:
 @pytest.mark.parametrize(
     "model", ["google/gemini-2.5-flash", "google/gemini-3-pro-preview", "gemini-2.0-flash-exp", "google/gemma-3-27b-it"]
 )
-def test_A2_X5_both_patterns_of_gemini_lead_to_its_rules(model: str) -> None:
+def test_A2_both_patterns_of_gemini_lead_to_its_rules(model: str) -> None:
+    """X5."""
     facts = facts_of(f"openrouter/{model}")
     assert facts.first_turn == "user"
     assert facts.system_place == "opening"
@@ -344,12 +346,14 @@ def test_E8_who_ignores_unknown_fields_and_who_refuses_them(target: str, stance:
     assert facts_of(target).unknown_fields == stance
 
 
-def test_C17_X12_only_third_parties_get_their_schemas_stripped() -> None:
+def test_C17_only_third_parties_get_their_schemas_stripped() -> None:
+    """X12."""
     assert facts_of("anthropic-compatible/any").schema_form == "anthropic-compatible"
     assert facts_of("anthropic/claude-sonnet-4-5").schema_form == "anthropic"
 
 
-def test_D11_only_gemini_proxies_get_calls_as_text() -> None:
+def test_only_gemini_proxies_get_calls_as_text() -> None:
+    """D11."""
     flat = [name for name in NAMES if facts_of(f"{name}/any").flat_tools]
     assert flat == ["gemini-compatible"]
     assert facts_of("gemini-compatible/any").tool_ladder == ("", "function_declarations", "functionDeclarations")

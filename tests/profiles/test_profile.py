@@ -1,4 +1,4 @@
-"""Layers upon layers: dialect, provider, models, the user's file, the request."""
+"""Layers upon layers: dialect, provider, models, the user's file, the request (Q14)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_tables_merge_and_values_replace(base: dict[str, Any], over: dict[str, A
         (("a*", "b*"), "cee", False),
     ],
 )
-def test_Q14_globs_take_every_spelling(globs: str | tuple[str, ...], model: str, fits: bool) -> None:
+def test_globs_take_every_spelling(globs: str | tuple[str, ...], model: str, fits: bool) -> None:
     assert Models(globs).fits(model) is fits
 
 
@@ -67,7 +67,7 @@ def layered(*models: Models, **facts: Any) -> Profile:
     return Profile(dialect="openai-chat", name="mine", facts=facts, models=models)
 
 
-def test_Q14_every_glob_that_matches_applies_and_the_later_wins() -> None:
+def test_every_glob_that_matches_applies_and_the_later_wins() -> None:
     profile = layered(
         Models("*", {"first_turn": "user", "last_turn": "user"}, {"late-system": "user"}),
         Models("small*", {"last_turn": "any"}, {"late-system": "opening"}),

@@ -1,4 +1,4 @@
-"""`foreign-field`: a top-level field that another vendor of the same dialect added to it."""
+"""`foreign-field`: a top-level field that another vendor of the same dialect added to it (K18, Q18)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_adapt_and_another_vendors_field(field: str, value: Any) -> None:
     assert sent({"messages": [HI], field: value}, "together/some-model").json[field] == value
 
 
-def test_K18_mistral_refuses_what_it_does_not_know() -> None:
+def test_mistral_refuses_what_it_does_not_know() -> None:
     asked = {"messages": [HI], "max_completion_tokens": 9, "user": "u", "usage": {"include": True}, "provider": {}}
     stream = {**asked, "stream": True, "stream_options": {"include_usage": True}, "service_tier": "auto"}
     done = sent(stream, "mistral/mistral-small-latest")
@@ -93,7 +93,7 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("target", KNOWN)
-def test_K18_recorded_requests_of_any_vendor_have_no_foreign_fields(target: str) -> None:
+def test_recorded_requests_of_any_vendor_have_no_foreign_fields(target: str) -> None:
     strange = set()
     for exchange in exchanges("*.openai-chat.jsonl"):
         asked = exchange["request"]
@@ -118,7 +118,7 @@ OWN: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("target", OWN)
-def test_K18_a_vendors_own_fields_stay_and_others_go(target: str) -> None:
+def test_a_vendors_own_fields_stay_and_others_go(target: str) -> None:
     done = sent({"messages": [HI], **OWN[target]}, target)
     assert done.changes == []
     careful = sent({"messages": [HI], **OWN[target]}, target, doubt="careful")
@@ -137,6 +137,6 @@ def test_top_k_goes_only_where_it_is_known(target: str) -> None:
     assert sent({"messages": [HI], "top_k": 40}, "together/m").json["top_k"] == 40
 
 
-def test_Q18_a_null_field_of_another_dialect_is_no_change() -> None:
+def test_a_null_field_of_another_dialect_is_no_change() -> None:
     asked = {"model": "m", "messages": [HI], "keep_alive": None}
     assert sent(asked, "openai/gpt-4o", source="ollama").changes == []

@@ -1,4 +1,4 @@
-"""`foreign-reasoning`: thinking and signatures that another provider or model made."""
+"""`foreign-reasoning`: thinking and signatures that another provider or model made (K31)."""
 
 from __future__ import annotations
 
@@ -167,12 +167,12 @@ def test_adapt_and_a_proof_of_thinking_without_its_words(model: str, stays: bool
         ("signature_REDACTED_1", "", True),
     ],
 )
-def test_K31_a_signature_that_cannot_be_right_is_foreign(value: str, skip: str, stays: bool) -> None:
+def test_a_signature_that_cannot_be_right_is_foreign(value: str, skip: str, stays: bool) -> None:
     proof = Opaque(kind="signature", json=f'"{value}"'.encode(), origin=Origin("anthropic"))
     assert through(own(signature_skip=skip), Text(b'"Hello"', signature=proof)).untouched is stays
 
 
-def test_K31_adapt_in_the_same_dialect() -> None:
+def test_adapt_in_the_same_dialect() -> None:
     turn = {"role": "assistant", "content": [{**THINKING, "signature": "undefined"}, {"type": "text", "text": "Hello"}]}
     hi = {"role": "user", "content": "Hi"}
     body = {"model": "m", "max_tokens": 9, "messages": [hi, turn, hi]}

@@ -1,4 +1,4 @@
-"""`off-schema`: what does not fit the published schema, though it is clear what is meant (K17, K29)."""
+"""`off-schema`: what does not fit the published schema, though it is clear what is meant (K17, K19, K29)."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ PLACES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_K17_what_is_meant_is_written_as_the_schema_has_it(name: str) -> None:
+def test_what_is_meant_is_written_as_the_schema_has_it(name: str) -> None:
     odd, whole, at, kind = PLACES[name]
     done = run(off_schema, odd, VALIDATES)
     assert {key: value for key, value in done.json.items() if key != "model"} == whole
@@ -80,7 +80,7 @@ def test_K17_what_is_meant_is_written_as_the_schema_has_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_K17_what_fits_or_is_not_checked_is_untouched(name: str) -> None:
+def test_what_fits_or_is_not_checked_is_untouched(name: str) -> None:
     odd, whole, _, kind = PLACES[name]
     assert run(off_schema, whole, VALIDATES).untouched
     assert run(off_schema, odd, facts(off_schema="accepts")).untouched
@@ -88,7 +88,7 @@ def test_K17_what_fits_or_is_not_checked_is_untouched(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_K17_a_server_that_does_not_check_gets_the_clients_own_bytes(name: str) -> None:
+def test_a_server_that_does_not_check_gets_the_clients_own_bytes(name: str) -> None:
     odd, _, _, _ = PLACES[name]
     done = sent(odd | {"model": "m"}, "openai-compatible-lenient/m")
     assert done.json == odd | {"model": "m"}
@@ -134,7 +134,7 @@ def test_options_of_a_stream_stay_with_it(target: str) -> None:
     assert sent({"messages": [HELLO], "stream_options": None}, target).changes == []
 
 
-def test_K19_care_repairs_it_there_too() -> None:
+def test_care_repairs_it_there_too() -> None:
     odd, whole, _, _ = PLACES["arguments"]
     done = sent(odd, "openai-compatible-lenient/m", doubt="careful")
     assert done.json["messages"][1]["tool_calls"] == whole["messages"][1]["tool_calls"]

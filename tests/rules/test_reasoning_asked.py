@@ -1,4 +1,4 @@
-"""Rule `reasoning-asked`: what a target gives only when it is asked, for clients of other dialects."""
+"""Rule `reasoning-asked`: what a target gives only when it is asked, for clients of other dialects (K21)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ TARGETS = {
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("source", EXPECTING)
-def test_K21_thoughts_that_the_client_expects_are_asked_for_in_the_targets_way(source: str, target: str) -> None:
+def test_thoughts_that_the_client_expects_are_asked_for_in_the_targets_way(source: str, target: str) -> None:
     dialect, way = TARGETS[target]
     if source == dialect:
         return
@@ -76,13 +76,13 @@ UNWILLING = {
 @pytest.mark.parametrize("bodies", [SILENT, UNWILLING], ids=["silent", "unwilling"])
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("source", SILENT)
-def test_K21_thoughts_that_nobody_expects_are_not_asked_for(source: str, target: str, bodies: Any) -> None:
+def test_thoughts_that_nobody_expects_are_not_asked_for(source: str, target: str, bodies: Any) -> None:
     if source != TARGETS[target][0]:
         assert asked(sent(bodies[source], target, source=source).json, target) in (None, False, "omitted")
 
 
 @pytest.mark.parametrize("source", [name for name in SILENT if name != "openai-responses"])
-def test_K21_responses_is_asked_for_the_state_wherever_the_model_may_think(source: str) -> None:
+def test_responses_is_asked_for_the_state_wherever_the_model_may_think(source: str) -> None:
     body = sent(SILENT[source], "openai-responses/gpt-5", source=source).json
     assert (body["include"], body["store"]) == (ENCRYPTED, False)
     plain = sent(SILENT[source], "openai-responses/gpt-4o", source=source).json
@@ -161,7 +161,7 @@ WISHES: list[tuple[str, dict[str, Any], bool]] = [
 
 
 @pytest.mark.parametrize(("source", "body", "expected"), WISHES)
-def test_K21_who_expects_to_be_shown_thinking(source: str, body: dict[str, Any], expected: bool) -> None:
+def test_who_expects_to_be_shown_thinking(source: str, body: dict[str, Any], expected: bool) -> None:
     assert expects_reasoning(read(body, source=source)) is expected
 
 

@@ -1,4 +1,4 @@
-"""`refused-format`: a form of the answer that the model does not take."""
+"""`refused-format`: a form of the answer that the model does not take (K32)."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ TARGETS = [
 
 
 @pytest.mark.parametrize(("target", "alone", "beside"), TARGETS)
-def test_K32_how_real_models_are_asked(target: str, alone: str, beside: str) -> None:
+def test_how_real_models_are_asked(target: str, alone: str, beside: str) -> None:
     assert way(asked(), target) == alone
     assert way(asked(tools=[TOOL]), target) == beside
 
@@ -210,14 +210,14 @@ def way(body: dict[str, Any], target: str) -> str:
     return {"asked for JSON, and for the schema in words": "json"}.get(told[0], "words") if told else "native"
 
 
-def test_K32_thinking_and_a_schema_on_an_old_claude() -> None:
+def test_thinking_and_a_schema_on_an_old_claude() -> None:
     done = sent(asked(reasoning_effort="high", max_tokens=9000), "anthropic/claude-sonnet-4-20250514", source=CHAT)
     assert done.json["thinking"]["type"] == "enabled"
     assert WORDS in done.json["system"]
     assert "tool_choice" not in done.json
 
 
-def test_K32_a_schema_for_a_stream_where_that_is_refused() -> None:
+def test_a_schema_for_a_stream_where_that_is_refused() -> None:
     whole = sent(asked(), "groq/openai/gpt-oss-120b")
     assert "response_format" in whole.json
     assert whole.changes == []
@@ -240,8 +240,8 @@ CHAT_MODELS = (
 @pytest.mark.parametrize("target", CHAT_MODELS)
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("choice", [None, "auto", "required", "none"])
-def test_K32_the_ladder_ends_in_what_the_model_takes(target: str, stream: bool, choice: str | None) -> None:
-    """Each form of the answer, with and without tools, in the client's own dialect."""
+def test_the_ladder_ends_in_what_the_model_takes(target: str, stream: bool, choice: str | None) -> None:
+    """Each form of the answer, with and without tools, in the client's own dialect (K32)."""
     for form in (by_schema(), by_schema(strict=True), {"type": "json_object"}):
         chosen = {} if choice is None else {"tool_choice": choice}
         for more in ({}, {"tools": [TOOL], **chosen}):

@@ -173,7 +173,8 @@ def test_adapt_for_real_providers() -> None:
     assert sent({"messages": [HI], "temperature": 0.5}, "openai/gpt-4o").changes == []
 
 
-def test_X8_a_field_that_nobody_knows_goes_through() -> None:
+def test_a_field_that_nobody_knows_goes_through() -> None:
+    """X8."""
     done = sent({"messages": [HI], "frobnicate": 1}, "openai/gpt-4o")
     assert done.json["frobnicate"] == 1
     assert done.changes == []

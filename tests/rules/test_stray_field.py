@@ -1,4 +1,4 @@
-"""`stray-field`: fields that do not belong in a message, a part or a tool."""
+"""`stray-field`: fields that do not belong in a message, a part or a tool (K18)."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_null_member_of_a_part_is_left_to_null_field() -> None:
 
 
 @pytest.mark.parametrize("target", ["fireworks/m", "xai/grok-4", "perplexity/sonar", "cohere-openai/command-a-03-2025"])
-def test_K18_a_message_field_of_another_vendor_stays_home(target: str) -> None:
+def test_a_message_field_of_another_vendor_stays_home(target: str) -> None:
     said = {"role": "assistant", "content": "Hello", "tool_plan": "greet", "newest": 1}
     body: dict[str, Any] = {"messages": [HI, said, HI]}
     done = sent(body, target)
@@ -138,7 +138,7 @@ def test_K18_a_message_field_of_another_vendor_stays_home(target: str) -> None:
     assert sent(body, target).json["messages"][1] == {"role": "assistant", "content": "Hello"}
 
 
-def test_K18_a_vendors_own_message_field_stays() -> None:
+def test_a_vendors_own_message_field_stays() -> None:
     part = {"type": "image_url", "image_url": {"url": "https://a.org/a.png"}, "min_pixels": 100}
     body = {"messages": [{"role": "user", "content": [part]}]}
     assert sent(body, "qwen/qwen-vl-plus").json["messages"] == body["messages"]

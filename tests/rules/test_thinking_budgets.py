@@ -1,4 +1,4 @@
-"""Efforts, budgets and token limits: the answer always has room, and a client's own budget is only clamped."""
+"""Efforts, budgets and token limits: the answer always has room, and a client's own budget is only clamped (K21)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def told(body: Wire) -> tuple[int | None, int | None]:
 
 @pytest.mark.parametrize("target", LEAST)
 @pytest.mark.parametrize("source", ASKS)
-def test_K21_an_effort_leaves_room_for_the_answer(source: str, target: str) -> None:
+def test_an_effort_leaves_room_for_the_answer(source: str, target: str) -> None:
     for effort, asked in product(EFFORTS, LIMITS):
         budget, sent_limit = told(accepted(ASKS[source](asked, effort), source, target))
         limit = None if asked is None else min(asked, MOST.get(target, asked))
@@ -66,7 +66,7 @@ def test_K21_an_effort_leaves_room_for_the_answer(source: str, target: str) -> N
             assert sent_limit == limit
 
 
-def test_K21_the_limit_is_raised_by_the_budget_where_the_client_gave_none() -> None:
+def test_the_limit_is_raised_by_the_budget_where_the_client_gave_none() -> None:
     assert told(accepted(chat(None, "high"), "openai-chat", CLAUDE)) == (16384, 16384 + 8192)
     assert told(accepted(chat(None, "low"), "openai-chat", CLAUDE)) == (2048, 8192)
 
@@ -99,7 +99,7 @@ CLAMPED: list[tuple[Wire, str, str, tuple[int, int | None]]] = [
 
 
 @pytest.mark.parametrize(("body", "source", "target", "sent"), CLAMPED)
-def test_K21_a_budget_of_the_client_is_only_clamped(
+def test_a_budget_of_the_client_is_only_clamped(
     body: Wire, source: str, target: str, sent: tuple[int, int | None]
 ) -> None:
     assert told(accepted(body, source, target)) == sent
@@ -117,7 +117,7 @@ DYNAMIC: dict[str, Wire] = {
 
 
 @pytest.mark.parametrize("target", DYNAMIC)
-def test_K21_minus_one_means_that_the_model_decides(target: str) -> None:
+def test_minus_one_means_that_the_model_decides(target: str) -> None:
     body = accepted(gemini(-1), "gemini", target)
     assert {key: body.get(key) for key in DYNAMIC[target]} == DYNAMIC[target]
     assert b"-1" not in adapt(gemini(-1), source="gemini", target=target).body

@@ -1,6 +1,7 @@
 """Every way to ask for thinking, in every dialect, for every family of models: what is sent is what the model takes.
 
 What a model takes stands here once more, written from the providers' words and not from the facts, as the judge.
+(K30)
 """
 
 from __future__ import annotations
@@ -198,7 +199,7 @@ TAKES: dict[str, Callable[[Wire], bool]] = {
 
 
 @pytest.mark.parametrize("target", TAKES)
-def test_K30_what_is_sent_is_what_the_model_takes(target: str) -> None:
+def test_what_is_sent_is_what_the_model_takes(target: str) -> None:
     assert not offenders(lambda ask, limit: check(target, ask, limit), product(range(len(ASKS)), LIMITS))
 
 
@@ -215,12 +216,12 @@ def check(target: str, ask: int, limit: int | None) -> None:
 
 
 @pytest.mark.parametrize("target", ["openai/gpt-4o", "mistral/mistral-large-latest", "groq/llama-3.3-70b-versatile"])
-def test_K30_what_is_left_out_is_reported(target: str) -> None:
+def test_what_is_left_out_is_reported(target: str) -> None:
     adapted = adapt(chat(100, reasoning_effort="low"), target=target)
     assert [(change.rule, change.loses) for change in adapted.changes] == [("thinking-form", "metadata")]
 
 
-def test_K30_a_model_of_which_nothing_is_known() -> None:
+def test_a_model_of_which_nothing_is_known() -> None:
     own = adapt(chat(100, reasoning_effort="low"), target="openai-compatible/some-model")
     assert own.json["reasoning_effort"] == "low"
     assert not own.changes

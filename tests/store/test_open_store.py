@@ -1,4 +1,4 @@
-"""Which store is opened, where its file is, and what happens where it cannot be used."""
+"""Which store is opened, where its file is, and what happens where it cannot be used (K36, Q34)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ HOME = {"HOME": "/home/anna"}
         (StoreConfig(kind=StoreKind.MEMORY, path="s.db"), None, HOME, None),
     ],
 )
-def test_K36_the_file_is_beside_the_configuration(
+def test_the_file_is_beside_the_configuration(
     config: StoreConfig, file: str | None, environment: dict[str, str], found: str | None
 ) -> None:
     place = store_file(config, Path(file) if file is not None else None, environment)
@@ -244,7 +244,7 @@ def test_a_start_is_refused_where_the_file_is_named_or_shared(
         ),
     ],
 )
-def test_Q34_several_workers_need_a_file(config: Config, reason: str | None) -> None:
+def test_several_workers_need_a_file(config: Config, reason: str | None) -> None:
     refusal = memory_refusal(config)
     assert refusal is None if reason is None else reason in (refusal or "")
 

@@ -197,7 +197,8 @@ CONTEXT = [
 
 
 @pytest.mark.parametrize(("message", "tokens", "limit"), CONTEXT)
-def test_D12_a_context_that_is_too_long_and_its_numbers(message: str, tokens: int | None, limit: int | None) -> None:
+def test_a_context_that_is_too_long_and_its_numbers(message: str, tokens: int | None, limit: int | None) -> None:
+    """D12."""
     failure = parse_failure(400, {}, wrapped(message=message))
     assert (failure.kind, failure.tokens, failure.limit) == (Kind.CONTEXT_LENGTH, tokens, limit)
 

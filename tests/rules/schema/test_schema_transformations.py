@@ -232,7 +232,8 @@ def test_C17_compatible_servers_get_no_default_and_properties_keep_their_names()
     }
 
 
-def test_X12_the_first_party_keeps_additional_properties() -> None:
+def test_the_first_party_keeps_additional_properties() -> None:
+    """X12."""
     source = json.dumps(of({**STR, "default": "x"}, additionalProperties=False)).encode()
     assert compile_schema(source, FORMS["anthropic"]).json is source
 

@@ -36,7 +36,8 @@ async def test_what_is_put_is_found(backend: Backend) -> None:
         StateOwner("anna\x1fgoogle", "gemini-3", ""),
     ],
 )
-async def test_Q5_nobody_gets_what_was_kept_for_another(backend: Backend, other: StateOwner) -> None:
+async def test_nobody_gets_what_was_kept_for_another(backend: Backend, other: StateOwner) -> None:
+    """Q5."""
     vault = (await backend.open()).vault
     await vault.put(OWNER, {"call_1": parts()})
     await vault.put(other, {"call_2": parts("other")})
