@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench/bin
 TESTS ?= tests
 
-.PHONY: help test demo check format lint types docs mutants laws answers accounting fuzz e2e snapshots serve clean \
+.PHONY: help test test-slow demo check format lint types docs mutants laws answers accounting fuzz e2e snapshots serve clean \
         bench bench-quick bench-adapt bench-stream bench-trim cluster soak hostile guard docs-site package package-test man lock \
         sbom console-test
 
@@ -25,13 +25,18 @@ $(VENV)/ready: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
 	@touch $@
 
-test: $(VENV)/ready ## Run the tests
-	$(BIN)/python -m pytest $(TESTS) -n 3 --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci
+PYTEST = $(BIN)/python -m pytest $(TESTS) -n 2 --dist worksteal --hypothesis-profile=ci
+
+test: $(VENV)/ready ## Run the tests, but for those that take long
+	$(PYTEST) -m 'not slow'
+
+test-slow: $(VENV)/ready ## Run the tests that `make test` leaves out
+	$(PYTEST) -m slow
 
 demo: $(VENV)/installed ## Show refusal, repair and answer for every client dialect, on emulated providers
 	$(BIN)/dragoman demo
 
-check: format-check lint types docs-check test ## Run all checks that must pass before a commit
+check: format-check lint types docs-check test ## Run the checks that must pass before a commit (CI runs the slow tests too)
 
 format: $(VENV)/ready ## Format the code
 	$(BIN)/ruff format src tests bench docs

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+from _pytest.mark import ParameterSet
 from tests.corpus import FULL
 from tests.shapes.words import Signer
 
@@ -71,6 +75,18 @@ ONE_OF_EACH = (
 # whoever searches for more raises it.
 SEEDS = 80 if FULL else 6
 EXAMPLES = 400 if FULL else 60
+
+
+def _sweeps() -> Iterator[ParameterSet]:
+    for target in TARGETS:
+        soon = SEEDS if FULL or target in ONE_OF_EACH else 1
+        yield pytest.param(target, range(soon), id=target)
+        if soon < SEEDS:
+            yield pytest.param(target, range(soon, SEEDS), id=f"{target}-more", marks=pytest.mark.slow)
+
+
+SWEEPS = [*_sweeps()]
+"""Each target with the seeds of its requests. But for one target of each dialect all seeds after the first are slow."""
 
 _SIGNERS = {
     "anthropic": "anthropic/{model}",

@@ -33,6 +33,7 @@ def pages(generate: ModuleType) -> dict[str, str]:
     return found
 
 
+@pytest.mark.slow
 def test_the_reference_is_not_stale() -> None:
     """In a process of its own, as `make docs` runs it: click's help depends on what else a process has loaded."""
     script = Path(__file__).parent.parent / "docs" / "generate.py"
@@ -40,6 +41,7 @@ def test_the_reference_is_not_stale() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_stale_page_is_named(generate: ModuleType, pages: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert generate.check({**pages, "rules.md": "old"}) == 1
     assert "docs/reference/rules.md is stale" in capsys.readouterr().err

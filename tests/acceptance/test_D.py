@@ -54,6 +54,7 @@ def test_D1_one_field_holds_each_instruction_as_a_part_of_its_own(target: str) -
     assert [part["text"] for part in field] == APART
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("choice", "expected"), CHOICES)
 def test_D1_consolidation_in_the_gateway(tmp_path: Path, choice: Any, expected: list[str]) -> None:
     with served(tmp_path, rules={"many-systems": choice}) as (running, behind):

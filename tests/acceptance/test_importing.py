@@ -143,6 +143,7 @@ STYLES = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("style", "base", "sent", "profile"), STYLES)
 def test_C43_every_style_reaches_its_endpoint(tmp_path: Path, style: str, base: str, sent: str, profile: str) -> None:
     with upstream() as behind:
@@ -158,6 +159,7 @@ def test_C43_every_style_reaches_its_endpoint(tmp_path: Path, style: str, base: 
             assert behind.seen[0].headers["authorization"] == "Bearer k"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("profile", "base", "dialect", "sent"),
     [

@@ -70,6 +70,7 @@ LADDERS = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("profile", [CHAT, NATIVE])
 @pytest.mark.parametrize("taken", [0, 1, -1])
@@ -114,6 +115,7 @@ def test_tools_are_kept_where_no_profile_gives_them_up(tmp_path: Path, profile: 
 SIGNED = {**CALL, "extra_content": {"google": {"thought_signature": "c2lnbmF0dXJlLXNpZ25hdHVyZQ=="}}}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("profile", [NATIVE, "gemini", "gemini-openai", "openrouter", "openai-compatible-lenient"])
 @pytest.mark.parametrize("stream", [False, True])
 def test_C2_C48_refused_signatures_are_left_out(tmp_path: Path, profile: str, stream: bool) -> None:
@@ -139,6 +141,7 @@ LATE = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("profile", [CHAT, "openai-compatible", "openai-compatible-lenient", "openrouter"])
 @pytest.mark.parametrize("asked", [LATE, CONTINUED])
 def test_C3_C48_roles_are_put_right_wherever_the_refusal_arrives(

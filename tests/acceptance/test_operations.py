@@ -39,6 +39,7 @@ def models_in(text: str, dialect: str) -> set[str]:
     return found
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("dialect", ["openai-chat", "anthropic", "openai-responses"])
 @pytest.mark.parametrize(

@@ -103,6 +103,7 @@ def test_lint_refuses_the_same(name: str, tmp_path: Path) -> None:
     assert f"dragoman: {file}: " in done.stderr
 
 
+@pytest.mark.slow
 def test_no_dialect_lets_a_fault_through(tmp_path: Path) -> None:
     file = tmp_path / "bad.json"
 
@@ -116,6 +117,7 @@ def test_no_dialect_lets_a_fault_through(tmp_path: Path) -> None:
     assert not offenders(check, product(REFUSED, sources, TARGETS[1:]))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", TAKEN)
 def test_odd_input_that_is_taken(name: str, target: str, tmp_path: Path) -> None:
@@ -173,6 +175,7 @@ def test_the_program_ends_with_one_line_and_no_traceback(tmp_path: Path) -> None
     assert done.stderr.count(b"\n") == 1
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_no_fault(tmp_path: Path) -> None:
     file = tmp_path / "many.jsonl"
     file.write_bytes((chat(USER) + b"\n") * 3000)

@@ -38,6 +38,7 @@ def test_every_dialect_is_shown() -> None:
     assert [demo_conversation.dialect for demo_conversation in DEMO_CONVERSATIONS] == list(DIALECT_NAMES)
 
 
+@pytest.mark.slow
 def test_in_a_pipe_it_shows_and_ends() -> None:
     done = subprocess.run(COMMAND, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
@@ -58,6 +59,7 @@ def excerpt_of_the_readme() -> list[str]:
     return text.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_on_a_terminal_it_keeps_serving(number: signal.Signals) -> None:
     """Until it is told to end, even as a shell's background job, which starts with SIGINT ignored."""

@@ -153,6 +153,7 @@ def test_a_silent_redis_is_given_up(tmp_path: Path) -> None:
     assert "did not answer within 0.1 s" in done.output
 
 
+@pytest.mark.slow
 def test_a_database_before_and_after_its_first_gateway(postgres: PostgresServer) -> None:
     url = postgres.new_schema()
     checks = found(ledger=url)

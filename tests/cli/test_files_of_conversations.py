@@ -63,6 +63,7 @@ def test_many_targets_have_a_row_each(many: Path) -> None:
     assert "late-system" in gemini
 
 
+@pytest.mark.slow
 def test_processes_give_the_same(many: Path) -> None:
     for command in (("lint", "--details"), ("lint", "--format", "json"), ("adapt",), ("adapt", "--json")):
         args = (*command, str(many), "--to", GEMINI)
@@ -250,6 +251,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(values, values, st.sampled_from([None, 1, 2, 4]), st.booleans())
 def test_splicing_gives_the_new_value_and_keeps_the_old_text(

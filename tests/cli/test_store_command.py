@@ -87,6 +87,7 @@ def test_a_file_is_moved_to_redis_and_twice_is_once(tmp_path: Path, server: Redi
     asyncio.run(read())
 
 
+@pytest.mark.slow
 def test_a_check_says_whether_redis_is_there(tmp_path: Path, server: RedisServer) -> None:
     config = configured(tmp_path, server.url)
     found = run("store", "check", *config)

@@ -118,6 +118,7 @@ TREES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.one_of(TREES, st.text(max_size=60)))
 def test_any_text_is_a_configuration_or_a_refusal_in_words(text: str) -> None:

@@ -175,6 +175,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_files_are_refused_and_end_soon(text: str) -> None:
     assert "dragoman.yaml" in refusal(text)

@@ -117,6 +117,7 @@ def test_the_catch_all_wins_over_families() -> None:
     assert found.first.name == "groq/llama-3.3-70b-versatile"
 
 
+@pytest.mark.slow
 def test_names_that_clients_make_up_are_not_kept_for_ever() -> None:
     made = routes(
         {"providers": {"anthropic": {}}, "models": {"m": {"target": "anthropic/x"}, "*": {"target": "anthropic/*"}}}

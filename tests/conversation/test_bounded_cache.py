@@ -50,6 +50,7 @@ def counted(pool: CachePool) -> int:
     return sum(entry.size for cache in pool.caches for entry in cache.entries())
 
 
+@pytest.mark.slow
 def test_other_tools_with_every_request_do_not_fill_the_memory(small_pool: CachePool) -> None:
     most = 0
     for number in range(120):
@@ -60,6 +61,7 @@ def test_other_tools_with_every_request_do_not_fill_the_memory(small_pool: Cache
     assert small_pool.held == counted(small_pool)
 
 
+@pytest.mark.slow
 def test_what_is_counted_is_what_is_held(small_pool: CachePool) -> None:
     for target in TARGETS:
         adapt(request(-1), target=target)  # what is loaded on first use

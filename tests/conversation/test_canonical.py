@@ -109,18 +109,21 @@ def check(asked: Asked) -> None:
         assert canonical(value) == plain(value), value
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dialect", SHAPES)
 def test_the_digest_of_every_value_is_that_of_the_definition(dialect: str) -> None:
     for seed in range(4 * SEEDS):
         check(request(dialect, seed))
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(conversations())
 def test_the_digest_of_any_value_is_that_of_the_definition(asked: Asked) -> None:
     check(asked)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("target", ONE_OF_EACH)
 @pytest.mark.parametrize("dialect", SHAPES)
 def test_the_digests_of_a_report_are_those_of_the_definition(dialect: str, target: str) -> None:

@@ -16,6 +16,7 @@ from dragoman.engine.adapt import adapt
 ORDER = traits._ORDER_AND_IDS
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", [*ONE_OF_EACH, "mistral/mistral-large-latest", "strict-template/some-model"])
 def test_every_repair_is_seen(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a few were any number: generated conversations are short."""

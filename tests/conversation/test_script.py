@@ -260,6 +260,7 @@ conversations = st.builds(
 )
 
 
+@pytest.mark.slow
 @hypothesis_settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(conversations)
 def test_what_is_shown_reads_back_the_same(conversation: Conversation) -> None:

@@ -143,6 +143,7 @@ RAISED = (
 BROKEN = Failed(Failure(FailureKind.OVERLOADED, "The model is overloaded.", 529))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("upstream", DIALECT_NAMES)
 def test_a_stream_that_breaks_off_raises_in_every_sdk(server: Loopback, upstream: str) -> None:
     """With the provider's own words, whether it tells why in its stream or its connection is cut (X11)."""

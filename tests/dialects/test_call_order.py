@@ -57,6 +57,7 @@ def by_part(events: list[Event]) -> dict[int, list[Event]]:
     return found
 
 
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(interleaved())
 def test_no_two_calls_overlap_and_no_piece_is_lost(events: list[Event]) -> None:

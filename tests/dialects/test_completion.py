@@ -72,6 +72,7 @@ def plainly(value: Any, shape: CompleteObject) -> Any:
     return value
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=400)
 @given(JSON, st.sampled_from([0, orjson.OPT_INDENT_2]))
 def test_the_text_says_what_the_values_would(value: Any, spelling: int) -> None:

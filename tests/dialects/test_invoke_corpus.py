@@ -119,6 +119,7 @@ def translated(wire: bytes, stream: bool, client: str, context: AnswerContext, f
     return told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", OWN)
 def test_answers_read_the_same_in_every_sdk(server: Loopback, files: str, capsys: pytest.CaptureFixture[str]) -> None:
     framed = files.startswith("bedrock")

@@ -810,6 +810,7 @@ def test_C6_parallel_calls_without_ids_are_paired_in_order() -> None:
     assert len(names) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", [True, False])
 def test_the_work_grows_with_the_calls(named: bool) -> None:
     def seconds(count: int) -> float:

@@ -61,6 +61,7 @@ def ask(server: Loopback, dialect: str, stream: bool = False) -> None:
         list(answer)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("dialect", [CHAT, RESPONSES])
 @pytest.mark.parametrize("kind", FailureKind)
 def test_every_kind_is_raised_as_its_exception(server: Loopback, dialect: str, kind: FailureKind) -> None:

@@ -66,6 +66,7 @@ def check(name: str, body: bytes) -> bool:
     return True
 
 
+@pytest.mark.sampled(4)
 @every_dialect
 @settings(deadline=None, max_examples=EXAMPLES)
 @given(data=st.data())
@@ -73,6 +74,7 @@ def test_both_agree_on_any_conversation(name: str, data: st.DataObject) -> None:
     check(name, data.draw(conversations(name)).body)
 
 
+@pytest.mark.sampled(4)
 @every_dialect
 def test_both_agree_on_conversations_that_are_nearly_plain(name: str) -> None:
     taken = 0
@@ -124,6 +126,7 @@ def recorded(name: str) -> Iterator[bytes]:
 SAMPLED = {name: 1 if name in ("ollama", "cohere", "bedrock") else 3 for name in PLAIN}
 
 
+@pytest.mark.sampled(4)
 @every_dialect
 @settings(deadline=None, max_examples=EXAMPLES)
 @given(data=st.data())

@@ -228,6 +228,7 @@ def has_no_answer(recording: Recording, wire: bytes) -> str:
     return QUEUED if orjson.loads(wire).get("status") in ("queued", "in_progress") else ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("upstream", DIALECT_NAMES)
 def test_recorded_answers_read_the_same_in_every_sdk(server: Loopback, upstream: str) -> None:
     counts: Counter[str] = Counter()

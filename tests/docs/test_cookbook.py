@@ -141,6 +141,7 @@ def test_recipe_trim(tmp_path: Path, programs: Path) -> None:
     assert "You are patient." in str(body["system"])
 
 
+@pytest.mark.slow
 def test_recipe_budgets(tmp_path: Path, programs: Path) -> None:
     with kitchen("budgets", tmp_path) as one:
         assert one.running is not None
@@ -159,12 +160,14 @@ def test_recipe_structured_output(tmp_path: Path, programs: Path) -> None:
             assert len(accepted(provider)) == (2 if name == "anthropic" else 1)
 
 
+@pytest.mark.slow
 def test_recipe_replay(tmp_path: Path, programs: Path) -> None:
     with kitchen("replay", tmp_path, refuses=['"temperature":']) as one:
         one.follow(programs)
     assert (tmp_path / "test_refused.py").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", sorted(WITHOUT_GATEWAY))
 def test_recipes_without_a_gateway(page: str, tmp_path: Path, programs: Path) -> None:
     with kitchen(page, tmp_path) as one:

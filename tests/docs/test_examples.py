@@ -84,6 +84,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("page", pages_to_run())
 def test_a_page_can_be_followed(page: str, gateway: str, programs: Path, tmp_path: Path) -> None:
     for block in blocks(ROOT / page):
@@ -165,6 +166,7 @@ def test_python_is_python(block: Block) -> None:
     compile(block.text, block.place, "exec")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 def test_javascript_is_javascript(tmp_path: Path) -> None:
     files = []

@@ -26,6 +26,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         yield raised
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("dialect", SPEAKERS)
 @pytest.mark.parametrize("journey", JOURNEYS.values(), ids=list(JOURNEYS))
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
@@ -46,6 +47,7 @@ async def test_a_conversation_moves_and_comes_back(
         assert [one for one in told if one not in asked] == [], "something was lost on the way"
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("dialect", SPEAKERS)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 async def test_a_model_is_changed_between_a_call_and_its_result(world: Stage, dialect: str, stream: bool) -> None:

@@ -444,6 +444,7 @@ def _spoiled(value: Any, put: Callable[[Any], Any]) -> list[Any]:
 NAMES = ("openai", "openrouter", "mistral", "deepseek", "groq", "compatible", "perplexity", "moonshot", "template")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", [*NAMES, "llamacpp", "vllm", "sglang", "ollama-openai"])
 def test_odd_values_are_judged_and_answered_without_a_crash(name: str) -> None:
     one = provider(name)

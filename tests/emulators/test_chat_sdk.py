@@ -52,6 +52,7 @@ SCRIPT: list[Any] = [
 ]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_an_agent_loop_through_the_sdk(name: str, stream: bool) -> None:
@@ -102,6 +103,7 @@ def test_the_sdk_raises_the_error_it_has_for_each_fault(fault: str, error: type[
             client.chat.completions.create(model="gpt-4o", messages=[{"role": "user", "content": "Hi"}])
 
 
+@pytest.mark.slow
 def test_the_sdk_retries_until_it_succeeds() -> None:
     with emulator("openai", fault="429;retry-after=0;times=2") as running:
         client = openai.OpenAI(base_url=running.base_url, api_key="any", max_retries=2)

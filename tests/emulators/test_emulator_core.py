@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import orjson
+import pytest
 from tests.offenders import offenders
 
 from dragoman.emulators.answer_script import Script
@@ -56,6 +57,7 @@ def check_turns(name: str, stream: bool) -> None:
     assert core.script.left == 0
 
 
+@pytest.mark.slow
 def test_every_fault_strikes() -> None:
     assert not offenders(check_fault, product(names(), FAULTS))
 

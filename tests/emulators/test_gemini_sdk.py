@@ -57,6 +57,7 @@ def folded(chunks: Any) -> types.Content:
     return types.Content(role="model", parts=parts)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["gemini", "vertex"])
 @pytest.mark.parametrize("cut", [0, 1])
 @pytest.mark.parametrize("streamed", [False, True])

@@ -142,6 +142,7 @@ def test_well_formed_requests_fit_the_types_and_are_accepted(name: str) -> None:
     assert tried >= 5
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", JUDGES)
 def test_what_the_types_refuse_is_refused_but_for_recorded_exceptions(name: str) -> None:
     """The exceptions are compared as a whole: one that is no longer needed fails as well."""
@@ -169,6 +170,7 @@ GENERATED: Mapping[str, Exceptions] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GENERATED)
 def test_generated_requests_spoiled_anywhere_are_refused_where_the_types_refuse(name: str) -> None:
     dialect = JUDGES[name][0]

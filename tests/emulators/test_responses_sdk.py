@@ -32,6 +32,7 @@ def client(url: str) -> openai.OpenAI:
     return openai.OpenAI(base_url=url, api_key="any", max_retries=0)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("cut", [0, 1, 5])
 @pytest.mark.parametrize("interleave", [False, True])
 @pytest.mark.parametrize("streamed", [False, True])

@@ -56,6 +56,7 @@ def test_not_json_is_refused_in_the_providers_words(openai: RunningEmulator, bod
     still_serves(openai)
 
 
+@pytest.mark.slow
 def test_a_huge_body_is_turned_away(openai: RunningEmulator) -> None:
     answer = post(openai, b"x" * (100 << 20))
     assert answer.status_code == 413
@@ -69,6 +70,7 @@ def test_a_huge_body_in_chunks_is_turned_away(openai: RunningEmulator) -> None:
     still_serves(openai)
 
 
+@pytest.mark.slow
 def test_a_slow_client_is_told_so(openai: RunningEmulator) -> None:
     said = raw_talk(openai, b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{")
     assert said.startswith(b"HTTP/1.1 408 ")

@@ -126,6 +126,7 @@ def streams(draw: st.DrawFn) -> list[bytes]:
     return frames
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(streams(), st.sampled_from([None, check_plain_chunk]))
 def test_a_known_frame_is_treated_as_a_checked_one(frames: list[bytes], check: Any) -> None:

@@ -35,6 +35,7 @@ def test_the_table_leaves_no_entrance_out(tmp_path: Path) -> None:
         assert set(opened) == {name for situation in SITUATIONS for name in situation.where}
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("situation", "stream"), CASES)
 def test_every_entrance_gives_the_same(situation: Situation, stream: bool, tmp_path: Path, stack: ExitStack) -> None:
     behind = stack.enter_context(upstream())

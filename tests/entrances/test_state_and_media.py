@@ -31,6 +31,7 @@ def signature(body: Any) -> str | None:
     return parts[0].get("thoughtSignature") if parts else None
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("name", ["library", "sdk", "async sdk", "gateway"])
 def test_reasoning_that_chat_cannot_carry_comes_back(name: str, stream: bool, tmp_path: Path) -> None:

@@ -85,6 +85,7 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Books]:
         yield Books(running, played, counted)
 
 
+@pytest.mark.slow
 def test_every_kind_of_request_was_played(books: Books) -> None:
     assert len(books.entries) == len(books.played.outcomes) == COUNT
     assert set(books.played.kinds()) == set(KINDS)

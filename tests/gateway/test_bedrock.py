@@ -126,6 +126,7 @@ def test_bad_credentials_are_told_in_the_clients_dialect(
     assert len(bedrock.requests) == sends
 
 
+@pytest.mark.slow
 def test_boto3_reads_our_errors(served: Running, bedrock: RunningEmulator) -> None:
     client = boto(served.url)
     bedrock.script(*[{"fault": "429"}] * 9)
@@ -154,6 +155,7 @@ WORDS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("fault", WORDS)
 @pytest.mark.parametrize("model", ["keyed", "invoked"])
 def test_a_stream_that_breaks_is_told_to_other_clients(
@@ -169,6 +171,7 @@ def test_a_stream_that_breaks_is_told_to_other_clients(
 THROTTLED = {"/v1/chat/completions": 429, "/v1/messages": 429, "/v2/chat": 429, "/api/chat": 429}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", THROTTLED)
 def test_throttling_is_told_in_the_clients_dialect(served: Running, bedrock: RunningEmulator, path: str) -> None:
     bedrock.fault("429")
@@ -388,6 +391,7 @@ def test_boto3_invokes_claude(everywhere: Everywhere) -> None:
     assert not sent.body.keys() & {"anthropic_beta", "anthropic_version"}
 
 
+@pytest.mark.slow
 def test_errors_of_invoke_model_are_aws_s(everywhere: Everywhere) -> None:
     client = boto(everywhere.url)
     with pytest.raises(client.exceptions.ResourceNotFoundException, match='no model is called "nobody"'):

@@ -71,6 +71,7 @@ ENDS = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("period", "begins", "last", "told", "following"), ENDS)
 def test_a_budget_ends_at_midnight_utc_and_not_a_second_earlier(
     up: Upstream, tmp_path: Path, period: str, begins: str, last: str, told: str, following: str
@@ -202,6 +203,7 @@ def _long(running: Running, key: str, turn: int) -> httpx.Response:
     return answer
 
 
+@pytest.mark.slow
 def test_a_hundred_at_once_do_not_overspend_by_more_than_those_under_way(tmp_path: Path) -> None:
     """Each is booked at its input, 0.1, when it is admitted: at most ten are under way against a budget of 1."""
 

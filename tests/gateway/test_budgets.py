@@ -121,6 +121,7 @@ def test_a_warning_comes_before_the_end(running: Running) -> None:
     assert headers[2].endswith(";limit=1")
 
 
+@pytest.mark.slow
 def test_a_budget_is_overspent_by_no_more_than_the_requests_under_way(running: Running, plain: Upstream) -> None:
     before = len(plain.seen)
     with ThreadPoolExecutor(4) as threads:

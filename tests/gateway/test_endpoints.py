@@ -350,6 +350,7 @@ def test_it_can_be_mounted_under_a_path(tmp_path: Path, emulators: dict[str, Any
 SLOW = {"text": "word " * 4000, "fault": "slow;bytes=200;every=0.02"}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dialect", PATHS)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 def test_a_client_that_leaves_frees_everything(
@@ -418,6 +419,7 @@ def _said(stream: str) -> str:
     return "".join(choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["gpt", "claude"])
 def test_who_leaves_a_stream_is_charged_for_what_was_said(
     running: Running, emulators: dict[str, Any], model: str

@@ -96,6 +96,7 @@ REFUSED = {
 ONCE = ("401", "404", "413", "context")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("client", "target"), PAIRS)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 def test_a_standing_refusal_is_the_sdks_own_exception(stage: Stage, client: str, target: str, stream: bool) -> None:
@@ -124,6 +125,7 @@ BEFORE_FIRST_BYTE = (
 )
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("client", "target"), PAIRS)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 def test_a_fault_that_passes_is_never_seen(stage: Stage, client: str, target: str, stream: bool) -> None:
@@ -147,6 +149,7 @@ def test_slow_bytes_and_a_wrong_type_are_no_faults(stage: Stage, client: str, ta
 AFTER_FIRST_BYTE = ("stream-error;after=40", "cut;after=40", "stall;after=40;seconds=2")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("client", "target"), PAIRS)
 @pytest.mark.parametrize("fault", AFTER_FIRST_BYTE)
 def test_C19_E13_after_the_first_byte_a_failure_is_the_streams_end(

@@ -24,6 +24,7 @@ def blocks(name: str, kind: str) -> list[str]:
     return re.findall(rf"```{kind}\n(.*?)```", (GUIDES / name).read_text(), re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the guide's commands use curl")
 def test_the_quick_start(tmp_path: Path) -> None:
     """Word for word, but on a port that is free here."""

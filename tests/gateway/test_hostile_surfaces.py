@@ -195,6 +195,7 @@ def test_health_checks_go_on_after_garbage(running: Running, behind: Upstream) -
     assert running.get("/v1/health-check", "boss").json()["status"] == "down"
 
 
+@pytest.mark.slow
 def test_the_rounds_of_health_checks_go_on_after_a_fault_of_their_own(behind: Upstream, tmp_path: Path) -> None:
     config = {
         "providers": {"p": provider("openai-compatible-lenient", behind.url, retries={**QUICK, "attempts": 1})},

@@ -191,6 +191,7 @@ SAID: list[tuple[str, int, Callable[[Any], bool], dict[str, Any], Callable[[Any]
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("says", "status", "when", "asked", "sent"), SAID, ids=[row[0][:50] for row in SAID])
 def test_C3_C22_a_refusal_is_understood_and_put_right(
     tmp_path: Path,

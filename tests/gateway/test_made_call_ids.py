@@ -74,6 +74,7 @@ def check(ids: list[str], form: str, requests: list[Any]) -> None:
     assert all(parts[0].get("thoughtSignature") for parts in calls)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dialect", FORMS)
 async def test_ten_turns_with_ids_in_the_form_of_the_clients_vendor(
     running: Running, emulators: dict[str, Any], dialect: str
@@ -87,6 +88,7 @@ async def test_ten_turns_with_ids_in_the_form_of_the_clients_vendor(
 SDKS = {"anthropic": anthropic.Anthropic, "openai-responses": openai.OpenAI}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", SDKS)
 async def test_ten_turns_through_the_transport_inside_the_sdk(emulators: dict[str, Any], dialect: str) -> None:
     upstream = emulators["gemini"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from tests.gateway.asking import PATHS, path
 from tests.gateway.running import gateway, provider, wait_for
 
@@ -65,6 +66,7 @@ def spoken(text: str) -> str:
     return "".join(found)
 
 
+@pytest.mark.slow
 def test_each_gets_its_own_answer_once(tmp_path: Path) -> None:
     with ExitStack() as stack:
         emulators = {name: stack.enter_context(emulator(name)) for name in MODELS}

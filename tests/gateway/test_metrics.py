@@ -175,6 +175,7 @@ def total(url: str) -> float:
     return sum(value for name, value in samples.items() if name.startswith("dragoman_requests_total"))
 
 
+@pytest.mark.slow
 def test_every_worker_tells_the_same_and_nothing_is_lost_with_a_worker(behind: Upstream, tmp_path: Path) -> None:
     made = {"profile": "openai", "base_url": behind.url, "api_key": "k"}
     text = yaml.safe_dump({"providers": {"p": made}, "models": {"m": {"target": "p/gpt-4o"}}})

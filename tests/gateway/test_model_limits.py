@@ -139,6 +139,7 @@ def test_B18_a_retry_without_room_gives_the_clients_the_providers_own_error(up: 
         assert running.entry(answer).attempts == 1
 
 
+@pytest.mark.slow
 def test_B18_requests_wait_for_their_turn_in_order(up: Upstream, tmp_path: Path) -> None:
     clock = Hands()
     limits = {"requests_per_minute": 1, "max_wait": 50_000}
@@ -222,6 +223,7 @@ def test_B18_deployments_of_one_name_have_their_own_limits_and_a_route_fills_the
         assert len(up.seen) == 6
 
 
+@pytest.mark.slow
 def test_B18_a_pinned_turn_waits_for_its_model_and_others_go_elsewhere(up: Upstream, tmp_path: Path) -> None:
     clock = Hands()
     said = {"role": "assistant", "content": None, "tool_calls": [_CALL]}
@@ -282,6 +284,7 @@ def test_B18_a_dry_run_is_no_send(up: Upstream, tmp_path: Path) -> None:
         assert ask(running).status_code == 200
 
 
+@pytest.mark.slow
 def test_B18_of_many_at_once_exactly_as_many_are_sent_as_there_is_room_for(up: Upstream, tmp_path: Path) -> None:
     with limited(tmp_path, {"requests_per_minute": 7, "when_full": "refuse"}, up) as running:
         with ThreadPoolExecutor(16) as threads:

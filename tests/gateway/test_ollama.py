@@ -100,6 +100,7 @@ async def test_B15_three_turns_of_tools_with_thinking_at_an_ollama_server(
     assert [one["tool_name"] for one in sent["messages"] if one["role"] == "tool"] == ["weather", "weather"]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("model", MODELS)
 @each_way
 def test_two_calls_of_one_tool_keep_their_results(world: Stage, model: str, stream: bool) -> None:
@@ -267,6 +268,7 @@ def read(world: Stage, **asked: Any) -> list[Any]:
     return list(told) if asked["stream"] else [told]
 
 
+@pytest.mark.slow
 @each_way
 def test_errors_are_raised_by_the_sdk_with_their_words(world: Stage, stream: bool) -> None:
     ask: Any = {"messages": [{"role": "user", "content": "Hi"}], "stream": stream}

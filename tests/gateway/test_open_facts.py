@@ -40,6 +40,7 @@ def asked(case: DoubtCase, dialect: str, stream: bool) -> tuple[str, dict[str, A
     )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("profile", "dialect", "model", "fact"), OPEN_FACTS)
 def test_the_second_attempt_succeeds_and_from_then_on_the_first(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from tests.gateway.running import QUICK, Running, gateway, provider
 
 from dragoman.emulators.answer_script import Script, ScriptStep
@@ -119,6 +120,7 @@ def test_C23_every_result_goes_back_to_the_model_that_made_the_call(tmp_path: Pa
         assert _refused(emulators) == []
 
 
+@pytest.mark.slow
 def test_C23_a_model_that_flaps_is_left_only_by_those_whom_it_refused(tmp_path: Path) -> None:
     with three_models(tmp_path, cooldown={"failures": 1_000_000, "seconds": 1}) as (running, emulators):
         flapping = Flapping(emulators["claude"].provider)
@@ -132,6 +134,7 @@ def test_C23_a_model_that_flaps_is_left_only_by_those_whom_it_refused(tmp_path: 
         assert all(flapping.refused[agent] >= times for agent, times in left.items())
 
 
+@pytest.mark.slow
 def test_C23_a_model_that_rests_is_left_and_the_next_results_stay_with_its_successor(tmp_path: Path) -> None:
     """After one failure it is left alone for the rest of the test: nobody asks it in vain."""
     with three_models(tmp_path, cooldown={"failures": 1, "seconds": 600}) as (running, emulators):

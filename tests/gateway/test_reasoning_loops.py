@@ -143,6 +143,7 @@ CASES = [
 """A client that throws away the state of its own dialect gets from its own provider what it would get without us."""
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("client", "model", "how"), CASES)
 def test_thinking_stays_on_and_proven_through_a_loop(stage: Stage, client: type[Agent], model: str, how: str) -> None:
     """K22."""

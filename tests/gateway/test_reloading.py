@@ -46,6 +46,7 @@ def logged(running: Running, event: str) -> str:
     return "\n".join(line for line in running.log.getvalue().splitlines() if f'"event":"{event}"' in line)
 
 
+@pytest.mark.slow
 def test_a_changed_file_is_seen_and_taken_as_a_whole(running: Running, behind: Upstream) -> None:
     assert asked(running).headers["x-dragoman-model"] == "p/old"
     running.write(config(behind, "new", RENEWED, keys={"k": {"sha256": "0" * 64}}))
@@ -58,6 +59,7 @@ def test_a_changed_file_is_seen_and_taken_as_a_whole(running: Running, behind: U
     assert behind.seen[-1].headers["authorization"] == f"Bearer {RENEWED}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bad", "says"),
     [
@@ -82,6 +84,7 @@ def test_E15_a_bad_file_is_refused_and_the_old_stays(running: Running, bad: str,
 KEYED = {"k": {"sha256": hashlib.sha256(b"dm-other").hexdigest()}}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -107,6 +110,7 @@ def test_a_reload_fails_closed(behind: Upstream, tmp_path: Path, text: str, says
         assert asked(running).status_code == 401
 
 
+@pytest.mark.slow
 def test_E15_a_missing_file_is_refused_and_the_old_stays(running: Running) -> None:
     running.file.unlink()
     wait_for(lambda: bool(logged(running, "config-refused")))
@@ -130,6 +134,7 @@ def test_requests_under_way_are_untouched(running: Running, behind: Upstream) ->
         assert pending.result().status_code == 200
 
 
+@pytest.mark.slow
 def test_nobody_waits_while_a_large_file_is_read(
     running: Running, behind: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,6 +106,7 @@ def test_the_body_of_then_is_compared(tmp_path: Path) -> None:
     assert json.loads(replay(json.dumps(line(sent_request=other)), "--json").output)["differs"] == ["/messages"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("minimise", [(), ("--direct", "--minimise")])
 def test_the_written_test_passes(tmp_path: Path, minimise: tuple[str, ...]) -> None:
     path = tmp_path / "test_refused.py"

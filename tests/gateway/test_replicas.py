@@ -74,6 +74,7 @@ def replicas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicas]:
         yield Replicas(both, emulators, server)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["gemini", "anthropic"])
 def test_a_tool_loop_goes_on_at_another_replica_with_its_reasoning(replicas: Replicas, model: str) -> None:
     """Each turn is answered by the other gateway. The emulator refuses a turn whose signature does not come back."""
@@ -110,6 +111,7 @@ def test_a_budget_is_one_budget(replicas: Replicas) -> None:
     assert 429 not in codes[:-2]
 
 
+@pytest.mark.slow
 def test_a_stored_answer_is_continued_fetched_and_deleted_elsewhere(replicas: Replicas) -> None:
     one, two = (running.openai("ann") for running in replicas.both)
     replicas.emulators["groq"].script("Hello Anna.", "You are Anna.")
@@ -136,6 +138,7 @@ def test_the_limit_of_a_provider_that_one_replica_meets_quiets_the_other(replica
     replicas.both[1].services.store.cooldowns.clear(name)
 
 
+@pytest.mark.slow
 def test_lessons_and_what_servers_were_found_to_accept_are_shared(replicas: Replicas) -> None:
     from tests.store.contract.backends import Time, lesson
 

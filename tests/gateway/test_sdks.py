@@ -57,6 +57,7 @@ def speaker(world: Stage, dialect: str, model: str, is_async: bool = False, **wi
     return SPEAKERS[dialect](world.url, model, Wishes(**wishes), is_async=is_async)
 
 
+@pytest.mark.sampled(8)
 @pairs(FOREIGN)
 @each_way
 @sync_and_async
@@ -72,6 +73,7 @@ async def test_a_tool_loop(world: Stage, dialect: str, model: str, stream: bool,
     assert "It pours." in json.dumps(asked[1].body)
 
 
+@pytest.mark.sampled(8)
 @pairs(FOREIGN)
 @each_way
 async def test_two_calls_at_once_and_again(world: Stage, dialect: str, model: str, stream: bool) -> None:

@@ -121,6 +121,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("arguments", "text", "says"), REFUSED)
 def test_it_does_not_start_and_says_why(tmp_path: Path, arguments: list[str], text: str, says: str) -> None:
     if text:
@@ -131,6 +132,7 @@ def test_it_does_not_start_and_says_why(tmp_path: Path, arguments: list[str], te
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.2", "::1", "[::1]"])
 def test_the_address_that_is_told_can_be_called(tmp_path: Path, host: str) -> None:
     with serving(tmp_path, "--host", host) as served:
@@ -159,6 +161,7 @@ def test_C42_an_env_file_gives_the_key_and_the_command_line_wins(tmp_path: Path)
         assert one.requests[-1].headers["authorization"] == "***"
 
 
+@pytest.mark.slow
 def test_D5_a_gateway_of_the_environment_is_found(tmp_path: Path) -> None:
     with emulator("compatible") as one:
         env = clean_environment(LLM_GATEWAY_URL=one.base_url, LLM_GATEWAY_API_KEY="k", LLM_MODEL="some-model")
@@ -170,6 +173,7 @@ def test_D5_a_gateway_of_the_environment_is_found(tmp_path: Path) -> None:
             assert answer.headers["x-dragoman-model"] == "gateway/some-model"
 
 
+@pytest.mark.slow
 def test_A24_attribution_reaches_the_provider(tmp_path: Path) -> None:
     with emulator("openrouter") as one:
         config(
@@ -195,6 +199,7 @@ def test_C47_a_capture_is_the_ledger_with_bodies(tmp_path: Path) -> None:
             assert "received:" in json.dumps(kept["answer"])
 
 
+@pytest.mark.slow
 def test_C47_streamed_answers_are_captured_too(tmp_path: Path) -> None:
     config(tmp_path, "store: {keep_bodies: true}\n")
     with serving(tmp_path) as served:
@@ -205,6 +210,7 @@ def test_C47_streamed_answers_are_captured_too(tmp_path: Path) -> None:
             assert kept["answer"] == answer.text
 
 
+@pytest.mark.slow
 def test_a_start_loads_nothing_that_it_does_not_need() -> None:
     """The first answer comes quickly because these stay on the disk."""
     late = (
@@ -223,6 +229,7 @@ def test_a_start_loads_nothing_that_it_does_not_need() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_C44_a_file_that_is_not_valid_is_put_right_in_the_console(tmp_path: Path) -> None:
     file = tmp_path / "dragoman.yaml"
     file.write_text("modles: {}\n")
@@ -243,6 +250,7 @@ def test_C44_a_file_that_is_not_valid_is_put_right_in_the_console(tmp_path: Path
         assert served.chat("gpt-4o").status_code == 200
 
 
+@pytest.mark.slow
 def test_people_get_a_banner(tmp_path: Path) -> None:
     master, slave = pty.openpty()
     process = subprocess.Popen(
@@ -270,6 +278,7 @@ def test_people_get_a_banner(tmp_path: Path) -> None:
         os.close(master)
 
 
+@pytest.mark.slow
 def test_a_hang_up_reloads_and_a_bad_file_is_refused(tmp_path: Path) -> None:
     with emulator("openai") as one:
         provider = f"providers: {{openai: {{base_url: '{one.base_url}', api_key: k}}}}\n"
@@ -287,6 +296,7 @@ def test_a_hang_up_reloads_and_a_bad_file_is_refused(tmp_path: Path) -> None:
             assert served.chat("new").status_code == 200
 
 
+@pytest.mark.slow
 def test_a_changed_file_is_taken_at_once(tmp_path: Path) -> None:
     with emulator("openai") as one:
         provider = f"providers: {{openai: {{base_url: '{one.base_url}', api_key: k}}}}\n"
@@ -297,6 +307,7 @@ def test_a_changed_file_is_taken_at_once(tmp_path: Path) -> None:
             assert served.chat("new").status_code == 200
 
 
+@pytest.mark.slow
 def test_the_stand_ins_go_when_a_provider_comes(tmp_path: Path) -> None:
     path = config(tmp_path, "max_loss: content\n")
     with emulator("openai") as one, serving(tmp_path) as served:
@@ -348,6 +359,7 @@ def test_workers_share_the_port_and_the_dead_are_replaced(tmp_path: Path) -> Non
         assert entries(tmp_path) == 16
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for the workers in /proc")
 def test_a_worker_that_dies_beside_a_bad_file_is_replaced_with_the_last_good_one(tmp_path: Path) -> None:
     with emulator("anthropic") as one:
@@ -366,6 +378,7 @@ def test_a_worker_that_dies_beside_a_bad_file_is_replaced_with_the_last_good_one
             assert served.chat("m").status_code == 404
 
 
+@pytest.mark.slow
 def test_a_reload_does_not_open_what_a_start_would_refuse(tmp_path: Path) -> None:
     key = f"keys: {{ci: {{sha256: '{hashlib.sha256(b'dm-key').hexdigest()}'}}}}\n"
     path = config(tmp_path, "max_loss: content\n" + key)
@@ -375,6 +388,7 @@ def test_a_reload_does_not_open_what_a_start_would_refuse(tmp_path: Path) -> Non
         assert served.chat("gpt-4o").status_code == 401
 
 
+@pytest.mark.slow
 def test_what_needs_a_new_start_stays_and_is_told(tmp_path: Path) -> None:
     path = config(tmp_path, "server: {max_body: 2048}\n")
     with serving(tmp_path) as served:
@@ -387,6 +401,7 @@ def test_what_needs_a_new_start_stays_and_is_told(tmp_path: Path) -> None:
         assert served.chat("gpt-4o", messages=long).status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "log"),
     [
@@ -417,6 +432,7 @@ CALLED = {"reasoning": "They want the weather.", "calls": [{"name": "weather", "
 WEATHER = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}
 
 
+@pytest.mark.slow
 def test_the_next_turn_finds_its_state_and_its_limit_on_any_worker(tmp_path: Path) -> None:
     turns, key = 30, "dm-key"
     with emulator("gemini", signatures="strict") as one:
@@ -450,6 +466,7 @@ def one_provider(url: str, more: str = "") -> str:
     return f"providers: {{p: {{profile: openai, base_url: '{url}', api_key: k}}}}\n{more}"
 
 
+@pytest.mark.slow
 def test_state_is_kept_beside_the_configuration_for_its_owner_alone(tmp_path: Path) -> None:
     folder = tmp_path / "etc"
     folder.mkdir()
@@ -464,6 +481,7 @@ def test_state_is_kept_beside_the_configuration_for_its_owner_alone(tmp_path: Pa
             assert CLIENT.get(f"{served.url}/dragoman/requests/{identity}").json()["id"] == identity
 
 
+@pytest.mark.slow
 def test_without_a_configuration_state_is_kept_in_the_users_state_directory(tmp_path: Path) -> None:
     with emulator("compatible") as one:
         more = {"LLM_GATEWAY_URL": one.base_url, "LLM_GATEWAY_API_KEY": "k", "LLM_MODEL": "m"}
@@ -473,6 +491,7 @@ def test_without_a_configuration_state_is_kept_in_the_users_state_directory(tmp_
     assert (tmp_path / "state" / "dragoman" / "dragoman.sqlite3").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "store: {kind: memory}\nmax_loss: content\n"])
 def test_what_needs_no_file_writes_none(tmp_path: Path, text: str) -> None:
     if text:
@@ -484,6 +503,7 @@ def test_what_needs_no_file_writes_none(tmp_path: Path, text: str) -> None:
     assert list(tmp_path.rglob("*sqlite3*")) == []
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_made_is_warned_of_and_memory_is_used(tmp_path: Path) -> None:
     with emulator("openai") as one:
         config(tmp_path, one_provider(one.base_url))
@@ -500,6 +520,7 @@ def test_a_file_that_cannot_be_made_is_warned_of_and_memory_is_used(tmp_path: Pa
         assert "2 workers must share one file" in done.stderr
 
 
+@pytest.mark.slow
 def test_two_gateways_may_share_a_file(tmp_path: Path) -> None:
     with emulator("openai") as one:
         config(tmp_path, one_provider(one.base_url))
@@ -512,6 +533,7 @@ def test_two_gateways_may_share_a_file(tmp_path: Path) -> None:
         assert entries(tmp_path) == 8
 
 
+@pytest.mark.slow
 def test_a_file_that_is_deleted_meanwhile_is_told_and_begun_anew(tmp_path: Path) -> None:
     with emulator("openai") as one:
         config(tmp_path, one_provider(one.base_url))
@@ -525,6 +547,7 @@ def test_a_file_that_is_deleted_meanwhile_is_told_and_begun_anew(tmp_path: Path)
         assert entries(tmp_path) == 1
 
 
+@pytest.mark.slow
 def test_a_low_limit_of_open_files_is_raised_or_told(tmp_path: Path) -> None:
     import resource
 
@@ -583,6 +606,7 @@ def streaming(served: Served) -> dict[str, Streaming]:
     return clients
 
 
+@pytest.mark.slow
 def test_a_stop_lets_streams_finish(tmp_path: Path) -> None:
     with emulator("anthropic", fault="slow;bytes=200;every=0.05") as one:
         shared(tmp_path, one.base_url)
@@ -596,6 +620,7 @@ def test_a_stop_lets_streams_finish(tmp_path: Path) -> None:
     assert entries(tmp_path) == len(ENDINGS)
 
 
+@pytest.mark.slow
 def test_streams_that_take_too_long_are_ended_in_their_own_dialect(tmp_path: Path) -> None:
     with emulator("anthropic", fault="stall;after=5;seconds=60") as one:
         shared(tmp_path, one.base_url, grace=0.2)
@@ -612,6 +637,7 @@ def test_streams_that_take_too_long_are_ended_in_their_own_dialect(tmp_path: Pat
     assert entries(tmp_path) == len(ENDINGS)
 
 
+@pytest.mark.slow
 def test_who_waits_for_a_whole_answer_is_told_too(tmp_path: Path) -> None:
     with emulator("anthropic", fault="stall;seconds=60") as one:
         shared(tmp_path, one.base_url, grace=0.2)

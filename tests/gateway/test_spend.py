@@ -298,6 +298,7 @@ def test_usage_as_csv_and_as_a_table(busy: Running) -> None:
     assert command("requests", "--of", "nobody", *place) == "no requests\n"
 
 
+@pytest.mark.slow
 def test_commands_refuse_what_they_cannot_read(busy: Running) -> None:
     for name in ("usage", "requests"):
         with pytest.raises(OptionError, match="neither a span"):

@@ -18,6 +18,7 @@ LONGEST = 2.5
 """Seconds: the first process looks at its file every second, and workers start within the first."""
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("number", range(STOPS))
 def test_a_stop_at_any_moment_is_a_proper_one(tmp_path: Path, number: int) -> None:
     (tmp_path / "dragoman.yaml").write_text("providers: {p: {profile: openai, api_key: k}}\n")
@@ -41,6 +42,7 @@ def test_a_stop_at_any_moment_is_a_proper_one(tmp_path: Path, number: int) -> No
     assert "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_a_hang_up_and_a_dying_worker_do_not_end_the_first_process(tmp_path: Path) -> None:
     from tests.gateway.serving import serving
     from tests.gateway.test_serve import workers_of

@@ -32,10 +32,12 @@ PLANTED = (
 """Patterns that are not linear, each of a kind that this package once had."""
 
 
+@pytest.mark.slow
 def test_every_pattern_of_the_package_is_linear() -> None:
     assert [slow for found in all_patterns() if (slow := slowest(found)) is not None] == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("pattern", PLANTED)
 def test_a_pattern_that_is_not_linear_is_noticed(pattern: str) -> None:
     assert slowest(Found("planted", re.compile(pattern))) is not None

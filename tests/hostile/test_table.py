@@ -123,6 +123,7 @@ def test_a_hostile_provider_harms_only_its_own_request(
     assert crashes(gateway) == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("line", CONFIGS, ids=lambda line: line.name)
 def test_a_hostile_configuration_is_loaded_or_refused(line: Config) -> None:
     with suppress(ConfigError):
@@ -172,6 +173,7 @@ def pairs(line: Request) -> Iterator[tuple[str, str]]:
     return zip(line.dialects, islice(cycle(TARGETS), turn % len(TARGETS), None), strict=False)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("line", REQUESTS, ids=lambda line: line.name)
 def test_a_hostile_request_is_compiled_in_proportion(line: Request) -> None:
     for dialect, target in pairs(line):
@@ -191,6 +193,7 @@ def content_of(answer: bytes) -> bytes:
     return answer.partition(b"\r\n\r\n")[2]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("line", [*ANSWERS, *STREAMS], ids=lambda line: f"{line.name}, {line.dialect}")
 def test_a_hostile_answer_is_translated_in_proportion(line: Answer) -> None:
     made = {count: content_of(line.make(count)) for count in (FEW, MANY)}
@@ -255,6 +258,7 @@ def test_large_requests_of_every_dialect_are_sent(dialect: str) -> None:
     assert any(dialect == sent for line in REQUESTS for sent, _ in large_requests(line))
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("line", REQUESTS, ids=lambda line: line.name)
 def test_a_large_request_is_worked_on_beside_the_loop(gateway: Running, line: Request) -> None:
     for dialect, content in large_requests(line):
@@ -285,6 +289,7 @@ def read_deep_answers(dialect: str, depth: int) -> None:
         streamed.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_an_answer_of_any_depth_is_read_or_refused(dialect: str) -> None:
     limit = sys.getrecursionlimit()

@@ -116,6 +116,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("sdk", "ask", "library"), CASES)

@@ -29,6 +29,7 @@ def test_twice_the_same(target: str) -> None:
             assert (first.body, first.changes, first.undo) == (second.body, second.changes, second.undo)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("target", ONE_OF_EACH)
 def test_another_process_with_other_hashes_says_the_same(target: str) -> None:
     body = request("openai-chat", 14, signer(target)).body

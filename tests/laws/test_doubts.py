@@ -174,6 +174,7 @@ def is_idle(fact: DoubtfulFact) -> bool:
     return shows(fact.case, careful.body)
 
 
+@pytest.mark.slow
 def test_every_open_fact_is_settled_at_the_second_attempt_and_then_known(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

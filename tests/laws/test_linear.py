@@ -87,6 +87,7 @@ def work(run: Callable[[], Any]) -> int:
     return count
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("made", [clean, broken])
 def test_the_work_grows_with_the_messages(made: Callable[[int], list[dict[str, Any]]], target: str) -> None:
@@ -189,6 +190,7 @@ def interleaved_calls(count: int) -> list[Event]:
     return [*events, CallDelta(0, 0, b'"{}"'), CallEnded(0, 0), Stopped(0, Stop.CALLS), Ended()]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dialect", all_dialects(), ids=lambda dialect: dialect.name)
 def test_events_that_wait_for_a_call_are_rendered_in_linear_work(dialect: Dialect) -> None:
     def render(events: list[Event]) -> None:
@@ -267,6 +269,7 @@ def test_every_rule_that_repairs_in_numbers_is_tried_in_numbers() -> None:
     assert {crowd.rule for crowd in CROWDS} | ONCE == {rule.name for rule in ORDER}
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("crowd", CROWDS, ids=lambda crowd: crowd.id)
 def test_repairs_in_numbers_cost_in_proportion(crowd: Crowd) -> None:
     small, large = (repaired(crowd, count) for count in SIZES)
@@ -297,6 +300,7 @@ def peak(run: Callable[[], Any]) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "crowd",
     [crowd for crowd in CROWDS if crowd.name in ("in a row", "leading", "users", "in one turn")],

@@ -80,6 +80,7 @@ def words_of(done: TrimmedHistory) -> tuple[Message, ...]:
     return done.rewrite.conversation.messages
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=EXAMPLES)
 @given(agents(), policies)
 def test_no_cut_parts_a_pair(messages: tuple[Message, ...], policy: TrimPolicy) -> None:
@@ -88,6 +89,7 @@ def test_no_cut_parts_a_pair(messages: tuple[Message, ...], policy: TrimPolicy) 
         assert (found.orphans, found.unanswered) == ([], [])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=EXAMPLES)
 @given(agents(), policies)
 def test_a_prefix_stays_until_the_next_cut(messages: tuple[Message, ...], policy: TrimPolicy) -> None:
@@ -102,6 +104,7 @@ def test_a_prefix_stays_until_the_next_cut(messages: tuple[Message, ...], policy
         before = now
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=EXAMPLES)
 @given(agents(), policies, st.lists(st.sampled_from([0.6, 1.0, 1.7]), min_size=1, max_size=9))
 def test_a_kept_cut_holds_while_estimates_change(
@@ -122,6 +125,7 @@ def asked_again(messages: tuple[Message, ...], kept: dict[str, UsedSummary]) -> 
     return next((UsedSummary(keys[key], kept[key].summary) for key in keys if key in kept), None)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=EXAMPLES)
 @given(agents())
 def test_laws_6_and_9_hold_for_summaries(messages: tuple[Message, ...]) -> None:
@@ -188,6 +192,7 @@ def _work_of(done: str, asked: Conversation) -> int:
     return work(lambda: WORK[done](asked))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("done", WORK)
 @pytest.mark.parametrize("made", LONG)
 def test_five_thousand_messages_cost_five_times_a_thousand(made: str, done: str) -> None:

@@ -96,6 +96,7 @@ def test_a_malformed_request_is_accepted_or_refused_with_its_place(mutation: Mut
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_few_malformed_requests_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """The share of refusals is stated and bounded: a seventh of the mutations cannot be meant, not all are refused."""
     counted: Counter[str] = Counter()

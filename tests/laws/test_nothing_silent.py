@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 from tests.strategies import SHAPES, request
-from tests.targets import SEEDS, TARGETS, signer
+from tests.targets import SWEEPS, signer
 
 from dragoman.conversation.canonical import canonical, digest
 from dragoman.conversation.conversation import Conversation
@@ -20,11 +20,11 @@ from dragoman.dialects.registry import dialect
 from dragoman.engine.adapt import BUILTIN, Adapted, adapt, read
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_a_change_is_reported_exactly_when_there_is_one(target: str) -> None:
+@pytest.mark.parametrize(("target", "seeds"), SWEEPS)
+def test_a_change_is_reported_exactly_when_there_is_one(target: str, seeds: range) -> None:
     dialect = BUILTIN.target(target).dialect
     for source in SHAPES:
-        for seed in range(SEEDS):
+        for seed in seeds:
             body = request(source, seed, signer(target)).body
             before = canonical(read(body, source=source).conversation)
             adapted = adapt(body, source=source, target=target)
@@ -35,10 +35,10 @@ def test_a_change_is_reported_exactly_when_there_is_one(target: str) -> None:
                 assert not adapted.changes, (source, seed, adapted.changes)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_a_dialect_reads_back_what_it_wrote(target: str) -> None:
+@pytest.mark.parametrize(("target", "seeds"), SWEEPS)
+def test_a_dialect_reads_back_what_it_wrote(target: str, seeds: range) -> None:
     for source in SHAPES:
-        for seed in range(SEEDS):
+        for seed in seeds:
             adapted = adapt(request(source, seed, signer(target)).body, source=source, target=target)
             again = read(_without_additions(adapted.body, target), source=adapted.dialect).conversation
             assert meaning(again) == meaning(adapted.conversation), (source, seed)
@@ -84,10 +84,10 @@ def _thoughts_first(part: dict[str, Any]) -> tuple[bool, str]:
     return not thought, str(part) if thought else ""
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_everything_said_is_in_the_output_or_in_the_report(target: str) -> None:
+@pytest.mark.parametrize(("target", "seeds"), SWEEPS)
+def test_everything_said_is_in_the_output_or_in_the_report(target: str, seeds: range) -> None:
     for source in SHAPES:
-        for seed in range(SEEDS):
+        for seed in seeds:
             body = request(source, seed, signer(target)).body
             assert unreported(body, source, adapt(body, source=source, target=target)) == [], (source, seed)
 

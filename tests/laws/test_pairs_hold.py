@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.strategies import SHAPES, request
-from tests.targets import SEEDS, TARGETS, signer
+from tests.targets import SWEEPS, signer
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.pairs import pair
@@ -13,11 +13,11 @@ from dragoman.engine.adapt import BUILTIN, adapt, read
 from dragoman.profiles.facts import Stance
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_pairs_hold(target: str) -> None:
+@pytest.mark.parametrize(("target", "seeds"), SWEEPS)
+def test_pairs_hold(target: str, seeds: range) -> None:
     facts = BUILTIN.target(target).facts
     for source in SHAPES:
-        for seed in range(SEEDS):
+        for seed in seeds:
             body = request(source, seed, signer(target)).body
             adapted = adapt(body, source=source, target=target)
             before, after = answered(read(body, source=source).conversation), answered(adapted.conversation)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.strategies import SHAPES, request
-from tests.targets import ONE_OF_EACH, SEEDS, TARGETS, signer
+from tests.targets import ONE_OF_EACH, SWEEPS, signer
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.envelope import seal
@@ -17,10 +17,10 @@ from dragoman.emulators.signatures import mint
 from dragoman.engine.adapt import adapt, read
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_undo_gives_the_clients_names_and_ids_back(target: str) -> None:
+@pytest.mark.parametrize(("target", "seeds"), SWEEPS)
+def test_undo_gives_the_clients_names_and_ids_back(target: str, seeds: range) -> None:
     for source in SHAPES:
-        for seed in range(SEEDS):
+        for seed in seeds:
             body = request(source, seed, signer(target)).body
             adapted = adapt(body, source=source, target=target)
             known = {part.name for part in calls(read(body, source=source).conversation)}

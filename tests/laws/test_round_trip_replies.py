@@ -68,6 +68,7 @@ def is_withheld(client: str, reply: Reply) -> bool:
     return client == "cohere" and reply.choices[0].stop in (Stop.FILTER, Stop.REFUSAL)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
 @QUICK
 @given(data=st.data())
@@ -89,6 +90,7 @@ def test_names_and_ids_are_the_clients_own(upstream: str, client: str, data: st.
     assert [(call.name, call.id) for call in calls_of(whole)] == wanted
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
 @QUICK
 @given(data=st.data())

@@ -41,6 +41,7 @@ def whole(upstream: str, client: str, body: bytes) -> object:
     return collect(registry.dialect(client).answers.parse(Translation(upstream, client, FORCED, ANSWERING).whole(body)))
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
 @settings(
     max_examples=200 if FULL else 8,

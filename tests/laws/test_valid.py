@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.corpus import FULL, exchanges, sampled, spoken_in, under_our_name
 from tests.judges import judge
 from tests.strategies import SHAPES, conversations, request
-from tests.targets import EXAMPLES, ONE_OF_EACH, SEEDS, TARGETS, signer, split
+from tests.targets import EXAMPLES, ONE_OF_EACH, SWEEPS, TARGETS, signer, split
 
 from dragoman.engine.adapt import adapt
 from dragoman.errors import MalformedRequest, Unrepresentable
@@ -29,14 +29,15 @@ def refusal(body: bytes, source: str, target: str, strict: bool = True) -> objec
     return None if refused is None else (refused.status, refused.body, adapted.body)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_generated_requests_are_accepted(target: str) -> None:
+@pytest.mark.parametrize(("target", "seeds"), SWEEPS)
+def test_generated_requests_are_accepted(target: str, seeds: range) -> None:
     hand = signer(target)
     for source in SHAPES:
-        for seed in range(SEEDS):
+        for seed in seeds:
             assert refusal(request(source, seed, hand).body, source, target) is None, (source, seed)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, derandomize=not FULL, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_what_hypothesis_finds_is_accepted(data: st.DataObject) -> None:

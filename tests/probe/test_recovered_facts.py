@@ -75,6 +75,7 @@ def test_nothing_is_left_open(name: str) -> None:
     assert (inquiry.open, inquiry.skipped, inquiry.stopped) == ((), {}, "")
 
 
+@pytest.mark.slow
 def test_the_median_of_the_requests_is_small(capsys: pytest.CaptureFixture[str]) -> None:
     counts = {name: len(probed(name).requests) for name in EMULATORS}
     with capsys.disabled():

@@ -47,6 +47,7 @@ def test_there_is_a_completion_for_every_shell(shell: str) -> None:
     assert f"_DRAGOMAN_COMPLETE={shell}_complete" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 def test_bash_completes_commands_options_and_values(tmp_path: Path) -> None:
     program = tmp_path / "dragoman"

@@ -198,6 +198,7 @@ TAKES: dict[str, Callable[[Wire], bool]] = {
 }
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("target", TAKES)
 def test_what_is_sent_is_what_the_model_takes(target: str) -> None:
     assert not offenders(lambda ask, limit: check(target, ask, limit), product(range(len(ASKS)), LIMITS))

@@ -69,6 +69,7 @@ async def count(part: PostgresPart) -> int:
     return sum(one.requests for one in await part.ledger.totals(ADMIN, By.CALLER))
 
 
+@pytest.mark.slow
 async def test_a_server_that_is_killed_costs_no_entry_and_doubles_none(
     mortal: PostgresServer, opened: Any, time: Time
 ) -> None:
@@ -92,6 +93,7 @@ async def test_a_server_that_is_killed_costs_no_entry_and_doubles_none(
     assert (health.dropped, health.failed, health.reconnects) == (0, 0, 1)
 
 
+@pytest.mark.slow
 async def test_a_server_that_stands_still_while_a_replica_ends_costs_no_entry(
     mortal: PostgresServer, opened: Any, time: Time, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +113,7 @@ async def test_a_server_that_stands_still_while_a_replica_ends_costs_no_entry(
     assert await count(next_one) == 20
 
 
+@pytest.mark.slow
 async def test_what_a_dead_process_left_is_written_by_the_next_one(opened: Any, time: Time, tmp_path: Path) -> None:
     dead = await opened(NOWHERE)
     for number in range(50):
@@ -153,6 +156,7 @@ async def test_a_full_spool_is_counted_and_stops_nothing(opened: Any, time: Time
     assert part.health().dropped == 2
 
 
+@pytest.mark.slow
 async def test_without_a_disk_entries_wait_in_memory(mortal: PostgresServer, opened: Any, time: Time) -> None:
     address = mortal.new_schema()
     mortal.kill()

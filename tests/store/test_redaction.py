@@ -209,6 +209,7 @@ def _write_many(path: str, name: str) -> None:
     failures.close()
 
 
+@pytest.mark.slow
 def test_several_workers_write_one_file(tmp_path: Path) -> None:
     path = str(tmp_path / "e.jsonl")
     context = multiprocessing.get_context("spawn")

@@ -78,6 +78,7 @@ async def test_a_user_with_few_rights_is_enough(tmp_path: Path) -> None:
         server.close()
 
 
+@pytest.mark.slow
 async def test_tls_with_an_own_authority_and_none_without(tmp_path: Path) -> None:
     authority = trustme.CA()
     certificate = authority.issue_cert("localhost")
@@ -113,6 +114,7 @@ async def test_a_socket_of_this_machine() -> None:
         server.close()
 
 
+@pytest.mark.slow
 async def test_a_failover_is_followed(tmp_path: Path) -> None:
     """Sentinels promote a replica when the master dies; limits go on, exact as far as the new master knows."""
     master, replica = RedisServer(), RedisServer()

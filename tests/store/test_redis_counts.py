@@ -215,6 +215,7 @@ async def test_a_replica_that_does_not_know_what_was_spent_waits_for_a_slow_redi
     assert await other.budgets.reserve("ben", PERIODS, 0.0) == (0.0, 0.0, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 async def test_no_minute_has_more_than_the_limit_whatever_becomes_of_redis_and_replicas(
     cluster: Cluster, seed: int

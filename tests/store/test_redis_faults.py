@@ -80,6 +80,7 @@ def is_back(store: RedisStore) -> bool:
     return store.health().away is None
 
 
+@pytest.mark.slow
 async def test_without_redis_at_the_start_a_replica_works_alone_and_joins_later(fleet: Fleet) -> None:
     server = RedisServer()
     server.kill()
@@ -172,6 +173,7 @@ async def test_after_a_restart_every_amount_is_booked_once(keeps: bool, fleet: F
     server.close()
 
 
+@pytest.mark.slow
 async def test_while_redis_is_away_a_budget_is_not_overdrawn(server: RedisServer, fleet: Fleet) -> None:
     stores = await fleet.add(server, 2)
     for store in stores:

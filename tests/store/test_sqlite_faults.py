@@ -217,6 +217,7 @@ asyncio.run(main(sys.argv[1]))
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_costs_rows_that_are_counted_and_nothing_else(path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, timeout=60, check=True
@@ -462,6 +463,7 @@ def run_workers(path: Path, names: tuple[str, ...]) -> list[list[str]]:
     return [worker.communicate(timeout=60)[0].split() for worker in workers]
 
 
+@pytest.mark.slow
 async def test_processes_count_as_one_and_lose_nothing(path: Path, clock: Time) -> None:
     names = ("anna", "bert", "carl")
     outputs = run_workers(path, names)
@@ -493,6 +495,7 @@ def open_and_close(path: Path, names: list[str]) -> list[int]:
     return [worker.wait(60) for worker in workers]
 
 
+@pytest.mark.slow
 async def test_workers_may_come_and_go_at_the_same_moment(path: Path, clock: Time) -> None:
     assert open_and_close(path, [f"r{number}" for number in range(6)]) == [0] * 6
     async with opened(path, clock) as store:

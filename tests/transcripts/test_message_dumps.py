@@ -272,6 +272,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(st.lists(json_values, max_size=4))
 def test_no_shape_breaks_a_reader(values: list[Any]) -> None:

@@ -95,6 +95,7 @@ def service_account(folder: Path, token_uri: str) -> tuple[Path, rsa.RSAPublicKe
     return file, key.public_key()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", [True, False], ids=["configured", "environment"])
 def test_a_service_account_of_google(named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assertions: list[str] = []

@@ -68,6 +68,7 @@ def test_a_reason_leads_elsewhere_but_never_back(routes: Routes) -> None:
     assert other.reserved == {}
 
 
+@pytest.mark.slow
 def test_names_of_clients_do_not_pile_up(routes: Routes) -> None:
     smart = found(routes, "smart")
     for number in range(4_500):

@@ -430,6 +430,7 @@ def strings(value: Any) -> Iterator[str]:
         yield from strings(inner)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CHOSEN)
 def test_every_generated_conversation_renders_with_all_its_words(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     done = outcome(name, asked())
@@ -450,6 +451,7 @@ def test_every_recorded_request_renders(name: str, capsys: pytest.CaptureFixture
     assert done.share >= ENOUGH
 
 
+@pytest.mark.slow
 def test_llama_cpp_runs_a_template_that_others_refuse() -> None:
     source = TemplateSource(TEMPLATES["kimi"], engine=TemplateEngine.LLAMA_CPP)
     assert "flat_tools" not in probe_template(source).facts
@@ -469,6 +471,7 @@ def test_a_template_that_takes_nothing(name: str) -> None:
         probe_template(TemplateSource(template))
 
 
+@pytest.mark.slow
 def test_a_template_that_slows_down_ends_within_its_budget() -> None:
     """It loops for as long as it is let where a conversation has calls: what is known till then is kept."""
     slow = (

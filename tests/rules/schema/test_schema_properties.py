@@ -6,6 +6,7 @@ import json
 from itertools import product
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.offenders import offenders
@@ -108,6 +109,7 @@ def test_no_json_value_is_too_strange(value: Any, name: str) -> None:
     assert again.json is compiled.json, again.notes
 
 
+@pytest.mark.slow
 @many
 @example({"anyOf": [{"type": "string", "nullable": True, "not": {}}]}, "gemini-meant")
 @given(schema, form_names)
@@ -167,6 +169,7 @@ def test_values_are_data_and_stay_as_they_are(value: Any, name: str) -> None:
     assert not FORMS[name].knows("default") or written["default"] == value
 
 
+@pytest.mark.slow
 @many
 @example({"properties": {"a": {"oneOf": [{}]}}})
 @example({"properties": {"a": {"anyOf": [{}], "const": False}}})
@@ -217,6 +220,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.slow
 def test_bombs_do_no_harm() -> None:
     forms = ("json-schema", "anthropic", "openai-strict", "gemini-proto", "minimal")
     assert not offenders(check_bomb, product(sorted(BOMBS), forms))

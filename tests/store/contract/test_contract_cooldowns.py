@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from tests.store.contract.backends import Backend
 
 from dragoman.store import Store
@@ -37,6 +38,7 @@ async def test_a_pause_lasts_an_hour_at_most(backend: Backend) -> None:
     assert cooldowns.remaining("a") == 3600.0
 
 
+@pytest.mark.slow
 async def test_cooldowns_are_bounded_and_those_that_end_first_go_first(backend: Backend) -> None:
     cooldowns = (await backend.open()).cooldowns
     for number in range(4_100):

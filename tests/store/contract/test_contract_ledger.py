@@ -59,6 +59,7 @@ async def test_requests_of_the_same_moment_are_ordered_by_id(backend: Backend) -
     assert (seen, after) == (list("edcba"), None)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("written", [False, True])
 @pytest.mark.parametrize(
     ("query", "found"),
@@ -272,6 +273,7 @@ async def test_the_ledger_is_there_after_a_restart(lasting: Backend) -> None:
     assert ids(await second.ledger.recent(ANNA)) == ["r1"]
 
 
+@pytest.mark.slow
 async def test_a_page_of_large_entries_is_short_and_nothing_is_left_out(backend: Backend) -> None:
     """Bodies may have megabytes: a page is bounded by its bytes too, wherever it is read from."""
     store = await backend.open(keep_bodies=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import msgspec
+import pytest
 from tests.store.contract.backends import Backend, lesson
 
 
@@ -69,6 +70,7 @@ async def test_one_name_or_a_whole_target_is_forgotten(backend: Backend) -> None
     assert len(lessons.find("groq/y")) == 3
 
 
+@pytest.mark.sampled(4)
 async def test_at_most_4096_are_kept_and_the_oldest_go_first(backend: Backend) -> None:
     lessons, time = (await backend.open()).lessons, backend.time
     for number in range(4200):

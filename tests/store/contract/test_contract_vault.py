@@ -78,6 +78,7 @@ async def test_a_clock_that_is_set_back_loses_nothing(backend: Backend) -> None:
     assert await vault.find(OWNER, KEYS) == {"call_1": parts()}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "limits", [Vault(per_caller=10), Vault(entries=10), Vault(max_bytes=3_400)], ids=["caller", "all", "bytes"]
 )
