@@ -1,7 +1,10 @@
 # The gateway as an image. `docker build -t dragoman .`, then as docs/guide/operating.md says.
 # Dependencies come from requirements.lock and are checked by their hashes.
 
-FROM python:3.13-slim-bookworm AS build
+# SECURITY.md says how to pin it by its digest.
+ARG BASE=python:3.13-slim-bookworm
+
+FROM ${BASE} AS build
 WORKDIR /build
 RUN python -m venv /opt/dragoman
 COPY requirements.lock ./
@@ -12,7 +15,7 @@ RUN pip wheel --no-cache-dir --no-deps --wheel-dir dist . \
  && /opt/dragoman/bin/pip install --no-cache-dir --no-deps dist/*.whl \
  && /opt/dragoman/bin/python -m pip uninstall --yes pip
 
-FROM python:3.13-slim-bookworm
+FROM ${BASE}
 LABEL org.opencontainers.image.title="Dragoman" \
       org.opencontainers.image.description="Any conversation works on any model, and nothing is changed behind your back." \
       org.opencontainers.image.licenses="Apache-2.0"

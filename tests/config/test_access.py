@@ -54,6 +54,17 @@ def test_E15_allowed_models(allowed: tuple[str, ...], model: str, may: bool) -> 
         (("/v1/messages",), "/v1/messages/count_tokens", False),
         (("/v1/messages*",), "/v1/messages/count_tokens", True),
         (("/v1/messages",), "/v1/chat/completions", False),
+        (("/v1/*",), "/v1/messages", True),
+        (("/v1/*",), "/v1/messages/count_tokens/", True),
+        (("v1/*",), "/v1/messages", True),
+        (("/v1/*",), "/metrics", False),
+        (("/v1/*",), "/dragoman/adapt", False),
+        (("/v1/*",), "/v1beta/models", False),
+        (("v1/*", "/v1/m*", "/v1/?etrics", "/v1/[m]etrics"), "/metrics", False),
+        (("/v1/m*",), "/v1/messages", True),
+        (("/v1/chat/*",), "/chat/completions", True),
+        (("/v1/chat/*",), "/v1/chat/completions", True),
+        (("/*",), "/metrics", True),
     ],
 )
 def test_E15_allowed_endpoints(allowed: tuple[str, ...], path: str, may: bool) -> None:

@@ -162,6 +162,24 @@ def test_a_long_relay_holds_little(dialect: str) -> None:
     assert sum(map(len, held or ())) < 32 * 1024
 
 
+BEGINNINGS = {"bedrock": (0x7FFFFFFF).to_bytes(4, "big") * 2 + bytes(8), "ollama": b'{"message":{"content":"'}
+
+
+@pytest.mark.parametrize("undo", [FORCED, Undo()], ids=["translated", "relayed"])
+@pytest.mark.parametrize("dialect", DIALECT_NAMES)
+def test_an_event_without_end_ends_the_stream(dialect: str, undo: Undo) -> None:
+    translation = Translation(dialect, dialect, undo, ANSWERING)
+    out = translation.feed(BEGINNINGS.get(dialect, b'event: x\ndata: {"x":"'))
+    piece, size = b"x" * (256 * 1024), 0
+    while translation.failure is None and size < 64 * 1024 * 1024:
+        out = translation.feed(piece)
+        size += len(piece)
+    assert size <= 33 * 1024 * 1024
+    assert translation.failure is not None
+    assert translation.failure.kind is FailureKind.BROKEN_STREAM
+    assert _ERROR.get(dialect, b"error") in out + translation.close()
+
+
 def test_a_whole_reply_of_the_same_dialect_is_the_same_bytes() -> None:
     body = b'{"id":"m","model":"c", "content":[],"stop_reason":"end_turn",  "usage":{"input_tokens":2}}'
     translation = Translation("anthropic", "anthropic")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,12 +14,15 @@ from typing import Any
 import httpx
 import pytest
 import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
 from tests.gateway.running import Running, gateway, provider
 from tests.gateway.serving import CLIENT as HTTP
 
 from dragoman.config.client_keys import sha256_of
 from dragoman.gateway.console.body_marks import BodyMark, MarkKind, differences, without_place
-from dragoman.gateway.console.sessions import SETUP, make_session, session_name
+from dragoman.gateway.console.kept_secrets import with_secrets, without_secrets
+from dragoman.gateway.console.sessions import SETUP, end_session, make_session, session_name
 from dragoman.gateway.console.static_files import static_files
 from dragoman.gateway.recent_exchanges import MOST
 from dragoman.testing import emulator
@@ -345,12 +350,30 @@ def test_an_admin_key_signs_in_and_its_session_ends_with_it(keyed: Running) -> N
         assert HTTP.post(f"{keyed.url}/dragoman/session", json=wrong).status_code == 401
 
 
+def test_a_session_ends_when_its_browser_signs_out(keyed: Running) -> None:
+    with sign_in(keyed, key=ADMIN) as browser, sign_in(keyed, key=ADMIN) as other:
+        kept = {"cookie": f"dragoman_session={browser.cookies['dragoman_session']}"}
+        assert HTTP.get(f"{keyed.url}/dragoman/models", headers=kept).status_code == 200
+        assert browser.delete("/dragoman/session").status_code == 200
+        assert HTTP.get(f"{keyed.url}/dragoman/models", headers=kept).status_code == 401
+        assert other.get("/dragoman/models").status_code == 200
+
+
+def test_workers_know_who_signed_out() -> None:
+    session = make_session(SETUP, None, time.time())
+    if not (child := os.fork()):
+        end_session(f"dragoman_session={session}", {})
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert session_name(session, {}, time.time()) is None
+
+
 def test_a_session_cannot_be_made_up() -> None:
     good = make_session(SETUP, None, 1000.0)
     assert session_name(good, {}, 1001.0) == SETUP
     assert session_name(good, {}, 1000.0 + 13 * 3600) is None
     content, _, signature = good.rpartition(".")
-    later = content.replace(content.partition(".")[2], "99999999999")
+    later = content.replace(content.split(".")[1], "99999999999")
     for bad in (
         "",
         ".",
@@ -394,7 +417,7 @@ def test_the_token_of_the_setup_is_good_for_once(emulators: dict[str, Any], tmp_
             assert again.status_code == 401
             shown = browser.get("/dragoman/config").json()
             assert shown["editable"]
-            assert shown["text"] == running.file.read_text()
+            assert shown["text"] == without_secrets(running.file.read_text())
             refused = browser.post("/dragoman/keys", json={"name": "app"})
             assert "first key must be an admin" in refused.json()["error"]["message"]
             key = browser.post("/dragoman/keys", json={"name": "boss", "admin": True}).json()["key"]
@@ -406,7 +429,7 @@ def test_the_token_of_the_setup_is_good_for_once(emulators: dict[str, Any], tmp_
 
 def test_C44_a_configuration_is_checked_saved_and_taken_back(keyed: Running) -> None:
     with sign_in(keyed, key=ADMIN) as browser:
-        before = browser.get("/dragoman/config").json()
+        before, saved = browser.get("/dragoman/config").json(), keyed.file.read_text()
         text = before["text"]
         bad = browser.post("/dragoman/config/check", json={"text": text + "modles: {}\n"}).json()
         (problem,) = bad["problems"]
@@ -421,13 +444,69 @@ def test_C44_a_configuration_is_checked_saved_and_taken_back(keyed: Running) -> 
         for refused in (text + "modles: {}\n", "", without_keys):
             answer = browser.put("/dragoman/config", json={"text": refused, "digest": before["digest"]})
             assert answer.status_code == 422
-        assert keyed.file.read_text() == text
+        assert keyed.file.read_text() == saved
         assert browser.put("/dragoman/config", json={"text": added, "digest": before["digest"]}).status_code == 200
+        assert keyed.file.read_text() == saved + "default_model: claude\n"
         assert keyed.services.config.default_model == "claude"
         assert browser.get("/dragoman/config").json()["can_undo"]
         assert browser.post("/dragoman/config/undo", json={}).status_code == 200
-        assert keyed.file.read_text() == text
+        assert keyed.file.read_text() == saved
         assert keyed.services.config.default_model is None
+
+
+PLAIN_KEY, POOLED_KEY, OLD_KEY = "sk-plain-0123456789", "sk-pool-0123456789", "sk-old-0123456789"
+SECRETS = f"""\
+providers:
+  plain: {{profile: openai, api_key: {PLAIN_KEY}}}  # api_key: {OLD_KEY}
+  pooled:
+    profile: openai
+    api_keys: ["{POOLED_KEY}", "${{SECOND}}"]
+    headers: {{authorization: "Bearer {PLAIN_KEY}", x-team: blue}}
+"""
+
+
+def test_no_answer_of_the_configuration_has_a_key_of_a_provider(keyed: Running) -> None:
+    config = yaml.safe_load(keyed.file.read_text())
+    text = SECRETS + yaml.safe_dump({"keys": config["keys"], "log": config["log"]})
+    keyed.file.write_text(text)
+    with sign_in(keyed, key=ADMIN) as browser:
+        shown = browser.get("/dragoman/config")
+        edited = shown.json()["text"].replace("x-team: blue", "x-team: green")
+        checked = browser.post("/dragoman/config/check", json={"text": edited})
+        foreign = edited.replace("kept secret 1:", "kept secret 9:")
+        refused = browser.post("/dragoman/config/check", json={"text": foreign})
+        saved = browser.put("/dragoman/config", json={"text": edited, "digest": shown.json()["digest"]})
+        keyed.file.write_text(text + "x: [")
+        broken = browser.get("/dragoman/config")
+    for answer in (shown, checked, refused, saved, broken):
+        assert answer.status_code == 200, answer.text
+        for secret in (PLAIN_KEY, POOLED_KEY, OLD_KEY):
+            assert secret not in answer.text
+    assert "${SECOND}" in edited
+    assert checked.json()["valid"]
+    assert "stands for no secret" in refused.json()["problems"][0]["message"]
+    assert (keyed.file.parent / "dragoman.yaml.before").read_text() == text
+    assert keyed.services.config.providers["pooled"].fixed_headers()["x-team"] == "green"
+    assert not broken.json()["editable"]
+
+
+@given(st.text(st.sampled_from("abc: #-[]{}\"'&*\n${}<>\\"), max_size=60))
+@example("api_key: &a [*a]")
+@example("a: &k {x: sk-1}\napi_key: *k\n")
+@example("api_key: 'it''s'  # password = x\napi_keys:\n- sk-1\n- |\n  sk-2\n")
+def test_a_text_without_secrets_gets_them_back(tail: str) -> None:
+    text = f"api_key: sk-0123456789abcdef\n{tail}\n# api_key: sk-0123456789abcdef"
+    hidden = without_secrets(text)
+    assert with_secrets(hidden, text, "x") == text
+    assert hidden.count("sk-0123456789abcdef") <= (0 if _is_yaml(text) else 1)
+
+
+def _is_yaml(text: str) -> bool:
+    try:
+        yaml.compose(text, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, ValueError):
+        return False
+    return True
 
 
 def test_keys_are_listed_changed_and_revoked(keyed: Running) -> None:

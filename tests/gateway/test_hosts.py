@@ -79,3 +79,34 @@ def test_where_there_are_keys_the_name_does_not_matter(behind: str, tmp_path: Pa
 def test_a_gateway_that_is_open_to_all_answers_to_any_name(behind: str, tmp_path: Path) -> None:
     with gateway(config(behind, server={"allow_public_without_keys": True}), tmp_path) as running:
         assert status(running, "evil.example") == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize(
+    ("page", "allowed"),
+    [
+        ({}, True),
+        ({"sec-fetch-site": "none"}, True),
+        ({"sec-fetch-site": "same-origin"}, True),
+        ({"sec-fetch-site": "cross-site"}, False),
+        ({"sec-fetch-site": "cross-site", "origin": "http://127.0.0.1:3000"}, True),
+        ({"sec-fetch-site": "cross-site", "origin": "https://evil.example"}, False),
+        ({"origin": "https://evil.example"}, False),
+    ],
+)
+def test_a_foreign_page_may_not_use_a_gateway_without_keys(
+    one: Running, method: str, page: dict[str, str], allowed: bool
+) -> None:
+    answer = one.http.request(method, f"{one.url}/v1/health-check", headers=page)
+    assert answer.status_code == (200 if allowed else 403)
+
+
+def test_reading_asks_no_provider(tmp_path: Path) -> None:
+    with upstream() as asked:
+        routes = {"best": {"models": ["m"], "strategy": "order"}}
+        with gateway(config(asked.url, routes=routes), tmp_path) as one:
+            assert one.get("/v1/health-check").json()["status"] == "unknown"
+            assert not asked.seen
+            assert one.post("/v1/health-check", b"").json()["models"]
+            assert asked.seen
+            assert one.get("/v1/health-check").json()["models"]

@@ -170,7 +170,7 @@ def test_C29_a_check_finds_a_model_that_does_not_answer_and_routes_leave_it(worl
     url = world.running.url
     assert world.running.http.get(f"{url}/v1/health-status", headers=headers).json()["status"] == "unknown"
     world.emulators["claude"].fault("503")
-    found = world.running.http.get(f"{url}/v1/health-check", headers=headers).json()
+    found = world.running.http.post(f"{url}/v1/health-check", headers=headers).json()
     assert found["status"] == "degraded"
     states = {one["model"]: one["healthy"] for one in found["models"]}
     assert states == {"small": True, "large": False, "third": True}
@@ -178,10 +178,10 @@ def test_C29_a_check_finds_a_model_that_does_not_answer_and_routes_leave_it(worl
     answer = world.ask("coding")
     assert answer.headers["x-dragoman-model"].startswith("gpt/")
     world.emulators["gpt"].fault("503")
-    world.running.http.get(f"{url}/v1/health-check", headers=headers)
+    world.running.http.post(f"{url}/v1/health-check", headers=headers)
     refused = world.ask("coding")
     assert refused.status_code == 503
     assert "No healthy models available" in refused.json()["error"]["message"]
     world.emulators["claude"].fault(None)
-    world.running.http.get(f"{url}/v1/health-check", headers=headers)
+    world.running.http.post(f"{url}/v1/health-check", headers=headers)
     assert world.chosen("coding") == "claude"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -33,9 +34,9 @@ class Client(Struct, frozen=True):
         return _matches(model, self.key.allowed_models)
 
     def may_call(self, path: str) -> bool:
-        """Whether it may call an endpoint. `/v1/x` and `/x` are the same."""
+        """Whether it may call an endpoint. `/v1/x` and `/x` are the same; `/v1/*` is only what is called so."""
         allowed = self.key.allowed_endpoints
-        return not allowed or _matches(_normalise(path), tuple(map(_normalise, allowed)))
+        return not allowed or any(_may_call(path, pattern) for pattern in allowed)
 
     def is_made_for(self, path: str) -> bool:
         """Whether its key names this endpoint itself. A pattern that happens to match does not."""
@@ -63,6 +64,16 @@ class Clients:
 
 def _matches(name: str, allowed: tuple[str, ...]) -> bool:
     return not allowed or any(fnmatchcase(name, pattern) for pattern in allowed)
+
+
+_ALL_OF_V1 = re.compile(r"/?v1/[^/]*[*?\[]")
+"""Begins a pattern that leaves open what comes after `/v1`: without it, the pattern would fit other endpoints."""
+
+
+def _may_call(path: str, pattern: str) -> bool:
+    if _ALL_OF_V1.match(pattern):
+        return fnmatchcase("/" + path.strip("/"), "/" + pattern.strip("/"))
+    return fnmatchcase(_normalise(path), _normalise(pattern))
 
 
 def _normalise(path: str) -> str:

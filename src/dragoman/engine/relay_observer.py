@@ -15,16 +15,17 @@ from dragoman.conversation.events import Ended, Event, Failed, Stopped, Used
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import Framing, StreamParser
+from dragoman.dialects.parsing import FRAME_TOO_LONG
 from dragoman.dialects.streamed_text import StreamedText
 from dragoman.engine.answer_tally import AnswerTally
+from dragoman.wire.sse import LIMIT
 
 _HEAD = 1024
 _TAIL = 3 * 1024
 _HELD = 8 * 1024
-_LIMIT = 32 * 1024 * 1024
 _FULLY, _ONE_IN = 2, 8
 """Blocks at the beginning of a stream that are searched for words, and how many of those after them."""
-_FRAME_ENDS = (b"\n\n", b"\r\n\r\n")
+_FRAME_ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
 _LINE_ENDS = (b"\n",)
 _OPENING = 4096
 """A beginning this long goes out even if it holds no whole event: it is a picture, not an error."""
@@ -111,7 +112,7 @@ class RelayObserver:
             self._note(_read(self._parser(), self._head + rest))
         self.framed = self._lines or b"data:" in self._head + rest
         self.marked_end = b"data: [DONE]" in (self._head + rest)[-64:]
-        self.cut_short = bool(rest) and not rest.endswith((*self._ends, b"\n\r\n", b"\r\r", b"]"))
+        self.cut_short = bool(rest) and not rest.endswith((*self._ends, b"]"))
         return self.ended and self.failure is None
 
     def count_held(self) -> None:
@@ -130,19 +131,21 @@ class RelayObserver:
             self._looking = False
 
     def _trim(self) -> None:
-        """Keep from the last frame that begins well before the end. A frame that is longer is held whole."""
+        """Keep from the last frame that begins well before the end. A frame that is longer is held whole, and is a
+        failure beyond the limit of a frame."""
         held = b"".join(self._tail)
         if not self._head and not self._gap:
             self._head, held = _split_head(held, self._ends)
         at = max(held.rfind(end, 0, -_TAIL) for end in self._ends)
-        if at < 0 and len(held) > _LIMIT:
+        if at < 0 and len(held) > LIMIT:
+            self.failure = self.failure or FRAME_TOO_LONG
             at = len(held) - _TAIL
         if at >= 0:
             self._count_dropped(held[:at])
             held = held[at:].lstrip(b"\r\n")
             self._gap = True
         self._tail, self._size = [held], len(held)
-        self._bound = max(_HELD, 2 * self._size)
+        self._bound = min(max(_HELD, 2 * self._size), LIMIT)
 
     def _count_dropped(self, frames: bytes) -> None:
         """Count the words in what is let go of; of a long stream, in one block of eight. The rest is like it."""

@@ -49,6 +49,7 @@ _OURS: dict[str, Endpoint] = {
     **{path: partial(relay.relay, path=path) for path in FORWARDED_PATHS},
     COMPLETIONS_PATH: completions.complete,
     "/dragoman/adapt": introspection.adapt,
+    "/health-check": model_health.check,
 }
 """Posted to, and of no dialect: errors are rendered in the default one."""
 _CALLED: dict[Job, Callable[..., Awaitable[None]]] = {
@@ -101,7 +102,7 @@ GETS: dict[str, Endpoint] = {
     "/dragoman/usage": ledger.usage,
     "/dragoman/requests": ledger.requests,
     "/v1/health-status": model_health.status,
-    "/v1/health-check": model_health.check,
+    "/v1/health-check": model_health.status,
     **{served.path: models.models for served in served_paths(Job.LIST_MODELS)},
     **{served.path: partial(introspection.about, body=served.endpoint.answer) for served in served_paths(Job.ABOUT)},
 }

@@ -69,6 +69,8 @@ def identify(services: Services, inbound: Inbound) -> Known:
         _may_be_called(services, inbound.headers.get("host"))
         if (origin := inbound.headers.get("origin")) is not None:
             _may_come_from(services, origin)
+        elif inbound.headers.get("sec-fetch-site") == "cross-site":  # a picture or a link has no origin
+            _may_come_from(services, "elsewhere")
         return OWNER
     client = (
         services.clients.identify(inbound.key()) or _by_password(services, inbound) or _signed_in(services, inbound)

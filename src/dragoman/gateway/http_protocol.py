@@ -39,6 +39,7 @@ class HeadRefused(Exception):
 
 _SAFE = bytes([9, *range(32, 127), *range(128, 256)])
 _BODILESS = frozenset({204, 304})
+_TOO_SLOW = 408
 _NO_LINGER = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
 
 
@@ -81,6 +82,8 @@ class ResponseCycle(RequestResponseCycle):
             self.chunked_encoding = not self._until_close
             if self.chunked_encoding:
                 lines.append(b"transfer-encoding: chunked\r\n")
+        if status == _TOO_SLOW:
+            self.keep_alive = False  # half a body is still to come, and nobody waits for it
         if named.get(b"connection") == b"close":
             self.keep_alive = False
         elif not self.keep_alive:

@@ -85,3 +85,22 @@ def test_one_that_cannot_be_interrupted_is_ended() -> None:
         assert renderer.render(HI).limit is not None
         assert renderer.ended
         assert renderer.render(HI).limit is not None
+
+
+def test_the_process_may_open_few_files_and_start_no_process() -> None:
+    resource = pytest.importorskip("resource")
+    with TemplateRenderer("{{ messages }}") as renderer:
+        assert renderer._process is not None
+        limits = [
+            resource.prlimit(renderer._process.pid, one) for one in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC)
+        ]
+    assert limits == [(16, 16), (0, 0)]
+
+
+@pytest.mark.parametrize(
+    "template", ["{{ messages|pprint }}", "{{ 1 / 0 }}", "{{ lipsum(1) }}", "{{ strftime_now('%B') }}"]
+)
+def test_the_limits_change_nothing_for_an_honest_template(template: str) -> None:
+    with TemplateRenderer(template) as renderer:
+        done = renderer.render({"messages": [{"role": "user", "content": "Hi"}]})
+    assert done.fault == "ZeroDivisionError: division by zero" if "/ 0" in template else done.ok

@@ -45,7 +45,10 @@ class ClientKey(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = ()
     allowed_endpoints: Annotated[
         tuple[str, ...],
-        Meta(description="Paths or globs that it may call; empty: all.", examples=[["/v1/chat/completions"]]),
+        Meta(
+            description="Paths or globs that it may call; empty: all. `/v1/x` means `/x` too; `/v1/*` what begins so.",
+            examples=[["/v1/chat/completions"]],
+        ),
     ] = ()
     requests_per_minute: Annotated[Positive | None, Meta(description="Requests in any 60 seconds.")] = None
     tokens_per_minute: Annotated[Positive | None, Meta(description="Tokens, in and out, in any 60 seconds.")] = None

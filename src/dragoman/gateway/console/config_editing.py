@@ -17,7 +17,8 @@ from dragoman.config.example import example
 from dragoman.config.key_editing import write_file
 from dragoman.config.load import read_environment, read_text
 from dragoman.config.reference import json_schema
-from dragoman.config.yaml_tree import MAX_BYTES
+from dragoman.config.yaml_tree import MAX_BYTES, parse_tree
+from dragoman.gateway.console.kept_secrets import with_secrets, without_secrets
 from dragoman.gateway.known_names import known_names
 from dragoman.gateway.services import Services
 
@@ -31,7 +32,8 @@ class ShownProblem(msgspec.Struct, frozen=True):
 
 
 class ConfigView(msgspec.Struct, frozen=True, kw_only=True):
-    """`editable`: the caller may read and write the file. Otherwise `text` is what is in effect, without secrets."""
+    """`editable`: the caller may read and write the file; `text` is the file with marks in place of its secrets.
+    Otherwise `text` is what is in effect, without secrets."""
 
     file: str
     exists: bool
@@ -65,8 +67,11 @@ def config_view(services: Services, editable: bool, why_not: str) -> ConfigView:
     path = config_file(services)
     exists = path.is_file()
     current = services.file.current if services.file is not None else None
+    saved = _saved(path)
+    if editable and (broken := _broken(saved, path)):
+        editable, why_not = False, broken
     if editable:
-        text = read_text(path) if exists else example()
+        text = without_secrets(saved)
     else:
         text = render_yaml(Loaded(config=services.config, origins=current.origins if current is not None else {}))
     checked = check_config(services, text) if editable else CheckedConfig(True, (), (), ())
@@ -85,6 +90,15 @@ def config_view(services: Services, editable: bool, why_not: str) -> ConfigView:
     )
 
 
+def _broken(text: str, path: Path) -> str:
+    """Why a file cannot be edited here; empty where it can."""
+    try:
+        parse_tree(text, path.name)
+    except InvalidConfig as fault:
+        return f"{fault} Correct the file itself: as it is, nobody knows what in it is a secret, so it is not shown."
+    return ""
+
+
 def _names(services: Services) -> dict[str, tuple[str, ...]]:
     """What may stand in places of the file that the schema calls any text."""
     known = known_names(services.profiles)
@@ -97,8 +111,9 @@ def _names(services: Services) -> dict[str, tuple[str, ...]]:
 
 
 def check_config(services: Services, text: str) -> CheckedConfig:
+    """What the gateway says to an edited text, whose marks stand for the secrets of the file."""
     path = config_file(services)
-    before = read_text(path) if path.is_file() else ""
+    before = without_secrets(read_text(path)) if path.is_file() else ""
     diff = tuple(
         difflib.unified_diff(before.splitlines(), text.splitlines(), "saved", "edited", lineterm="", n=2)
         if len(text) <= MAX_BYTES
@@ -112,8 +127,9 @@ def check_config(services: Services, text: str) -> CheckedConfig:
 
 
 def parsed_config(services: Services, text: str) -> Loaded:
-    """The text as the gateway would load it. Raises InvalidConfig."""
+    """The edited text as the gateway would load it. Raises InvalidConfig."""
     path = config_file(services)
+    text = _unmarked(path, text)
     beside = path.parent / ".env"
     variables, _ = read_environment(os.environ, [beside] if beside.is_file() else [])
     known = known_names(services.profiles)
@@ -126,6 +142,14 @@ def parsed_config(services: Services, text: str) -> Loaded:
     return loaded
 
 
+def _unmarked(path: Path, text: str) -> str:
+    return with_secrets(text, _saved(path), path.name)
+
+
+def _saved(path: Path) -> str:
+    return read_text(path) if path.is_file() else example()
+
+
 async def save_config(services: Services, path: Path, text: str) -> None:
     """Check, keep the old text beside it, replace the file in one step, and load it. Raises InvalidConfig."""
     await asyncio.to_thread(_save, services, path, text)
@@ -134,6 +158,7 @@ async def save_config(services: Services, path: Path, text: str) -> None:
 
 def _save(services: Services, path: Path, text: str) -> None:
     parsed_config(services, text)
+    text = _unmarked(path, text)
     if path.is_file():
         write_file(backup_of(path), read_text(path))
     write_file(path, text)

@@ -32,6 +32,7 @@ from dragoman.gateway.console.model_states import models_view
 from dragoman.gateway.console.sessions import (
     FOREIGN,
     SETUP,
+    end_session,
     is_own_page,
     is_setup_session,
     make_session,
@@ -138,6 +139,7 @@ async def _sign_in(services: Services, inbound: Inbound, outbound: Outbound, kno
 
 
 async def _sign_out(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+    end_session(inbound.headers.get("cookie", ""), services.config.keys)
     await _send(outbound, {"signed_in": False}, [set_cookie("", _is_secure(inbound))])
 
 

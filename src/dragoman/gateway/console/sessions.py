@@ -1,13 +1,14 @@
 """Signing in to the console: a cookie that a browser gets for an admin key, or for the token of the setup.
 
-A session is signed with a secret of this process, and names the key that it was made with. It ends with that key, with
-the process, or after twelve hours. Nothing is stored.
+A session is signed with a secret of this process, and names the key that it was made with. It ends when its browser
+signs out, with that key, with the process, or after twelve hours. Only signed-out sessions are remembered.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import mmap
 import secrets
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -24,6 +25,12 @@ SETUP = ""
 _SECRET = secrets.token_bytes(32)
 """Made before workers are forked, so that all of them know it."""
 _LONGEST = 2048
+_MARK = 16
+"""Bytes that a signed-out session is known by."""
+_MOST_ENDED = 4096
+_ENDED = mmap.mmap(-1, _MARK * (_MOST_ENDED + 1))
+"""The sessions that were signed out, and in the first place their number: memory that all workers share. The oldest are
+forgotten. Each was made with a good key."""
 
 FOREIGN = Failure(
     FailureKind.PERMISSION, "only the console's own page may do this from a browser", 403, "foreign_origin"
@@ -32,7 +39,7 @@ FOREIGN = Failure(
 
 def make_session(name: str, key: ClientKey | None, now: float) -> str:
     """The value of the cookie."""
-    content = f"{urlsafe_b64encode(name.encode()).decode()}.{int(now) + SECONDS}"
+    content = f"{urlsafe_b64encode(name.encode()).decode()}.{int(now) + SECONDS}.{secrets.token_hex(8)}"
     return f"{content}.{_signature(content, key)}"
 
 
@@ -40,14 +47,30 @@ def session_name(value: str, keys: dict[str, ClientKey], now: float) -> str | No
     """The name of the key that a session was made with, `SETUP` for the setup's; None where it is no good."""
     try:
         content, _, signature = value[:_LONGEST].rpartition(".")
-        encoded, _, until = content.partition(".")
+        encoded, until, _ = content.split(".")
         name, ends = urlsafe_b64decode(encoded).decode(), int(until)
     except ValueError:
         return None
     key = keys.get(name)
     if (key is None) is not (name == SETUP) or now >= ends:
         return None
-    return name if hmac.compare_digest(signature.encode(), _signature(content, key).encode()) else None
+    is_ours = hmac.compare_digest(signature.encode(), _signature(content, key).encode())
+    return name if is_ours and _ENDED.find(_mark(signature), _MARK) < 0 else None
+
+
+def end_session(cookies: str, keys: dict[str, ClientKey]) -> None:
+    """Sign out: the session of these cookies is no good any more, in whatever browser it is."""
+    value = cookie_value(cookies)
+    if session_name(value, keys, time.time()) is None:
+        return
+    number = int.from_bytes(_ENDED[:_MARK], "big")
+    _ENDED[:_MARK] = (number + 1).to_bytes(_MARK, "big")
+    place = _MARK * (1 + number % _MOST_ENDED)
+    _ENDED[place : place + _MARK] = _mark(value.rpartition(".")[2])
+
+
+def _mark(signature: str) -> bytes:
+    return hashlib.sha256(signature.encode()).digest()[:_MARK]
 
 
 def session_client(cookies: str, keys: dict[str, ClientKey]) -> Client | None:

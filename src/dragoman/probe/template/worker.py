@@ -21,6 +21,9 @@ from jinja2.ext import Extension
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 
+OPEN_FILES = 16
+"""At the same time: the three that it has, and modules that Python and jinja2 load when they first need them."""
+
 
 class TimeIsUp(BaseException):
     """A rendering took longer than it may. jinja2 catches every Exception of a constant expression, and not this."""
@@ -95,6 +98,8 @@ def limit_process(memory: int, seconds: int) -> None:
         (resource.RLIMIT_CPU, seconds),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, OPEN_FILES),
+        (resource.RLIMIT_NPROC, 0),
     ):
         resource.setrlimit(limit, (value, value))
 
