@@ -31,6 +31,7 @@ from dragoman.dialects.dialect import AnswerContext, Dialect, RenderOptions
 from dragoman.dialects.registry import all_dialects
 from dragoman.engine.adapt import adapt
 from dragoman.engine.request_limits import RequestLimits
+from dragoman.engine.translation import Translation
 from dragoman.profiles.profile import Layer, Profiles
 from dragoman.rules import ORDER
 
@@ -201,6 +202,30 @@ def test_events_that_wait_for_a_call_are_rendered_in_linear_work(dialect: Dialec
 
     few, many = (work(partial(render, interleaved_calls(count))) for count in (100, 1000))
     assert many < 12 * few, (few, many)
+
+
+def answer_of_choices(count: int) -> bytes:
+    """A Chat answer with many choices, each with a member that is only kept."""
+    message = {"role": "assistant", "content": "Hi"}
+    choices = [{"index": n, "message": message, "finish_reason": "stop", "odd": n} for n in range(count)]
+    return msgspec.json.encode({"id": "1", "model": "m", "choices": choices})
+
+
+@pytest.mark.parametrize("client", all_dialects(), ids=lambda dialect: dialect.name)
+def test_an_answer_of_many_choices_is_read_in_linear_work(client: Dialect) -> None:
+    def read(body: bytes, stream: bool) -> None:
+        translation = Translation("openai-chat", client.name)
+        out = translation.whole(body)
+        if stream:
+            translation = Translation("openai-chat", client.name)
+            frame = body.replace(b'"message"', b'"delta"')
+            out = translation.feed(b"data: " + frame + b"\n\ndata: [DONE]\n\n") + translation.close()
+        assert out
+        assert translation.failure is None
+
+    for stream in (False, True):
+        few, many = (work(partial(read, answer_of_choices(count), stream)) for count in (100, 1000))
+        assert many < 12 * few, (few, many)
 
 
 SIZES = (2_000, 20_000) if FULL else (100, 1_000)

@@ -21,6 +21,7 @@ class FailureKind(StrEnum):
     TIMEOUT = "timeout"
     NETWORK = "network"
     BROKEN_STREAM = "broken-stream"
+    ANSWER_TOO_LARGE = "answer-too-large"
     SERVER = "server"
     NOT_SERVED = "not-served"
 
@@ -46,6 +47,8 @@ PASSING = frozenset(
     }
 )
 """Failures that may be gone on the next try."""
+UNREADABLE_ANSWERS = frozenset({FailureKind.BROKEN_STREAM, FailureKind.ANSWER_TOO_LARGE})
+"""Failures that the provider does not tell: we find them in what it sends."""
 _REDUCED = {
     FailureKind.AUTH: "auth",
     FailureKind.PERMISSION: "auth",

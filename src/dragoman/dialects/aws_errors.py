@@ -26,6 +26,7 @@ _KINDS: Mapping[FailureKind, tuple[int, str]] = {
     FailureKind.TIMEOUT: (408, "ModelTimeoutException"),
     FailureKind.NETWORK: (503, "ServiceUnavailableException"),
     FailureKind.BROKEN_STREAM: (424, "ModelErrorException"),
+    FailureKind.ANSWER_TOO_LARGE: (424, "ModelErrorException"),
     FailureKind.SERVER: (500, "InternalServerException"),
     FailureKind.NOT_SERVED: (404, "UnknownOperationException"),
 }
@@ -36,6 +37,7 @@ _IN_STREAM: Mapping[FailureKind, str] = {
     FailureKind.TIMEOUT: "modelStreamErrorException",
     FailureKind.NETWORK: "modelStreamErrorException",
     FailureKind.BROKEN_STREAM: "modelStreamErrorException",
+    FailureKind.ANSWER_TOO_LARGE: "modelStreamErrorException",
     FailureKind.SERVER: "internalServerException",
 }
 """The classes that a stream can end with. Everything else is a validation exception there."""

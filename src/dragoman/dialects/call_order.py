@@ -14,7 +14,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import held_events
 from dragoman.dialects.held_events import HeldEvents
 
-_TOO_MUCH = Failure(FailureKind.BROKEN_STREAM, "Too much of the answer waited for an open tool call.")
+_TOO_MUCH = Failure(FailureKind.ANSWER_TOO_LARGE, "Too much of the answer waited for an open tool call.")
 
 
 class CallOrder:

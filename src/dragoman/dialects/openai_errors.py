@@ -23,6 +23,7 @@ KINDS: Mapping[FailureKind, tuple[int, str, str | None]] = {
     FailureKind.TIMEOUT: (504, "server_error", "timeout"),
     FailureKind.NETWORK: (502, "server_error", "upstream_unreachable"),
     FailureKind.BROKEN_STREAM: (502, "server_error", "upstream_broken_stream"),
+    FailureKind.ANSWER_TOO_LARGE: (502, "server_error", "answer_too_large"),
     FailureKind.SERVER: (500, "server_error", "server_error"),
     FailureKind.NOT_SERVED: (501, "invalid_request_error", "not_implemented"),
 }
@@ -30,6 +31,8 @@ KINDS: Mapping[FailureKind, tuple[int, str, str | None]] = {
 retry, from a spent quota, which is not."""
 
 _OWN_CODES = frozenset({FailureKind.BAD_REQUEST, FailureKind.SERVER, FailureKind.NETWORK, FailureKind.TIMEOUT})
+_FINAL = frozenset({FailureKind.QUOTA, FailureKind.ANSWER_TOO_LARGE})
+"""The SDK would send the request again after these, and pay for the same end."""
 _NO_MODEL = frozenset({"unknown_url", "unknown_request"})
 """Codes of things other than models that were not found."""
 
@@ -46,7 +49,7 @@ def headers_of(failure: Failure, context: AnswerContext) -> dict[str, str]:
         headers["x-request-id"] = context.id
     if failure.retry_after is not None:
         headers["retry-after"] = str(math.ceil(failure.retry_after))
-    if failure.kind is FailureKind.QUOTA:
+    if failure.kind in _FINAL:
         headers["x-should-retry"] = "false"
     return headers
 

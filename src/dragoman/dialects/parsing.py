@@ -22,7 +22,7 @@ from dragoman.conversation.tools import Tool, ToolChoice
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import malformed, open_object, refuse_duplicates, too_deep
 
-FRAME_TOO_LONG = Failure(FailureKind.BROKEN_STREAM, "The provider sent an event that is too long to be one.", 502)
+FRAME_TOO_LONG = Failure(FailureKind.ANSWER_TOO_LARGE, "The provider sent an event that is too long to be one.", 502)
 
 LONGEST_MEDIA_TYPE = 256
 """Where the comma of a data URL is looked for: behind its media type."""

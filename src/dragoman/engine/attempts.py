@@ -111,6 +111,8 @@ def next_step(
 ) -> Decision:
     """Decide. `chance` is a number from 0 to 1 that the caller drew; `learnt` is what the refusal teaches, if anything;
     `recognised`: its words are those of a lesson, even if there is nothing left to learn from them."""
+    if failure.kind is Kind.ANSWER_TOO_LARGE:
+        return GiveUp()  # the answer was paid for, and the next one would be as large
     if history.total >= MAX_TOTAL:
         return TakeBack() if history.careful else GiveUp()
     if learnt is not None and not history.careful and history.corrections < MAX_CORRECTIONS:

@@ -15,7 +15,7 @@ import msgspec
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Undo
 from dragoman.conversation.collect import collect, merged
 from dragoman.conversation.events import CallStarted, Ended, Event, Failed, Started, Stopped, TextDelta, Used
-from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.failures import UNREADABLE_ANSWERS, Failure, FailureKind
 from dragoman.conversation.literals import prefixed
 from dragoman.conversation.parts import Origin, Part
 from dragoman.conversation.replies import Stop, Usage
@@ -410,7 +410,7 @@ class Translation:
 def _tells_its_failure(observer: RelayObserver | BinaryObserver) -> bool:
     """Whether the provider itself told the client, in an event, why the stream ends here."""
     failure = observer.failure
-    return failure is not None and failure.kind is not FailureKind.BROKEN_STREAM and observer.framed
+    return failure is not None and failure.kind not in UNREADABLE_ANSWERS and observer.framed
 
 
 _NOTES: Mapping[type[Event], Callable[[Any, Any], Event]] = {

@@ -54,7 +54,7 @@ from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import LARGE, SMALL, HeavyWork, is_heavy
 from dragoman.upstream.refusals import error_body, transport_failure
 from dragoman.upstream.transport import Incoming, Outgoing, Transport, TransportFailure
-from dragoman.wire.json_size import count_escapes, count_values
+from dragoman.wire.json_size import count_escapes, count_read_values
 
 NO_USAGE = Usage()
 TOO_MANY_ESCAPES = "the provider's answer holds more escapes than an answer may (limits.escapes)"
@@ -396,9 +396,9 @@ class Dispatch:
     def _read_counted(self, answer: bytes) -> Step[HttpDestination]:
         limits = self._world.limits
         if count_escapes(answer, limits.escapes) > limits.escapes:
-            return self.exchange.broken(Failure(FailureKind.SERVER, TOO_MANY_ESCAPES, 502))
-        if len(answer) > limits.values and count_values(answer, limits.values) > limits.values:
-            return self.exchange.broken(Failure(FailureKind.SERVER, TOO_MANY_VALUES, 502))
+            return self.exchange.broken(Failure(FailureKind.ANSWER_TOO_LARGE, TOO_MANY_ESCAPES, 502))
+        if len(answer) > limits.values and count_read_values(answer, limits.values) > limits.values:
+            return self.exchange.broken(Failure(FailureKind.ANSWER_TOO_LARGE, TOO_MANY_VALUES, 502))
         return self.exchange.body(answer)
 
     def _note(self, failed: AttemptFailed[HttpDestination]) -> None:

@@ -15,7 +15,7 @@ def transport_failure(fault: TransportFailure) -> Failure:
     if isinstance(fault, TimedOut):
         return Failure(FailureKind.TIMEOUT, str(fault), 504)
     if isinstance(fault, TooLarge):
-        return Failure(FailureKind.SERVER, str(fault), 502)
+        return Failure(FailureKind.ANSWER_TOO_LARGE, str(fault), 502)
     return Failure(FailureKind.NETWORK, str(fault), 502)
 
 

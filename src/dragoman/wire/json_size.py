@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 _WINDOW = 1024 * 1024
 _SEPARATORS = (b",", b"{", b"[")
+_BRACKETS = re.compile(rb"[\[\]{}]")
+_LOG_PROBABILITIES = frozenset({b"logprobs", b"logprobsResult"})
+_LONGEST_NAME = 32
 
 
 def count_values(text: bytes, limit: int) -> int:
@@ -24,6 +29,50 @@ def count_escapes(text: bytes, limit: int) -> int:
         if found > limit:
             break
     return found
+
+
+def count_read_values(text: bytes, limit: int) -> int:
+    """The same without log probabilities: an answer with twenty for each token holds little else, and they are passed
+    on as text."""
+    found = count_values(text, limit)
+    return found if found <= limit else _count_read(text, limit)
+
+
+def _count_read(text: bytes, limit: int) -> int:
+    """In windows. A string that goes over the end of a window is begun again in the next one."""
+    found = depth = 0
+    begun, is_named, escaped = b"", False, False
+    for start in range(0, len(text), _WINDOW):
+        window = text[start + escaped : start + _WINDOW]
+        escaped = (len(window) - len(window.rstrip(b"\\"))) % 2 == 1
+        pieces = (begun + window.replace(b"\\\\", b"").replace(b'\\"', b"")).split(b'"')
+        begun = b'"' + pieces.pop()[:_LONGEST_NAME] if len(pieces) % 2 == 0 else b""
+        for place, piece in enumerate(pieces):
+            if place % 2:
+                is_named = piece in _LOG_PROBABILITIES
+                continue
+            value = piece.lstrip(b" \t\r\n:") if is_named else piece
+            if is_named and not value:
+                continue  # the window ends between the name and its value
+            if depth or (is_named and value[:1] in (b"[", b"{")):
+                depth, value = _skip(value, depth)
+            is_named = False
+            found += _count(value)
+        if found > limit:
+            break
+    return found
+
+
+def _skip(text: bytes, depth: int) -> tuple[int, bytes]:
+    """The depth of brackets after a stretch without strings, and what of it stands after the outermost one."""
+    closing = text.count(b"]") + text.count(b"}")
+    if depth > closing:
+        return depth + text.count(b"[") + text.count(b"{") - closing, b""
+    for bracket in _BRACKETS.finditer(text):
+        depth += 1 if bracket[0] in b"[{" else -1
+        if depth == 0:
+            return 0, text[bracket.end() :]
+    return depth, b""
 
 
 def _count(text: bytes) -> int:

@@ -24,6 +24,7 @@ _KINDS: Mapping[FailureKind, tuple[int, str]] = {
     FailureKind.TIMEOUT: (504, "timeout_error"),
     FailureKind.NETWORK: (502, "api_error"),
     FailureKind.BROKEN_STREAM: (502, "api_error"),
+    FailureKind.ANSWER_TOO_LARGE: (502, "api_error"),
     FailureKind.SERVER: (500, "api_error"),
     FailureKind.NOT_SERVED: (501, "invalid_request_error"),
 }
@@ -44,7 +45,7 @@ def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[st
         headers["request-id"] = context.id
     if failure.retry_after is not None:
         headers["retry-after"] = str(math.ceil(failure.retry_after))
-    if status in (400, 402):
+    if status in (400, 402) or failure.kind is FailureKind.ANSWER_TOO_LARGE:
         headers["x-should-retry"] = "false"
     return status, headers, body
 

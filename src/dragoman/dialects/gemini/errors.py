@@ -25,6 +25,7 @@ _KINDS: Mapping[FailureKind, tuple[int, str]] = {
     FailureKind.TIMEOUT: (504, "DEADLINE_EXCEEDED"),
     FailureKind.NETWORK: (502, "UNAVAILABLE"),
     FailureKind.BROKEN_STREAM: (502, "UNAVAILABLE"),
+    FailureKind.ANSWER_TOO_LARGE: (502, "INTERNAL"),
     FailureKind.SERVER: (500, "INTERNAL"),
     FailureKind.NOT_SERVED: (501, "UNIMPLEMENTED"),
 }

@@ -253,7 +253,7 @@ class PartBuilder:
     def _weigh(self, candidate: _CandidateBuilder, size: int) -> None:
         candidate.size += size
         if candidate.size + candidate.held.size > held_events.LIMIT * 2:
-            self._fail(Failure(FailureKind.BROKEN_STREAM, "A tool call or a picture of the answer is too long."))
+            self._fail(Failure(FailureKind.ANSWER_TOO_LARGE, "A tool call or a picture of the answer is too long."))
 
     def _release(self, candidate: _CandidateBuilder) -> None:
         """Take the held events part by part, until a call is open that has not ended. Each is taken once."""

@@ -25,6 +25,7 @@ _STATUSES: Mapping[FailureKind, int] = {
     FailureKind.TIMEOUT: 504,
     FailureKind.NETWORK: 502,
     FailureKind.BROKEN_STREAM: 502,
+    FailureKind.ANSWER_TOO_LARGE: 502,
     FailureKind.SERVER: 500,
     FailureKind.NOT_SERVED: 501,
 }

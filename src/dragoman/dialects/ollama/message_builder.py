@@ -40,7 +40,7 @@ from dragoman.dialects.ownership import own_fields
 from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import one_line
 
-_TOO_LONG = Failure(FailureKind.BROKEN_STREAM, "A tool call of the answer is too long.")
+_TOO_LONG = Failure(FailureKind.ANSWER_TOO_LARGE, "A tool call of the answer is too long.")
 
 
 class MessageBuilder:

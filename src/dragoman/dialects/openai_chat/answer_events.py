@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Raw
 
@@ -49,6 +49,11 @@ _QUOTE = 34
 _LIST = 91
 _NULL = b"null"
 _ERROR_MEMBERS = frozenset({"message", "msg", "detail", "errors", "error_message", "error_msg", "error_code"})
+MOST_CHOICES = 1024
+"""OpenAI takes `n` up to 128; servers of one's own take more."""
+_TOO_MANY_CHOICES = Failure(
+    FailureKind.ANSWER_TOO_LARGE, f"The provider's answer has more than {MOST_CHOICES} choices.", 502
+)
 _STOPPED_WITH_ERROR = Failure(FailureKind.SERVER, "The provider stopped with an error and gave no reason.", 502)
 
 
@@ -60,6 +65,7 @@ class ChatAnswerParser:
         "_extras",
         "_head",
         "_id",
+        "_running",
         "_seed",
         "_surrogates",
         "_tags",
@@ -80,12 +86,13 @@ class ChatAnswerParser:
         self._extras: dict[str, Json] = {}
         self._usage = b""
         self._choices: dict[int, OpenChoice] = {}
+        self._running = 0
         self._surrogates = SurrogateMender()
 
     @property
     def stopped(self) -> bool:
         """Whether every choice has a finish reason."""
-        return bool(self._choices) and all(choice.finish_reason is not None for choice in self._choices.values())
+        return bool(self._choices) and not self._running
 
     def take(self, frame: bytes, out: list[Event], whole: bool = False) -> bool:
         """Take one chunk or one whole answer. False where it cannot be decoded."""
@@ -110,8 +117,17 @@ class ChatAnswerParser:
             self._begin(frame, chunk, out)
         if (chunk.usage is not ABSENT and bytes(chunk.usage) != _NULL) or chunk.x_groq is not ABSENT:
             self._take_usage(chunk)
-        for choice in chunk.choices or ():
-            self._take_choice(choice, frame, out, whole)
+        extras: Mapping[bytes, dict[str, Json]] | None = None
+        for wire in chunk.choices or ():
+            index = wire.index or 0
+            choice = self._choices.get(index) or self._choice(index)
+            if choice is None:
+                self.over = True
+                out.append(Failed(_TOO_MANY_CHOICES))
+                return True
+            if self._take_choice(choice, wire, out, whole):
+                extras = _choice_extras(frame) if extras is None else extras
+                choice.extras = extras.get(b"%d" % index, choice.extras)
         if self._surrogates.found:
             self._surrogates.mend(out, start)
         return True
@@ -187,15 +203,16 @@ class ChatAnswerParser:
             usage = bytes(decode_members(chunk.x_groq).get("usage", b""))
             self._usage = usage if usage[:1] == b"{" else self._usage
 
-    def _choice(self, index: int) -> OpenChoice:
-        found = self._choices.get(index)
-        if found is None:
-            found = OpenChoice(index, self.origin, self._seed or self._id, self._tags)
-            self._choices[index] = found
-        return found
+    def _choice(self, index: int) -> OpenChoice | None:
+        """A new choice; None if there are too many."""
+        if len(self._choices) >= MOST_CHOICES:
+            return None
+        self._running += 1
+        self._choices[index] = new = OpenChoice(index, self.origin, self._seed or self._id, self._tags)
+        return new
 
-    def _take_choice(self, wire: ChatChoiceDelta, frame: bytes, out: list[Event], whole: bool) -> None:
-        choice = self._choices.get(wire.index or 0) or self._choice(wire.index or 0)
+    def _take_choice(self, choice: OpenChoice, wire: ChatChoiceDelta, out: list[Event], whole: bool) -> bool:
+        """Take what came of a choice. True if its other members are to be kept: it ends here, or came whole."""
         delta = wire.message if whole else wire.delta
         if delta is None:
             delta, whole = wire.message, delta is None and wire.message is not None
@@ -209,16 +226,9 @@ class ChatAnswerParser:
             self._take_content(choice, bytes(wire.text), None, out)
         if wire.finish_reason and choice.finish_reason is None:
             choice.finish_reason = wire.finish_reason
-            self._keep_extras(choice, wire, frame)
-        elif whole and choice.finish_reason is None:
-            self._keep_extras(choice, wire, frame)
-
-    def _keep_extras(self, choice: OpenChoice, wire: ChatChoiceDelta, frame: bytes) -> None:
-        for raw in decode_items(decode_members(frame)["choices"]):
-            fields = decode_members(raw)
-            if bytes(fields.get("index", b"0")) == b"%d" % (wire.index or 0):
-                extras = {key: bytes(value) for key, value in fields.items() if key not in CHOICE_KEYS}
-                choice.extras = {key: value for key, value in extras.items() if value != _NULL}
+            self._running -= 1
+            return True
+        return whole and choice.finish_reason is None
 
     def _take_delta(
         self, choice: OpenChoice, delta: ChatDelta, logprobs: Json | None, out: list[Event], whole: bool
@@ -351,6 +361,17 @@ class ChatAnswerParser:
             part, source = choice.begin(OTHER, out), parse_link(url)
             data, address = (source.data, "") if isinstance(source, Inline) else (EMPTY, source.url)
             out.append(MediaDelta(choice.index, part, MediaKind.IMAGE, source.media_type, data, None, address))
+
+
+def _choice_extras(frame: bytes) -> Mapping[bytes, dict[str, Json]]:
+    """The members of each choice that are not read here, by the number of the choice."""
+    found = {}
+    for raw in decode_items(decode_members(frame)["choices"]):
+        fields = {key: bytes(value) for key, value in decode_members(raw).items()}
+        found[fields.get("index", b"0")] = {
+            key: value for key, value in fields.items() if key not in CHOICE_KEYS and value != _NULL
+        }
+    return found
 
 
 def _is_error(frame: bytes) -> bool:
