@@ -274,6 +274,13 @@ class Exchange(Generic[D]):
         self._visit.add_media(media)
         return self._prepare()
 
+    def unfetched(self, failure: Failure) -> Step[D]:
+        """The driver has no room for the media that this target needs: the next target, or the end."""
+        if self._left:
+            return Choose(self._left)
+        self.failure = self.failure or failure
+        return GaveUp(self.failure)
+
     def waited(self) -> Step[D]:
         return self._send_again()
 

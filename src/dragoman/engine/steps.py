@@ -53,7 +53,8 @@ class RecallSummary(msgspec.Struct, frozen=True, gc=False):
 
 
 class FetchMedia(msgspec.Struct, frozen=True, gc=False):
-    """Fetch these: the target does not take them by URL. What cannot be had is left out. → `fetched`."""
+    """Fetch these: the target does not take them by URL. What cannot be had is left out. → `fetched`, or
+    `unfetched` if the driver has no room for them."""
 
     urls: tuple[str, ...]
 

@@ -48,7 +48,7 @@ async def hold_request(
     if (unpriced := _unpriced(route)) is not None:
         refuse_unpriced(known, f'"{unpriced.name}"')
     estimated = partial(estimated_cost, ask, route.first)
-    amount = estimated() if not is_heavy(ask.source) else await services.heavy.run(estimated)
+    amount = estimated() if not is_heavy(ask.source) else await services.heavy.run(estimated, known.name)
     return await hold(services, known, budget, amount)
 
 

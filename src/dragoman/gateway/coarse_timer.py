@@ -13,6 +13,10 @@ TICK = 0.25
 """Seconds."""
 
 
+def _do_nothing() -> None:
+    """What a timeout does that was stopped."""
+
+
 class CoarseTimeout:
     """Calls back once, unless it is stopped before."""
 
@@ -24,12 +28,15 @@ class CoarseTimeout:
         self._callback = callback
 
     def stop(self) -> None:
+        """Forget the callback too: its object holds this timeout, and would stay until the next garbage collection."""
         self._timer.timeouts.discard(self)
+        self._callback = _do_nothing
 
     def check(self, now: int) -> None:
         if self._due_tick <= now:
+            callback = self._callback
             self.stop()
-            self._callback()
+            callback()
 
 
 class CoarseTimer:

@@ -118,7 +118,6 @@ class Services:
         self.media = MediaFetcher(self.config.media)
         self.heavy = HeavyWork()
         self.authorizers = Authorizers()
-        self._retired: list[MediaFetcher] = []
         self.transports: dict[tuple[str | None, int], Transport] = {}
         self.started = time.time()
         self._prefix = secrets.token_hex(5)
@@ -179,9 +178,7 @@ class Services:
         if config.log.exchanges != self.config.log.exchanges:
             self.exchanges.close()
             self.exchanges = ExchangeFiles(config.log.exchanges, self.redactor)
-        if config.media != self.config.media:
-            self._retired.append(self.media)
-            self.media = MediaFetcher(config.media)
+        self.media.config = config.media
         self.store.reconfigure(config.store)
         self.recent.keep(keeps_bodies(config))
         self.config, self.routes, self.clients = config, routes, Clients(config.keys)
@@ -218,8 +215,7 @@ class Services:
         self.live_models.close()
         for transport in self.transports.values():
             await transport.close()
-        for media in (self.media, *self._retired):
-            await media.close()
+        await self.media.close()
         self.lines.flush()
         self.failures.close()
         self.exchanges.close()

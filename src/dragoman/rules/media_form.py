@@ -21,7 +21,6 @@ from __future__ import annotations
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.media_types import usual_type
-from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Inline, Media, MediaKind, Part
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Medium
@@ -40,23 +39,23 @@ _ALL = ("*",)
     loses=Loss.METADATA,
 )
 def media_form(conversation: Conversation, context: Context) -> Rewrite:
+    return rewrite_parts(conversation, lambda message, part: _form(part, context), inside_results=True)
+
+
+def _form(part: Part, context: Context) -> Swap | None:
     facts = context.facts
-
-    def formed(message: Message, part: Part) -> Swap | None:
-        if type(part) is not Media:
-            return None
-        if type(part.source) is Inline:
-            plain = _plain_bytes(part, part.source, context)
-            if plain is not None:
-                more = formed(message, plain.parts[0])
-                return plain if more is None else Swap(more.parts, f"{plain.did}, {more.did}", more.loses)
-        if facts.document_form and part.kind is MediaKind.DOCUMENT and type(part.source) is Inline:
-            return _in_vendors_form(part, facts)
-        if not part.spelled or facts.media_forms == _ALL or part.spelled in facts.media_forms:
-            return None
-        return Swap((but(part, spelled=""),), f"wrote the {part.kind.value} in the dialect's own shape", Loss.NOTHING)
-
-    return rewrite_parts(conversation, formed, inside_results=True)
+    if type(part) is not Media:
+        return None
+    if type(part.source) is Inline:
+        plain = _plain_bytes(part, part.source, context)
+        if plain is not None:
+            more = _form(plain.parts[0], context)
+            return plain if more is None else Swap(more.parts, f"{plain.did}, {more.did}", more.loses)
+    if facts.document_form and part.kind is MediaKind.DOCUMENT and type(part.source) is Inline:
+        return _in_vendors_form(part, facts)
+    if not part.spelled or facts.media_forms == _ALL or part.spelled in facts.media_forms:
+        return None
+    return Swap((but(part, spelled=""),), f"wrote the {part.kind.value} in the dialect's own shape", Loss.NOTHING)
 
 
 def _plain_bytes(part: Media, source: Inline, context: Context) -> Swap | None:

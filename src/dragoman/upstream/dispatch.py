@@ -98,9 +98,40 @@ class Memory(Protocol):
         """Remember a lesson that an accepted request has proved."""
 
 
+class HeldMedia:
+    """The bytes of media that were fetched for one request. They count among those of all requests until it lets go of
+    them, or is gone."""
+
+    __slots__ = ("_add_to_all", "size")
+
+    def __init__(self, add_to_all: Callable[[int], None]) -> None:
+        self.size = 0
+        self._add_to_all = add_to_all
+
+    def add(self, size: int) -> None:
+        self.size += size
+        self._add_to_all(size)
+
+    def let_go(self) -> None:
+        self.add(-self.size)
+
+    __del__ = let_go
+
+
+class MediaRefused(Exception):
+    """There is no room for the media that a request wants fetched."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
 class MediaSource(Protocol):
-    async def fetch(self, urls: Sequence[str]) -> Mapping[str, bytes]:
-        """What can be had of these, by URL."""
+    async def fetch(self, urls: Sequence[str], held: HeldMedia) -> Mapping[str, bytes]:
+        """What can be had of these, by URL. Raises MediaRefused."""
+
+    def hold(self) -> HeldMedia:
+        """What counts the media of one request, none as yet."""
 
 
 class SendBooking(msgspec.Struct, frozen=True, gc=False):
@@ -176,6 +207,7 @@ class Dispatch:
     _report: WrittenReport | None = None
     _picked: HttpDestination | None = None
     _incoming: Incoming | None = None
+    _media: HeldMedia | None = None
 
     def __init__(self, world: World, exchange: Exchange[HttpDestination], caller: str) -> None:
         self.exchange = exchange
@@ -200,6 +232,8 @@ class Dispatch:
                     step = await self._send(step)
                 elif isinstance(step, ENDS):
                     await self._conclude(step)
+                    if not isinstance(step, Streaming):
+                        self._let_go_of_media()
                     return step
                 else:
                     step = await self._carry_out(step)
@@ -245,6 +279,7 @@ class Dispatch:
             if last:
                 yield last
         finally:
+            self._let_go_of_media()
             await incoming.close()
 
     async def _carry_out(self, step: Step[HttpDestination]) -> Step[HttpDestination]:
@@ -264,8 +299,7 @@ class Dispatch:
                 scale = world.memory.token_scale(step.calibration)
                 return await self._compile(lambda: exchange.cut_recalled(cut, scale))
             case FetchMedia(urls):
-                media = await world.media.fetch(urls)
-                return await self._compile(lambda: exchange.fetched(media))
+                return await self._fetch(urls)
             case AttemptFailed():
                 await self._close()  # before anything else is opened
                 self.settle()
@@ -291,9 +325,22 @@ class Dispatch:
 
     async def _compile(self, work: Callable[[], Step[HttpDestination]]) -> Step[HttpDestination]:
         """What compiles the request: beside the event loop if it is a large one."""
-        if not is_heavy(self.exchange.ask.source):
+        if not (self._media is not None and self._media.size > LARGE) and not is_heavy(self.exchange.ask.source):
             return work()
-        return await self._world.heavy.run(lambda: self._with_report(work()))
+        return await self._world.heavy.run(lambda: self._with_report(work()), self._caller)
+
+    async def _fetch(self, urls: tuple[str, ...]) -> Step[HttpDestination]:
+        self._media = self._media or self._world.media.hold()
+        try:
+            found = await self._world.media.fetch(urls, self._media)
+        except MediaRefused as refused:
+            self._media.let_go()
+            return self.exchange.unfetched(refused.failure)
+        return await self._compile(lambda: self.exchange.fetched(found))
+
+    def _let_go_of_media(self) -> None:
+        if self._media is not None:
+            self._media.let_go()
 
     def _with_report(self, step: Step[HttpDestination]) -> Step[HttpDestination]:
         """The report is written here too: it would hold up everybody where it is put down."""
@@ -361,7 +408,7 @@ class Dispatch:
             return (
                 exchange.body(error)
                 if len(error) < SMALL
-                else await self._world.heavy.run(lambda: exchange.body(error))
+                else await self._world.heavy.run(lambda: exchange.body(error), self._caller)
             )
         async for chunk in incoming:
             self._count(chunk)
@@ -374,7 +421,7 @@ class Dispatch:
     async def _head(self, incoming: Incoming) -> Reading:
         """What kind of answer it is. To find out, the last turn of the request is read again, and may be large."""
         head = partial(self.exchange.head, incoming.status, incoming.headers)
-        return head() if not is_heavy(self.exchange.ask.source) else await self._world.heavy.run(head)
+        return head() if not is_heavy(self.exchange.ask.source) else await self._world.heavy.run(head, self._caller)
 
     def _count(self, chunk: bytes) -> None:
         """Count the bytes of a stream, and of its event that is not complete yet."""
@@ -383,15 +430,15 @@ class Dispatch:
 
     async def _read(self, work: Callable[[], Result]) -> Result:
         """Read a piece of a stream: beside the event loop if it is large, or of an event that has become large."""
-        return work() if self._held < _SMALL_PIECE else await self._world.heavy.run_to_end(work)
+        return work() if self._held < _SMALL_PIECE else await self._world.heavy.run_to_end(work, self._caller)
 
     async def _end(self, close: Callable[[], Result]) -> Result:
         """Read the end of a stream: what is held may be an event of megabytes."""
-        return close() if self._seen < LARGE else await self._world.heavy.run_to_end(close)
+        return close() if self._seen < LARGE else await self._world.heavy.run_to_end(close, self._caller)
 
     async def _read_heavy(self, answer: bytes) -> Step[HttpDestination]:
         """A large answer, beside the event loop."""
-        return await self._world.heavy.run(partial(self._read_counted, answer))
+        return await self._world.heavy.run(partial(self._read_counted, answer), self._caller)
 
     def _read_counted(self, answer: bytes) -> Step[HttpDestination]:
         limits = self._world.limits
@@ -453,6 +500,7 @@ class Dispatch:
 
     async def _abandon(self) -> None:
         self._release()
+        self._let_go_of_media()
         await self._close()
 
     def _release(self) -> None:

@@ -1,18 +1,24 @@
 """Large bodies are parsed and compiled beside the event loop, so that nobody waits for somebody else's megabytes.
 
-There is one thread for it: Python runs one thread at a time, and the loop gets its turn within milliseconds while one
-other thread works. What holds the interpreter longer is a single call of the JSON decoder; `server.max_body` and
-`limits.values` bound that.
+Keys take turns, one piece of work each, and a key has at most one under way. There are two threads, so a key with many
+large bodies leaves one of them to everybody else. More would not pay: Python runs one thread at a time, and the loop
+has to have its turn among them. What holds the interpreter longer is a single call of the JSON decoder;
+`server.max_body` and `limits.values` bound that.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ctypes
+import threading
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import lru_cache
-from typing import TypeVar
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+from dragoman.conversation.failures import Failure, FailureKind
 
 Result = TypeVar("Result")
 
@@ -20,8 +26,17 @@ LARGE = 1024 * 1024
 SMALL = 32 * 1024
 MANY_SIGNS = 8_000
 """Quotes and commas: four quotes make a member of an object, so this is a conversation of some hundred messages."""
+THREADS = 2
+MOST_WAITING = 64
+"""Requests that wait for a thread. Each of them holds a body of up to `server.max_body`."""
 TRIM_SECONDS = 1.0
 """After heavy work, free memory is given back to the system; at most once in so many seconds."""
+BUSY = Failure(
+    FailureKind.OVERLOADED,
+    f"the gateway is busy with large requests, and {MOST_WAITING} more of them wait already; try again",
+    503,
+    retry_after=1.0,
+)
 
 
 def is_heavy(body: bytes) -> bool:
@@ -47,42 +62,123 @@ def give_memory_back() -> None:
         trim(0)
 
 
+class _Job:
+    """One piece of work and its result. `future` is only touched in the thread of the event loop."""
+
+    __slots__ = ("future", "key", "loop", "work")
+
+    def __init__(self, work: Callable[[], Any], key: str, loop: asyncio.AbstractEventLoop) -> None:
+        self.work = work
+        self.key = key
+        self.loop = loop
+        self.future: asyncio.Future[Any] = loop.create_future()
+
+
 class HeavyWork:
-    """One thread for all large bodies of a process, made when it is first needed."""
+    """The threads for large bodies of a process, made when they are first needed. They end with the process, whatever
+    they are doing: a stop waits for none of them."""
 
     def __init__(self) -> None:
-        self._thread: ThreadPoolExecutor | None = None
+        self._waiting: dict[str, deque[_Job]] = {}
+        self._running: set[str] = set()
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._threads = 0
         self._trimming: asyncio.TimerHandle | None = None
 
-    async def run(self, work: Callable[[], Result]) -> Result:
-        """Do it in the thread. A caller that is cancelled does not wait for it."""
-        return await self._submit(work)
+    @property
+    def is_full(self) -> bool:
+        """Whether so much waits that no new request should begin. What has begun is always finished."""
+        return bool(self._waiting) and sum(map(len, self._waiting.values())) >= MOST_WAITING
 
-    async def run_to_end(self, work: Callable[[], Result]) -> Result:
-        """Do it in the thread. A caller that is cancelled waits for it: nobody else may touch what it works on."""
-        future = self._submit(work)
+    async def run(self, work: Callable[[], Result], key: str = "") -> Result:
+        """Do it in a thread, for the caller with this key. A caller that is cancelled does not wait for it, and what
+        had not begun is never done."""
+        job = self._submit(work, key)
         try:
-            return await asyncio.shield(future)
+            result: Result = await job.future
+        except asyncio.CancelledError:
+            self._forget(job)
+            raise
+        return result
+
+    async def run_to_end(self, work: Callable[[], Result], key: str = "") -> Result:
+        """Do it in a thread. A caller that is cancelled waits for it: nobody else may touch what it works on."""
+        future = self._submit(work, key).future
+        try:
+            result: Result = await asyncio.shield(future)
         except asyncio.CancelledError:
             await asyncio.wait({future})
             raise
+        return result
 
-    def _submit(self, work: Callable[[], Result]) -> asyncio.Future[Result]:
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix="dragoman-heavy")
+    def _submit(self, work: Callable[[], Any], key: str) -> _Job:
         loop = asyncio.get_running_loop()
         if self._trimming is None:
-            self._trimming = loop.call_later(TRIM_SECONDS, self._trim)
-        return loop.run_in_executor(self._thread, work)
+            self._trimming = loop.call_later(TRIM_SECONDS, self._trim, loop)
+        job = _Job(work, key, loop)
+        self._waiting.setdefault(key, deque()).append(job)
+        self._begin()
+        return job
 
-    def _trim(self) -> None:
-        """Give free memory back, in the thread: what one large body took would otherwise stay with the process."""
+    def _begin(self) -> None:
+        """Begin the first job of each key that has none under way, as far as threads are free. The key's other jobs
+        then wait behind those of all other keys."""
+        for key in tuple(self._waiting):
+            if len(self._running) == THREADS:
+                return
+            if key not in self._running:
+                jobs = self._waiting.pop(key)
+                self._running.add(key)
+                self._hand_over(jobs.popleft())
+                if jobs:
+                    self._waiting[key] = jobs
+
+    def _hand_over(self, job: _Job) -> None:
+        if self._threads < len(self._running):
+            self._threads += 1
+            threading.Thread(target=self._work, name=f"dragoman-heavy-{self._threads}", daemon=True).start()
+        self._jobs.put(job)
+
+    def _work(self) -> None:
+        """Do one job after another, in a thread. Nothing of a job is held when it is over: its body may be large."""
+        while (job := self._jobs.get()) is not None:
+            result, fault = None, None
+            try:
+                result = job.work()
+            except BaseException as raised:  # it is raised where the work was asked for
+                fault = raised
+            with suppress(RuntimeError):  # the loop may be closed by now
+                job.loop.call_soon_threadsafe(self._finish, job, result, fault)
+            del job, result, fault
+
+    def _finish(self, job: _Job, result: Any, fault: BaseException | None) -> None:
+        self._running.discard(job.key)
+        if not job.future.done():
+            if fault is None:
+                job.future.set_result(result)
+            else:
+                job.future.set_exception(fault)
+        self._begin()
+
+    def _forget(self, job: _Job) -> None:
+        """Nobody waits for it any more."""
+        jobs = self._waiting.get(job.key)
+        if jobs is not None and job in jobs:
+            jobs.remove(job)
+            if not jobs:
+                del self._waiting[job.key]
+
+    def _trim(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Give free memory back, in a thread: what one large body took would otherwise stay with the process."""
         self._trimming = None
-        if self._thread is not None:
-            self._thread.submit(give_memory_back)
+        loop.run_in_executor(None, give_memory_back)
 
     def close(self) -> None:
         if self._trimming is not None:
             self._trimming.cancel()
-        if self._thread is not None:
-            self._thread.shutdown(wait=False, cancel_futures=True)
+        for jobs in self._waiting.values():
+            for job in jobs:
+                job.future.cancel()
+        self._waiting.clear()
+        for _ in range(self._threads):
+            self._jobs.put(None)

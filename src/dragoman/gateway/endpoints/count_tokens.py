@@ -40,7 +40,8 @@ async def count(
     with Slot(services, known):
         limits = services.config.limits
         body = await inbound.body(services.config.server.max_body, limits.encodings)
-        ask = await beside(services, body, partial(parse_count_request, dialect, body, inbound.headers, model, limits))
+        parse = partial(parse_count_request, dialect, body, inbound.headers, model, limits)
+        ask = await beside(services, known, body, parse)
         name = ask.model or services.config.default_model or ""
         first = find_route(services, known, name, dialect).first
         if known.limits is not None:
@@ -61,7 +62,7 @@ async def _counted(
 ) -> bytes | None:
     """The provider's own figure, or None where it gives none. Raises where the request itself could not be sent."""
     if first.target.dialect != exchange.ask.dialect:
-        await beside(services, exchange.ask.source, partial(compile_offline, exchange))
+        await beside(services, known, exchange.ask.source, partial(compile_offline, exchange))
         return None
     step = await Dispatch(services, exchange, known.name).prepare()
     if not isinstance(step, Send):

@@ -39,7 +39,7 @@ from dragoman.gateway.shutdown import GOING_AWAY, is_ending
 from dragoman.gateway.stored_answers import with_stored_turns
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
-from dragoman.upstream.heavy_work import SMALL, is_heavy
+from dragoman.upstream.heavy_work import BUSY, SMALL, is_heavy
 
 Result = TypeVar("Result")
 
@@ -86,7 +86,7 @@ async def _generate(
     if services.config.store.responses.enabled:
         body = await with_stored_turns(services, outbound, record, body)
     parse = partial(_parse, record.dialect, body, inbound.headers, at, limits)
-    record.ask = ask = parse() if len(body) < SMALL else await beside(services, body, parse)
+    record.ask = ask = parse() if len(body) < SMALL else await beside(services, record.known, body, parse)
     record.model = name = ask.model or services.config.default_model or ""
     known = record.known
     route = (
@@ -96,7 +96,7 @@ async def _generate(
     )
     if known.limits is not None:
         counted = partial(estimate_request, ask.conversation)
-        tokens = await beside(services, body, counted) if known.counts_tokens else 0
+        tokens = await beside(services, known, body, counted) if known.counts_tokens else 0
         await admit(services, known, known.limits, tokens)
         record.reserved = tokens if known.counts_tokens else None
     watch = ClientWatch(inbound)
@@ -210,9 +210,14 @@ async def _go_away(outbound: Outbound, record: RequestRecord) -> None:
     await outbound.end(last)
 
 
-async def beside(services: Services, body: bytes, work: Callable[[], Result]) -> Result:
-    """Work on a body: beside the event loop if it is much."""
-    return await services.heavy.run(work) if is_heavy(body) else work()
+async def beside(services: Services, known: Known, body: bytes, work: Callable[[], Result]) -> Result:
+    """Work on a body before anything is sent: beside the event loop if it is much. Raises Refused if too much of that
+    waits already."""
+    if not is_heavy(body):
+        return work()
+    if services.heavy.is_full:
+        raise Refused(BUSY)
+    return await services.heavy.run(work, known.name)
 
 
 def _parse(

@@ -161,7 +161,7 @@ async def adapt(services: Services, inbound: Inbound, outbound: Outbound, known:
         parse = partial(
             read, request, source=wanted.source, headers=inbound.headers, stream=wanted.stream, limits=limits
         )
-        ask = await beside(services, request, parse)
+        ask = await beside(services, known, request, parse)
         context = AnswerContext(model=wanted.to, id=outbound.id)
         exchange = Exchange(ask, route, context, wanted.options(), services.redaction)
         with noticing(inbound):
