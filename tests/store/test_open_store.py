@@ -153,6 +153,14 @@ def newer(tmp_path: Path) -> Path:
     return path
 
 
+def earlier(tmp_path: Path) -> Path:
+    path = tmp_path / "s.sqlite3"
+    connection = sqlite3.connect(path)
+    connection.executescript("CREATE TABLE lessons (target TEXT); PRAGMA user_version=3")
+    connection.close()
+    return path
+
+
 def foreign(tmp_path: Path) -> Path:
     path = tmp_path / "s.sqlite3"
     connection = sqlite3.connect(path)
@@ -174,6 +182,7 @@ def a_folder(tmp_path: Path) -> Path:
 UNUSABLE = {
     broken: "not a database",
     newer: "newer Dragoman",
+    earlier: "from before its first release",
     below_a_file: "File exists",
     foreign: "belongs to another program",
     a_folder: "unable to",
@@ -191,6 +200,7 @@ async def test_a_file_that_cannot_be_used_is_refused_in_words_or_left_alone(tmp_
     assert opened.warning is not None
     assert opened.warning.startswith("state is kept in memory only: ")
     assert UNUSABLE[make] in opened.warning  # type: ignore[index]
+    assert opened.warning.endswith("Move it away or set store.path")
     assert before is None or path.read_bytes() == before
 
 
@@ -247,43 +257,3 @@ def test_a_start_is_refused_where_the_file_is_named_or_shared(
 def test_several_workers_need_a_file(config: Config, reason: str | None) -> None:
     refusal = memory_refusal(config)
     assert refusal is None if reason is None else reason in (refusal or "")
-
-
-OLD = """
-CREATE TABLE requests (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, time REAL NOT NULL,
-    caller TEXT NOT NULL, target TEXT NOT NULL, asked TEXT NOT NULL, failed INTEGER NOT NULL, input INTEGER NOT NULL,
-    output INTEGER NOT NULL, cached INTEGER NOT NULL, reasoning INTEGER NOT NULL, seconds REAL NOT NULL,
-    entry BLOB NOT NULL);
-CREATE INDEX requests_by_time ON requests (time);
-CREATE INDEX requests_by_caller ON requests (caller, time);
-CREATE TABLE vault (caller TEXT NOT NULL, provider TEXT NOT NULL, scope TEXT NOT NULL, key TEXT NOT NULL,
-    kind TEXT NOT NULL, value BLOB NOT NULL, used REAL NOT NULL, PRIMARY KEY (caller, provider, scope, key));
-CREATE TABLE notes (shelf TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, time REAL NOT NULL,
-    PRIMARY KEY (shelf, key));
-PRAGMA user_version=1;
-"""
-
-
-async def test_a_file_of_an_earlier_version_is_taken_over(tmp_path: Path) -> None:
-    import msgspec
-    from tests.store.contract.backends import ADMIN, OWNER, parts
-
-    from dragoman.engine.reasoning_restore import pack
-
-    path, entry = tmp_path / "s.sqlite3", Entry(id="r1", time=1_800_000_000.0, caller="anna")
-    old = sqlite3.connect(path)
-    old.executescript(OLD)
-    old.execute(
-        "INSERT INTO requests VALUES (NULL, ?, ?, 'anna', '', '', 0, 0, 0, 0, 0, 0, ?)",
-        (entry.id, entry.time, msgspec.msgpack.encode(entry)),
-    )
-    old.execute("INSERT INTO vault VALUES (?, ?, ?, 'call_1', 'reasoning', ?, 9e9)", (*OWNER, pack(parts())))
-    old.execute("INSERT INTO notes VALUES ('lessons', 't', '{}', 0)")
-    old.commit()
-    old.close()
-    for _ in range(2):
-        store = SqliteStore(path, StoreConfig(keep_days=1e9))
-        assert await store.ledger.report("r1", ADMIN) == entry
-        assert await store.vault.find(OWNER, ["call_1"]) == {"call_1": parts()}
-        assert await store.lessons.all() == ()
-        await store.aclose()

@@ -379,7 +379,7 @@ async def test_a_caller_that_one_replica_forgets_is_gone_from_all(server: RedisS
     await one.vault.put(OWNER, {"call_1": parts()})
     assert await two.vault.find(OWNER, ["call_1"])
     assert await one.forget("anna") == 1
-    await until(lambda: len(two.tables["reasoning"]._near) == 0)
+    await until(lambda: len(two.tables["reasoning"][1].near) == 0)
     assert await two.vault.find(OWNER, ["call_1"]) == {}
 
 

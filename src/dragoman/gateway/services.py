@@ -38,7 +38,7 @@ from dragoman.gateway.recent_exchanges import RecentExchanges, keeps_bodies
 from dragoman.gateway.request_log import RequestLog
 from dragoman.gateway.restart_required import keep_running_values
 from dragoman.gateway.server_probes import ServerProbes
-from dragoman.gateway.store_spans import TracedStore
+from dragoman.gateway.store_spans import traced
 from dragoman.gateway.tracing import open_spans
 from dragoman.profiles.profile import Profiles
 from dragoman.store import (
@@ -140,7 +140,7 @@ class Services:
         if self.spans is None:
             return opened.store
         self.spans.place = opened.store.place
-        return TracedStore(opened.store)
+        return traced(opened.store)
 
     def request_id(self) -> str:
         """Unlike any other of this or another process."""

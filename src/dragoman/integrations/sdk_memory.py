@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from threading import Lock
+from typing import Any, TypeVar
 
-from dragoman.config.schema import Vault
+from dragoman.config.schema import StoreConfig
 from dragoman.engine.lesson_book import CorrectedTargets, remember
 from dragoman.engine.lessons import Learnt
 from dragoman.engine.reasoning_restore import Kept
 from dragoman.engine.steps import Recall, ToKeep
 from dragoman.profiles.profile import Target
-from dragoman.store import LessonMemory, ReasoningMemory, StateOwner
+from dragoman.store import MemoryStore, StateOwner
 from dragoman.upstream.destinations import HttpDestination
 
+Result = TypeVar("Result")
 OWNER = ""
 """A transport has one caller: the code that made it."""
 
@@ -24,24 +26,33 @@ class SdkMemory:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._vault = ReasoningMemory(Vault())
-        self._lessons = LessonMemory(time.time)
+        self._store = MemoryStore(StoreConfig())
         self._targets = CorrectedTargets()
 
     def corrected(self, destination: HttpDestination) -> Target:
         """The destination's target with what has been learnt about it."""
         with self._lock:
-            records = self._lessons.find(destination.name)
+            records = self._store.lessons.find(destination.name)
             return self._targets.correct(destination.name, destination.target, records, OWNER, time.time())
 
     def learn(self, destination: HttpDestination, learnt: Learnt, request_id: str) -> None:
         with self._lock:
-            known = self._lessons.find(destination.name)
+            known = self._store.lessons.find(destination.name)
             for record in remember(known, destination.name, learnt, OWNER, request_id, time.time()):
-                self._lessons.put(record)
+                _finish(self._store.lessons.put(record))
 
     def recall(self, wanted: Recall) -> Mapping[str, Kept]:
-        return self._vault.find(StateOwner(OWNER, wanted.provider, wanted.scope), wanted.keys)
+        return _finish(self._store.vault.find(StateOwner(OWNER, wanted.provider, wanted.scope), wanted.keys))
 
     def keep(self, state: ToKeep) -> None:
-        self._vault.put(StateOwner(OWNER, state.provider, state.scope), state.states)
+        _finish(self._store.vault.put(StateOwner(OWNER, state.provider, state.scope), state.states))
+
+
+def _finish(work: Coroutine[Any, Any, Result]) -> Result:
+    """The result of a coroutine of the memory store, which never waits."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+    raise AssertionError("memory does not wait")

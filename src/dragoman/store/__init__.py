@@ -10,7 +10,6 @@ from dragoman.store.ledger_entry import By, Caller, Entry, Totals
 from dragoman.store.lesson_records import LessonRecords
 from dragoman.store.location import store_file
 from dragoman.store.memory.lessons import LessonMemory
-from dragoman.store.memory.reasoning import ReasoningMemory
 from dragoman.store.memory.store import MemoryStore
 from dragoman.store.open_store import OpenedStore, file_refusal, memory_refusal, open_store, shared_refusal
 from dragoman.store.pins import SESSION, Pin, PinOwner, Pins, pin_place
@@ -47,7 +46,6 @@ __all__ = [
     "PinOwner",
     "Pins",
     "RateLimits",
-    "ReasoningMemory",
     "ReasoningVault",
     "Redactor",
     "RefusalLine",

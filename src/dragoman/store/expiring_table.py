@@ -37,3 +37,6 @@ class ExpiringTable(Protocol[Value]):
 
     async def forget(self, caller: str, place: str) -> None:
         """Remove all values of a place."""
+
+    async def forget_caller(self, caller: str) -> int:
+        """Remove all values of a caller; how many there were. Raises StoreUnavailable."""

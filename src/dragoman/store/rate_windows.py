@@ -97,7 +97,7 @@ def _wait(tally: Tally, column: int, excess: int, now: float) -> float:
 
 
 class RateWindows:
-    """The counts of one process. Threads may share it."""
+    """`RateLimits` of one process. Its coroutines never wait. Threads may share it."""
 
     def __init__(self, steady: Clock) -> None:
         self._now = steady
@@ -105,8 +105,7 @@ class RateWindows:
         self._lock = Lock()
         self._many = MANY_KEYS
 
-    def reserve(self, key: str, limits: KeyLimits, tokens: int = 0) -> Allowed | Limited:
-        """Decide, and count the request where it may go on."""
+    async def reserve(self, key: str, limits: KeyLimits, tokens: int = 0) -> Allowed | Limited:
         now = self._now()
         if not -MOST_TOKENS <= tokens <= MOST_TOKENS:
             tokens = bounded(tokens)
@@ -116,6 +115,9 @@ class RateWindows:
             if isinstance(verdict, Allowed):
                 tally.add(slice_of(now), 1, tokens)
             return verdict
+
+    def settle(self, key: str, tokens: int) -> None:
+        self.add(key, 0, tokens)
 
     def add(self, key: str, requests: int, tokens: int) -> None:
         """Count without asking."""

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from dragoman.config.schema import ResponseStore, Vault
+from dragoman.config.schema import ResponseStore, StoreConfig, Vault
 from dragoman.conversation.parts import Opaque, Part, Reasoning
 from dragoman.engine.reasoning_restore import pack, unpack
 from dragoman.store.clock import Clock
@@ -167,3 +167,30 @@ class TableLeases:
 
     def release(self, name: str) -> Coroutine[Any, Any, None]:
         return self._table.forget(_NO_CALLER, name)
+
+
+class TableStore:
+    """The part of a store that is five views of tables. A backend says how it opens a table."""
+
+    def __init__(self, config: StoreConfig, wall: Clock) -> None:
+        self._settings = settings = StoreSettings(config)
+        states = self._open_table(REASONING, vault_bounds(config.vault))
+        pins = self._open_table(PINS, PIN_BOUNDS)
+        summaries = self._open_table(SUMMARIES, SUMMARY_BOUNDS)
+        answers = self._open_table(RESPONSES, response_bounds(config.responses))
+        self._by_caller = (states, pins, summaries, answers)
+        self.vault = TableVault(states, settings)
+        self.pins = TablePins(pins)
+        self.summaries = TableSummaries(summaries)
+        self.responses = TableResponses(answers, settings)
+        self.leases = TableLeases(self._open_table(LEASES, LEASE_BOUNDS), wall)
+
+    def _open_table(self, kind: TableKind[Value], bounds: Bounds) -> ExpiringTable[Value]:
+        raise NotImplementedError
+
+    def reconfigure(self, config: StoreConfig) -> None:
+        self._settings.config = config
+
+    async def _forget_values(self, caller: str) -> int:
+        """Remove the values of a caller from all tables; how many there were. Raises StoreUnavailable."""
+        return sum([await table.forget_caller(caller) for table in self._by_caller])

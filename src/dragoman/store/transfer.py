@@ -26,7 +26,7 @@ _AT_ONCE = 256
 
 _decode_lesson = msgspec.msgpack.Decoder(LessonRecord).decode
 _decode_entry = msgspec.msgpack.Decoder(Entry).decode
-_decode_calibration = msgspec.msgpack.Decoder(Calibration).decode
+_decode_calibration = msgspec.msgpack.Decoder(tuple[str, Calibration, float]).decode
 
 
 class ValueRow(Struct, frozen=True):
@@ -74,11 +74,12 @@ class SqliteFile:
                 yield ValueRow(*row)
 
     def calibrations(self) -> Iterator[tuple[str, Calibration]]:
-        rows = self._rows(self._path, "SELECT key, value FROM state WHERE kind = 'calibrations' ORDER BY used")
-        return ((key, _decode_calibration(value)) for key, value in rows)
+        rows = self._rows(self._path, "SELECT value FROM state WHERE kind = 'calibrations' ORDER BY used")
+        return ((key, calibration) for key, calibration, _ in (_decode_calibration(text) for (text,) in rows))
 
     def lessons(self) -> Iterator[LessonRecord]:
-        return (_decode_lesson(row[0]) for row in self._rows(self._path, "SELECT record FROM lessons ORDER BY learnt"))
+        rows = self._rows(self._path, "SELECT value FROM state WHERE kind = 'lessons' ORDER BY used")
+        return (_decode_lesson(text) for (text,) in rows)
 
     def entries(self) -> Iterator[Entry]:
         return (_decode_entry(row[0]) for row in self._rows(self._path, "SELECT entry FROM requests ORDER BY number"))

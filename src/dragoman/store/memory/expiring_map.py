@@ -1,7 +1,4 @@
-"""A bounded map whose entries expire: the synchronous core of the vault, pins and summaries.
-
-The SDK transports use it directly, the memory store wraps it, and the SQLite store has it in front of its file.
-"""
+"""A bounded map whose entries expire: the table of the memory store, and what others have in front of theirs."""
 
 from __future__ import annotations
 
@@ -32,7 +29,10 @@ class CachedValue(Generic[Value]):
 
 
 class ExpiringMap(Generic[Value]):
-    """Values by caller, place and key. The least recently used goes first. Threads may share it."""
+    """`ExpiringTable` in memory. Its coroutines never wait. The least recently used value goes first.
+
+    Threads may share it.
+    """
 
     def __init__(self, bounds: Bounds, weigh: Callable[[Value], int], clock: Clock) -> None:
         self.bounds = bounds
@@ -46,14 +46,13 @@ class ExpiringMap(Generic[Value]):
     def __len__(self) -> int:
         return len(self._cached)
 
-    def put(self, caller: str, place: str, entries: Mapping[str, Value]) -> None:
+    async def put(self, caller: str, place: str, entries: Mapping[str, Value]) -> None:
         now = self._clock()
         with self._lock:
             for key, value in entries.items():
                 self._put((caller, place, key), value, now)
 
-    def put_first(self, caller: str, place: str, key: str, value: Value) -> Value:
-        """Keep a value unless there is one; the one that is kept."""
+    async def put_first(self, caller: str, place: str, key: str, value: Value) -> Value:
         now, address = self._clock(), (caller, place, key)
         with self._lock:
             entry = self._use(address, now)
@@ -62,7 +61,7 @@ class ExpiringMap(Generic[Value]):
             self._put(address, value, now)
             return value
 
-    def find(self, caller: str, place: str, keys: Iterable[str]) -> dict[str, Value]:
+    async def find(self, caller: str, place: str, keys: Iterable[str]) -> dict[str, Value]:
         if caller not in self._callers:
             return {}
         now, found = self._clock(), {}
@@ -82,18 +81,26 @@ class ExpiringMap(Generic[Value]):
         with self._lock:
             return self._use(address, now)
 
+    def keep(self, address: Address, value: Value, now: float) -> None:
+        """Take the value of an address; for a table that has this map in front of it."""
+        with self._lock:
+            self._put(address, value, now)
+
     def remove(self, address: Address) -> None:
         """Drop the entry at an address, if there is one."""
         with self._lock:
             self._drop(address)
 
-    def forget(self, caller: str, place: str) -> None:
+    async def forget(self, caller: str, place: str) -> None:
         with self._lock:
             for address in [one for one in self._callers.get(caller, ()) if one[1] == place]:
                 self._drop(address)
 
-    def forget_caller(self, caller: str) -> int:
-        """Remove all values of a caller; how many there were."""
+    async def forget_caller(self, caller: str) -> int:
+        return self.drop_caller(caller)
+
+    def drop_caller(self, caller: str) -> int:
+        """The same at once."""
         with self._lock:
             addresses = list(self._callers.get(caller, ()))
             for address in addresses:

@@ -48,13 +48,19 @@ def summed(entries: Iterable[Entry], by: By) -> tuple[Totals, ...]:
 
 
 class LedgerMemory:
-    """The last requests. Threads may share it."""
+    """`Ledger` of one process: the last requests. Its coroutines never wait. Threads may share it."""
 
     def __init__(
-        self, settings: StoreSettings, clock: Clock, most: int | None = None, most_bytes: int = MOST_BYTES
+        self,
+        settings: StoreSettings,
+        clock: Clock,
+        redactor: Redactor,
+        most: int | None = None,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
-        """`most` bounds the entries where that is less than the configuration says."""
+        """`most` bounds the entries if that is less than the configuration says."""
         self._settings = settings
+        self._redactor = redactor
         self._clock = clock
         self._most = most
         self._most_bytes = most_bytes
@@ -63,8 +69,22 @@ class LedgerMemory:
         self._lock = Lock()
         self.written = 0
 
-    def put(self, entry: Entry) -> None:
-        """Take a sanitized entry."""
+    def record(self, entry: Entry) -> None:
+        self.take(entry)
+
+    async def report(self, request_id: str, viewer: Caller) -> Entry | None:
+        entry = self._entries.get(request_id)
+        return entry if entry is not None and viewer.may_see(entry) and entry.time >= self.oldest() else None
+
+    async def recent(self, viewer: Caller, query: LedgerQuery = EVERYTHING) -> LedgerPage:
+        return page(self.matching(viewer, query), query)
+
+    async def totals(self, viewer: Caller, by: By, query: LedgerQuery = EVERYTHING) -> tuple[Totals, ...]:
+        return summed(self.matching(viewer, query), by)
+
+    def take(self, entry: Entry) -> Entry:
+        """Keep an entry; how it is kept, without secrets."""
+        entry = sanitized(entry, self._redactor, self._settings.config.keep_bodies)
         most = self._settings.config.keep_requests
         if self._most is not None and self._most < most:
             most = self._most
@@ -76,10 +96,7 @@ class LedgerMemory:
             self.written += 1
             while len(self._entries) > most or (self._bytes > self._most_bytes and len(self._entries) > 1):
                 self._remove(next(iter(self._entries)))
-
-    def report(self, request_id: str, viewer: Caller) -> Entry | None:
-        entry = self._entries.get(request_id)
-        return entry if entry is not None and viewer.may_see(entry) and entry.time >= self.oldest() else None
+        return entry
 
     def matching(self, viewer: Caller, query: LedgerQuery) -> Iterator[Entry]:
         """The entries of a query that the viewer may see, in no order."""
@@ -102,24 +119,3 @@ class LedgerMemory:
 
     def _remove(self, request_id: str) -> None:
         self._bytes -= self._entries.pop(request_id).weight()
-
-
-class MemoryLedger:
-    """`Ledger` of one process."""
-
-    def __init__(self, core: LedgerMemory, settings: StoreSettings, redactor: Redactor) -> None:
-        self._core = core
-        self._settings = settings
-        self._redactor = redactor
-
-    def record(self, entry: Entry) -> None:
-        self._core.put(sanitized(entry, self._redactor, self._settings.config.keep_bodies))
-
-    async def report(self, request_id: str, viewer: Caller) -> Entry | None:
-        return self._core.report(request_id, viewer)
-
-    async def recent(self, viewer: Caller, query: LedgerQuery = EVERYTHING) -> LedgerPage:
-        return page(self._core.matching(viewer, query), query)
-
-    async def totals(self, viewer: Caller, by: By, query: LedgerQuery = EVERYTHING) -> tuple[Totals, ...]:
-        return summed(self._core.matching(viewer, query), by)

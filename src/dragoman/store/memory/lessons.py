@@ -13,7 +13,10 @@ Identity = tuple[str, str]
 
 
 class LessonMemory:
-    """Records by target and identity, with the live ones of each target ready to be handed out."""
+    """`LessonRecords` of one process. Its coroutines never wait.
+
+    The live records of each target are ready to be handed out.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -22,7 +25,6 @@ class LessonMemory:
         self._ready: dict[str, tuple[tuple[LessonRecord, ...], float]] = {}
 
     def find(self, target: str) -> tuple[LessonRecord, ...]:
-        """The live records of a target: the same tuple as long as nothing changes."""
         ready = self._ready.get(target)
         if ready is None:
             return ()
@@ -30,17 +32,17 @@ class LessonMemory:
             ready = self._prepare(target)
         return ready[0]
 
-    def put(self, record: LessonRecord) -> None:
+    async def put(self, record: LessonRecord) -> None:
         records = self._targets.setdefault(record.target, {})
         self._count += (record.name, record.caller) not in records
         records[record.name, record.caller] = record
         self._prepare(record.target)
         if self._count > MOST_LESSONS:
-            oldest = min(self._records(), key=lambda one: one.learnt)
+            oldest = min(self.records(), key=lambda one: one.learnt)
             self._remove(oldest)
             self._prepare(oldest.target)
 
-    def forget(self, target: str, name: str | None) -> None:
+    async def forget(self, target: str, name: str | None = None) -> None:
         for record in tuple(self._targets.get(target, {}).values()):
             if name is None or record.name == name:
                 self._remove(record)
@@ -48,13 +50,13 @@ class LessonMemory:
 
     def forget_caller(self, caller: str) -> int:
         """Remove what was learnt from a caller's requests alone; how many records."""
-        found = [record for record in self._records() if caller and record.caller == caller]
+        found = [record for record in self.records() if caller and record.caller == caller]
         for record in found:
             self._remove(record)
             self._prepare(record.target)
         return len(found)
 
-    def all(self) -> tuple[LessonRecord, ...]:
+    async def all(self) -> tuple[LessonRecord, ...]:
         return tuple(record for target in sorted(self._ready) for record in self.find(target))
 
     def replace(self, records: Iterable[LessonRecord]) -> None:
@@ -67,7 +69,8 @@ class LessonMemory:
             if old.get(target) != self._targets.get(target):
                 self._prepare(target)
 
-    def _records(self) -> Iterator[LessonRecord]:
+    def records(self) -> Iterator[LessonRecord]:
+        """All records, in no order."""
         return (record for records in self._targets.values() for record in records.values())
 
     def _remove(self, record: LessonRecord) -> None:
@@ -88,22 +91,3 @@ class LessonMemory:
         else:
             self._ready.pop(target, None)
         return ready
-
-
-class MemoryLessons:
-    """`LessonRecords` of one process."""
-
-    def __init__(self, core: LessonMemory) -> None:
-        self._core = core
-
-    def find(self, target: str) -> tuple[LessonRecord, ...]:
-        return self._core.find(target)
-
-    async def put(self, record: LessonRecord) -> None:
-        self._core.put(record)
-
-    async def forget(self, target: str, name: str | None = None) -> None:
-        self._core.forget(target, name)
-
-    async def all(self) -> tuple[LessonRecord, ...]:
-        return self._core.all()

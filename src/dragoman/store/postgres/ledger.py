@@ -1,4 +1,4 @@
-"""The ledger in the database, with the last requests of this process in memory too."""
+"""The ledger in the database."""
 
 from __future__ import annotations
 
@@ -8,80 +8,42 @@ from collections.abc import Sequence
 import msgspec
 
 from dragoman.store.errors import StoreUnavailable
-from dragoman.store.ledger import EVERYTHING, LedgerPage, LedgerQuery, cursor_of
-from dragoman.store.ledger_entry import By, Caller, Entry, Totals, sanitized
-from dragoman.store.memory.ledger import LedgerMemory, page
+from dragoman.store.ledger import LedgerQuery
+from dragoman.store.ledger_entry import By, Caller, Entry, Totals
+from dragoman.store.near_ledger import FLUSH_DEADLINE
 from dragoman.store.postgres import questions
 from dragoman.store.postgres.connection import ConnectionPool, Row, open_pool
 from dragoman.store.postgres.loop_thread import LoopThread
 from dragoman.store.postgres.questions import Statement
 from dragoman.store.postgres.rows import decode
 from dragoman.store.postgres.writer import LedgerWriter
-from dragoman.store.redaction import Redactor
 from dragoman.store.settings import StoreSettings
-
-NEAR_ENTRIES = 512
-"""Requests in memory, so that each can be read before it is written."""
-NEAR_BYTES = 16 * 1024 * 1024
-FLUSH_DEADLINE = 2.0
 
 
 class PostgresLedger:
-    """`Ledger` in the database."""
+    """`SharedLedger` in the database."""
 
-    def __init__(
-        self,
-        address: str,
-        settings: StoreSettings,
-        writer: LedgerWriter,
-        thread: LoopThread,
-        near: LedgerMemory,
-        redactor: Redactor,
-    ) -> None:
+    def __init__(self, address: str, settings: StoreSettings, writer: LedgerWriter, thread: LoopThread) -> None:
         self._address = address
         self._settings = settings
         self._writer = writer
         self._thread = thread
-        self._near = near
-        self._redactor = redactor
         self._pool: ConnectionPool | None = None
+        self.write = writer.put
         self.unread = 0
 
-    def record(self, entry: Entry) -> None:
-        entry = sanitized(entry, self._redactor, self._settings.config.keep_bodies)
-        self._near.put(entry)
-        self._writer.put(entry)
+    async def find(self, request_id: str, oldest: float) -> Entry | None:
+        rows = await self._ask(questions.one(request_id, oldest))
+        return decode(rows[0]["entry"]) if rows else None
 
-    async def report(self, request_id: str, viewer: Caller) -> Entry | None:
-        near = self._near.report(request_id, viewer)
-        if near is not None:
-            return near
-        rows = await self._ask(questions.one(request_id, self._near.oldest()))
-        entry = decode(rows[0]["entry"]) if rows else None
-        return entry if entry is not None and viewer.may_see(entry) else None
+    async def page(self, viewer: Caller, query: LedgerQuery, oldest: float) -> tuple[list[Entry], bool]:
+        rows = await self._ask(questions.page(viewer, query, oldest))
+        return [decode(row["entry"]) for row in rows], bool(rows) and rows[0]["found"] != len(rows)
 
-    async def recent(self, viewer: Caller, query: LedgerQuery = EVERYTHING) -> LedgerPage:
-        """A page of the database, with what is not written yet."""
-        rows = await self._ask(questions.page(viewer, query, self._near.oldest()))
-        entries = [decode(row["entry"]) for row in rows]
-        found = {entry.id: entry for entry in entries}
-        near = self._near.matching(viewer, query)
-        if not rows or rows[0]["found"] == len(rows):
-            found |= {entry.id: entry for entry in near}
-            return page(found.values(), query)
-        last = (entries[-1].time, entries[-1].id)  # older ones come after those that were not read
-        found |= {entry.id: entry for entry in near if (entry.time, entry.id) >= last}
-        short = page(found.values(), query)
-        return short if short.next is not None else LedgerPage(short.entries, cursor_of(short.entries[-1]))
-
-    async def totals(self, viewer: Caller, by: By, query: LedgerQuery = EVERYTHING) -> tuple[Totals, ...]:
-        await self.written(FLUSH_DEADLINE)
-        rows = await self._ask(questions.totals(viewer, by, query, self._near.oldest()))
-        return tuple(_totals(row) for row in rows)
+    async def totals(self, viewer: Caller, by: By, query: LedgerQuery, oldest: float) -> tuple[Totals, ...]:
+        return tuple(_totals(row) for row in await self._ask(questions.totals(viewer, by, query, oldest)))
 
     async def forget(self, caller: str) -> int:
-        """Remove the entries of a caller; how many there were. Raises StoreUnavailable."""
-        self._near.forget(caller)
         if not await self.written(FLUSH_DEADLINE):
             raise StoreUnavailable("the ledger cannot be reached; what waits for it could not be looked through")
         [row] = await self._ask(questions.forget(caller))
@@ -89,7 +51,6 @@ class PostgresLedger:
         return forgotten
 
     async def written(self, seconds: float) -> bool:
-        """Wait until everything so far is written; False when that took too long."""
         if self._thread.ended or not self._thread.started:
             return True
         try:

@@ -10,9 +10,9 @@ import msgspec
 
 from dragoman.config.schema import StoreConfig
 from dragoman.store.health import StoreHealth
-from dragoman.store.memory.ledger import LedgerMemory
+from dragoman.store.near_ledger import NearLedger
 from dragoman.store.postgres.connection import place_of
-from dragoman.store.postgres.ledger import NEAR_BYTES, NEAR_ENTRIES, PostgresLedger
+from dragoman.store.postgres.ledger import PostgresLedger
 from dragoman.store.postgres.loop_thread import LoopThread
 from dragoman.store.postgres.spool import Spool
 from dragoman.store.postgres.writer import CLOSE_SECONDS, LedgerWriter
@@ -36,8 +36,8 @@ class PostgresPart:
         self._thread = LoopThread("dragoman-ledger")
         spool = _spool(opening.path, opening.config)
         self._writer = LedgerWriter(url, settings, opening.clocks.wall, spool, self._thread)
-        near = LedgerMemory(settings, opening.clocks.wall, NEAR_ENTRIES, NEAR_BYTES)
-        self.ledger = PostgresLedger(url, settings, self._writer, self._thread, near, opening.redactor)
+        self._entries = PostgresLedger(url, settings, self._writer, self._thread)
+        self.ledger = NearLedger(self._entries, settings, opening.clocks.wall, opening.redactor)
 
     async def start(self) -> None:
         with suppress(TimeoutError, RuntimeError):
@@ -47,13 +47,13 @@ class PostgresPart:
         self._settings.config = config
 
     def health(self) -> StoreHealth:
-        return msgspec.structs.replace(self._writer.health(), unread=self.ledger.unread)
+        return msgspec.structs.replace(self._writer.health(), unread=self._entries.unread)
 
     async def forget(self, caller: str) -> int:
         return await self.ledger.forget(caller)
 
     async def flush(self, seconds: float = 5.0) -> bool:
-        return await self.ledger.written(seconds)
+        return await self._entries.written(seconds)
 
     async def aclose(self) -> None:
         if self._thread.ended:
@@ -61,7 +61,7 @@ class PostgresPart:
         if self._thread.started:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._thread.run(self._writer.close()), CLOSE_SECONDS + 2.0)
-            self._thread.soon(self.ledger.close)
+            self._thread.soon(self._entries.close)
         await self._thread.end()
 
 

@@ -8,10 +8,9 @@ from msgspec import Struct
 
 from dragoman.store.ledger import LedgerQuery, position_of
 from dragoman.store.ledger_entry import By, Caller
+from dragoman.store.near_ledger import PAGE_BYTES
 from dragoman.store.postgres.rows import searchable
 
-PAGE_BYTES = 16 * 1024 * 1024
-"""Of entries that are read for one page; bodies may be among them. A page that would be larger is shorter."""
 _ONE = "SELECT entry FROM dragoman_requests WHERE id = $1 AND time >= $2 ORDER BY time DESC LIMIT 1"
 _FORGET = (
     "WITH gone AS (DELETE FROM dragoman_requests WHERE caller = $1 RETURNING 1) SELECT count(*) AS requests FROM gone"

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from dragoman.config.schema import RedisOptions, StoreConfig
+from dragoman.store.books import CALIBRATION_BOOK, LESSON_BOOK, BookCalibrations, BookLessons
 from dragoman.store.clock import REAL_CLOCKS, Clocks
 from dragoman.store.errors import StoreUnavailable
 from dragoman.store.expiring_table import Bounds
 from dragoman.store.health import StoreHealth
-from dragoman.store.memory.calibrations import MemoryCalibrations
 from dragoman.store.memory.cooldowns import MemoryCooldowns
 from dragoman.store.memory.expiring_map import ExpiringMap
-from dragoman.store.memory.lessons import LessonMemory
+from dragoman.store.near_table import NearTable
 from dragoman.store.redis_store.address import RedisAddress
-from dragoman.store.redis_store.books import RedisCalibrations, RedisLessons, calibration_book, lesson_book
+from dragoman.store.redis_store.book import RedisBook
 from dragoman.store.redis_store.budgets import RedisBudgets
 from dragoman.store.redis_store.connection import RedisAway, RedisConnection, RedisDialer, RedisRefused, pack
 from dragoman.store.redis_store.cooldowns import RedisCooldowns
@@ -26,35 +27,19 @@ from dragoman.store.redis_store.link import RedisLink, evalsha
 from dragoman.store.redis_store.replicas import BEAT_SECONDS, BeatNews, Replicas
 from dragoman.store.redis_store.scripts import ScriptClock, Scripts
 from dragoman.store.redis_store.table import RedisTable
-from dragoman.store.settings import StoreSettings
-from dragoman.store.table_backed import (
-    LEASE_BOUNDS,
-    LEASES,
-    PIN_BOUNDS,
-    PINS,
-    REASONING,
-    RESPONSES,
-    SUMMARIES,
-    SUMMARY_BOUNDS,
-    TableKind,
-    TableLeases,
-    TablePins,
-    TableResponses,
-    TableSummaries,
-    TableVault,
-    response_bounds,
-    vault_bounds,
-)
+from dragoman.store.table_backed import TableKind, TableStore
 from dragoman.store.transfer import ValueRow
 
 Value = TypeVar("Value")
 START_SECONDS = 1.0
 CLOSE_SECONDS = 5.0
+PUSHED_AGAIN = 2_000
+"""Values of each table that this process gives back to a Redis that has lost them."""
 FORGOTTEN_SECONDS, MOST_FORGOTTEN = 60, 1000
 """For so long replicas are reminded to drop a caller that was forgotten."""
 
 
-class RedisStore:
+class RedisStore(TableStore):
     """`HotPart` in Redis.
 
     Two connections: counts and the heartbeat have one of their own, so that no large value stands before them.
@@ -70,7 +55,6 @@ class RedisStore:
     ) -> None:
         options: RedisOptions = config.redis
         self.place = address.place
-        self._settings = settings = StoreSettings(config)
         self._clocks = clocks
         self._scripts = scripts = Scripts(script_clock)
         self._keys = keys = RedisKeys(options.prefix)
@@ -87,34 +71,22 @@ class RedisStore:
         self.limits = RedisLimits(counts, scripts, keys, replicas, clocks.steady)
         self.budgets = RedisBudgets(counts, scripts, keys, replicas, clocks)
         self.cooldowns = RedisCooldowns(counts, scripts, keys, replicas, MemoryCooldowns(clocks.steady))
-        self.lessons = RedisLessons(lesson_book(counts, scripts, keys, replicas), LessonMemory(clocks.wall))
-        calibrations = calibration_book(counts, scripts, keys, replicas)
-        self.calibrations = RedisCalibrations(calibrations, MemoryCalibrations(clocks.wall), clocks.wall)
-        states, pins = self._table(REASONING, vault_bounds(config.vault)), self._table(PINS, PIN_BOUNDS)
-        summaries = self._table(SUMMARIES, SUMMARY_BOUNDS)
-        answers = self._table(RESPONSES, response_bounds(config.responses))
-        self.tables: dict[str, RedisTable[Any]] = {
-            "reasoning": states,
-            "pins": pins,
-            "summaries": summaries,
-            "responses": answers,
-        }
-        self.leases = TableLeases(self._table(LEASES, LEASE_BOUNDS), clocks.wall)
-        self.vault = TableVault(states, settings)
-        self.pins = TablePins(pins)
-        self.summaries = TableSummaries(summaries)
-        self.responses = TableResponses(answers, settings)
+        book = partial(RedisBook, counts, scripts, keys, replicas)
+        self.lessons = BookLessons(book(LESSON_BOOK), clocks.wall)
+        self.calibrations = BookCalibrations(book(CALIBRATION_BOOK), clocks.wall)
+        self.tables: dict[str, tuple[RedisTable[Any], NearTable[Any]]] = {}
+        super().__init__(config, clocks.wall)
 
-    def _table(self, kind: TableKind[Value], bounds: Bounds) -> RedisTable[Value]:
-        near = ExpiringMap(bounds, kind.weigh, self._clocks.wall)
-        return RedisTable(self._values, self._scripts, self._keys, kind, near, self._clocks.wall)
+    def _open_table(self, kind: TableKind[Value], bounds: Bounds) -> NearTable[Value]:
+        wall = self._clocks.wall
+        shared = RedisTable(self._values, self._scripts, self._keys, kind, bounds)
+        near = NearTable(shared, ExpiringMap(bounds, kind.weigh, wall), kind.fresh, wall)
+        self.tables[kind.name] = shared, near
+        return near
 
     async def start(self) -> None:
         await asyncio.gather(self._counts.start(START_SECONDS), self._values.start(START_SECONDS))
         await asyncio.gather(self.lessons.load(), self.calibrations.load())
-
-    def reconfigure(self, config: StoreConfig) -> None:
-        self._settings.config = config
 
     def health(self) -> StoreHealth:
         links = (self._counts, self._values)
@@ -123,7 +95,7 @@ class RedisStore:
             waiting=sum(link.waiting for link in links) + self.budgets.waiting,
             dropped=sum(link.dropped for link in links),
             failed=sum(link.failed for link in links),
-            unread=sum(table.unread for table in self.tables.values()),
+            unread=sum(table.unread for table, _ in self.tables.values()),
             last_error=next((link.last_error for link in links if link.last_error), None),
             local=sum(link.local for link in links),
             reconnects=sum(max(link.connects - 1, 0) for link in links),
@@ -133,7 +105,7 @@ class RedisStore:
 
     async def forget(self, caller: str) -> int:
         try:
-            count = sum([await table.forget_caller(caller) for table in self.tables.values()])
+            count = await self._forget_values(caller)
             count += await self.budgets.forget(caller)
             name = caller.encode("utf-8", "surrogatepass")
             keys = (self._keys.forgotten,)
@@ -144,7 +116,7 @@ class RedisStore:
 
     async def take_value(self, row: ValueRow) -> None:
         try:
-            await self.tables[row.kind].take(row.caller, row.place, row.key, row.value)
+            await self.tables[row.kind][0].take(row.caller, row.place, row.key, row.value)
         except (RedisAway, RedisRefused) as error:
             raise StoreUnavailable(f"{self.place}: {error}") from error
 
@@ -179,10 +151,10 @@ class RedisStore:
     def _give_back(self, _: float | None = None) -> None:
         if self._is_lost and self._values.ready:
             self._is_lost = False
-            for table in self.tables.values():
-                table.push_again()
+            for table, near in self.tables.values():
+                table.push_again(near.near.newest(PUSHED_AGAIN))
 
     def _drop_forgotten(self, news: BeatNews) -> None:
         for caller in news.forgotten:
-            for table in self.tables.values():
+            for _, table in self.tables.values():
                 table.drop_caller(caller)

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 
 from dragoman.store.budgets import Exhausted, Periods, Spending, find_exhausted
 from dragoman.store.memory.budgets import MemoryBudgets
-from dragoman.store.sqlite.tables import open_budgets
+from dragoman.store.sqlite.file_thread import FileThread
+from dragoman.store.sqlite.tables import open_budgets, transaction
 
 DEADLINE = 1.0
 """Seconds that a request waits for other workers; then what this one last knew decides."""
@@ -27,16 +26,13 @@ _ADD = """
 INSERT INTO budgets VALUES (?, ?, ?) ON CONFLICT (key, period) DO UPDATE SET amount = amount + excluded.amount"""
 
 
-class SqliteBudgets:
+class SqliteBudgets(FileThread):
     """`Budgets` in a file."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        super().__init__(path, "dragoman-budgets")
         self._near = MemoryBudgets()
-        self._thread = ThreadPoolExecutor(1, "dragoman-budgets")
         self._connection: sqlite3.Connection | None = None
-        self.failed = 0
-        self.last_error: str | None = None
 
     async def reserve(self, key: str, periods: Periods, amount: float) -> Spending | Exhausted:
         try:
@@ -55,44 +51,28 @@ class SqliteBudgets:
 
     def settle(self, key: str, periods: Periods, amount: float) -> None:
         self._near.settle(key, periods, amount)
-        with suppress(RuntimeError):  # closed
-            self._thread.submit(self._settle, key, periods, amount).add_done_callback(self._done)
+        self._later(partial(self._settle, key, periods, amount))
 
     async def forget(self, key: str) -> int:
         """Remove what a key has spent; in how many periods. Raises sqlite3.Error."""
         self._near.forget(key)
         return await asyncio.wrap_future(self._thread.submit(self._forget, key))
 
-    def close(self) -> None:
-        """Blocks until what waits is booked."""
-        self._thread.shutdown()
+    def _close(self) -> None:
         if self._connection is not None:
             self._connection.close()
 
     def _reserve(self, key: str, periods: Periods, amount: float) -> Spending | Exhausted:
-        return self._transaction(partial(self._decide, key, periods, amount))
+        with transaction(self._opened()):
+            full = find_exhausted(self._read(key, periods), periods, amount)
+            return self._add(key, periods, amount) if full is None else full
 
-    def _settle(self, key: str, periods: Periods, amount: float) -> Spending | Exhausted:
-        return self._transaction(partial(self._add, key, periods, amount))
+    def _settle(self, key: str, periods: Periods, amount: float) -> None:
+        with transaction(self._opened()):
+            self._add(key, periods, amount)
 
     def _forget(self, key: str) -> int:
         return self._opened().execute(_FORGET, (key,)).rowcount if self._path.exists() else 0
-
-    def _transaction(self, work: Callable[[], Spending | Exhausted]) -> Spending | Exhausted:
-        run = self._opened().execute
-        run("BEGIN IMMEDIATE")
-        try:
-            result = work()
-            run("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):
-                run("ROLLBACK")
-            raise
-        return result
-
-    def _decide(self, key: str, periods: Periods, amount: float) -> Spending | Exhausted:
-        full = find_exhausted(self._read(key, periods), periods, amount)
-        return self._add(key, periods, amount) if full is None else full
 
     def _add(self, key: str, periods: Periods, amount: float) -> Spending:
         self._opened().executemany(_ADD, [(key, one.name, amount) for one in periods])
@@ -110,14 +90,4 @@ class SqliteBudgets:
     def _give_back(self, key: str, periods: Periods, amount: float, booked: Future[Spending | Exhausted]) -> None:
         if booked.cancelled() or booked.exception() is not None or isinstance(booked.result(), Exhausted):
             return
-        with suppress(RuntimeError):  # closed
-            self._thread.submit(self._settle, key, periods, -amount).add_done_callback(self._done)
-
-    def _done(self, future: Future[Spending | Exhausted]) -> None:
-        error = future.exception()
-        if error is not None:
-            self._note(error)
-
-    def _note(self, error: BaseException) -> None:
-        self.failed += 1
-        self.last_error = f"{self._path.name}: {type(error).__name__}: {error}"
+        self._later(partial(self._settle, key, periods, -amount))

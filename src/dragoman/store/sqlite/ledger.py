@@ -1,4 +1,4 @@
-"""The ledger in the file, with the last requests in memory too."""
+"""The ledger in the file."""
 
 from __future__ import annotations
 
@@ -8,22 +8,17 @@ from typing import Any
 
 import msgspec
 
-from dragoman.store.ledger import EVERYTHING, LedgerPage, LedgerQuery, cursor_of, position_of
-from dragoman.store.ledger_entry import By, Caller, Entry, Totals, sanitized
-from dragoman.store.memory.ledger import LedgerMemory, page
-from dragoman.store.redaction import Redactor
+from dragoman.store.clock import Clock
+from dragoman.store.ledger import LedgerQuery, position_of
+from dragoman.store.ledger_entry import By, Caller, Entry, Totals
+from dragoman.store.memory.ledger import DAY
+from dragoman.store.near_ledger import PAGE_BYTES
 from dragoman.store.settings import StoreSettings
 from dragoman.store.sqlite.database import Database
 from dragoman.store.sqlite.writer import Sweep, WriteJob
 
 SWEEP_EVERY = 256
 """Entries between two sweeps: the file may hold so many more than `store.keep_requests`."""
-NEAR_ENTRIES = 512
-"""Requests in memory, so that each can be read before it is written."""
-NEAR_BYTES = 16 * 1024 * 1024
-PAGE_BYTES = 16 * 1024 * 1024
-"""Of entries that are read for one page; bodies may be among them. A page that would be larger is shorter."""
-FLUSH_DEADLINE = 2.0
 TOPIC = "requests"
 
 _RECORD = (
@@ -58,72 +53,62 @@ _decode = msgspec.msgpack.Decoder(Entry).decode
 
 
 class SqliteLedger:
-    """`Ledger` in the file."""
+    """`SharedLedger` in the file."""
 
-    def __init__(self, database: Database, near: LedgerMemory, settings: StoreSettings, redactor: Redactor) -> None:
+    def __init__(self, database: Database, settings: StoreSettings, clock: Clock) -> None:
         self._database = database
-        self._near = near
         self._settings = settings
-        self._redactor = redactor
+        self._clock = clock
+        self.written = database.written
         database.add_sweep(Sweep(TOPIC, SWEEP_EVERY, self._sweep))
 
-    def record(self, entry: Entry) -> None:
-        entry = sanitized(entry, self._redactor, self._settings.config.keep_bodies)
-        self._near.put(entry)
+    def write(self, entry: Entry) -> None:
         row = (entry.id, entry.time, entry.caller, entry.target, entry.asked, int(entry.failed))
         tokens = (entry.input_tokens, entry.output_tokens, entry.cached_tokens, entry.reasoning_tokens)
         spent = (entry.cost or 0.0, int(entry.estimated), entry.estimated_cost, int(entry.unpriced))
         values = (*row, *tokens, *spent, entry.duration, entry)
         self._database.write(WriteJob(_RECORD, values, _encode, TOPIC, entry.weight()))
 
-    async def report(self, request_id: str, viewer: Caller) -> Entry | None:
-        near = self._near.report(request_id, viewer)
-        if near is not None:
-            return near
-        entry = await self._database.report(partial(_read_one, request_id, self._near.oldest()))
-        return entry if entry is not None and viewer.may_see(entry) else None
+    async def find(self, request_id: str, oldest: float) -> Entry | None:
+        return await self._database.report(partial(_read_one, request_id, oldest))
 
-    async def recent(self, viewer: Caller, query: LedgerQuery = EVERYTHING) -> LedgerPage:
-        """A page of the file, with what is not written yet."""
-        rows, rest = await self._database.report(partial(_read_page, self._values(viewer, query), viewer.admin))
-        found = {entry.id: entry for entry in rows}
-        near = self._near.matching(viewer, query)
-        if not rest:
-            found |= {entry.id: entry for entry in near}
-            return page(found.values(), query)
-        last = (rows[-1].time, rows[-1].id)  # older ones come after those that were not read
-        found |= {entry.id: entry for entry in near if (entry.time, entry.id) >= last}
-        short = page(found.values(), query)
-        return short if short.next is not None else LedgerPage(short.entries, cursor_of(short.entries[-1]))
+    async def page(self, viewer: Caller, query: LedgerQuery, oldest: float) -> tuple[list[Entry], bool]:
+        return await self._database.report(partial(_read_page, _values(viewer, query, oldest), viewer.admin))
 
-    async def totals(self, viewer: Caller, by: By, query: LedgerQuery = EVERYTHING) -> tuple[Totals, ...]:
-        await self._database.written(FLUSH_DEADLINE)
-        rows = await self._database.report(partial(_read_totals, self._values(viewer, query), viewer.admin, by))
-        return tuple(Totals(*row) for row in rows)
+    async def totals(self, viewer: Caller, by: By, query: LedgerQuery, oldest: float) -> tuple[Totals, ...]:
+        read = partial(_read_totals, _values(viewer, query, oldest), viewer.admin, by)
+        return tuple(Totals(*row) for row in await self._database.report(read))
 
-    def forget(self, caller: str) -> None:
-        """Have the entries of a caller removed."""
-        self._near.forget(caller)
+    async def forget(self, caller: str) -> int:
+        count = await self._database.report(partial(_count, caller))
         self._database.write(WriteJob(_FORGET, (caller,)))
-
-    def _values(self, viewer: Caller, query: LedgerQuery) -> dict[str, Any]:
-        position = position_of(query.after)
-        return {
-            "since": max(self._near.oldest(), query.since or 0.0),
-            "until": query.until,
-            "caller": query.caller,
-            "target": query.target,
-            "asked": query.asked,
-            "failed": None if query.failed is None else int(query.failed),
-            "viewer": viewer.name,
-            "time": position[0] if position is not None else None,
-            "id": position[1] if position is not None else None,
-            "limit": query.page_size() + 1,
-        }
+        return count
 
     def _sweep(self, connection: sqlite3.Connection) -> None:
-        connection.execute(_TOO_OLD, (self._near.oldest(),))
-        connection.execute(_TOO_MANY, (self._settings.config.keep_requests,))
+        config = self._settings.config
+        connection.execute(_TOO_OLD, (self._clock() - config.keep_days * DAY,))
+        connection.execute(_TOO_MANY, (config.keep_requests,))
+
+
+def _values(viewer: Caller, query: LedgerQuery, oldest: float) -> dict[str, Any]:
+    position = position_of(query.after)
+    return {
+        "since": max(oldest, query.since or 0.0),
+        "until": query.until,
+        "caller": query.caller,
+        "target": query.target,
+        "asked": query.asked,
+        "failed": None if query.failed is None else int(query.failed),
+        "viewer": viewer.name,
+        "time": position[0] if position is not None else None,
+        "id": position[1] if position is not None else None,
+        "limit": query.page_size() + 1,
+    }
+
+
+def _count(caller: str, connection: sqlite3.Connection) -> int:
+    count: int = connection.execute("SELECT count(*) FROM requests WHERE caller = ?", (caller,)).fetchone()[0]
+    return count
 
 
 def _read_one(request_id: str, since: float, connection: sqlite3.Connection) -> Entry | None:

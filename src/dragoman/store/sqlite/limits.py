@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 from dragoman.store.clock import Clock
 from dragoman.store.rate_limits import Allowed, KeyLimits, Limited
@@ -30,18 +32,11 @@ class SqliteLimits:
         if not database.alone:
             self._shared = SharedWindows(path, self._own, steady)
 
-    async def reserve(self, key: str, limits: KeyLimits, tokens: int = 0) -> Allowed | Limited:
-        shared = self._counts()
-        if shared is None:
-            return self._own.reserve(key, limits, tokens)
-        return await shared.reserve(key, limits, bounded(tokens))
+    def reserve(self, key: str, limits: KeyLimits, tokens: int = 0) -> Coroutine[Any, Any, Allowed | Limited]:
+        return (self._counts() or self._own).reserve(key, limits, bounded(tokens))
 
     def settle(self, key: str, tokens: int) -> None:
-        shared = self._counts()
-        if shared is None:
-            self._own.add(key, 0, tokens)
-        else:
-            shared.settle(key, bounded(tokens))
+        (self._counts() or self._own).settle(key, bounded(tokens))
 
     def forget(self, key: str) -> int:
         """Remove the counts of a key from this process; those of the file are over within a minute."""

@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from dragoman.store.clock import Clock
 from dragoman.store.rate_limits import Allowed, KeyLimits, Limited
 from dragoman.store.rate_windows import RateWindows, Tally, decide, oldest_slice, slice_of
-from dragoman.store.sqlite.tables import inode, open_counters
+from dragoman.store.sqlite.file_thread import FileThread
+from dragoman.store.sqlite.tables import inode, open_counters, transaction
 
-Result = TypeVar("Result")
 DEADLINE = 0.25
 """Seconds that a request waits for other workers; then this worker's own counts decide."""
 OPENING_WAIT = 5.0
@@ -51,12 +48,15 @@ class CounterFile:
         self._calls = 0
         self._connection = open_counters(path, wait=OPENING_WAIT)
         self.inode = inode(path)
-        self._transaction(partial(self._begin, counts))
+        with transaction(self._connection):
+            self._sweep()
+            self._connection.executemany(_ADD, counts)
         self._connection.execute(f"PRAGMA busy_timeout={int(wait * 1000)}")
 
     def reserve(self, key: str, limits: KeyLimits, tokens: int) -> Allowed | Limited:
         """Decide and count, in one transaction. Raises sqlite3.Error."""
-        return self._transaction(partial(self._reserve, key, limits, tokens))
+        with transaction(self._connection):
+            return self._reserve(key, limits, tokens)
 
     def add(self, row: Row) -> None:
         """Count without asking. Raises sqlite3.Error."""
@@ -64,18 +64,6 @@ class CounterFile:
 
     def close(self) -> None:
         self._connection.close()
-
-    def _transaction(self, work: Callable[[], Result]) -> Result:
-        run = self._connection.execute
-        run("BEGIN IMMEDIATE")
-        try:
-            result = work()
-            run("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):
-                run("ROLLBACK")
-            raise
-        return result
 
     def _reserve(self, key: str, limits: KeyLimits, tokens: int) -> Allowed | Limited:
         now, run = self._steady(), self._connection.execute
@@ -90,28 +78,21 @@ class CounterFile:
             self._sweep()
         return verdict
 
-    def _begin(self, counts: Sequence[Row]) -> None:
-        self._sweep()
-        self._connection.executemany(_ADD, counts)
-
     def _sweep(self) -> None:
         now = self._steady()
         self._connection.execute(_FORGET, (oldest_slice(now), slice_of(now) + _AHEAD))
 
 
-class SharedWindows:
+class SharedWindows(FileThread):
     """The counts of all processes that use the same path. Each also counts by itself, for when the file fails."""
 
     def __init__(self, path: Path, own: RateWindows, steady: Clock) -> None:
-        self._path = path
+        super().__init__(path, "dragoman-limits")
         self._own = own
         self._steady = steady
         self._file = CounterFile(path, 0.0, steady, [(key, *bucket) for key, bucket in own.counts()])
         self._patient: CounterFile | None = None
-        self._thread = ThreadPoolExecutor(1, "dragoman-limits")
         self._looked = steady()
-        self.failed = 0
-        self.last_error: str | None = None
 
     async def reserve(self, key: str, limits: KeyLimits, tokens: int) -> Allowed | Limited:
         self._look()
@@ -119,7 +100,7 @@ class SharedWindows:
             verdict = await self._reserve(key, limits, tokens)
         except Exception as error:  # whatever is wrong with the file, this process can count by itself
             self._note(error)
-            return self._own.reserve(key, limits, tokens)
+            return await self._own.reserve(key, limits, tokens)
         if isinstance(verdict, Allowed):
             self._own.add(key, 1, tokens)
         return verdict
@@ -135,9 +116,7 @@ class SharedWindows:
             self._note(error)
 
     def close(self) -> None:
-        """Blocks until what waits is counted."""
-        self._later(self._close)
-        self._thread.shutdown()
+        super().close()
         self._file.close()
 
     async def _reserve(self, key: str, limits: KeyLimits, tokens: int) -> Allowed | Limited:
@@ -172,17 +151,3 @@ class SharedWindows:
     def _close(self) -> None:
         if self._patient is not None:
             self._patient.close()
-
-    def _later(self, work: Callable[[], object]) -> None:
-        """Have something done by the thread; a failure is counted."""
-        with suppress(RuntimeError):  # closed
-            self._thread.submit(work).add_done_callback(self._done)
-
-    def _done(self, future: Future[object]) -> None:
-        error = future.exception()
-        if error is not None:
-            self._note(error)
-
-    def _note(self, error: BaseException) -> None:
-        self.failed += 1
-        self.last_error = f"{self._path.name}: {type(error).__name__}: {error}"

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from dragoman.store.background_writer import Background, PartlyFailed
-from dragoman.store.sqlite.tables import inode, open_store_file
+from dragoman.store.sqlite.tables import inode, open_store_file, transaction
 
 
 class WriteJob(Struct, frozen=True, gc=False):
@@ -87,17 +87,10 @@ class WriterThread:
             self._commit_each(jobs)
 
     def _commit(self, jobs: list[WriteJob]) -> None:
-        run = self._connection.execute
-        run("BEGIN IMMEDIATE")
-        try:
+        with transaction(self._connection) as run:
             for job in jobs:
                 run(job.statement, job.bound())
             self._run_sweeps(jobs)
-            run("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):
-                run("ROLLBACK")
-            raise
 
     def _commit_each(self, jobs: list[WriteJob]) -> None:
         """One of the jobs cannot be written: the others must not be lost with it."""
