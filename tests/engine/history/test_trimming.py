@@ -15,11 +15,12 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.pairs import pair
-from dragoman.conversation.parts import Call, Result, Text
+from dragoman.conversation.parts import Call, Reasoning, Result, Text
 from dragoman.engine.adapt import read
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.policy import TrimPolicy
-from dragoman.engine.history.trimming import MARKER, TrimmedHistory, TrimRequest, measured, measured_for, trim
+from dragoman.engine.history.sizes import MARKER
+from dragoman.engine.history.trimming import TrimmedHistory, TrimRequest, measured, measured_for, trim
 from dragoman.engine.history.units import UnitKind, units_of
 
 
@@ -112,6 +113,72 @@ def test_C35_whole_units_leave_the_oldest_first() -> None:
     assert found.orphans == []
     assert found.unanswered == []
     assert kept(done)[1].role is Role.USER
+
+
+def test_C35_a_question_after_a_long_chain_of_calls_finds_its_work_done() -> None:
+    """Forty calls, their summary, and a question about them: the budget of 16,000 tokens is used."""
+    work = agent_loop(40, "changed the file ")
+    messages = (*work, assistant("I changed forty files."), user("Which files did you change?"))
+    policy = TrimPolicy()
+    assert tokens(messages, policy) > 18_000
+    done = trimmed(messages, policy)
+    assert done.statistics is not None
+    assert done.statistics.dropped == 0
+    assert 0.7 * 16_000 <= done.statistics.kept_tokens <= 16_000
+    assert kept(done)[:2] == messages[:2]
+    assert kept(done)[-20:] == messages[-20:]  # the oldest results were shortened, the newest were not
+
+
+@st.composite
+def _working_turns(draw: st.DrawFn, turn: int) -> list[Message]:
+    """Calls, perhaps several at once and after a thought, with their results: texts of any length, or JSON."""
+    ids = [f"c{turn}_{number}" for number in range(draw(st.integers(1, 3)))]
+    thought = Reasoning(text=Text(quote(f"thought {turn} " * draw(st.sampled_from([1, 40])))))
+    parts = calls(*ids).parts
+    text = f"result {turn} " * draw(st.sampled_from([1, 10, 60, 400]))
+    words = draw(st.sampled_from([text, text, text, f'["{text[:600]}"]']))
+    return [Message(Role.ASSISTANT, (thought, *parts) if draw(st.booleans()) else parts), results(words, *ids)]
+
+
+@st.composite
+def agent_histories(draw: st.DrawFn) -> tuple[Message, ...]:
+    """Few questions, each with a long chain of calls and an answer, and a question that waits. All know their place."""
+    made = [system()] if draw(st.booleans()) else []
+    for question in range(draw(st.integers(1, 4))):
+        made.append(user(f"question {question} " * draw(st.sampled_from([1, 20, 200]))))
+        for turn in range(draw(st.integers(0, 30))):
+            made += draw(_working_turns(100 * question + turn))
+        made.append(assistant(f"answer {question} " * draw(st.sampled_from([1, 20, 200]))))
+    return tuple(message.but(at=at) for at, message in enumerate((*made, user("And now?"))))
+
+
+@settings(deadline=None, max_examples=200)
+@given(agent_histories(), st.sampled_from([2_000, 4_000, 10_000]), st.booleans(), st.sampled_from([0, 1, 3, 8]))
+def test_C35_a_budget_that_can_hold_a_unit_keeps_it(
+    messages: tuple[Message, ...], budget: int, by_window: bool, spared: int
+) -> None:
+    soft, window = (0, round(budget / 0.8)) if by_window else (budget, 0)
+    policy = TrimPolicy(max_history_tokens=soft, window=window, keep_recent_exchanges=spared)
+    done = trimmed(messages, policy)
+    if done.statistics is None:
+        return
+    stayed = [message.at for message in kept(done)]
+    assert stayed == sorted(stayed)
+    found = pair(kept(done))
+    assert (found.orphans, found.unanswered) == ([], [])
+    users = [message.at for message in messages if message.role is Role.USER]
+    essential = {0, users[0], users[-2], len(messages) - 2, len(messages) - 1}
+    assert essential <= set(stayed)
+    left = [messages[unit.start : unit.end] for unit in units_of(messages) if unit.start not in stayed]
+    used = done.statistics.kept_tokens
+    assert used <= budget
+    assert used >= 0.7 * budget or used + shortest(left[-1], messages, policy) > budget
+
+
+def shortest(unit: tuple[Message, ...], whole: tuple[Message, ...], policy: TrimPolicy) -> float:
+    """What a unit costs if each of its texts has the fewest tokens that a shortened message may have."""
+    scale = measured_for(Conversation(whole), TrimRequest(policy), "").bytes_per_token
+    return sum(min(size.total, max(size.fixed, 50 * scale)) for size in measured(Conversation(unit)).sizes) / scale
 
 
 def test_C37_statistics_and_notes_tell_what_was_cut() -> None:

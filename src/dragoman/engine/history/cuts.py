@@ -11,7 +11,7 @@ only cuts that are still to come.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
@@ -19,7 +19,7 @@ import msgspec
 
 from dragoman.conversation.messages import TOOL, Message
 from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
-from dragoman.engine.history.policy import TrimPolicy
+from dragoman.engine.history.policy import MOST_TOKENS, TrimPolicy
 from dragoman.engine.history.sizes import BYTES_PER_TOKEN, Size
 from dragoman.engine.history.units import Unit, UnitKind
 
@@ -35,20 +35,24 @@ class Limit(msgspec.Struct, frozen=True, gc=False, array_like=True):
     message: int
     result: int
 
+    def raised(self, more: int) -> Limit:
+        return Limit(self.message + more, self.result + more)
+
+    def is_within(self, other: Limit) -> bool:
+        return self.message <= other.message and self.result <= other.result
+
 
 class Cut(msgspec.Struct, frozen=True, array_like=True):
     """What was cut when a conversation had `units` units, whose digest is `digest`.
 
     `kept` are the turns among them that stayed; instructions always stay. `limits`: what each turn that was shortened
-    may hold. The units before `oldest` have their smallest limits, those before `old` the limits of old ones.
+    may hold.
     """
 
     units: int
     digest: str
     kept: tuple[int, ...]
     limits: dict[int, Limit]
-    oldest: int = 0
-    old: int = 0
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -113,6 +117,19 @@ def _words(parts: Iterable[Part]) -> list[bytes]:
     return words
 
 
+class _Turns(msgspec.Struct, frozen=True):
+    """The turns that a cut finds, in the order in which it takes from them, without the user's last words."""
+
+    old: list[int]
+    """Before the recent exchanges."""
+    recent: list[int]
+    """In the recent exchanges."""
+    essential: list[int]
+    """The first words of the user, and the last question that was answered, with its answer."""
+    newest: list[int]
+    """What the model did since the user's last words. Like these it never leaves, but it may be shortened."""
+
+
 class _Walk:
     """One walk over the units: which turns are still there, what they cost, and the cut in force.
 
@@ -128,7 +145,6 @@ class _Walk:
         self._is_user = [unit.kind is UnitKind.USER for unit in measured.units]
         self._kept: list[int] = []
         self._limits: dict[int, Limit] = {}
-        self._oldest = self._old = 0
         self._cut_at = 0
         self._resumed: Cut | None = None
         self._total = 0
@@ -152,7 +168,6 @@ class _Walk:
         self._cut_at = cut.units
         self._kept = list(cut.kept)
         self._limits = {}
-        self._oldest, self._old = cut.oldest, cut.old
         self._total = sum([self._price[place] for place in cut.kept])
         for place, limit in cut.limits.items():
             self._restrict((place,), limit)
@@ -174,7 +189,7 @@ class _Walk:
         if not self._cut_at:
             return None
         seen = tuple([place for place in self._kept if place < self._cut_at])
-        return Cut(self._cut_at, digests.of(self._cut_at), seen, self._limits, self._oldest, self._old)
+        return Cut(self._cut_at, digests.of(self._cut_at), seen, self._limits)
 
     def _full(self) -> int:
         return min(self._soft or self._hard, self._hard or self._soft)
@@ -199,81 +214,116 @@ class _Walk:
         return bool(self._kept) and self._total > self._next_cut_above[self._units[self._kept[-1]].continues]
 
     def _make_cut(self, end: int) -> None:
-        """Shorten old messages, then drop turns. `end` is the last unit that there was, a turn or an instruction."""
-        place = self._kept[-1]
-        chained = self._units[place].continues
-        users = [one for one in self._kept if self._is_user[one]]
-        last = users[-1] if users else place
-        recent = self._recent(users, chained, place)
-        before, marks = self._total, (self._oldest, self._old)
-        self._shorten(recent)
-        if self._soft and not chained:
-            self._drop(self._lowered(self._soft), min(recent, last))
-            self._drop(self._lowered(self._soft), last)
-        if self._hard and self._total > self._hard:
-            self._drop(self._lowered(self._hard), last)
-            self._drop(self._lowered(self._hard), place, spared=last)
-        if self._hard and self._total > self._hard:
-            self._squeeze(last)
+        """Shorten turns, then drop them. `end` is the last unit that there was, a turn or an instruction."""
+        chained = self._units[self._kept[-1]].continues
+        turns = self._turns(chained)
+        before = self._total
+        self._restrict(turns.old, configured_limit(self._policy, self._measured.bytes_per_token))
+        if self._soft and chained:
+            self._shorten(turns.old, self._lowered(self._soft))
+        budget = self._hard if chained else self._full()
+        if budget and self._total > budget:
+            self._fit(turns, budget, turns.newest if budget == self._hard else ())
         if self._total < before:
             self._cut_at = end + 1
-        else:
-            self._oldest, self._old = marks  # nothing was cut: the cut in force stays what it was
         self._wait()
 
+    def _turns(self, chained: bool) -> _Turns:
+        """The turns that are there, by how long they are spared."""
+        kept, place = self._kept, self._kept[-1]
+        users = [one for one in kept if self._is_user[one]]
+        waiting = {users[-1] if users else place, place}
+        before = bisect_left(kept, min(waiting))
+        essential = {*users[:1], *users[-2:-1], *kept[max(0, before - 1) : before]} - waiting
+        recent = self._recent(users, chained, place)
+        return _Turns(
+            old=[one for one in kept if one < recent and one not in waiting],
+            recent=[one for one in kept if one >= recent and one not in waiting and one not in essential],
+            essential=sorted(essential),
+            newest=[] if self._is_user[place] else [place],
+        )
+
     def _recent(self, users: list[int], chained: bool, place: int) -> int:
-        """The first unit that is not shortened."""
+        """The first unit that is not shortened as long as there are older ones.
+
+        While the model works through calls fewer exchanges are spared, but only if nothing older is left to shorten.
+        """
         policy = self._policy
-        spared = policy.keep_recent_user_turns_in_chained_tool_calls if chained else policy.keep_recent_exchanges
-        if spared <= 0:
-            return place
-        return users[-spared] if spared <= len(users) else 0
+        recent = _first_spared(users, policy.keep_recent_exchanges, place)
+        if not chained or (len(self._kept) > 1 and self._kept[1] < recent):  # something beside the first words
+            return recent
+        return _first_spared(users, policy.keep_recent_user_turns_in_chained_tool_calls, place)
 
     def _wait(self) -> None:
         """Where a cut cannot free enough, the next one of its kind waits until there is something new to cut.
 
-        While the model works through calls less may be cut; a turn of the user's is not made to wait for that.
+        While the model works through calls less may be cut; a turn of the user's is not made to wait for that. Nothing
+        waits beyond the window.
         """
-        step = int(self._full() * self._policy.step)
-        self._next_cut_above[True] = self._total + step
+        above = self._total + int(self._full() * self._policy.step)
+        if self._total <= self._hard:
+            above = min(above, self._hard)
         is_chained = bool(self._kept) and self._units[self._kept[-1]].continues
-        self._next_cut_above[False] = 0 if is_chained else self._total + step
+        waits = self._total > self._full() and not is_chained
+        self._next_cut_above = {True: above, False: above if waits else 0}
 
     def _lowered(self, budget: int) -> int:
         return int(budget * (1 - self._policy.step))
 
-    def _shorten(self, recent: int) -> None:
-        """Give turns that have become old their limit, and those that were old the smaller one of the oldest."""
-        turns = self._kept
-        first, middle, last = [bisect_left(turns, place) for place in (self._oldest, self._old, recent)]
-        limits = _Limits(self._policy, self._messages_in(turns[:last]), self._measured.bytes_per_token)
-        self._restrict(turns[first:middle], limits.oldest)
-        self._restrict(turns[middle:last], limits.old)
-        self._oldest, self._old = self._old, max(self._old, recent)
+    def _fit(self, turns: _Turns, budget: int, newest: Sequence[int] = ()) -> None:
+        """Make the turns fit a budget, unit by unit and the oldest first. Each kind is shortened before it leaves.
+
+        What is essential leaves last, after the newest results were shortened. What waits for an answer stays.
+        """
+        goal = self._lowered(budget)
+        for places in (turns.old, turns.recent):
+            self._shorten(places, goal)
+            self._drop([place for place in places if place not in turns.essential], budget, goal)
+        self._shorten(turns.essential, goal)
+        if self._total > budget:
+            least = int(_LEAST_LIMIT * self._measured.bytes_per_token)
+            self._shorten_to(newest, Limit(least, least), goal)
+        self._drop(turns.essential, budget, budget)
+
+    def _shorten(self, places: Sequence[int], goal: int) -> None:
+        """Shorten turns, no further than the goal asks for: the older half first, and more than the others."""
+        limits = _Limits(self._policy, self._messages_in(self._kept), self._measured.bytes_per_token)
+        half = len(places) // 2
+        self._shorten_to(places[:half], limits.oldest, goal)
+        self._shorten_to(places[half:], limits.old, goal)
+        self._shorten_to(places[half:], limits.oldest, goal)
+
+    def _shorten_to(self, places: Iterable[int], limit: Limit, goal: int) -> None:
+        for place in places:
+            if self._total <= goal:
+                return
+            if place not in self._limits or not self._limits[place].is_within(limit):
+                self._restrict((place,), limit, goal)
 
     def _messages_in(self, places: Sequence[int]) -> int:
         return max(1, sum([self._units[place].end - self._units[place].start for place in places]))
 
-    def _squeeze(self, last: int) -> None:
-        """What is left does not fit the window: all but the user's last words share what there is."""
-        left = [place for place in self._kept if place != last]
-        each = max(
-            self._lowered(self._hard) // self._messages_in(left), int(_LEAST_LIMIT * self._measured.bytes_per_token)
-        )
-        self._restrict(left, Limit(each, each))
-
-    def _restrict(self, places: Iterable[int], limit: Limit) -> None:
-        """Give turns a limit, where that makes them smaller."""
+    def _restrict(self, places: Iterable[int], limit: Limit, goal: int = 0) -> None:
+        """Give turns a limit, where that makes them smaller; a looser one, where the goal holds with it too."""
         prices, least = self._price, min(limit.message, limit.result)
         for place in places:
             before = prices[place]
             if before <= least:
                 continue
-            price = self._shortened_cost(self._units[place], limit)
+            price, given = self._shortened_cost(self._units[place], limit), limit
+            room = before - (self._total - goal)
+            if price < room:
+                given = self._loosest(self._units[place], limit, room)
+                price = self._shortened_cost(self._units[place], given)
             if price < before:
                 self._total += price - before
                 prices[place] = price
-                self._limits[place] = limit
+                self._limits[place] = given
+
+    def _loosest(self, unit: Unit, limit: Limit, room: int) -> Limit:
+        """The loosest limit with which a turn fits its room, which it does with this one."""
+        more = bisect_right(range(room), room, key=lambda more: self._shortened_cost(unit, limit.raised(more)))
+        return limit.raised(more - 1)
 
     def _shortened_cost(self, unit: Unit, limit: Limit) -> int:
         sizes, messages = self._measured.sizes, self._measured.messages
@@ -281,21 +331,24 @@ class _Walk:
             return shortened_size(sizes[unit.start], messages[unit.start], limit)
         return sum([shortened_size(sizes[at], messages[at], limit) for at in range(unit.start, unit.end)])
 
-    def _drop(self, budget: int, before: int, spared: int = -1) -> None:
-        """Drop turns before a place, the oldest first, until the budget holds; and answers whose question has left."""
-        gone = 0
-        stays: list[int] = []
-        for place in self._kept:
-            orphaned = gone and not stays and self._units[place].kind is UnitKind.ASSISTANT
-            if place >= before or not (self._total > budget or orphaned):
+    def _drop(self, places: Sequence[int], budget: int, goal: int) -> None:
+        """Drop turns, the oldest first, until the budget holds, and go on as long as what is left fills the goal."""
+        gone: set[int] = set()
+        for place in places:
+            left = self._total - self._price[place]
+            if self._total <= budget and left < goal:
                 break
-            gone += 1
-            if place == spared:
-                stays.append(place)
-                continue
-            self._total -= self._price[place]
+            gone.add(place)
+            self._total = left
             self._limits.pop(place, None)
-        self._kept[:gone] = stays
+        if gone:
+            self._kept = [place for place in self._kept if place not in gone]
+
+
+def _first_spared(users: list[int], count: int, place: int) -> int:
+    if count <= 0:
+        return place
+    return users[-count] if count <= len(users) else 0
 
 
 def _is_system(unit: Unit) -> bool:
@@ -305,6 +358,12 @@ def _is_system(unit: Unit) -> bool:
 def unit_costs(units: Iterable[Unit], sizes: Sequence[Size]) -> list[int]:
     totals = [size.total for size in sizes]
     return [totals[unit.start] if unit.end == unit.start + 1 else sum(totals[unit.start : unit.end]) for unit in units]
+
+
+def configured_limit(policy: TrimPolicy, bytes_per_token: float) -> Limit:
+    """What is configured for old messages. It holds for all of them once there is a cut."""
+    message, result = policy.old_message_max_tokens, policy.old_tool_result_max_tokens
+    return Limit(*[int((most or MOST_TOKENS) * bytes_per_token) for most in (message, result)])
 
 
 class _Limits:

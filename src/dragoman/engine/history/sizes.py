@@ -20,6 +20,9 @@ from dragoman.engine.token_estimate import count_literal, texts_of
 from dragoman.profiles.tokenizers import TokenWeights, token_weights
 
 BYTES_PER_TOKEN = 4
+MARKER = " [...truncated]"
+"""What ends a text that was shortened."""
+_MARKER_SIZE = len(MARKER)
 SAMPLE = 8_192
 """Bytes at the beginning of a conversation in which pieces are counted."""
 _FEWEST_BYTES, _MOST_BYTES = 1.0, 8.0
@@ -110,7 +113,7 @@ def is_plain(text: Text) -> bool:
 
 
 def plain_size(part: Part) -> int:
-    """The bytes of a part that may be shortened."""
+    """The bytes of a part that may go: its plain texts, beside the markers that they would get."""
     return _sizes((part,))[1]
 
 
@@ -120,8 +123,8 @@ def _sizes(parts: Iterable[Part]) -> tuple[int, int]:
         if type(part) is Text:
             length = len(part.literal) - 2
             total += length
-            if is_plain(part):
-                plain += length
+            if length > _MARKER_SIZE and is_plain(part):
+                plain += length - _MARKER_SIZE
         elif type(part) is Result:
             inner, shortened = _sizes(part.parts)
             total += inner + _OVERHEAD

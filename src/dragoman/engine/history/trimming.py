@@ -15,6 +15,7 @@ from dragoman.engine.history.cuts import Cut, Limit, Measured, find_cut, shorten
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.sizes import (
     BYTES_PER_TOKEN,
+    MARKER,
     SAMPLE,
     bytes_per_token,
     fixed_size,
@@ -28,7 +29,6 @@ from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
 from dragoman.rules.rule import Rule
 
-MARKER = " [...truncated]"
 _MARKER_END = MARKER.encode() + b'"'
 
 
@@ -154,7 +154,7 @@ def _shorten(unit: Unit, limit: Limit, seen: Measured, messages: list[Message], 
 
 
 def _shortened_parts(parts: Sequence[Part], room: int) -> tuple[Part, ...]:
-    """Parts whose plain texts share `room` bytes: the first get what they need."""
+    """Parts whose plain texts share `room` bytes beside their markers: the first get what they need."""
     if len(parts) == 1:
         return (_shortened(parts[0], room),)
     made: list[Part] = []
@@ -173,7 +173,7 @@ def _shortened(part: Part, room: int) -> Part:
 
 
 def _shortened_text(text: Text, room: int) -> Text:
-    if len(text.literal) - 2 <= room:
+    if plain_size(text) <= room:
         return text
     if b"\\" not in text.literal and text.literal.isascii():  # each byte is a character of its own
         return msgspec.structs.replace(text, literal=text.literal[: room + 1] + _MARKER_END)
