@@ -24,6 +24,7 @@ from dragoman.config import reference as config
 from dragoman.conversation import script
 from dragoman.engine.explain import described
 from dragoman.engine.plan import FAITHFUL_CLIENT, context_for, rules_for
+from dragoman.gateway.routes import ROUTES
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.profiles.models import ModelEntry, ModelThinking, catalogue
 from dragoman.profiles.profile import Profiles
@@ -71,6 +72,7 @@ def written() -> dict[str, str]:
         "errors.md": errors_page(),
         "commands.md": commands_page(),
         "config.md": page("Configuration", CONFIG, config.markdown()),
+        "routes.md": routes_page(),
         "script.md": script_page(),
     }
 
@@ -88,6 +90,7 @@ def index_page() -> str:
         ("models", "Models", "what each model can do: thinking, structured output, sizes"),
         ("compatibility", "Compatibility", "who takes what, and who needs it repaired"),
         ("config", "Configuration", "every key of `dragoman.yaml`"),
+        ("routes", "Routes", "every path that the gateway serves, and who may call it"),
         ("script", "Script", "conversations as lines"),
         ("errors", "Errors", "everything that can be raised"),
         ("mutants", "Mutants", "which test fails when a rule or a lesson is broken"),
@@ -320,6 +323,18 @@ def _needing(name: str, rule: str, families: dict[str, set[str]]) -> str:
 def errors_page() -> str:
     tree = inspect.cleandoc(errors.__doc__ or "")
     return page("Errors", "```text\n" + tree + "\n```")
+
+
+def routes_page() -> str:
+    """Who may call what."""
+    intro = (
+        "Everything that the gateway serves, and who may call it. **open**: everybody. **key**: every key, whose "
+        "`allowed_endpoints` has the path. **admin**: admin keys, and a key whose `allowed_endpoints` names just this "
+        "path. Without keys, everybody on this machine may call everything, and pages of elsewhere nothing. `GET` "
+        "answers `HEAD` too. Paths of a dialect are served under its other prefixes as well, such as `/v1`."
+    )
+    rows = [f"| {route.access} | `{route.method}` | `{route.path}` | {route.says} |" for route in ROUTES if route.says]
+    return page("Routes", intro, "\n".join(["| for | method | path | what it does |", "|---|---|---|---|", *rows]))
 
 
 def script_page() -> str:

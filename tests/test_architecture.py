@@ -131,6 +131,19 @@ def is_pure_probe(path: Path) -> bool:
     return package(path) == "probe" and path.relative_to(ROOT).parts[1] not in PROBE_EDGES
 
 
+def test_the_gateway_does_not_know_its_console() -> None:
+    """Only the list of routes names the console's endpoints, and loads them with the first request for one."""
+    inside = [path for path in FILES if path.is_relative_to(ROOT / "gateway" / "console")]
+    outside = [path for path in FILES if package(path) == "gateway" and path not in inside]
+    assert inside
+    assert [
+        f"{path.relative_to(ROOT)} imports {module}"
+        for path in outside
+        for module in imports(path)
+        if module.startswith("dragoman.gateway.console")
+    ] == []
+
+
 def test_what_is_pure_reaches_for_nothing() -> None:
     pure = [path for path in FILES if package(path) in PURE or is_pure_probe(path)]
     assert len(pure) > 200

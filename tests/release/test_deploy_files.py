@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from dragoman.config import Config, InvalidConfig, load
-from dragoman.gateway.app import OPEN
 from dragoman.gateway.known_names import known_names
+from dragoman.gateway.routes import ROUTES, Access
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -29,6 +29,7 @@ SECRETS = {
     "DRAGOMAN_REDIS_URL": "redis://redis:6379/0",
     "POSTGRES_PASSWORD": "p",
 }
+OPEN = {route.path for route in ROUTES if route.access is Access.OPEN}
 LOCAL = {"127.0.0.1", "localhost", "::1"}
 
 
@@ -273,7 +274,7 @@ def test_pods_are_probed_bounded_and_closed(manifests: dict[str, dict[str, Any]]
         "readiness": "/ready",
         "liveness": "/health",
     }
-    assert {probe["path"] for probe in probes.values()} <= set(OPEN)
+    assert {probe["path"] for probe in probes.values()} <= OPEN
     assert spec["securityContext"]["runAsNonRoot"]
     assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert not spec["automountServiceAccountToken"]

@@ -28,6 +28,8 @@ class Problem(Struct, frozen=True):
 class InvalidConfig(errors.ConfigError):
     """The configuration cannot be used. `problems` are in the order of the file."""
 
+    status = 422
+
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(sorted(problems, key=lambda problem: problem.line))
         super().__init__("\n".join(map(str, self.problems)))

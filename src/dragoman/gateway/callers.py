@@ -12,9 +12,9 @@ from dragoman.config.schema import Budget
 from dragoman.config.validation import is_loopback
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.identity_cache import IdentityCache
-from dragoman.gateway.console.sessions import is_own_page, session_client
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.services import Services
+from dragoman.gateway.sessions import is_own_page, session_client
 from dragoman.store import Caller, KeyLimits, Limited
 
 
@@ -25,6 +25,11 @@ class Refused(Exception):
         super().__init__(failure.message)
         self.failure = failure
         self.headers = headers
+
+
+def nothing_at(path: str) -> Refused:
+    what = f"there is nothing at {path[:200]}; GET /openapi.json lists what there is"
+    return Refused(Failure(FailureKind.NOT_FOUND, what, 404, "unknown_url"))
 
 
 class Known(msgspec.Struct, frozen=True):

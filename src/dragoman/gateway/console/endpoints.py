@@ -1,59 +1,36 @@
-"""What the console's page asks for. Everything but the page itself and signing in is for admins."""
+"""What the console's page asks for. `gateway/routes.py` says who may ask."""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
-from dragoman.config import InvalidConfig
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.gateway.callers import Known, Refused, Slot, may_look
+from dragoman.gateway.callers import Known, Refused, Slot
 from dragoman.gateway.client_watch import noticing
+from dragoman.gateway.console import config_editing, key_states
 from dragoman.gateway.console.compatibility import compatibility_table
-from dragoman.gateway.console.config_editing import (
-    check_config,
-    config_file,
-    config_view,
-    digest_of,
-    save_config,
-    undo_save,
-)
 from dragoman.gateway.console.dry_runs import DryRunRequest, dry_runs
 from dragoman.gateway.console.exchange_view import exchange_view
-from dragoman.gateway.console.key_states import KeyRequest, change_key, create_key, key_states, revoke_key
+from dragoman.gateway.console.key_states import KeyRequest
 from dragoman.gateway.console.live_requests import live_requests
 from dragoman.gateway.console.model_states import models_view
-from dragoman.gateway.console.sessions import (
-    FOREIGN,
-    SETUP,
-    end_session,
-    is_own_page,
-    is_setup_session,
-    make_session,
-    set_cookie,
-)
-from dragoman.gateway.console.static_files import SAFE, send_static
+from dragoman.gateway.console.static_files import SAFE
 from dragoman.gateway.inbound import ClientGone, Inbound
 from dragoman.gateway.outbound import SSE, Headers, Outbound
 from dragoman.gateway.services import Services
+from dragoman.gateway.sessions import SETUP, end_session, is_own_page, is_setup_session, make_session, set_cookie
 
-ConsoleEndpoint = Callable[[Services, Inbound, Outbound, Known], Awaitable[None]]
 T = TypeVar("T")
 
 LARGEST_BODY = 8 * 1024 * 1024
 MOST_WATCHERS = 32
 """Pages that see requests come in, at the same time."""
-_FILES = "/dragoman/console/"
-_VIEW = "/view"
-_VIEWS = {"/dragoman": "", "/admin/config": "#/config"}
-"""Other addresses of the page, and the view that they mean."""
-_REPORTS = "/dragoman/requests/"
 _PRIVATE: Headers = [*SAFE, (b"cache-control", b"no-store")]
 
 _KINDS = {401: FailureKind.AUTH, 403: FailureKind.PERMISSION, 404: FailureKind.NOT_FOUND}
@@ -64,36 +41,6 @@ _NO_EDITING = (
 )
 
 
-async def answer(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> bool:
-    """Answer a request of the console's page. False where there is nothing at its path."""
-    path, method = inbound.path.rstrip("/"), "GET" if inbound.method == "HEAD" else inbound.method
-    if path in _VIEWS:
-        up = "../" * inbound.path[1:].count("/") or "./"
-        await outbound.whole(303, b"", [(b"location", (up + _VIEWS[path]).encode())])
-        return True
-    if path.startswith(_FILES):
-        return method == "GET" and await send_static(inbound, outbound, path[len(_FILES) :])
-    endpoint = _OPEN.get((method, path))
-    if endpoint is None:
-        endpoint = _endpoint(method, path)
-        if endpoint is None:
-            return False
-        may_look(known, path)
-    if method != "GET" and not is_own_page(inbound.headers):
-        raise Refused(FOREIGN)
-    try:
-        await endpoint(services, inbound, outbound, known)
-    except InvalidConfig as fault:
-        raise _refused(str(fault), 422) from None
-    return True
-
-
-def _endpoint(method: str, path: str) -> ConsoleEndpoint | None:
-    if method == "GET" and path.startswith(_REPORTS) and path.endswith(_VIEW):
-        return _view
-    return _ADMIN.get((method, path))
-
-
 # Signing in.
 
 
@@ -102,7 +49,7 @@ class _SignIn(msgspec.Struct, forbid_unknown_fields=True):
     token: str = ""
 
 
-async def _session(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def show_session(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     """Who is looking, and what this gateway shows."""
     from dragoman import __version__
 
@@ -121,7 +68,7 @@ async def _session(services: Services, inbound: Inbound, outbound: Outbound, kno
     await _send(outbound, shown)
 
 
-async def _sign_in(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def sign_in(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     """A session for an admin key, or for the token of the setup, which is good for once."""
     wanted = await _read(inbound, _SignIn)
     now = time.time()
@@ -138,7 +85,7 @@ async def _sign_in(services: Services, inbound: Inbound, outbound: Outbound, kno
     await _send(outbound, {"signed_in": True}, [set_cookie(session, _is_secure(inbound))])
 
 
-async def _sign_out(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def sign_out(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     end_session(inbound.headers.get("cookie", ""), services.config.keys)
     await _send(outbound, {"signed_in": False}, [set_cookie("", _is_secure(inbound))])
 
@@ -160,23 +107,22 @@ def _editor(services: Services, inbound: Inbound, known: Known) -> Path:
     """The file, for who may change it. Raises Refused."""
     if not _may_edit(services, inbound, known):
         raise _refused(_NO_EDITING, 403)
-    return config_file(services)
+    return config_editing.config_file(services)
 
 
 # Requests.
 
 
-async def _view(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
-    request_id = inbound.path.rstrip("/")[len(_REPORTS) : -len(_VIEW)]
-    entry = await services.store.ledger.report(request_id, known.caller)
+async def show_request(services: Services, inbound: Inbound, outbound: Outbound, known: Known, id: str) -> None:
+    entry = await services.store.ledger.report(id, known.caller)
     if entry is None:
-        raise _refused(f'there is no request "{request_id[:100]}"', 404)
+        raise _refused(f'there is no request "{id[:100]}"', 404)
     scheme, below = inbound.scope.get("scheme", "http"), inbound.scope.get("root_path", "")
     root = f"{scheme}://{inbound.headers.get('host', '127.0.0.1')}{below}"
     await _send(outbound, await asyncio.to_thread(exchange_view, services, entry, root))
 
 
-async def _live(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def watch_requests(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     if services.recent.watchers >= MOST_WATCHERS:
         raise Refused(Failure(FailureKind.RATE_LIMIT, "too many pages watch requests", 429, retry_after=5.0))
     services.recent.watchers += 1
@@ -190,50 +136,50 @@ async def _live(services: Services, inbound: Inbound, outbound: Outbound, known:
         services.recent.watchers -= 1
 
 
-async def _dry_runs(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def try_targets(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     with Slot(services, known):
         wanted = await _read(inbound, DryRunRequest)
         shown = await asyncio.to_thread(dry_runs, services, wanted, known.name)
     await _send(outbound, shown)
 
 
-async def _compatibility(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def show_compatibility(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     named = tuple(name for name in inbound.query.get("targets", "").split(",") if name)
     with Slot(services, known):
         shown = await asyncio.to_thread(compatibility_table, services, named)
     await _send(outbound, shown)
 
 
-async def _models(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def show_models(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     await _send(outbound, await models_view(services, known.caller))
 
 
 # Keys.
 
 
-async def _keys(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def show_keys(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     may_edit = _may_edit(services, inbound, known)
-    await _send(outbound, {"keys": await key_states(services), "edits": may_edit, "why_not": _NO_EDITING})
+    await _send(outbound, {"keys": await key_states.key_states(services), "edits": may_edit, "why_not": _NO_EDITING})
 
 
-async def _create_key(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def create_key(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     file, wanted = _editor(services, inbound, known), await _read(inbound, KeyRequest)
     if not services.config.keys and not wanted.admin:
         raise _refused("the first key must be an admin key, or nobody could use this console any more", 400)
-    await _send(outbound, {"key": await create_key(services, file, wanted)})
+    await _send(outbound, {"key": await key_states.create_key(services, file, wanted)})
 
 
-async def _change_key(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def change_key(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     file, wanted = _editor(services, inbound, known), await _read(inbound, KeyRequest)
-    await change_key(services, file, wanted)
+    await key_states.change_key(services, file, wanted)
     await _send(outbound, {"changed": wanted.name})
 
 
-async def _revoke_key(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def revoke_key(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     file, name = _editor(services, inbound, known), inbound.query.get("name", "")
     if name == known.name:
         raise _refused("this is the key that you signed in with; sign in with another one to revoke it", 400)
-    await revoke_key(services, file, name)
+    await key_states.revoke_key(services, file, name)
     await _send(outbound, {"revoked": name})
 
 
@@ -247,50 +193,32 @@ class _ConfigText(msgspec.Struct, forbid_unknown_fields=True):
     digest: str = ""
 
 
-async def _config(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def show_config(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     editable = _may_edit(services, inbound, known)
-    await _send(outbound, await asyncio.to_thread(config_view, services, editable, "" if editable else _NO_EDITING))
+    await _send(
+        outbound,
+        await asyncio.to_thread(config_editing.config_view, services, editable, "" if editable else _NO_EDITING),
+    )
 
 
-async def _check(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def check_config(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     _editor(services, inbound, known)
     wanted = await _read(inbound, _ConfigText)
-    await _send(outbound, await asyncio.to_thread(check_config, services, wanted.text))
+    await _send(outbound, await asyncio.to_thread(config_editing.check_config, services, wanted.text))
 
 
-async def _save(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def save_config(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     file, wanted = _editor(services, inbound, known), await _read(inbound, _ConfigText)
-    if wanted.digest != digest_of(file):
+    if wanted.digest != config_editing.digest_of(file):
         raise _refused(f"{file.name} was changed by somebody else meanwhile; load it again", 409)
-    await save_config(services, file, wanted.text)
-    await _send(outbound, {"saved": str(file), "digest": digest_of(file)})
+    await config_editing.save_config(services, file, wanted.text)
+    await _send(outbound, {"saved": str(file), "digest": config_editing.digest_of(file)})
 
 
-async def _undo(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def undo_config(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     file = _editor(services, inbound, known)
-    await undo_save(services, file)
-    await _send(outbound, {"saved": str(file), "digest": digest_of(file)})
-
-
-_OPEN: dict[tuple[str, str], ConsoleEndpoint] = {
-    ("GET", "/dragoman/session"): _session,
-    ("POST", "/dragoman/session"): _sign_in,
-    ("DELETE", "/dragoman/session"): _sign_out,
-}
-_ADMIN: dict[tuple[str, str], ConsoleEndpoint] = {
-    ("GET", "/dragoman/live"): _live,
-    ("POST", "/dragoman/dry-runs"): _dry_runs,
-    ("GET", "/dragoman/compatibility"): _compatibility,
-    ("GET", "/dragoman/models"): _models,
-    ("GET", "/dragoman/keys"): _keys,
-    ("POST", "/dragoman/keys"): _create_key,
-    ("PUT", "/dragoman/keys"): _change_key,
-    ("DELETE", "/dragoman/keys"): _revoke_key,
-    ("GET", "/dragoman/config"): _config,
-    ("PUT", "/dragoman/config"): _save,
-    ("POST", "/dragoman/config/check"): _check,
-    ("POST", "/dragoman/config/undo"): _undo,
-}
+    await config_editing.undo_save(services, file)
+    await _send(outbound, {"saved": str(file), "digest": config_editing.digest_of(file)})
 
 
 async def _read(inbound: Inbound, kind: type[T]) -> T:

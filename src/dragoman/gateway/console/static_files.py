@@ -8,8 +8,11 @@ from importlib.resources import files
 
 import msgspec
 
+from dragoman.dialects.registry import all_dialects
+from dragoman.gateway.callers import Known, nothing_at
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.outbound import Headers, Outbound
+from dragoman.gateway.services import Services
 
 PAGE = "index.html"
 _TYPES = {
@@ -57,13 +60,38 @@ def _static(name: str, content: bytes) -> StaticFile:
     return StaticFile(content, _TYPES[name.rpartition(".")[2]], tag)
 
 
-async def send_static(inbound: Inbound, outbound: Outbound, name: str) -> bool:
-    """Send a file, or say that the browser's copy is good. False where there is no such file."""
-    file = static_files().get(name)
-    if file is None:
-        return False
-    if inbound.headers.get("if-none-match") == file.tag:
-        await outbound.whole(304, b"", file.headers, file.content_type)
+_HTML = "text/html"
+_READERS = (_HTML, "application/json")
+_PLAIN = b"text/plain; charset=utf-8"
+_VIEWS = {"/dragoman": "", "/admin/config": "#/config"}
+"""Other addresses of the page, and the view that they mean."""
+
+
+async def hello(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+    """Who answers: to a browser, the console. Clients that ask for no page or JSON get the greeting that they know from
+    their own server."""
+    accepted = inbound.headers.get("accept", "")
+    greetings = [one.greeting for one in all_dialects() if one.greeting]
+    if inbound.path == "/" and greetings and not any(kind in accepted for kind in _READERS):
+        await outbound.whole(200, greetings[0], None, _PLAIN)
+    elif inbound.path == "/" and _HTML in accepted:
+        await show_file(services, inbound, outbound, known, PAGE)
     else:
-        await outbound.whole(200, file.content, file.headers, file.content_type)
-    return True
+        await outbound.whole(200, b'{"name":"dragoman","status":"ok"}')
+
+
+async def open_page(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+    """Lead a browser to the page, wherever the gateway is mounted."""
+    up = "../" * inbound.path[1:].count("/") or "./"
+    await outbound.whole(303, b"", [(b"location", (up + _VIEWS[inbound.path.rstrip("/")]).encode())])
+
+
+async def show_file(services: Services, inbound: Inbound, outbound: Outbound, known: Known, file: str) -> None:
+    """Send a file, or say that the browser's copy is good."""
+    found = static_files().get(file)
+    if found is None:
+        raise nothing_at(inbound.path)
+    if inbound.headers.get("if-none-match") == found.tag:
+        await outbound.whole(304, b"", found.headers, found.content_type)
+    else:
+        await outbound.whole(200, found.content, found.headers, found.content_type)

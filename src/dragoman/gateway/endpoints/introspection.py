@@ -10,15 +10,13 @@ import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.registry import all_dialects
 from dragoman.engine.adapt import read
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.request_limits import check_body
 from dragoman.engine.steps import Send
 from dragoman.engine.summary import fold
-from dragoman.gateway.callers import Known, Refused, Slot, admit, may_look
+from dragoman.gateway.callers import Known, Refused, Slot, admit
 from dragoman.gateway.client_watch import noticing
-from dragoman.gateway.console.static_files import PAGE, send_static
 from dragoman.gateway.dry_run_options import DryRunOptions
 from dragoman.gateway.endpoints.generate import beside
 from dragoman.gateway.inbound import Inbound
@@ -42,25 +40,6 @@ class _RecordedChange(msgspec.Struct):
 
 
 _decode_changes = msgspec.json.Decoder(list[_RecordedChange]).decode
-
-
-_PAGE = "text/html"
-_READERS = (_PAGE, "application/json")
-_PLAIN = b"text/plain; charset=utf-8"
-
-
-async def hello(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
-    """Who answers: to a browser, the console. Clients that ask for no page or JSON get the greeting that they know from
-    their own server."""
-    accepted = inbound.headers.get("accept", "")
-    greetings = [one.greeting for one in all_dialects() if one.greeting]
-    if inbound.path == "/" and greetings and not any(kind in accepted for kind in _READERS):
-        await outbound.whole(200, greetings[0], None, _PLAIN)
-        return
-    if inbound.path == "/" and _PAGE in accepted:
-        await send_static(inbound, outbound, PAGE)
-        return
-    await outbound.whole(200, b'{"name":"dragoman","status":"ok"}')
 
 
 async def about(services: Services, inbound: Inbound, outbound: Outbound, known: Known, body: bytes) -> None:
@@ -97,16 +76,15 @@ async def ready(services: Services, inbound: Inbound, outbound: Outbound, known:
 
 async def metrics(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     """The metrics of all workers together."""
-    may_look(known, "/metrics")
     text = render_metrics(await services.all_metrics())
     await outbound.whole(200, text.encode(), None, TEXT)
 
 
-async def report(services: Services, inbound: Inbound, outbound: Outbound, known: Known, request_id: str) -> None:
+async def report(services: Services, inbound: Inbound, outbound: Outbound, known: Known, id: str) -> None:
     """The whole report of one request, for its owner."""
-    entry = await services.store.ledger.report(request_id, known.caller)
+    entry = await services.store.ledger.report(id, known.caller)
     if entry is None:
-        message = f'there is no request "{request_id}" of yours'
+        message = f'there is no request "{id}" of yours'
         raise Refused(Failure(FailureKind.NOT_FOUND, message, 404, "unknown_request"))
     summary = msgspec.json.encode(fold(_decode_changes(entry.changes)))
     await outbound.whole(200, b'{"summary":' + summary + b"," + entry.report()[1:])
@@ -114,20 +92,17 @@ async def report(services: Services, inbound: Inbound, outbound: Outbound, known
 
 async def lessons(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     """What refusals have taught about targets, for admins."""
-    may_look(known, "/dragoman/lessons")
     await outbound.whole(200, msgspec.json.encode({"lessons": await services.memory.records()}))
 
 
 async def forget(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     """Forget lessons: all, or those of `?target=` and `?name=`."""
-    may_look(known, "/dragoman/lessons")
     forgotten = await services.memory.forget(inbound.query.get("target"), inbound.query.get("name"))
     await outbound.whole(200, msgspec.json.encode({"forgotten": forgotten}))
 
 
 async def forget_caller(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     """Remove everything that is kept for the key `?name=`, for admins."""
-    may_look(known, "/dragoman/callers")
     name = inbound.query.get("name")
     if name is None:
         raise Refused(Failure(FailureKind.BAD_REQUEST, "say whose state to forget: ?name=KEY", 400, param="name"))

@@ -9,7 +9,7 @@ import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.errors import near_match
-from dragoman.gateway.callers import Known, Refused, may_look
+from dragoman.gateway.callers import Known, Refused
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.services import Services
@@ -25,7 +25,6 @@ MOST_LOOKED_AT = 5000
 
 async def usage(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
     """Totals by `?by=key|model|day|target` `&since=7d`, for admins."""
-    may_look(known, "/dragoman/usage")
     query = _query(inbound, USAGE_PARAMETERS)
     by, since = query.get("by", "model"), _since(query)
     if by not in GROUPS:

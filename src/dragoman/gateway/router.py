@@ -1,0 +1,89 @@
+"""Which route a request is for. A path that is none gets a route too, whose endpoint says so."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from msgspec.structs import replace
+
+from dragoman.config.schema import LogLevel
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.dialects.dialect import Job, Route
+from dragoman.dialects.registry import Unserved, caller_dialect, not_served, route, unserved_path
+from dragoman.gateway.callers import Known, Refused, nothing_at
+from dragoman.gateway.endpoints import count_tokens, generate, models, stored_answers
+from dragoman.gateway.inbound import Inbound
+from dragoman.gateway.outbound import Outbound
+from dragoman.gateway.routes import EXACT, OWN_PATTERNS, POSTS, Access, Endpoint, ServedRoute
+from dragoman.gateway.services import Services
+
+
+def find_route(inbound: Inbound, outbound: Outbound) -> ServedRoute:
+    """The route of a request. The path of a cloud may have errors of its own."""
+    path, method = inbound.path.rstrip("/") or "/", "GET" if inbound.method == "HEAD" else inbound.method
+    found = EXACT.get(method, {}).get(path) or _match_own(method, path)
+    if found is not None:
+        return found
+    caller = POSTS[path].dialect if path in POSTS else caller_dialect(inbound.path, inbound.headers)
+    unserved = unserved_path(inbound.method, path, caller)
+    if unserved is not None:
+        return _dynamic(inbound, partial(_refuse_unserved, unserved=unserved), unserved.dialect.name)
+    named = route(method, path, inbound.query)
+    if named is not None and method == "POST":
+        outbound.errors = named.render_error()
+        return _dynamic(inbound, _ask_named(named), named.dialect)
+    if named is not None and named.model:
+        return _dynamic(inbound, partial(models.model, name=named.model), caller)
+    return _dynamic(inbound, partial(_refuse_unknown, path=path), caller)
+
+
+def _dynamic(inbound: Inbound, endpoint: Endpoint, dialect: str) -> ServedRoute:
+    """What depends on more than the path is for every key."""
+    return ServedRoute(inbound.method, inbound.path, endpoint, Access.KEY, dialect=dialect)
+
+
+def _match_own(method: str, path: str) -> ServedRoute | None:
+    """The route with one step in braces that a path fits."""
+    for one in OWN_PATTERNS:
+        head, _, rest = one.path.partition("{")
+        name, _, tail = rest.partition("}")
+        step = path[len(head) : len(path) - len(tail)]
+        if one.method == method and path == head + step + tail and step and "/" not in step:
+            return replace(one, endpoint=partial(one.endpoint, **{name: step}))
+    return None
+
+
+def _ask_named(found: Route) -> Endpoint:
+    """The endpoint of a path that names the model."""
+    if found.job is Job.COUNT_TOKENS:
+        return partial(count_tokens.count, dialect=found.dialect, model=found.model)
+    return partial(generate.generate, dialect=found.dialect, route=found)
+
+
+async def _refuse_unknown(services: Services, inbound: Inbound, outbound: Outbound, known: Known, path: str) -> None:
+    method = inbound.method
+    services.lines.add(LogLevel.DEBUG, {"event": "not-found", "path": path[:200], "method": method})
+    allowed = [one for one, routes in EXACT.items() if path in routes]
+    if "POST" not in allowed and route("POST", path, inbound.query) is not None:
+        allowed.append("POST")
+    if not allowed:
+        raise nothing_at(path)
+    named = ", ".join("GET, HEAD" if one == "GET" else one for one in allowed)
+    what = f"{method} is not for {path[:200]}; use {named}"
+    raise Refused(Failure(FailureKind.BAD_REQUEST, what, 405, "method_not_allowed"), ((b"allow", named.encode()),))
+
+
+async def _refuse_unserved(
+    services: Services, inbound: Inbound, outbound: Outbound, known: Known, unserved: Unserved
+) -> None:
+    """A path of a vendor's that is not served here, unless it is one of stored answers, and they are stored."""
+    vendor, template = unserved.dialect, unserved.path.path
+    if stored_answers.is_served(services, vendor, template):
+        await stored_answers.stored_answer(services, inbound, outbound, known, vendor, template)
+        return
+    services.lines.add(LogLevel.DEBUG, {"event": "not-served", "path": inbound.path, "method": inbound.method})
+    raise Refused(not_served(inbound.method, unserved), _NO_RETRY)
+
+
+_NO_RETRY = ((b"x-should-retry", b"false"),)
+"""The SDKs of OpenAI and Anthropic try every status of 500 and above again, unless a header forbids it."""
