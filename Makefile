@@ -6,7 +6,7 @@ BENCH := .venv-bench/bin
 TESTS ?= tests
 
 .PHONY: help test test-slow demo check format lint types docs mutants laws answers accounting fuzz e2e snapshots serve clean \
-        bench bench-quick bench-adapt bench-stream bench-trim cluster soak hostile guard docs-site package package-test man lock \
+        bench bench-quick bench-adapt bench-stream bench-trim cluster soak hostile guard walk docs-site package package-test man lock \
         sbom console-test
 
 help: ## Show this list
@@ -147,6 +147,9 @@ soak: .venv-bench/ready ## Run 100,000 requests and 5,000 streams with faults
 
 guard: $(VENV)/ready ## Check that no hot path became slower (counts instructions with valgrind)
 	$(BIN)/python bench/guard.py
+
+walk: $(VENV)/ready ## Count the files, functions and calls that a request goes through
+	$(BIN)/python bench/walk.py
 
 clean: ## Remove generated files and environments
 	rm -rf $(VENV) .venv-bench .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -2,9 +2,13 @@
 
     python bench/paths.py PATH TIMES
 
-runs one of them so many times; the guard counts the instructions of that, and a profiler shows where they go. The
-gateway's paths are whole requests through the ASGI application, with a key, its limits, ledger, metrics and log; only
-the provider's connection is a stand-in.
+runs one of them so many times, and a profiler shows where they go. The gateway's paths are whole requests through the
+ASGI application, with a key, its limits, ledger, metrics and log; only the provider's connection is a stand-in.
+
+    python bench/paths.py --few-and-many PATH ...
+
+runs each of them a few times and many times, in children of one process that has started already, and prints their
+process ids: the guard counts the instructions of each child.
 """
 
 from __future__ import annotations
@@ -13,12 +17,14 @@ import asyncio
 import hashlib
 import io
 import json
+import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import agent
 import defects
@@ -36,6 +42,8 @@ from dragoman.gateway.services import Services, open_services
 
 KEY = "guard-key-not-a-secret"
 EVENTS = 100
+FEW, MANY = 20, 120
+FEW_HEAVY, MANY_HEAVY = 4, 12
 CONNECTIONS = 7
 """Connections of one trust and one bound are shared: by this number the stand-in is found."""
 TARGETS = {
@@ -57,6 +65,11 @@ def compiling(upstream: str) -> Path_:
 def from_client(client: str, target: str) -> Path_:
     """The same conversation from a client of another dialect."""
     return _compiling(questions.question(client, "tools", "some-model", False), client, target)
+
+
+def from_question(size: str, target: str) -> Path_:
+    """A Chat client's request of that size."""
+    return _compiling(questions.question("openai-chat", size, "openai-chat", False), "openai-chat", target)
 
 
 def from_agent(client: str, target: str) -> Path_:
@@ -123,7 +136,7 @@ class Stand:
     def __init__(self, answers: dict[str, list[bytes]]) -> None:
         self._answers = answers
 
-    async def send(self, outgoing: Any, timeouts: Any) -> Said:
+    async def send(self, outgoing: Any, timeouts: Any, resent: bool = False) -> Said:
         dialect = next(name for name, mark in _MARKS.items() if mark in outgoing.url)
         return Said(self._answers[dialect])
 
@@ -157,59 +170,67 @@ class Said:
         return
 
 
-def asking(client: str, upstream: str, size: str, stream: bool) -> Path_:
+def asking(client: str, upstream: str, size: str, stream: bool, store: str = "memory") -> Path_:
     """Whole requests through the gateway."""
     body = questions.question(client, size, upstream, stream)
 
     def run(times: int) -> None:
-        asyncio.run(_asked(times, questions.path(client, upstream, stream), body, stream))
+        with tempfile.TemporaryDirectory() as folder:
+            asyncio.run(_ask_often(opened(Path(folder), stream, store), times))
+
+    async def _ask_often(services: Services, times: int) -> None:
+        gateway = Gateway(services, watch=False)
+        ask = asker(gateway, questions.path(client, upstream, stream), body)
+        for _ in range(times):
+            await ask()
+        await gateway.close()
 
     return run
 
 
-async def _asked(times: int, path: str, body: bytes, stream: bool) -> None:
-    services = opened(stream)
-    gateway = Gateway(services, watch=False)
+def asker(gateway: Gateway, path: str, body: bytes) -> Callable[[], Awaitable[None]]:
+    """What asks a gateway once."""
     headers = [(b"content-type", b"application/json"), (b"authorization", f"Bearer {KEY}".encode())]
     headers += [(b"content-length", b"%d" % len(body)), (b"user-agent", b"guard/1"), (b"accept", b"*/*")]
     scope = {"type": "http", "method": "POST", "path": path, "headers": headers, "query_string": b""}
-    statuses: list[int] = []
 
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(message: Any) -> None:
-        if message["type"] == "http.response.start":
-            statuses.append(message["status"])
+        if message["type"] == "http.response.start" and message["status"] != 200:
+            raise AssertionError(f"the gateway answered {message['status']}")
 
-    for _ in range(times):
-        await gateway(scope, receive, send)
-    await gateway.close()
-    assert set(statuses) <= {200}, f"the gateway answered {set(statuses)}"
+    return lambda: gateway(scope, receive, send)
 
 
-def opened(stream: bool) -> Services:
+def opened(folder: Path, stream: bool, store: str = "memory") -> Services:
     """A gateway's services with everything on, and the stand-in for connections."""
-    providers = {
-        target.split("/")[0]: {"api_key": "k", "base_url": "http://127.0.0.1:9", "max_connections": CONNECTIONS}
-        for target in TARGETS.values()
-    }
-    keys = {"guard": {"sha256": hashlib.sha256(KEY.encode()).hexdigest(), "requests_per_minute": 10**9}}
-    keys["guard"] |= {"tokens_per_minute": 10**12, "concurrent": 100}
-    models = {dialect: {"target": target} for dialect, target in TARGETS.items()}
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "dragoman.yaml"
-        file.write_text(
-            json.dumps({"providers": providers, "models": models, "keys": keys, "store": {"kind": "memory"}})
-        )
-        services = open_services(file)
-    services.lines.stream = io.StringIO()
+    services = open_with(folder, "http://127.0.0.1:9", store)
     pieces = {name: questions.frames(name, EVENTS) if stream else [questions.whole(name)] for name in TARGETS}
     services.transports[None, CONNECTIONS] = Stand(pieces)  # type: ignore[assignment]
     return services
 
 
+def open_with(folder: Path, base_url: str, store: str = "memory") -> Services:
+    """A gateway's services with everything on, and all providers at one address."""
+    providers = {
+        target.split("/")[0]: {"api_key": "k", "base_url": base_url, "max_connections": CONNECTIONS}
+        for target in TARGETS.values()
+    }
+    keys = {"guard": {"sha256": hashlib.sha256(KEY.encode()).hexdigest(), "requests_per_minute": 10**9}}
+    keys["guard"] |= {"tokens_per_minute": 10**12, "concurrent": 100}
+    models = {dialect: {"target": target} for dialect, target in TARGETS.items()}
+    file = folder / "dragoman.yaml"
+    file.write_text(json.dumps({"providers": providers, "models": models, "keys": keys, "store": {"kind": store}}))
+    services = open_services(file)
+    services.lines.stream = io.StringIO()
+    return services
+
+
 PATHS: dict[str, Callable[[], Path_]] = {
+    "adapt short": partial(from_question, "short", TARGETS["openai-chat"]),
+    "adapt short to gemini": partial(from_question, "short", TARGETS["gemini"]),
     "adapt openai-chat": partial(compiling, "openai-chat"),
     "adapt anthropic": partial(compiling, "anthropic"),
     "adapt gemini": partial(compiling, "gemini"),
@@ -239,11 +260,45 @@ PATHS: dict[str, Callable[[], Path_]] = {
     "agent chat to gemini 3, 90 changes": partial(from_agent, "openai-chat", GEMINI_3),
     "repairs, 50 changes": partial(repairing, 50),
     "repairs, 500 changes": partial(repairing, 500),
+    "gateway agent chat to chat": partial(asking, "openai-chat", "openai-chat", "agent", False),
+    "gateway sqlite, chat to chat, short": partial(asking, "openai-chat", "openai-chat", "short", False, "sqlite"),
+    "gateway sqlite, agent chat to chat": partial(asking, "openai-chat", "openai-chat", "agent", False, "sqlite"),
+    "gateway sqlite, agent chat to anthropic": partial(asking, "openai-chat", "anthropic", "agent", False, "sqlite"),
+    "gateway sqlite, agent responses to chat": partial(
+        asking, "openai-responses", "openai-chat", "agent", False, "sqlite"
+    ),
+    "gateway sqlite, agent anthropic to anthropic": partial(asking, "anthropic", "anthropic", "agent", False, "sqlite"),
+    "gateway sqlite, agent gemini to gemini": partial(asking, "gemini", "gemini", "agent", False, "sqlite"),
 }
 """Each is made when it is asked for: a request takes as long to build as to compile."""
-HEAVY = ("agent", "repairs", "gateway chat to anthropic, 50")
+HEAVY = ("agent", "repairs", "gateway chat to anthropic, 50", "gateway agent", "gateway sqlite, agent")
 """How the names of paths begin that are counted over fewer turns: each costs as much as dozens of the others."""
 
 
+def run_few_and_many(names: list[str]) -> None:
+    """Run each path in two children, one after the other, and print name, times and process id of each."""
+    adapt(conversation.body(20), target=TARGETS["anthropic"])  # what is imported late is imported before the children
+    for name in names:
+        for times in (FEW_HEAVY, MANY_HEAVY) if name.startswith(HEAVY) else (FEW, MANY):
+            child = os.fork()
+            if not child:
+                _run_as_child(name, times)
+            if os.waitpid(child, 0)[1]:
+                raise SystemExit(f"{name} failed")
+            print(json.dumps([name, times, child]), flush=True)
+
+
+def _run_as_child(name: str, times: int) -> NoReturn:
+    try:
+        PATHS[name]()(times)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
 if __name__ == "__main__":
-    PATHS[sys.argv[1]]()(int(sys.argv[2]))
+    if sys.argv[1] == "--few-and-many":
+        run_few_and_many(sys.argv[2:])
+    else:
+        PATHS[sys.argv[1]]()(int(sys.argv[2]))
