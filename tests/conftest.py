@@ -1,10 +1,14 @@
-"""What `make test` leaves to `make test-slow`: tests marked `slow`, and most cases of those marked `sampled`."""
+"""What `make test` leaves to `make test-slow`: tests marked `slow`, and most cases of those marked `sampled`.
+
+And the end of the run, which ends the servers that tests started.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 
 import pytest
+from tests.child_processes import end_all
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -19,3 +23,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if seen[test] % mark.args[0]:
             item.add_marker(pytest.mark.slow)
         seen[test] += 1
+
+
+def pytest_unconfigure() -> None:
+    end_all()

@@ -13,6 +13,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from tests.child_processes import dies_with_us
 
 from dragoman.cli.demo import OTHERS
 from dragoman.cli.demo_conversations import DEMO_CONVERSATIONS, DemoConversation
@@ -64,7 +65,7 @@ def excerpt_of_the_readme() -> list[str]:
 def test_on_a_terminal_it_keeps_serving(number: signal.Signals) -> None:
     """Until it is told to end, even as a shell's background job, which starts with SIGINT ignored."""
     master, slave = pty.openpty()
-    process = subprocess.Popen(IN_BACKGROUND, stdout=slave, stderr=slave)
+    process = subprocess.Popen(IN_BACKGROUND, stdout=slave, stderr=slave, preexec_fn=dies_with_us())
     os.close(slave)
     try:
         seen = ""

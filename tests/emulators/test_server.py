@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import orjson
 import pytest
+from tests.child_processes import dies_with_us
 
 from dragoman.emulators.background_server import RunningEmulator
 from dragoman.testing import emulator
@@ -288,7 +289,9 @@ def test_the_command_serves_each_on_its_own_port_and_logs(tmp_path: Path) -> Non
     script.write_text("- text: scripted\n")
     words = ["openai", "openrouter", "--port", "0", "--script", str(script), "--log", str(log)]
     command = [sys.executable, "-u", "-m", "dragoman.cli.emulate", *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as serving:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, preexec_fn=dies_with_us()
+    ) as serving:
         assert serving.stdout is not None
         lines = [serving.stdout.readline().strip() for _ in range(7)]
         try:

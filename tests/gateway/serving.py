@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from tests.child_processes import dies_with_us
 
 PATIENCE = 20.0
 CLIENT = httpx.Client(timeout=PATIENCE, verify=False, trust_env=False)
@@ -107,7 +108,7 @@ def serving(
         env=dict(env if env is not None else clean_environment()),
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=before,
+        preexec_fn=dies_with_us(signal.SIGTERM, before),
     )
     try:
         served = Served(process)

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.child_processes import dies_with_us
 from tests.gateway.serving import CLIENT, DRAGOMAN, PATIENCE, clean_environment
 
 STOPS = int(os.environ.get("DRAGOMAN_STOPS", "6"))
@@ -29,6 +30,7 @@ def test_a_stop_at_any_moment_is_a_proper_one(tmp_path: Path, number: int) -> No
         env=clean_environment(),
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=dies_with_us(signal.SIGTERM),
     )
     try:
         assert process.stderr is not None

