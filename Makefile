@@ -51,8 +51,9 @@ lint: $(VENV)/ready ## Lint the code
 types: $(VENV)/ready ## Check the types
 	$(BIN)/mypy
 
-docs: $(VENV)/ready ## Generate docs/reference from the code
+docs: $(VENV)/ready ## Generate docs/reference from the code, and docs/acceptance.md
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/acceptance.py
 
 docs-check: $(VENV)/ready
 	$(BIN)/python docs/generate.py --check

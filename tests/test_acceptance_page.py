@@ -40,6 +40,12 @@ def test_every_id_is_on_the_page_with_its_meaning_and_state(acceptance: ModuleTy
     assert {state for state, _ in found.values()} <= {"whole", "part", "later"}
 
 
+def test_the_page_names_the_tests_of_today(acceptance: ModuleType) -> None:
+    assert (ROOT / "docs" / "acceptance.md").read_text("utf-8") == acceptance.written(), (
+        "run: python docs/acceptance.py"
+    )
+
+
 def test_every_test_that_the_page_names_exists_and_carries_the_id() -> None:
     for identity, row in rows().items():
         for test in named_in(row):

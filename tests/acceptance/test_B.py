@@ -17,12 +17,6 @@ def test_B1_roles_and_lists_are_read() -> None:
     assert sent(ask(says("system", [{"type": "text", "text": "S"}]), says("user", "a")), CLAUDE).json["system"]
 
 
-def test_B2_system_messages_move_to_the_field() -> None:
-    adapted = sent(ask(says("user", "a"), says("system", "late")), CLAUDE)
-    assert adapted.json["system"] == "late"
-    assert [message["role"] for message in adapted.json["messages"]] == ["user"]
-
-
 def test_B3_the_field_comes_first() -> None:
     request = {
         "model": "m",
@@ -31,12 +25,6 @@ def test_B3_the_field_comes_first() -> None:
         "messages": [says("user", "a"), says("system", "late")],
     }
     assert adapt(request, source="anthropic", target=CLAUDE).json["system"] == "field\n\nlate"
-
-
-def test_B4_separators() -> None:
-    parts = [{"type": "text", "text": "1"}, {"type": "text", "text": "2"}]
-    adapted = sent(ask(says("system", parts), says("system", "3"), says("user", "a")), CLAUDE)
-    assert adapted.json["system"] == "1\n2\n\n3"
 
 
 def test_B5_nothing_left_is_no_field() -> None:

@@ -35,13 +35,6 @@ def test_auto_joins_only_where_it_must() -> None:
     assert sent(TWO, CLAUDE).json["system"] == "1\n\n2"
 
 
-def test_a_cache_hint_makes_blocks() -> None:
-    """X2."""
-    part = {"type": "text", "text": "1", "cache_control": {"type": "ephemeral"}}
-    system = sent(ask(says("system", [part]), says("system", "2"), says("user", "a")), CLAUDE).json["system"]
-    assert [block["text"] for block in system] == ["1", "2"]
-
-
 def test_late_system_by_target() -> None:
     """X3."""
     late = ask(says("user", "a"), says("system", "b"), says("assistant", "c"), says("user", "d"))
@@ -49,11 +42,6 @@ def test_late_system_by_target() -> None:
     assert roles(sent(late, GEMINI))[1] == "user"
     assert sent(late, CLAUDE).json["system"] == "b"
     assert roles(sent(late, NEW_CLAUDE))[1] == "system"
-
-
-def test_an_empty_system_text_leaves_no_separator() -> None:
-    """X4."""
-    assert sent(ask(says("system", ""), says("system", "2"), says("user", "a")), CLAUDE).json["system"] == "2"
 
 
 def test_the_profile_gates_not_the_id() -> None:

@@ -60,7 +60,7 @@ def test_untouched(name: str) -> None:
     assert run(cache_marks, said, known, choice=choice).untouched
 
 
-def test_adapt_with_the_choice() -> None:
+def test_A18_adapt_with_the_choice() -> None:
     body: dict[str, Any] = {"system": "S", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9}
     done = sent(body, "anthropic/claude-opus-4-8", rules={"cache-marks": "add"})
     assert done.json["system"] == [{"type": "text", "text": "S", "cache_control": {"type": "ephemeral"}}]

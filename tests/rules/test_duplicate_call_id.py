@@ -79,7 +79,7 @@ def test_untouched(name: str) -> None:
     assert run(duplicate_call_id, *UNTOUCHED[name]).untouched
 
 
-def test_adapt_for_a_real_provider() -> None:
+def test_A16_adapt_for_a_real_provider() -> None:
     call = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
     results = [{"type": "tool_result", "tool_use_id": "a", "content": text} for text in ("1", "2")]
     messages = [

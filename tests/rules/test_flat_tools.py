@@ -85,7 +85,7 @@ def test_untouched(name: str) -> None:
     assert run(flat_tools, *UNTOUCHED[name]).untouched
 
 
-def test_adapt_for_a_real_proxy() -> None:
+def test_C6_C11_adapt_for_a_real_proxy() -> None:
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     messages = [
         {"role": "user", "content": "Hi"},

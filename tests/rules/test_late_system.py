@@ -125,7 +125,7 @@ MESSAGES: list[dict[str, Any]] = [
 BODY: dict[str, Any] = {"messages": MESSAGES, "max_tokens": 9}
 
 
-def test_adapt_chooses_by_the_profile() -> None:
+def test_A6_A9_B2_adapt_chooses_by_the_profile() -> None:
     moved = sent(BODY, "anthropic/claude-sonnet-4-5", source=CHAT)
     assert moved.json["system"] == "L"
     assert [turn["content"] for turn in moved.json["messages"]] == ["Hi", "A", "B"]
@@ -142,7 +142,7 @@ def test_adapt_chooses_by_the_profile() -> None:
     assert sent(BODY, "openai/gpt-4o").changes == []
 
 
-def test_adapt_with_the_callers_choice() -> None:
+def test_A10_adapt_with_the_callers_choice() -> None:
     chosen = sent(BODY, "anthropic/claude-sonnet-4-5", source=CHAT, rules={"late-system": "user"})
     assert [turn["content"] for turn in chosen.json["messages"]] == ["Hi", "A", "[System] L", "B"]
     with pytest.raises(RepairRefused, match="late-system is needed for anthropic/claude-sonnet-4-5 and is set to fail"):

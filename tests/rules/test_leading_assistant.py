@@ -45,11 +45,11 @@ UNTOUCHED = {
 
 
 @pytest.mark.parametrize("name", UNTOUCHED)
-def test_untouched(name: str) -> None:
+def test_A4_untouched(name: str) -> None:
     assert run(leading_assistant, *UNTOUCHED[name]).untouched
 
 
-def test_adapt_for_real_providers() -> None:
+def test_A3_adapt_for_real_providers() -> None:
     messages = [{"role": "assistant", "content": "A"}, {"role": "user", "content": "B"}]
     done = sent({"messages": messages}, "gemini/gemini-2.5-flash", source=CHAT)
     assert [(turn["role"], turn["parts"][0]["text"]) for turn in done.json["contents"]] == [
@@ -58,4 +58,7 @@ def test_adapt_for_real_providers() -> None:
         ("user", "B"),
     ]
     assert done.changes == [("leading-assistant", "/messages/0", "nothing", True)]
+    opened = [{"role": "system", "content": "S"}, *messages]
+    routed = sent({"messages": opened}, "openrouter/google/gemini-2.5-flash")
+    assert routed.json["messages"] == [opened[0], {"role": "user", "content": "[autonomous processing]"}, *messages]
     assert sent({"messages": messages}, "openai/gpt-4o").changes == []

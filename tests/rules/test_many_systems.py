@@ -35,11 +35,12 @@ def test_they_are_joined(known: Facts, choice: Any, opening: str) -> None:
     assert done.conversation.messages[1:] == done.ask.conversation.messages[3:]
 
 
-def test_parts_of_one_message_are_joined_with_a_line_break() -> None:
+def test_B4_parts_of_one_message_are_joined_with_a_line_break() -> None:
     assert run(many_systems, "system: A\n+ B\nsystem: C\nuser: Hi", ONE).script == "system: A\\nB\\n\\nC\nuser: Hi"
 
 
 def test_an_empty_message_leaves_no_separator() -> None:
+    """X4."""
     assert run(many_systems, "system: A\nsystem:\nsystem: C\nuser: Hi", ONE).script == "system: A\\n\\nC\nuser: Hi"
 
 
@@ -47,6 +48,7 @@ HINTED = '[message {"is":"Message","role":"system","parts":[{"is":"Text","litera
 
 
 def test_a_cache_hint_keeps_the_parts_apart_where_the_target_takes_parts() -> None:
+    """X2."""
     apart = run(many_systems, f"system: A\n{HINTED}\nuser: Hi", ONE)
     system = apart.conversation.messages[0]
     assert [(part.text, part.hint is not None) for part in system.parts] == [("A", False), ("B", True)]  # type: ignore[attr-defined]

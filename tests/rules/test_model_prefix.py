@@ -54,7 +54,7 @@ def test_untouched(name: str) -> None:
     assert run(model_prefix, said, ANY, choice=choice).untouched
 
 
-def test_adapt_with_the_choice() -> None:
+def test_C45_adapt_with_the_choice() -> None:
     messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "[gpt-4o] Hello"}]
     done = sent({"messages": messages}, "openai/gpt-4o", rules={"model-prefix": "strip"})
     assert done.json["messages"] == [messages[0], {"role": "assistant", "content": "Hello"}]

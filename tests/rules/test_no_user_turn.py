@@ -33,7 +33,7 @@ def test_untouched(name: str) -> None:
     assert run(no_user_turn, *UNTOUCHED[name]).untouched
 
 
-def test_adapt_for_real_providers() -> None:
+def test_C18_adapt_for_real_providers() -> None:
     messages = [{"role": "system", "content": "A"}]
     done = sent({"messages": messages, "max_tokens": 9}, "anthropic/claude-opus-4-8", source=CHAT)
     assert (done.json["system"], done.json["messages"]) == ("A", [{"role": "user", "content": "Please continue."}])

@@ -65,7 +65,7 @@ def test_the_call_may_be_with_its_provider(held: dict[str, str]) -> None:
     assert not run(orphan_result, body, known, source="openai-responses").untouched
 
 
-def test_adapt_for_a_real_provider() -> None:
+def test_A16_adapt_for_a_real_provider() -> None:
     messages = [{"role": "user", "content": "Hi"}, {"role": "tool", "tool_call_id": "a", "content": "1"}]
     done = sent({"messages": messages}, "openai/gpt-4o")
     assert done.json["messages"] == [messages[0], {"role": "user", "content": "[tool_result id=a]\n1"}]

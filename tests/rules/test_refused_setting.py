@@ -166,7 +166,7 @@ def test_a_field_that_stands_for_earlier_turns_is_an_error_elsewhere(field: str)
     assert run(refused_setting, body, facts("openai-responses"), source="openai-responses").untouched
 
 
-def test_adapt_for_real_providers() -> None:
+def test_C21_adapt_for_real_providers() -> None:
     done = sent({"messages": [HI], "temperature": 0.5}, "openai/gpt-5")
     assert "temperature" not in done.json
     assert done.changes == [("refused-setting", "/temperature", "metadata", False)]

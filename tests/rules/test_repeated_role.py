@@ -100,7 +100,7 @@ def test_untouched(name: str) -> None:
     assert run(repeated_role, *UNTOUCHED[name]).untouched
 
 
-def test_adapt_for_real_providers() -> None:
+def test_A11_A14_adapt_for_real_providers() -> None:
     def messages(*turns: tuple[str, str]) -> list[dict[str, str]]:
         return [{"role": role, "content": text} for role, text in turns]
 

@@ -52,7 +52,7 @@ def test_the_schema_of_the_answer_is_compiled_by_its_own_form() -> None:
     assert done.did[0] == "the answer's schema/properties/a: wrote const as an enum of one value"
 
 
-def test_a_strict_tool_is_compiled_strictly() -> None:
+def test_A21_a_strict_tool_is_compiled_strictly() -> None:
     optional = {"type": "object", "properties": {"a": {"type": "string"}}}
     done = run(schema_keyword, body(tool(optional, strict=True)), facts(schema_form="openai"))
     (function,) = [entry["function"] for entry in done.json["tools"]]

@@ -31,7 +31,7 @@ def test_an_unknown_field_is_taken_out_where_the_target_refuses_it() -> None:
 @pytest.mark.parametrize(
     "leftover", ["done", "__stream_end__", "__internal__", "stream_end", "delta", "index", "finish_reason"]
 )
-def test_a_leftover_of_a_stream_is_taken_out_for_every_target(leftover: str) -> None:
+def test_E1_a_leftover_of_a_stream_is_taken_out_for_every_target(leftover: str) -> None:
     done = through(LENIENT, HI, {"role": "assistant", "content": "Hello", leftover: True, "mood": "calm"})
     assert done.json["messages"] == [HI, {"role": "assistant", "content": "Hello", "mood": "calm"}]
     assert done.changes == [("/messages/1", "metadata", False)]
@@ -107,7 +107,7 @@ def test_untouched(name: str) -> None:
     assert through(*UNTOUCHED[name]).untouched
 
 
-def test_adapt_for_real_providers() -> None:
+def test_E1_E8_adapt_for_real_providers() -> None:
     messages = [HI, {"role": "assistant", "content": "Hello", "mood": "calm", "done": True}, HI]
     strict = sent({"messages": messages}, "groq/llama-3.3-70b-versatile")
     assert strict.json["messages"] == [HI, {"role": "assistant", "content": "Hello"}, HI]

@@ -42,7 +42,7 @@ def test_untouched(name: str) -> None:
     assert run(thought_in_id, *UNTOUCHED[name]).untouched
 
 
-def test_adapt_maps_the_id_back() -> None:
+def test_C4_adapt_maps_the_id_back() -> None:
     call = {"id": LONG, "type": "function", "function": {"name": "f", "arguments": "{}"}}
     messages = [
         {"role": "user", "content": "Hi"},

@@ -111,7 +111,7 @@ def test_a_providers_own_tool_keeps_its_name() -> None:
     assert called(done) == ["a_b"]
 
 
-def test_adapt_maps_the_names_back() -> None:
+def test_A20_adapt_maps_the_names_back() -> None:
     asked = {"tools": body("a.b")["tools"], "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9}
     done = sent(asked, "anthropic/claude-opus-4-8", source=CHAT)
     assert done.json["tools"][0]["name"] == "a_b"

@@ -29,7 +29,7 @@ def test_untouched(name: str) -> None:
     assert run(unknown_role, *UNTOUCHED[name]).untouched
 
 
-def test_adapt_for_a_real_provider() -> None:
+def test_E6_adapt_for_a_real_provider() -> None:
     messages = [{"role": "user", "content": "Hi"}, {"role": "narrator", "content": "It rains."}]
     done = sent({"messages": messages}, "openai/gpt-4o")
     assert done.json["messages"] == [messages[0], {"role": "user", "content": "It rains."}]

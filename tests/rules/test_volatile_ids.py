@@ -41,7 +41,7 @@ def test_untouched(name: str) -> None:
     assert run(volatile_ids, said, ANY, choice=choice).untouched
 
 
-def test_adapt_with_the_choice() -> None:
+def test_C38_adapt_with_the_choice() -> None:
     messages = [{"role": "system", "content": "[message_id: 1]"}, {"role": "user", "content": "Hi"}]
     done = sent({"messages": messages}, "openai/gpt-4o", rules={"volatile-ids": "fix"})
     assert done.json["messages"] == [{"role": "system", "content": "[message_id: stable]"}, messages[1]]
