@@ -396,6 +396,9 @@ def test_a_lone_choice_is_shown_whatever_its_number(upstream: str, client: str) 
 
 @pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses", "anthropic", "gemini"])
 def test_an_event_that_is_too_deep_is_skipped(dialect: str) -> None:
-    translation = Translation(dialect, dialect)
-    translation.feed(b'data: {"a":' + b"[" * 3000 + b"]" * 3000 + b"}\n\n")
-    translation.close()
+    """What comes before and after it is read as if it were not there."""
+    first, *rest = _frames(dialect, sample(dialect))
+    deep = b'data: {"a":' + b"[" * 3000 + b"]" * 3000 + b"}\n\n"
+    for client in DIALECT_NAMES:
+        plain, spoiled = b"".join([first, *rest]), b"".join([first, deep, *rest])
+        assert translated(dialect, client, spoiled, True) == translated(dialect, client, plain, True)
