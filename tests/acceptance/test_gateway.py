@@ -86,11 +86,11 @@ def test_B14_a_routing_block_goes_to_the_router(tmp_path: Path) -> None:
 
 def test_C19_the_old_stream_is_closed_before_a_new_one_opens(tmp_path: Path) -> None:
     with emulator("openai") as one, ExitStack() as stack:
-        impatient = {"connect": 1, "first_byte": 0.3, "idle": 0.3, "total": 5}
+        impatient = {"connect": 60, "first_byte": 60, "idle": 2, "total": 120}
         served_by = provider("openai", one.base_url, timeouts=impatient)
         config = {"providers": {"p": served_by}, "models": {"m": {"target": "p/gpt-4o"}}}
         running = stack.enter_context(gateway(config, tmp_path))
-        one.script({"fault": "stream-error;after=0"}, {"fault": "stall;after=0;seconds=9"}, "Hello")
+        one.script({"fault": "stream-error;after=0"}, {"fault": "stall;after=0;seconds=60"}, "Hello")
         chunks = running.openai().chat.completions.create(model="m", messages=PLAIN, stream=True)
         assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices) == "Hello"
         assert len(one.requests) == 3

@@ -29,7 +29,7 @@ from dragoman.store.clock import REAL_CLOCKS, Clocks
 
 T = TypeVar("T")
 QUICK = {"attempts": 3, "base": 0.001, "cap": 5}
-PATIENT = {"connect": 2, "first_byte": 2, "idle": 2, "total": 20}
+PATIENT = {"connect": 60, "first_byte": 60, "idle": 60, "total": 120}
 
 
 class Running:
@@ -136,9 +136,19 @@ def gateway(config: Mapping[str, Any], folder: Path, clocks: Clocks = REAL_CLOCK
 
 
 def provider(profile: str, url: str, **more: Any) -> dict[str, Any]:
-    """A provider of the file: no waiting between attempts, little patience."""
+    """A provider of the file: no waiting between attempts, and much patience."""
     made = {"profile": profile, "base_url": url, "retries": QUICK, "timeouts": PATIENT, **more}
     return made if "api_keys" in made else {"api_key": f"pk-{profile}-0123456789", **made}
+
+
+class Hands:
+    """The hands of a clock that only a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 def wait_for(true: Callable[[], bool], seconds: float = 60.0) -> None:

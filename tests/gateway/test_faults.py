@@ -32,7 +32,8 @@ PAIRS = [
     ("gemini", "gemini"),
     ("gemini", "openai-responses"),
 ]
-SHORT = {"connect": 1, "first_byte": 0.3, "idle": 0.3, "total": 10}
+SHORT = {"connect": 60, "first_byte": 60, "idle": 2, "total": 120}
+"""Only a provider that stands still in its answer is given up."""
 LONG = " ".join(f"word{number}" for number in range(60))
 
 
@@ -121,7 +122,7 @@ BEFORE_FIRST_BYTE = (
     "reset-after-headers",
     "cut;after=0",
     "stream-error;after=0",
-    "stall;after=0;seconds=2",
+    "stall;after=0;seconds=60",
 )
 
 
@@ -146,7 +147,7 @@ def test_slow_bytes_and_a_wrong_type_are_no_faults(stage: Stage, client: str, ta
         assert stage.tries(target, before) == 1, fault
 
 
-AFTER_FIRST_BYTE = ("stream-error;after=40", "cut;after=40", "stall;after=40;seconds=2")
+AFTER_FIRST_BYTE = ("stream-error;after=40", "cut;after=40", "stall;after=40;seconds=60")
 
 
 @pytest.mark.sampled(4)

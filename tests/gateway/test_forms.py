@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import socket
-import time
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -172,22 +172,25 @@ def test_a_dry_run_takes_a_place(running: Running, behind: Upstream) -> None:
     ],
 )
 def test_a_client_that_leaves_is_noticed(tmp_path_factory: pytest.TempPathFactory, path: str, body: bytes) -> None:
+    seen_to_leave = threading.Event()
+
     def slow(seen: Seen) -> Answer | None:
-        time.sleep(4)
+        seen_to_leave.wait(60)
         return 200, {"input_tokens": 3}
 
     with upstream(slow) as late:
         config = {
             "providers": {
-                "p": provider("openai-compatible-lenient", late.url, timeouts={"first_byte": 20}),
-                "r": provider("anthropic", late.url.removesuffix("/v1"), timeouts={"first_byte": 20}),
+                "p": provider("openai-compatible-lenient", late.url, timeouts={"first_byte": 60}),
+                "r": provider("anthropic", late.url.removesuffix("/v1"), timeouts={"first_byte": 60}),
             },
             "models": {"cheap": {"target": "p/m"}, "counter": {"target": "r/claude-sonnet-4-5"}},
         }
         with gateway(config, tmp_path_factory.mktemp("leaving")) as running:
             host, _, port = running.url.removeprefix("http://").partition(":")
             head = f"POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-length: {len(body)}\r\n\r\n"
-            with socket.create_connection((host, int(port)), timeout=5) as line:
+            with socket.create_connection((host, int(port)), timeout=60) as line:
                 line.sendall(head.encode() + body)
                 wait_for(lambda: running.busy() == (1, 1))
             wait_for(lambda: running.busy() == (0, 0))
+            seen_to_leave.set()

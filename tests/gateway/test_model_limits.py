@@ -12,23 +12,13 @@ from typing import Any
 import httpx
 import pytest
 from tests.gateway.asking import PATHS, body
-from tests.gateway.running import Running, gateway, provider, wait_for
+from tests.gateway.running import Hands, Running, gateway, provider, wait_for
 from tests.gateway.upstream import GOOD, Upstream, refusal, upstream
 
 from dragoman.store.clock import Clocks
 
 CHAT = PATHS["openai-chat"]
 HUGE = {**GOOD, "usage": {"prompt_tokens": 3, "completion_tokens": 900, "total_tokens": 903}}
-
-
-class Hands:
-    """The hands of a steady clock."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @contextmanager

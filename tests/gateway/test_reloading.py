@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -118,8 +117,10 @@ def test_E15_a_missing_file_is_refused_and_the_old_stays(running: Running) -> No
 
 
 def test_requests_under_way_are_untouched(running: Running, behind: Upstream) -> None:
+    reloaded = threading.Event()
+
     def slow(seen: Seen) -> Answer | None:
-        time.sleep(0.5)
+        reloaded.wait(60)
         return 200, GOOD
 
     behind.answer = slow
@@ -130,6 +131,7 @@ def test_requests_under_way_are_untouched(running: Running, behind: Upstream) ->
         running.services.reload()
         behind.answer = lambda seen: None
         assert asked(running).headers["x-dragoman-model"] == "p/new"
+        reloaded.set()
         assert pending.result().headers["x-dragoman-model"] == "p/old"
         assert pending.result().status_code == 200
 

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import socket
-import time
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -164,8 +164,10 @@ def test_tokens_per_minute(running: Running) -> None:
 
 
 def test_requests_at_a_time(running: Running, behind: Upstream) -> None:
+    refused = threading.Event()
+
     def slow(seen: Seen) -> Answer | None:
-        time.sleep(0.4)
+        refused.wait(60)
         return None
 
     behind.answer = slow
@@ -175,6 +177,7 @@ def test_requests_at_a_time(running: Running, behind: Upstream) -> None:
         second = ask(running, "one")
         assert second.status_code == 429
         assert second.headers["retry-after"] == "1"
+        refused.set()
         assert first.result().status_code == 200
     assert ask(running, "one").status_code == 200
 

@@ -336,8 +336,12 @@ def workers_of(parent: int) -> set[int]:
     return {int(child) for child in children}
 
 
+def reloads(served: Served) -> int:
+    return sum(line.get("event") == "config-reloaded" for line in served.lines)
+
+
 def two_workers(parent: int, gone: int = 0) -> set[int]:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while len(found := workers_of(parent) - {gone}) < 2:
         assert time.monotonic() < deadline, found
         time.sleep(0.02)
@@ -367,8 +371,9 @@ def test_a_worker_that_dies_beside_a_bad_file_is_replaced_with_the_last_good_one
         with serving(tmp_path, "--workers", "2") as served:
             two_workers(served.process.pid)
             path.write_text(path.read_text().replace("models: {m:", "models: {n:"))
-            served.wait("config-reloaded")
-            time.sleep(1.5)  # the first process looks once a second
+            wait_for(lambda: reloads(served) == 2)
+            served.signal(signal.SIGHUP)  # the first process reads the file before it tells its workers
+            wait_for(lambda: reloads(served) == 4)
             path.write_text("modles: {}\n")
             served.wait("config-refused")
             for gone in workers_of(served.process.pid):
@@ -614,7 +619,7 @@ def test_a_stop_lets_streams_finish(tmp_path: Path) -> None:
             clients = streaming(served)
             assert served.stop() == 0
     for dialect, (proper, broken) in ENDINGS.items():
-        clients[dialect].join(10)
+        clients[dialect].join(60)
         assert proper in clients[dialect].text
         assert broken not in clients[dialect].text
     assert entries(tmp_path) == len(ENDINGS)
@@ -622,15 +627,13 @@ def test_a_stop_lets_streams_finish(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_streams_that_take_too_long_are_ended_in_their_own_dialect(tmp_path: Path) -> None:
-    with emulator("anthropic", fault="stall;after=5;seconds=60") as one:
+    with emulator("anthropic", fault="stall;after=5;seconds=600") as one:
         shared(tmp_path, one.base_url, grace=0.2)
         with serving(tmp_path) as served:
             clients = streaming(served)
-            began = time.monotonic()
-            assert served.stop() == 0
-            assert time.monotonic() - began < 30  # the provider stands still for a minute
+            assert served.stop() == 0  # the provider stands still for longer than this waits
     for dialect, (proper, broken) in ENDINGS.items():
-        clients[dialect].join(10)
+        clients[dialect].join(60)
         assert broken in clients[dialect].text
         assert proper not in clients[dialect].text
         assert "shutting down" in clients[dialect].text
@@ -648,6 +651,6 @@ def test_who_waits_for_a_whole_answer_is_told_too(tmp_path: Path) -> None:
             while not one.requests:
                 time.sleep(0.01)
             assert served.stop() == 0
-            client.join(10)
+            client.join(60)
     assert answers[0].status_code == 503
     assert "shutting down" in json.loads(answers[0].text)["error"]["message"]

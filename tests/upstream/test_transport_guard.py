@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from transport_servers import OK, SHORT, answering, on_both_loops, serving
+from transport_servers import OK, PATIENT, answering, on_both_loops, serving
 
 from dragoman.upstream.transport import AddressRefused, Outgoing, Proxies, Stats, Transport, public_only
 
@@ -86,7 +86,7 @@ def test_only_the_public_internet_is_public(address: str, allowed: bool) -> None
 async def test_no_spelling_of_this_machine_gets_past_the_guard(host: str) -> None:
     async with serving(answering(OK)) as raw, Transport(guard=public_only) as transport:
         with pytest.raises(AddressRefused, match="is not allowed"):
-            await transport.send(Outgoing("GET", f"http://{host}:{raw.port}/"), SHORT)
+            await transport.send(Outgoing("GET", f"http://{host}:{raw.port}/"), PATIENT)
         assert (raw.connections, transport.stats) == (0, Stats(0, 0, 0))
 
 
@@ -100,13 +100,13 @@ async def test_one_bad_address_among_good_ones_is_enough(monkeypatch: pytest.Mon
     monkeypatch.setattr(loop, "getaddrinfo", resolve)
     async with Transport(guard=public_only) as transport:
         with pytest.raises(AddressRefused, match=r"10\.0\.0\.1"):
-            await transport.send(Outgoing("GET", "http://rebinding.test/"), SHORT)
+            await transport.send(Outgoing("GET", "http://rebinding.test/"), PATIENT)
 
 
 @on_both_loops
 async def test_an_allowed_address_is_reached() -> None:
     async with serving(answering(OK)) as raw, Transport(guard=lambda address: address == "127.0.0.1") as transport:
-        answer = await transport.send(Outgoing("GET", raw.url), SHORT)
+        answer = await transport.send(Outgoing("GET", raw.url), PATIENT)
         assert await answer.read(9) == b"ok"
 
 
@@ -118,6 +118,6 @@ async def test_a_proxy_is_not_asked_for_a_forbidden_address() -> None:
     ):
         for host in ("169.254.169.254", "[fe80::1]", "0xa9fea9fe", "2852039166", "169.16689662"):
             with pytest.raises(AddressRefused):
-                await transport.send(Outgoing("GET", f"http://{host}/latest"), SHORT)
-        answer = await transport.send(Outgoing("GET", "http://public.test/"), SHORT)
+                await transport.send(Outgoing("GET", f"http://{host}/latest"), PATIENT)
+        answer = await transport.send(Outgoing("GET", "http://public.test/"), PATIENT)
         assert (await answer.read(9), len(proxy.heard)) == (b"ok", 1)

@@ -2,20 +2,22 @@
 
 import asyncio
 import socket
-import time
 
 import pytest
 from transport_servers import (
     OK,
+    PATIENT,
     SHORT,
     Act,
     Line,
     answering,
     ask,
+    on_a_stepped_clock,
     on_both_loops,
     serving,
     settled,
     silent,
+    step,
     then_stall,
     whole,
 )
@@ -49,16 +51,18 @@ async def slowly(line: Line) -> None:
 async def test_two_hundred_requests_share_ten_connections() -> None:
     most = 0
 
+    all_asked = asyncio.Event()
+
     async def counted(line: Line) -> None:
         nonlocal most
         most = max(most, line.raw.open)
+        await all_asked.wait()
         await slowly(line)
 
     async with serving(counted) as raw, Transport(TransportLimits(per_origin=10)) as transport:
         answers = asyncio.gather(*(whole(transport, raw.url, timeouts=Timeouts()) for _ in range(200)))
-        await asyncio.sleep(0.02)
-        assert transport.stats.open == 10
-        assert transport.stats.queued > 150
+        assert await settled(lambda: transport.stats == Stats(10, 0, 190))
+        all_asked.set()
         assert await answers == [b"ok"] * 200
         assert (most, raw.connections, len(raw.heard)) == (10, 10, 200)
         assert transport.stats == Stats(10, 10, 0)
@@ -88,7 +92,7 @@ async def test_the_queue_is_served_in_order_when_no_connection_can_be_kept() -> 
 async def test_a_full_queue_refuses_at_once() -> None:
     async with serving(silent) as raw, Transport(TransportLimits(per_origin=1, queued=2)) as transport:
         waiting = [asyncio.create_task(whole(transport, raw.url, timeouts=Timeouts())) for _ in range(3)]
-        await asyncio.sleep(0.05)
+        assert await settled(lambda: transport.stats.queued == 2)
         with pytest.raises(PoolFull, match=r"2 requests already wait.*limits\.queued") as caught:
             await whole(transport, raw.url)
         assert not caught.value.sent
@@ -110,7 +114,7 @@ async def test_a_full_queue_refuses_at_once() -> None:
 async def test_waiting_in_the_queue_has_an_end(timeouts: Timeouts, phase: Phase) -> None:
     async with serving(silent) as raw, Transport(ONE) as transport:
         first = asyncio.create_task(whole(transport, raw.url, timeouts=Timeouts()))
-        await asyncio.sleep(0.05)
+        assert await settled(lambda: transport.stats.open == 1)
         with pytest.raises(TimedOut) as caught:
             await whole(transport, raw.url, timeouts=timeouts)
         assert caught.value.phase is phase
@@ -179,7 +183,7 @@ async def test_what_may_have_been_read_is_sent_again_only_by_leave(method: str, 
     async with serving(_once_then_hang_up, slowly) as raw, Transport(ONE) as transport:
         assert await whole(transport, raw.url) == b"ok"
         outgoing = Outgoing(method, raw.url, (), b"" if method == "GET" else b"{}")
-        sending = transport.send(outgoing, SHORT, None if leave is None else lambda: leave)
+        sending = transport.send(outgoing, PATIENT, None if leave is None else lambda: leave)
         if heard == 3:
             assert await (await sending).read(9) == b"ok"
         else:
@@ -222,7 +226,7 @@ async def test_nothing_else_is_sent_twice(acts: tuple[Act, ...], error: type[Exc
         if len(acts) > 1:
             assert await whole(transport, raw.url) == b"ok"
         with pytest.raises(error):
-            await whole(transport, raw.url)
+            await whole(transport, raw.url, timeouts=SHORT if error is TimedOut else PATIENT)
         assert len(raw.heard) == requests
         assert await settled(lambda: transport.stats == Stats(0, 0, 0))
 
@@ -240,22 +244,24 @@ PATIENT_SERVER = b"HTTP/1.1 200 OK\r\nkeep-alive: timeout=%d, max=9\r\ncontent-l
 
 
 @pytest.mark.parametrize(
-    ("limits", "answer"),
+    ("limits", "answer", "kept"),
     [
-        (TransportLimits(idle_seconds=0.2), OK),
-        (TransportLimits(idle_seconds=0.2), PATIENT_SERVER % 60),
-        (TransportLimits(), PATIENT_SERVER % 1),
+        (TransportLimits(idle_seconds=20), OK, 20),
+        (TransportLimits(idle_seconds=20), PATIENT_SERVER % 60, 20),
+        (TransportLimits(idle_seconds=60), PATIENT_SERVER % 20, 16),
     ],
     ids=["ours", "ours is shorter", "theirs is shorter"],
 )
-@on_both_loops
-async def test_idle_connections_are_retired(limits: TransportLimits, answer: bytes) -> None:
+@on_a_stepped_clock
+async def test_idle_connections_are_retired(limits: TransportLimits, answer: bytes, kept: float) -> None:
     async with serving(answering(answer)) as raw, Transport(limits) as transport:
         assert await whole(transport, raw.url) == b"ok"
-        assert transport.stats.idle == 1
-        began = time.monotonic()
-        assert await settled(lambda: transport.stats == Stats(0, 0, 0) and raw.open == 0)
-        assert time.monotonic() - began > 0.1
+        await step(kept - 0.5)
+        assert transport.stats == Stats(1, 1, 0)
+        await step(1)
+        assert transport.stats == Stats(0, 0, 0)
+        while raw.open:  # noqa: ASYNC110
+            await asyncio.sleep(0)
 
 
 @on_both_loops
@@ -265,12 +271,12 @@ async def test_a_body_that_cannot_be_sent_twice_gets_a_fresh_connection() -> Non
 
     async with serving(slowly) as raw, Transport(ONE) as transport:
         assert await whole(transport, raw.url) == b"ok"
-        answer = await transport.send(Outgoing("POST", raw.url, (), body()), SHORT)
+        answer = await transport.send(Outgoing("POST", raw.url, (), body()), PATIENT)
         assert (await answer.read(9), answer.reused, raw.connections) == (b"ok", False, 2)
         assert await whole(transport, raw.url) == b"ok"
         busy = asyncio.create_task(whole(transport, raw.url))
         await asyncio.sleep(0)
-        answer = await transport.send(Outgoing("POST", raw.url, (), body()), SHORT)
+        answer = await transport.send(Outgoing("POST", raw.url, (), body()), PATIENT)
         assert (await answer.read(9), answer.reused, raw.connections) == (b"ok", False, 3)
         assert await busy == b"ok"
         assert transport.stats == Stats(1, 1, 0)
@@ -302,8 +308,8 @@ async def test_cancelling_drops_the_connection_and_serves_the_next(act: Act, how
             await (await transport.send(outgoing, Timeouts())).read(10)
 
         first = asyncio.create_task(exchange())
-        await asyncio.sleep(0.05)
-        assert transport.stats.open == 1
+        assert await settled(lambda: transport.stats.open == 1)
+        await asyncio.sleep(0.05)  # so that it is in the phase of its name
         second = asyncio.create_task(whole(transport, raw.url, timeouts=Timeouts()))
         await asyncio.sleep(0.02)
         first.cancel()
@@ -315,11 +321,18 @@ async def test_cancelling_drops_the_connection_and_serves_the_next(act: Act, how
 
 @on_both_loops
 async def test_cancelling_in_the_queue_leaves_no_gap() -> None:
-    async with serving(slowly) as raw, Transport(ONE) as transport:
+    all_asked = asyncio.Event()
+
+    async def waiting(line: Line) -> None:
+        await all_asked.wait()
+        await slowly(line)
+
+    async with serving(waiting) as raw, Transport(ONE) as transport:
         tasks = [asyncio.create_task(whole(transport, f"{raw.url}/{n}", timeouts=Timeouts())) for n in range(6)]
-        await asyncio.sleep(0.005)
+        assert await settled(lambda: transport.stats.queued == 5)
         for task in tasks[1:5:2]:
             task.cancel()
+        all_asked.set()
         results = await asyncio.gather(*tasks, return_exceptions=True)
         assert [r for r in results if r == b"ok"] == [b"ok"] * 4
         assert transport.stats == Stats(1, 1, 0)

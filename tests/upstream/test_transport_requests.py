@@ -1,7 +1,7 @@
 """What goes out on the wire, what may not, and which way it takes."""
 
 import pytest
-from transport_servers import OK, SHORT, answering, serving
+from transport_servers import OK, PATIENT, answering, serving
 
 from dragoman.upstream.transport import Outgoing, Proxies, ProxyFailed, Transport, Unsendable
 from dragoman.upstream.transport.address import HttpOrigin, parse_address
@@ -103,7 +103,7 @@ REFUSED = [
 async def test_what_could_break_out_of_its_place_is_refused(outgoing: Outgoing) -> None:
     async with Transport(proxies=Proxies()) as transport:
         with pytest.raises(Unsendable, match=r"^request: .+\. [A-Z].+") as caught:
-            await transport.send(outgoing, SHORT)
+            await transport.send(outgoing, PATIENT)
         assert "secret" not in str(caught.value)
         assert transport.stats.open == 0
 
@@ -158,7 +158,7 @@ def test_a_proxy_has_its_credentials_in_its_url() -> None:
 async def test_an_unusable_proxy_is_refused_by_name(url: str) -> None:
     async with Transport(proxies=Proxies(http=url)) as transport:
         with pytest.raises(ProxyFailed) as caught:
-            await transport.send(Outgoing("GET", URL), SHORT)
+            await transport.send(Outgoing("GET", URL), PATIENT)
         assert "secret" not in str(caught.value)
 
 
@@ -166,7 +166,7 @@ async def test_the_environment_is_read_without_being_asked(monkeypatch: pytest.M
     async with serving(answering(OK)) as raw:
         monkeypatch.setenv("http_proxy", f"http://user:pass@127.0.0.1:{raw.port}")
         async with Transport() as transport:
-            answer = await transport.send(Outgoing("GET", "http://nobody.invalid/a?b"), SHORT)
+            answer = await transport.send(Outgoing("GET", "http://nobody.invalid/a?b"), PATIENT)
             assert await answer.read(9) == b"ok"
         assert raw.heard[0].startswith(b"GET http://nobody.invalid/a?b HTTP/1.1\r\nhost: nobody.invalid\r\n")
         assert b"\r\nproxy-authorization: Basic dXNlcjpwYXNz\r\n" in raw.heard[0]

@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import signal
 import socket
 import subprocess
 import threading
@@ -12,11 +13,12 @@ from pathlib import Path
 
 import pytest
 import uvicorn
-from transport_servers import on_both_loops
+from tests.child_processes import dies_with_us
+from transport_servers import on_both_loops, settled
 
 from dragoman.upstream.transport import Outgoing, Stats, Timeouts, Transport, TransportLimits
 
-PATIENT = Timeouts(first_byte=10, idle=10)
+PATIENT = Timeouts(first_byte=60, idle=60)
 NODE = """
 const server = require('http').createServer((request, response) => {
   if (request.url === '/echo') { request.pipe(response); return; }
@@ -96,7 +98,7 @@ def _free_port() -> int:
 
 
 def _wait_for(port: int) -> None:
-    for _ in range(500):
+    for _ in range(6000):
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
@@ -106,12 +108,12 @@ def _wait_for(port: int) -> None:
 
 @contextmanager
 def _process(*command: str) -> Iterator["subprocess.Popen[str]"]:
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=dies_with_us(signal.SIGTERM))
     try:
         yield process
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 @pytest.fixture(scope="module")
@@ -228,8 +230,7 @@ async def test_leaving_in_the_middle_of_a_large_answer_leaks_nothing(server: str
         for _ in range(5):
             async with await transport.send(Outgoing("GET", server + "/large"), PATIENT) as answer:
                 assert await anext(answer)
-        await asyncio.sleep(0.05)
-        assert transport.stats == Stats(0, 0, 0)
+        assert await settled(lambda: transport.stats == Stats(0, 0, 0))
 
 
 @on_both_loops

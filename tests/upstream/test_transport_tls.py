@@ -6,7 +6,7 @@ import ssl
 from pathlib import Path
 
 import pytest
-from transport_servers import OK, SHORT, Line, answering, ask, on_both_loops, serving, settled, silent, whole
+from transport_servers import OK, Line, answering, ask, on_both_loops, serving, settled, silent, whole
 
 from dragoman.upstream.transport import (
     Outgoing,
@@ -223,5 +223,5 @@ async def test_a_proxy_that_hangs_up_stalls_or_is_not_there() -> None:
         Transport(proxies=Proxies(https=f"http://127.0.0.1:{proxy.port}")) as transport,
     ):
         with pytest.raises(TimedOut):
-            await ask(transport, "https://api.test/", timeouts=SHORT)
+            await ask(transport, "https://api.test/", timeouts=Timeouts(connect=0.3))
         assert await settled(lambda: transport.stats == Stats(0, 0, 0) and proxy.open == 0)

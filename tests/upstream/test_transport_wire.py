@@ -7,15 +7,18 @@ import zlib
 import pytest
 from transport_servers import (
     OK,
+    PATIENT,
     SHORT,
     Act,
     Line,
     answering,
     ask,
+    on_a_stepped_clock,
     on_both_loops,
     serving,
     settled,
     silent,
+    step,
     then_reset,
     then_stall,
     whole,
@@ -80,7 +83,7 @@ HONEST: list[tuple[str, tuple[bytes, ...], bytes, bool]] = [
 async def test_honest_answers_are_read_and_the_connection_kept(pieces, body, reusable) -> None:
     async with serving(answering(*pieces)) as raw, Transport() as transport:
         for _ in range(2):
-            answer = await ask(transport, raw.url, timeouts=Timeouts(first_byte=3))
+            answer = await ask(transport, raw.url, timeouts=PATIENT)
             assert await answer.read(100) == body
         assert answer.reused is reusable
         assert raw.connections == (1 if reusable else 2)
@@ -240,7 +243,9 @@ STALLS: list[tuple[str, Act, Phase]] = [
 async def test_stalls_end_in_the_timeout_of_their_phase(act: Act, phase: Phase) -> None:
     async with serving(act) as raw, Transport() as transport:
         with pytest.raises(TimedOut, match=f"Raise the {phase} timeout") as caught:
-            await whole(transport, raw.url, timeouts=Timeouts(first_byte=0.1, idle=0.1))
+            await whole(
+                transport, raw.url, timeouts=Timeouts(first_byte=0.1 if phase is Phase.FIRST_BYTE else 60, idle=0.1)
+            )
         assert caught.value.phase is phase
         assert await settled(lambda: transport.stats.open == 0 and raw.open == 0)
 
@@ -253,32 +258,53 @@ async def test_total_ends_an_answer_that_drips() -> None:
 
     async with serving(drip) as raw, Transport() as transport:
         with pytest.raises(TimedOut) as caught:
-            await whole(transport, raw.url, timeouts=Timeouts(idle=2, total=0.5))
+            await whole(transport, raw.url, timeouts=Timeouts(idle=60, total=0.5))
         assert caught.value.phase is Phase.TOTAL
 
 
-@on_both_loops
+def dot_by_dot(go_on: asyncio.Event) -> Act:
+    """Say a dot at once, and another one each time the event is set."""
+
+    async def act(line: Line) -> None:
+        await line.request()
+        await line.say(CHUNKED)
+        while True:
+            await line.say(b"1\r\n.\r\n")
+            await go_on.wait()
+            go_on.clear()
+
+    return act
+
+
+@on_a_stepped_clock
 async def test_idle_counts_from_piece_to_piece() -> None:
-    async def slow(line: Line) -> None:
-        await line.request()
-        await line.say(CHUNKED, *[b"1\r\n.\r\n"] * 4, b"0\r\n\r\n", pause=0.1)
-
-    async with serving(slow) as raw, Transport() as transport:
-        assert await whole(transport, raw.url, timeouts=Timeouts(idle=0.2)) == b"...."
-
-
-@on_both_loops
-async def test_idle_does_not_count_while_the_reader_is_away() -> None:
-    async def slow(line: Line) -> None:
-        await line.request()
-        await line.say(CHUNKED, b"1\r\n.\r\n", pause=0.01)
-        await line.say(b"", b"1\r\n!\r\n0\r\n\r\n", pause=0.4)
-
-    async with serving(slow) as raw, Transport() as transport:
-        answer = await ask(transport, raw.url, timeouts=Timeouts(idle=0.2))
+    go_on = asyncio.Event()
+    async with serving(dot_by_dot(go_on)) as raw, Transport() as transport:
+        answer = await ask(transport, raw.url, timeouts=Timeouts(idle=10))
         assert await anext(answer) == b"."
-        await asyncio.sleep(0.3)
-        assert await answer.read(9) == b"!"
+        for _ in range(4):
+            reading = asyncio.create_task(anext(answer))
+            await step(6)
+            go_on.set()
+            assert await reading == b"."
+        reading = asyncio.create_task(anext(answer))
+        await step(6)
+        await step(6)
+        with pytest.raises(TimedOut):
+            await reading
+
+
+@on_a_stepped_clock
+async def test_idle_does_not_count_while_the_reader_is_away() -> None:
+    go_on = asyncio.Event()
+    async with serving(dot_by_dot(go_on)) as raw, Transport() as transport:
+        answer = await ask(transport, raw.url, timeouts=Timeouts(idle=10))
+        assert await anext(answer) == b"."
+        await step(30)
+        reading = asyncio.create_task(anext(answer))
+        await step(6)
+        go_on.set()
+        assert await reading == b"."
 
 
 @on_both_loops
@@ -307,7 +333,7 @@ async def test_an_answer_before_the_request_was_taken_costs_the_connection() -> 
     async def hasty(line: Line) -> None:
         await line.reader.readuntil(b"\r\n\r\n")
         await line.say(OK)
-        await asyncio.sleep(5)
+        await asyncio.sleep(600)
 
     async with serving(hasty, answering(OK)) as raw, Transport() as transport:
         answer = await ask(transport, raw.url, body=bytes(30_000_000))
@@ -414,7 +440,7 @@ def test_bodies_that_fill_their_pieces_exactly_are_whole(pack, step: int) -> Non
 
 @on_both_loops
 async def test_a_bomb_meets_the_limit_and_not_the_memory() -> None:
-    bomb = gzip.compress(bytes(200_000_000))
+    bomb = gzip.compress(bytes(20_000_000))
     head = H + b"content-encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(bomb)
     async with serving(answering(head + bomb)) as raw, Transport() as transport:
         with pytest.raises(TooLarge):
@@ -458,7 +484,7 @@ async def test_a_slow_reader_slows_the_server_down() -> None:
         await line.say(OK)
 
     async with serving(flood) as raw, Transport(TransportLimits(buffer=100_000)) as transport:
-        answer = await ask(transport, raw.url, timeouts=Timeouts(idle=5))
+        answer = await ask(transport, raw.url, timeouts=PATIENT)
         await anext(answer)
         await asyncio.sleep(0.3)
         assert sent < 25_000_000, "the rest must wait in the kernel, not in our memory"
@@ -489,7 +515,7 @@ async def test_a_slow_server_slows_the_body_down() -> None:
         await line.say(OK)
 
     async with serving(lazy) as raw, Transport() as transport:
-        answer = await transport.send(Outgoing("POST", raw.url, (), body()), Timeouts(first_byte=3))
+        answer = await transport.send(Outgoing("POST", raw.url, (), body()), PATIENT)
         assert (await answer.read(10), taken) == (b"ok", 50_000_000)
 
 
@@ -500,7 +526,7 @@ async def test_a_server_that_takes_nothing_times_out_in_the_send_phase() -> None
             yield bytes(1_000_000)
 
     async def deaf(line: Line) -> None:
-        await asyncio.sleep(5)
+        await asyncio.sleep(600)
 
     async with serving(deaf) as raw, Transport() as transport:
         with pytest.raises(TimedOut) as caught:
@@ -525,7 +551,7 @@ async def test_streamed_bodies_are_chunked_and_both_directions_run_at_once() -> 
         await line.say(OK)
 
     async with serving(echo) as raw, Transport() as transport:
-        answer = await transport.send(Outgoing("POST", raw.url, (), body()), SHORT)
+        answer = await transport.send(Outgoing("POST", raw.url, (), body()), PATIENT)
         assert [piece async for piece in answer] == [b"one", b"three"]
         assert await whole(transport, raw.url) == b"ok"
         assert raw.connections == 1
@@ -549,7 +575,7 @@ async def test_an_answer_before_the_body_is_over_stops_the_body() -> None:
         await line.reader.read()
 
     async with serving(refuse) as raw, Transport() as transport:
-        answer = await transport.send(Outgoing("POST", raw.url, (), body()), SHORT)
+        answer = await transport.send(Outgoing("POST", raw.url, (), body()), PATIENT)
         assert (answer.status, await answer.read(10)) == (413, b"no")
         await asyncio.wait_for(closed.wait(), 1)
         assert await settled(lambda: transport.stats.open == 0)
@@ -563,7 +589,7 @@ async def test_a_body_that_fails_fails_the_request_with_its_own_error() -> None:
 
     async with serving(silent) as raw, Transport() as transport:
         with pytest.raises(ValueError, match="the client went away"):
-            await transport.send(Outgoing("POST", raw.url, (), body()), SHORT)
+            await transport.send(Outgoing("POST", raw.url, (), body()), PATIENT)
         assert await settled(lambda: transport.stats.open == 0 and raw.open == 0)
 
 
