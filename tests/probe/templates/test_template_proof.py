@@ -483,13 +483,14 @@ def test_a_template_that_slows_down_ends_within_its_budget() -> None:
     assert found.facts["system_count"] == "many"
 
 
+@pytest.mark.slow
 def test_a_template_that_was_ended_states_only_what_it_said() -> None:
     """Where calls come it does not come back. No refusal is made of its silence, but calls are written as text."""
     stuck = (
         "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% if m.role == 'tool' %}"
         "{{ ([1] * 8000000) | tojson | length }}{% endif %}{% endfor %}{{ tools | tojson if tools else '' }}"
     )
-    found = probe_template(TemplateSource(stuck), RenderLimits(seconds=0.05, total=1, memory=1 << 31))
+    found = probe_template(TemplateSource(stuck), RenderLimits(seconds=0.05, total=6, memory=1 << 31))
     assert found.ended or found.facts["flat_tools"] is True
     assert found.facts["system_count"] == "many"
     assert "parallel_calls" not in found.facts

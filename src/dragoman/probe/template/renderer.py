@@ -20,6 +20,8 @@ from dragoman.errors import TemplateError
 Variables = Mapping[str, Any]
 
 WORKER = Path(__file__).with_name("worker.py")
+START_SECONDS = 60.0
+"""For a process that has not begun. A busy machine takes long to start one; that says nothing about the template."""
 
 
 class TemplateEngine(StrEnum):
@@ -110,7 +112,7 @@ class TemplateRenderer:
             "seconds": limits.seconds,
             "characters": limits.characters,
         }
-        compiled = self._exchange(self._process, setup, 10 + limits.seconds)
+        compiled = self._exchange(self._process, setup, START_SECONDS + limits.seconds)
         if not compiled.ok:
             self.close()
             raise TemplateError(f"this is no chat template that jinja2 can read: {compiled.says}")
