@@ -17,7 +17,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	@echo 'Installing Dragoman into $(VENV). This is done once.'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[sdk,emulators]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all]'
 	@touch $@
 
 $(VENV)/ready: $(VENV)/installed
@@ -108,7 +108,7 @@ package: $(VENV)/package ## Build wheel and sdist into dist
 package-test: $(VENV)/package ## Build the package, install and run it; check all files of deploy
 	DRAGOMAN_PACKAGE=1 $(BIN)/python -m pytest tests/release -q -n 0
 
-lock: $(VENV)/package ## Write requirements.lock: every dependency of the gateway and its extras, with hashes
+lock: $(VENV)/package ## Write requirements.lock: every dependency of all extras, with hashes
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate --no-emit-index-url --no-emit-find-links --constraint constraints.txt --output-file requirements.lock --quiet
 

@@ -14,7 +14,7 @@ portkey=1.15.2
 if [ ! -x $home/bin/python ]; then
     python3 -m venv $home
 fi
-$home/bin/pip install --quiet --editable . "litellm==$litellm" matplotlib py-spy "rich>=14"
+$home/bin/pip install --quiet --editable ".[gateway,emulators]" "litellm==$litellm" matplotlib py-spy
 
 if [ "${1:-}" = all ]; then
     if [ ! -x $home/litellm/bin/litellm ]; then

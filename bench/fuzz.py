@@ -27,7 +27,9 @@ import contextlib
 import fuzz_http
 from tests.hostile.table import ERRORS
 
-from dragoman.config import Environment, KnownNames, parse
+from dragoman.config import KnownNames
+from dragoman.config.load import parse
+from dragoman.config.variables import Environment
 from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import adapt

@@ -16,7 +16,8 @@ from collections.abc import Awaitable, Callable
 import httptools
 import uvloop
 
-from dragoman.upstream.transport import Outgoing, Transport
+from dragoman.upstream.transport import Outgoing
+from dragoman.upstream.transport.transport import Transport
 
 BODY = b'{"model":"m","messages":[{"role":"user","content":"' + b"hello " * 300 + b'"}]}'
 REPLY = b'{"id":"1","choices":[{"message":{"role":"assistant","content":"' + b"hi " * 100 + b'"}}]}'

@@ -33,15 +33,71 @@ def test_adapt_and_lint_work_from_the_package() -> None:
         dragoman.adapt(b"", target="openai/gpt-4o")
 
 
+ADAPT = """
+import dragoman
+request = {"model": "m", "messages": [{"role": "user", "content": "Hi"}, {"role": "system", "content": "Be brief."}]}
+adapted = dragoman.adapt(request, source="openai-chat", target="anthropic/claude-sonnet-4-6")
+adapted.answer(b'{"type": "message", "role": "assistant", "content": [], "stop_reason": "end_turn"}')
+dragoman.lint(request, source="openai-chat", targets=["gemini/gemini-2.5-flash"])
+"""
+TRANSPORT = """
+import httpx, dragoman.integrations.sdk_transport as sdk
+transport = sdk.DragomanTransport("anthropic/claude-sonnet-4-6", api_key="k", wrap=httpx.MockTransport(
+    lambda request: httpx.Response(200, json={"type": "message", "role": "assistant", "content": []})))
+body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+httpx.Client(transport=transport).post("http://x/v1/chat/completions", json=body).raise_for_status()
+"""
+COMMAND = """
+from dragoman.__main__ import main
+main()
+"""
+ONLY = """
+import sys
+from importlib.abc import MetaPathFinder
+class Only(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        if top not in sys.stdlib_module_names and top not in {allowed}:
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, Only())
+"""
+HTTPX = {"httpx", "httpcore", "h11", "anyio", "certifi", "idna", "sniffio", "typing_extensions"}
+
+
+def run_with(allowed: set[str], code: str) -> subprocess.CompletedProcess[str]:
+    """Run code that can import the standard library and these packages, and nothing else."""
+    limited = ONLY.replace("{allowed}", repr(allowed | {"dragoman"})) + code
+    return subprocess.run([sys.executable, "-c", limited], capture_output=True, text=True, check=False)
+
+
 @pytest.mark.parametrize(
-    ("code", "absent"),
+    ("allowed", "code"),
     [
-        ("import dragoman", ("click", "rich", "uvicorn", "msgspec", "yaml")),
-        ("import dragoman; dragoman.adapt; dragoman.lint", ("click", "rich", "uvicorn", "yaml", "starlette")),
-        ("import dragoman.cli", ("rich", "uvicorn", "yaml", "starlette", "jinja2")),
+        (set[str](), "import dragoman"),
+        ({"msgspec"}, ADAPT),
+        ({"msgspec", *HTTPX}, TRANSPORT),
     ],
+    ids=["nothing", "library", "transport"],
 )
-def test_imports_are_lazy(code: str, absent: tuple[str, ...]) -> None:
-    check = f"{code}\nimport sys\nprint([name for name in {absent!r} if name in sys.modules])"
+def test_the_library_needs_msgspec_alone(allowed: set[str], code: str) -> None:
+    done = run_with(allowed, code)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_command_without_its_extra_says_how_to_install_it() -> None:
+    done = run_with({"msgspec"}, COMMAND)
+    assert done.returncode == 1
+    assert done.stderr == "dragoman: this needs click, which is not installed (pip install 'dragoman[cli]')\n"
+
+
+@pytest.mark.parametrize(("module", "extra"), [("asgi", "gateway"), ("testing", "emulators")])
+def test_a_module_without_its_extra_names_it(module: str, extra: str) -> None:
+    done = run_with({"msgspec"}, f"import dragoman.{module}")
+    assert f"pip install 'dragoman[{extra}]'" in done.stderr.splitlines()[-1]
+
+
+def test_the_command_loads_little() -> None:
+    absent = ("rich", "uvicorn", "yaml", "jinja2")
+    check = f"import dragoman.cli, sys\nprint([name for name in {absent!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 
-from dragoman.gateway.app import Gateway, create_app
+from dragoman.extras import naming_extra
+
+with naming_extra("gateway"):
+    from dragoman.gateway.app import Gateway, create_app
 
 __all__ = ["app", "create_app"]
 

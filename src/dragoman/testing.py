@@ -8,19 +8,24 @@
             run_my_agent(base_url=anthropic.base_url)
         assert [request.verdict for request in anthropic.requests] == ["accepted", "accepted"]
 
-Pytest also finds the fixture `dragoman_emulators`: call it with the name of a provider. The emulator stops when the
-test ends. Every pytest run in an environment with Dragoman imports this module, so it loads nothing until you use it.
+`pytest_plugins = ["dragoman.testing"]` in your `conftest.py` gives the fixture `dragoman_emulators`: call it with the
+name of a provider. The emulator stops when the test ends. The emulators are the extra `emulators`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
-if TYPE_CHECKING:
-    from dragoman.emulators.answer_script import StepSource
+from dragoman.extras import naming_extra
+
+with naming_extra("emulators"):
+    from dragoman.emulators.answer_script import ScriptPlace, StepSource, parse_step
     from dragoman.emulators.background_server import RunningEmulator
+    from dragoman.emulators.catalogue import provider
+    from dragoman.emulators.http_server import ServerLimits
 
 __all__ = ["emulator", "when"]
 
@@ -42,10 +47,6 @@ def when(
     `tool` is declared, the conversation holds so many `results`, the model is asked for its n-th `turn`, the system
     text or the last user text `matches` a pattern, the `model` fits a glob.
     """
-    from dataclasses import replace
-
-    from dragoman.emulators.answer_script import ScriptPlace, parse_step
-
     place = ScriptPlace("when()", 1)
     wanted = {"tool": tool, "results": results, "turn": turn, "matches": matches, "model": model}
     given = {name: value for name, value in wanted.items() if value is not None}
@@ -70,10 +71,6 @@ def emulator(
     of a stream. The other options are the emulator's: `strict`, `models` (a closed list), `signatures="strict"`,
     `window` (the most tokens of a prompt), `refuses` (patterns of bodies to refuse) and its own.
     """
-    from dragoman.emulators.background_server import RunningEmulator
-    from dragoman.emulators.catalogue import provider
-    from dragoman.emulators.http_server import ServerLimits
-
     limits = ServerLimits(body=max_body, write_size=write_size, request_seconds=request_seconds)
     running = RunningEmulator(provider(name, **options), limits)
     running.script(*script)

@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import msgspec
 
-from dragoman.config import Config, Loaded, Provider
+from dragoman.config import Config, Provider
+from dragoman.config.load import Loaded
 from dragoman.config.schema import StoreConfig, StoreKind
 from dragoman.engine.adapt import Adapted, adapt
 from dragoman.errors import RequestError

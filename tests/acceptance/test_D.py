@@ -16,7 +16,7 @@ from tests.gateway.running import Running
 from tests.gateway.upstream import upstream
 
 from dragoman.cli import cli
-from dragoman.config import load
+from dragoman.config.load import load
 from dragoman.errors import OptionError
 from dragoman.gateway.known_names import known_names
 

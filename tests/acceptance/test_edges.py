@@ -12,7 +12,8 @@ from tests.acceptance.asking import CLAUDE, NATIVE, OPENAI, PROXY, rules, says, 
 from tests.acceptance.asking import ask as request
 from tests.acceptance.through_gateway import DONE, SAYS, ask, served, streamed
 
-from dragoman.config import Config, Provider, load
+from dragoman.config import Config, Provider
+from dragoman.config.load import load
 from dragoman.engine.adapt import adapt
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.gateway.known_names import known_names

@@ -13,7 +13,8 @@ from tests.gateway.running import Running, gateway, provider
 from tests.gateway.upstream import upstream
 
 from dragoman.cli import cli
-from dragoman.config import InvalidConfig, load
+from dragoman.config import InvalidConfig
+from dragoman.config.load import load
 from dragoman.engine.adapt import adapt
 from dragoman.gateway.known_names import known_names, own_profiles
 from dragoman.gateway.server import ServedFile, ServeOptions

@@ -162,14 +162,14 @@ def test_nothing_is_said_of_requests_that_were_not_there() -> None:
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.delitem(sys.modules, "dragoman.emulators.template_server", raising=False)
-    monkeypatch.setitem(sys.modules, "jinja2", None)
+    monkeypatch.delitem(sys.modules, "dragoman.cli.emulate", raising=False)
+    monkeypatch.setitem(sys.modules, "orjson", None)
     monkeypatch.setattr(sys, "argv", ["dragoman", "emulate", "vllm", "--port", "0"])
     with pytest.raises(SystemExit) as left:
         main()
     assert left.value.code == 1
     [line] = capsys.readouterr().err.splitlines()
-    assert line == "dragoman: this needs jinja2, which is not installed (pip install 'dragoman[emulators]')"
+    assert line == "dragoman: this needs orjson, which is not installed (pip install 'dragoman[emulators]')"
 
 
 # Completion

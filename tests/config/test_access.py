@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_config_file import KNOWN, read
 
-from dragoman.config import Clients, Environment, InvalidConfig, find_target, parse, settings_for
+from dragoman.config import Clients, InvalidConfig, find_target, settings_for
 from dragoman.config.client_keys import sha256_of
+from dragoman.config.load import parse
 from dragoman.config.schema import ClientKey, MaxLoss, Synthetic
+from dragoman.config.variables import Environment
 
 KEY = "dm-" + "a" * 40
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from test_config_file import KNOWN, read, refusal
 
-from dragoman.config import Environment, load
-from dragoman.config.variables import parse_env
+from dragoman.config.load import load
+from dragoman.config.variables import Environment, parse_env
 
 SUBSTITUTED = {
     "whole": ("${A}", "one"),

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.config import Environment, InvalidConfig, KnownNames, Loaded, load, parse
+from dragoman.config import InvalidConfig, KnownNames
+from dragoman.config.load import Loaded, load, parse
 from dragoman.config.schema import Growth, Jitter, MaxLoss, StoreKind
+from dragoman.config.variables import Environment
 
 KNOWN = KnownNames(
     profiles=frozenset({"anthropic", "openrouter", "gemini", "groq", "openai", "openai-compatible", "strict-template"}),

@@ -11,10 +11,12 @@ import yaml
 from click.testing import CliRunner
 
 from dragoman.cli.import_ import import_
-from dragoman.config import Config, Environment, InvalidConfig, KnownNames, parse
+from dragoman.config import Config, InvalidConfig, KnownNames
 from dragoman.config.client_keys import sha256_of
 from dragoman.config.importers import Imported, import_lazyrouter, import_litellm, import_nnp, render_yaml
 from dragoman.config.importers.foreign_config import many_systems
+from dragoman.config.load import parse
+from dragoman.config.variables import Environment
 
 LITELLM = """
 model_list:

@@ -13,20 +13,13 @@ from test_config_file import HASH, ISSUE, KNOWN, read
 
 from dragoman.cli.config import config as config_command
 from dragoman.cli.init import init
-from dragoman.config import (
-    Config,
-    ConfigFile,
-    FallbackReason,
-    InvalidConfig,
-    Secret,
-    find_fallbacks,
-    find_target,
-    public_bind_refusal,
-)
+from dragoman.config import Config, FallbackReason, InvalidConfig, Secret, find_fallbacks, find_target
 from dragoman.config.effective_view import render_plain, render_yaml
 from dragoman.config.example import example
+from dragoman.config.file_watch import ConfigFile
 from dragoman.config.reference import json_schema, markdown, reference
 from dragoman.config.secret import is_secret_name
+from dragoman.config.validation import public_bind_refusal
 
 SECRETS = {"ANTHROPIC_API_KEY": "sk-ant-secret-aaaa1111", "OPENROUTER_API_KEY": "sk-or-secret-bbbb2222"}
 

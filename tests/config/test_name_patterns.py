@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from dragoman.config import Environment, InvalidConfig, parse
+from dragoman.config import InvalidConfig
+from dragoman.config.load import parse
 from dragoman.config.name_patterns import PatternMatch, match_pattern
+from dragoman.config.variables import Environment
 from dragoman.gateway.known_names import known_names
 from dragoman.profiles.families import all_families, families_of
 from dragoman.profiles.profile import Profiles, builtin, builtin_names

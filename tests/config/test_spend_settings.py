@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from dragoman.config import Environment, InvalidConfig, parse
+from dragoman.config import InvalidConfig
+from dragoman.config.load import parse
+from dragoman.config.variables import Environment
 from dragoman.gateway.known_names import known_names
 from dragoman.profiles.profile import Profiles
 

@@ -26,7 +26,8 @@ from tests.docs.markdown_pages import ROOT, Block, blocks, written_pages
 from tests.gateway.serving import clean_environment, serving
 
 from dragoman.cli import cli
-from dragoman.config import Environment, parse
+from dragoman.config.load import parse
+from dragoman.config.variables import Environment
 from dragoman.emulators.answer_script import Script
 from dragoman.gateway.known_names import known_names
 from dragoman.profiles.profile import read_profiles_file

@@ -8,7 +8,8 @@ from itertools import islice
 
 import pytest
 
-from dragoman.config import Config, Loaded, Provider
+from dragoman.config import Config, Provider
+from dragoman.config.load import Loaded
 from dragoman.config.schema import HealthChecks, Model, Retries, StoreConfig, StoreKind
 from dragoman.gateway.health_checks import HealthChecker, retry_pauses
 from dragoman.gateway.services import Services

@@ -8,7 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from dragoman.config import Config, Loaded
+from dragoman.config import Config
+from dragoman.config.load import Loaded
 from dragoman.config.schema import Log, LogLevel, ProviderErrors
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.openapi import written

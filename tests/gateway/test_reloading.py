@@ -13,7 +13,7 @@ import pytest
 from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.gateway.upstream import GOOD, Answer, Seen, Upstream, refusal, upstream
 
-from dragoman.config import Loaded
+from dragoman.config.load import Loaded
 
 SECRET = "first-secret-0123456789"
 RENEWED = "second-secret-987654321"

@@ -10,7 +10,8 @@ import httpx2
 import openai
 import pytest
 
-from dragoman.config import Config, Loaded
+from dragoman.config import Config
+from dragoman.config.load import Loaded
 from dragoman.config.schema import Log, LogLevel, ProviderErrors
 from dragoman.dialects.registry import all_dialects, unserved_path
 from dragoman.gateway.app import Gateway

@@ -39,8 +39,8 @@ from tests.hostile.table import (
 )
 
 from dragoman import adapt
-from dragoman.config import parse
 from dragoman.config.known_names import KnownNames
+from dragoman.config.load import parse
 from dragoman.config.variables import Environment
 from dragoman.conversation.bounded_cache import POOL
 from dragoman.dialects.dialect import AnswerContext

@@ -21,7 +21,7 @@ from dragoman.probe.live.asking import Asker, ProbeTally
 from dragoman.probe.live.budget import ProbeBudget
 from dragoman.probe.live.probed_server import ProbedServer
 from dragoman.probe.questions import Verdict
-from dragoman.upstream.transport import Transport
+from dragoman.upstream.transport.transport import Transport
 
 Answer = tuple[int, bytes, str]
 """Status, body, and further header lines."""

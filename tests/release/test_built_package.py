@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import sysconfig
 import tarfile
@@ -12,29 +11,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tests.gateway.serving import clean_environment
+from tests.release.conftest import run
 
 from dragoman import __version__
 
-ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not os.environ.get("DRAGOMAN_PACKAGE"), reason="make package-test builds the package")
-
-
-def run(*command: str | Path, cwd: Path = ROOT) -> str:
-    env = clean_environment()
-    env.pop("PYTHONPATH", None)  # the checkout must not stand in for what is installed
-    done = subprocess.run(
-        [str(part) for part in command], cwd=cwd, env=env, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, (command, done.stdout[-2000:], done.stderr[-2000:])
-    return done.stdout
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder)
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -80,13 +61,6 @@ def test_the_installed_program_runs(installed: Path, tmp_path: Path) -> None:
     shown = run(installed / "dragoman", "demo", "--no-keep", "--port", "0", cwd=tmp_path)
     assert "late-system" in shown
     assert "openrouter" in run(installed / "dragoman", "profiles", cwd=tmp_path)
-
-
-def test_what_comes_with_pytest_is_registered(installed: Path, tmp_path: Path) -> None:
-    (tmp_path / "test_one.py").write_text(
-        "def test_one(dragoman_emulators):\n    assert dragoman_emulators('openai').base_url\n"
-    )
-    assert "1 passed" in run(installed / "python", "-m", "pytest", "-q", "test_one.py", cwd=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ import msgspec
 import pytest
 import yaml
 
-from dragoman.config import Config, InvalidConfig, load
+from dragoman.config import Config, InvalidConfig
+from dragoman.config.load import load
 from dragoman.gateway.known_names import known_names
 from dragoman.gateway.routes import ROUTES, Access
 

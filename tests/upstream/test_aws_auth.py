@@ -179,7 +179,7 @@ def test_no_keys_anywhere_says_what_to_do() -> None:
     with pytest.raises(NoCredentials) as caught:
         AwsAuthorizer(SCHEME).ready_now()
     assert "AWS_ACCESS_KEY_ID" in str(caught.value)
-    assert "dragoman[aws]" in str(caught.value)
+    assert "dragoman[cloud]" in str(caught.value)
 
 
 def test_an_account_that_is_not_there() -> None:

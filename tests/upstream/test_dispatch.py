@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from dragoman.config import Environment, KnownNames, parse
+from dragoman.config import KnownNames
+from dragoman.config.load import parse
+from dragoman.config.variables import Environment
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.attempts import Policy
 from dragoman.profiles.profile import Profiles

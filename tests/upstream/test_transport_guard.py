@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from transport_servers import OK, PATIENT, answering, on_both_loops, serving
 
-from dragoman.upstream.transport import AddressRefused, Outgoing, Proxies, Stats, Transport, public_only
+from dragoman.upstream.transport import AddressRefused, Outgoing, Proxies, Stats, public_only
+from dragoman.upstream.transport.transport import Transport
 
 PRIVATE = [
     "127.0.0.1",

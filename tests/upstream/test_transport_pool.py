@@ -31,10 +31,10 @@ from dragoman.upstream.transport import (
     Stats,
     TimedOut,
     Timeouts,
-    Transport,
     TransportClosed,
     TransportLimits,
 )
+from dragoman.upstream.transport.transport import Transport
 
 ONE = TransportLimits(per_origin=1)
 PART = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok"

@@ -8,17 +8,8 @@ from pathlib import Path
 import pytest
 from transport_servers import OK, Line, answering, ask, on_both_loops, serving, settled, silent, whole
 
-from dragoman.upstream.transport import (
-    Outgoing,
-    Proxies,
-    ProxyFailed,
-    Stats,
-    TimedOut,
-    Timeouts,
-    Tls,
-    TlsFailed,
-    Transport,
-)
+from dragoman.upstream.transport import Outgoing, Proxies, ProxyFailed, Stats, TimedOut, Timeouts, Tls, TlsFailed
+from dragoman.upstream.transport.transport import Transport
 
 trustme = pytest.importorskip("trustme", reason="makes the certificates")
 PATIENT = Timeouts(connect=5, first_byte=5)

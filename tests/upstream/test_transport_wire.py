@@ -31,13 +31,13 @@ from dragoman.upstream.transport import (
     TimedOut,
     Timeouts,
     TooLarge,
-    Transport,
     TransportFailure,
     TransportLimits,
     UnknownEncoding,
 )
 from dragoman.upstream.transport.decoding import PIECE, Inflater
 from dragoman.upstream.transport.framing import BodyFraming
+from dragoman.upstream.transport.transport import Transport
 
 H = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = H + b"transfer-encoding: chunked\r\n\r\n"

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 import uvloop
 
-from dragoman.upstream.transport import Incoming, Outgoing, Timeouts, Transport
+from dragoman.upstream.transport import Incoming, Outgoing, Timeouts
+from dragoman.upstream.transport.transport import Transport
 
 Act = Callable[["Line"], Awaitable[None]]
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"

@@ -15,6 +15,7 @@ from click.exceptions import NoArgsIsHelpError
 from dragoman import __version__
 from dragoman.cli.console import print_error
 from dragoman.errors import DragomanError, OptionError, TargetError, nearest_first
+from dragoman.extras import missing_extra
 
 COMMANDS = {
     "adapt": "Compile requests for a target; show the body and the changes.",
@@ -127,29 +128,6 @@ def main() -> None:
             sys.exit(1)
         print_error(f"internal error: {type(error).__name__}: {error} (set DRAGOMAN_TRACEBACK=1 to see the traceback)")
         sys.exit(1)
-
-
-EXTRAS = {
-    "asyncpg": "postgres",
-    "azure": "azure",
-    "botocore": "aws",
-    "google": "google",
-    "hiredis": "redis",
-    "httpx": "sdk",
-    "httpx2": "sdk",
-    "jinja2": "emulators",
-    "opentelemetry": "otel",
-}
-"""Packages that come with an extra, by the name under which they are imported."""
-
-
-def missing_extra(error: ImportError) -> str:
-    """What to install, where a package of an extra is missing; empty for any other error."""
-    package = (error.name or "").partition(".")[0]
-    if package not in EXTRAS:
-        return ""
-    extra = EXTRAS[package]
-    return f"this needs {package}, which is not installed (pip install 'dragoman[{extra}]')"
 
 
 def _module(command: str) -> str:

@@ -64,7 +64,7 @@ def _opened(runner: asyncio.Runner, path: Path | None, env_files: tuple[Path, ..
     """The services of a gateway with this configuration, in memory and without a log."""
     import os
 
-    from dragoman.config import ConfigFile
+    from dragoman.config.file_watch import ConfigFile
     from dragoman.config.schema import Log, LogLevel, ProviderErrors
     from dragoman.gateway.app import Gateway
     from dragoman.gateway.conversations import ChatServices

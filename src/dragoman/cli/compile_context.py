@@ -161,8 +161,7 @@ def compile_context(
 
 
 def _configured_destination(name: str, choices: UserChoices, config: Path) -> Destination:
-    from dragoman.config import load
-    from dragoman.config.load import profile_files
+    from dragoman.config.load import load, profile_files
     from dragoman.gateway.known_names import known_names, own_profiles
     from dragoman.upstream.destinations import Routes
 

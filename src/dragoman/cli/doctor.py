@@ -11,6 +11,7 @@ import msgspec
 from dragoman.cli.checkup.check import Check, Mark
 from dragoman.cli.checkup.page import print_checks
 from dragoman.cli.config import chosen_file, config_option, env_option
+from dragoman.extras import missing_extra
 
 if TYPE_CHECKING:
     from dragoman.config import Config
@@ -40,7 +41,6 @@ def doctor(path: Path | None, env_files: tuple[Path, ...], offline: bool, timeou
 def _all_checks(path: Path | None, env_files: tuple[Path, ...], offline: bool, timeout: float) -> list[Check]:
     from dragoman.cli.checkup.configuration import look_at_configuration
     from dragoman.cli.checkup.machine import machine_checks
-    from dragoman.cli.checkup.network import network_checks
     from dragoman.cli.checkup.servers import server_checks
     from dragoman.config.load import profile_files
     from dragoman.gateway.known_names import known_names, own_profiles
@@ -56,6 +56,10 @@ def _all_checks(path: Path | None, env_files: tuple[Path, ...], offline: bool, t
     folder = path.parent if path is not None else Path()
     profiles = own_profiles(profile_files(found.loaded.config, folder))
     servers = server_checks(found.loaded.config, store_file(found.loaded.config.store, path), timeout)
+    try:
+        from dragoman.cli.checkup.network import network_checks
+    except ModuleNotFoundError as error:
+        return [*checks, *servers, Check("network", "providers", Mark.SKIP, f"not asked: {missing_extra(error)}")]
     return [*checks, *servers, *network_checks(found.loaded, profiles, timeout)]
 
 

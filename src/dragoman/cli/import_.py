@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from dragoman.cli.config import known_names
-from dragoman.config import Environment, InvalidConfig, parse
+from dragoman.config import InvalidConfig
 from dragoman.config.importers import (
     Imported,
     import_claude_code_router,
@@ -20,7 +20,8 @@ from dragoman.config.importers import (
     render_yaml,
 )
 from dragoman.config.key_editing import write_file
-from dragoman.config.load import read_text
+from dragoman.config.load import parse, read_text
+from dragoman.config.variables import Environment
 from dragoman.config.yaml_tree import parse_tree
 
 files_argument = click.argument(

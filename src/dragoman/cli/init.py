@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from dragoman.config import DEFAULT_FILE
 from dragoman.config.example import example
 from dragoman.config.key_editing import write_file
+from dragoman.config.load import DEFAULT_FILE
 
 
 @click.command()

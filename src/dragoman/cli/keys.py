@@ -11,10 +11,10 @@ from typing import Any, NoReturn
 import click
 
 from dragoman.cli.config import known_names
-from dragoman.config import DEFAULT_FILE, ClientKey, InvalidConfig, Loaded, parse
+from dragoman.config import ClientKey, InvalidConfig
 from dragoman.config.client_keys import make_key, sha256_of
 from dragoman.config.key_editing import add_key, remove_key, write_file
-from dragoman.config.load import read_environment, read_text
+from dragoman.config.load import DEFAULT_FILE, Loaded, parse, read_environment, read_text
 from dragoman.config.schema import Unpriced
 from dragoman.errors import OptionError
 

@@ -29,7 +29,7 @@ from dragoman.probe.report import ProbeReport, render_report
 from dragoman.probe.state_file import ProbeState, parse_state, render_state
 from dragoman.profiles.profile import Key, Profiles, Target, builtin, builtin_names
 from dragoman.store.redaction import Redactor
-from dragoman.upstream.transport import Transport
+from dragoman.upstream.transport.transport import Transport
 
 _OUT = click.Path(path_type=Path, dir_okay=False)
 _FIND_SECONDS = 10.0

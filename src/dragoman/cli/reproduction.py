@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from dragoman.cli.console import print_error
-from dragoman.config import Config, Provider, load
+from dragoman.config import Config, Provider
+from dragoman.config.load import load
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure

@@ -17,7 +17,7 @@ from dragoman.probe.profile_file import FoundProfile, render_profile
 from dragoman.probe.questions import Verdict
 from dragoman.probe.template.prober import TemplateFindings, probe_template
 from dragoman.probe.template.sources import TemplateSource, read_template_file
-from dragoman.upstream.transport import Transport
+from dragoman.upstream.transport.transport import Transport
 
 _SECONDS = 10.0
 

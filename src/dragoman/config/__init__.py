@@ -1,14 +1,14 @@
 """The user's configuration: one YAML file, typed. Every mistake is reported with file, line and key.
 
-loaded = load(Path("dragoman.yaml"), known=KnownNames(profiles=…, rules=…))
-loaded.config.models["smart"].target
+    loaded = load(Path("dragoman.yaml"), known=KnownNames(profiles=…, rules=…))
+    loaded.config.models["smart"].target
+
+`load.py` reads the file. It is imported from there, so that the types alone do not need a YAML parser.
 """
 
 from dragoman.config.access import Client, Clients
 from dragoman.config.errors import InvalidConfig, Problem
-from dragoman.config.file_watch import ConfigFile
 from dragoman.config.known_names import KnownNames
-from dragoman.config.load import DEFAULT_FILE, Loaded, load, parse
 from dragoman.config.model_targets import (
     ConfiguredTarget,
     FallbackReason,
@@ -19,22 +19,16 @@ from dragoman.config.model_targets import (
 )
 from dragoman.config.schema import ClientKey, Config, Model, Provider
 from dragoman.config.secret import Secret
-from dragoman.config.validation import is_loopback, public_bind_refusal
-from dragoman.config.variables import Environment
 
 __all__ = [
-    "DEFAULT_FILE",
     "Client",
     "ClientKey",
     "Clients",
     "Config",
-    "ConfigFile",
     "ConfiguredTarget",
-    "Environment",
     "FallbackReason",
     "InvalidConfig",
     "KnownNames",
-    "Loaded",
     "Model",
     "Problem",
     "Provider",
@@ -42,9 +36,5 @@ __all__ = [
     "TargetSettings",
     "find_fallbacks",
     "find_target",
-    "is_loopback",
-    "load",
-    "parse",
-    "public_bind_refusal",
     "settings_for",
 ]

@@ -10,12 +10,14 @@ import asyncio
 import threading
 from collections.abc import Mapping
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
 
-from dragoman.config import Config, Loaded, Model, Provider
+from dragoman.config import Config, Model, Provider
+from dragoman.config.load import Loaded
 from dragoman.config.schema import StoreKind
 from dragoman.config.secret import EMULATOR_KEY
 from dragoman.profiles.profile import Profiles
@@ -72,6 +74,8 @@ class EmulatorFallback:
         return self._urls
 
     def start(self) -> EmulatorFallback:
+        """Raises ModuleNotFoundError if the extra `emulators` is not installed."""
+        import_module("dragoman.emulators.http_server")  # here, because nobody sees an error of the thread
         self._thread.start()
         self._ready.wait()
         return self

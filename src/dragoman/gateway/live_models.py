@@ -16,7 +16,8 @@ import msgspec
 
 from dragoman.dialects.registry import dialect
 from dragoman.upstream.destinations import HttpDestination
-from dragoman.upstream.transport import Outgoing, Transport, TransportFailure
+from dragoman.upstream.transport import Outgoing, TransportFailure
+from dragoman.upstream.transport.transport import Transport
 
 Entry = Mapping[str, Any]
 KEPT_SECONDS = 300.0

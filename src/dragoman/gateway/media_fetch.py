@@ -17,16 +17,8 @@ from urllib.parse import urlsplit
 from dragoman.config.schema import MediaConfig
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.upstream.dispatch import HeldMedia, MediaRefused
-from dragoman.upstream.transport import (
-    Incoming,
-    Outgoing,
-    Proxies,
-    Timeouts,
-    TooLarge,
-    Transport,
-    TransportFailure,
-    public_only,
-)
+from dragoman.upstream.transport import Incoming, Outgoing, Proxies, Timeouts, TooLarge, TransportFailure, public_only
+from dragoman.upstream.transport.transport import Transport
 
 _MOST_FILES = 32
 """Of one request. The URLs of others are sent as text."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from dragoman.config import Config, is_loopback
+from dragoman.config import Config
+from dragoman.config.validation import is_loopback
 from dragoman.engine.routing.candidates import Decision
 from dragoman.store import Entry
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import msgspec
 
-from dragoman.config import Config, ConfigFile, Loaded
+from dragoman.config import Config
+from dragoman.config.file_watch import ConfigFile
+from dragoman.config.load import Loaded
 
 RESTART_KEYS = (
     "profiles",

@@ -20,8 +20,11 @@ from pathlib import Path
 import msgspec
 import uvicorn
 
-from dragoman.config import Config, ConfigFile, InvalidConfig, Loaded, is_loopback, public_bind_refusal
+from dragoman.config import Config, InvalidConfig
+from dragoman.config.file_watch import ConfigFile
+from dragoman.config.load import Loaded
 from dragoman.config.schema import Log, LogLevel
+from dragoman.config.validation import is_loopback, public_bind_refusal
 from dragoman.errors import DragomanError
 from dragoman.gateway import banner, open_files
 from dragoman.gateway.app import Gateway
@@ -163,7 +166,13 @@ def _with_emulators(file: ServedFile, loaded: Loaded) -> tuple[Loaded, str]:
         raise ServeError("there is no provider, and the emulators work with one worker only")
     from dragoman.gateway.emulator_fallback import NOTICE, EmulatorFallback
 
-    emulators = EmulatorFallback().start()
+    try:
+        emulators = EmulatorFallback().start()
+    except ModuleNotFoundError as error:
+        hint = "set a key such as ANTHROPIC_API_KEY, or pip install 'dragoman[emulators]'"
+        raise ServeError(
+            f"there is no provider, and {error.name} of the emulators is not installed", hint=hint
+        ) from None
     file.complete = emulators.complete
     return emulators.complete(loaded), NOTICE
 

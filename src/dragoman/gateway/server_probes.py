@@ -29,7 +29,7 @@ from dragoman.probe.live.budget import ProbeBudget
 from dragoman.store import LessonRecords
 from dragoman.store.leases import Leases
 from dragoman.upstream.destinations import HttpDestination
-from dragoman.upstream.transport import Transport
+from dragoman.upstream.transport.transport import Transport
 
 if TYPE_CHECKING:
     from dragoman.probe.live.asked_server import AskedServer

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from dragoman.config import Clients, Config, ConfigFile, Loaded
-from dragoman.config.load import profile_files
+from dragoman.config import Clients, Config
+from dragoman.config.file_watch import ConfigFile
+from dragoman.config.load import Loaded, profile_files
 from dragoman.config.schema import LogLevel, StoreKind
 from dragoman.conversation.conversation import Ask
 from dragoman.engine.exchange import Exchange
@@ -57,7 +58,8 @@ from dragoman.upstream.auth.authorizers import Authorizers
 from dragoman.upstream.destinations import HttpDestination, Routes
 from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import HeavyWork
-from dragoman.upstream.transport import Tls, Transport, TransportLimits
+from dragoman.upstream.transport import Tls, TransportLimits
+from dragoman.upstream.transport.transport import Transport
 from dragoman.wire.error_bodies import provider_error
 
 _SUMMARIES_AT_ONCE = 4

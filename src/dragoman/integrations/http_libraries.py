@@ -27,7 +27,7 @@ def installed() -> ModuleType:
             return import_module(name)
         except ImportError:
             continue
-    raise ImportError("Dragoman's transport needs httpx or httpx2; install dragoman[sdk]")
+    raise ImportError("Dragoman's transport needs httpx or httpx2, which come with the SDKs")
 
 
 def ancestors(name: str) -> tuple[type, type]:

@@ -53,7 +53,8 @@ from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import LARGE, SMALL, HeavyWork, is_heavy
 from dragoman.upstream.refusals import error_body, transport_failure
-from dragoman.upstream.transport import Incoming, Outgoing, Transport, TransportFailure
+from dragoman.upstream.transport import Incoming, Outgoing, TransportFailure
+from dragoman.upstream.transport.transport import Transport
 from dragoman.wire.json_size import count_escapes, count_read_values
 
 NO_USAGE = Usage()

@@ -16,7 +16,8 @@ from pathlib import Path
 import msgspec
 
 from dragoman.cli.checkup.check import Check, Mark
-from dragoman.config import Config, InvalidConfig, KnownNames, Loaded, load
+from dragoman.config import Config, InvalidConfig, KnownNames
+from dragoman.config.load import Loaded, load
 from dragoman.store import store_file
 
 _SECTION = "configuration"

@@ -43,7 +43,7 @@ def _extras() -> Iterator[Check]:
     found = [name for name, missing in lacking.items() if not missing]
     yield Check(_SECTION, "extras", Mark.OK, ", ".join(found) or "none")
     if absent := [f"{name} (needs {', '.join(missing)})" for name, missing in lacking.items() if missing]:
-        hint = "pip install '.[NAME]' in the clone, if you need one"
+        hint = "pip install 'dragoman[NAME]', if you need one"
         yield Check(_SECTION, "other extras", Mark.SKIP, ", ".join(absent), hint)
 
 
@@ -55,6 +55,7 @@ def _required_by_extra() -> dict[str, list[str]]:
         package = _PACKAGE.match(needed)
         if extra and package is not None:
             found.setdefault(extra.strip("\"' "), []).append(package.group())
+    found.pop("all", None)  # the others together
     return found
 
 

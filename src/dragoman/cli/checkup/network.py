@@ -14,13 +14,14 @@ from email.utils import parsedate_to_datetime
 import msgspec
 
 from dragoman.cli.checkup.check import Check, Mark
-from dragoman.config import Loaded
+from dragoman.config.load import Loaded
 from dragoman.dialects.registry import dialect
 from dragoman.profiles.profile import Profiles
 from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.auth.authorizers import Authorizers
 from dragoman.upstream.destinations import HttpDestination, Routes
-from dragoman.upstream.transport import Outgoing, Tls, Transport, TransportFailure, TransportLimits
+from dragoman.upstream.transport import Outgoing, Tls, TransportFailure, TransportLimits
+from dragoman.upstream.transport.transport import Transport
 
 SKEW_WARN, SKEW_FAIL = 60.0, 300.0
 """Seconds. Clouds refuse signatures whose time is five minutes off."""

@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from dragoman.config import DEFAULT_FILE, InvalidConfig, Loaded, Problem, parse
+from dragoman.config import InvalidConfig, Problem
 from dragoman.config.effective_view import render_yaml
 from dragoman.config.example import example
 from dragoman.config.key_editing import write_file
-from dragoman.config.load import read_environment, read_text
+from dragoman.config.load import DEFAULT_FILE, Loaded, parse, read_environment, read_text
 from dragoman.config.reference import json_schema
 from dragoman.config.yaml_tree import MAX_BYTES, parse_tree
 from dragoman.gateway.console.kept_secrets import with_secrets, without_secrets

@@ -16,7 +16,7 @@ from dragoman.probe.questions import Question, Verdict
 from dragoman.probe.template.prober import probe_template
 from dragoman.probe.template.sources import TemplateSource
 from dragoman.profiles.profile import builtin, merge
-from dragoman.upstream.transport import Transport
+from dragoman.upstream.transport.transport import Transport
 
 
 class QuotedRefusal(msgspec.Struct, frozen=True):

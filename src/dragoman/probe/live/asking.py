@@ -17,7 +17,7 @@ from dragoman.engine.lessons import is_recognised
 from dragoman.probe.inquiry import Inquiry, ProbeRequest
 from dragoman.probe.live.budget import ProbeBudget
 from dragoman.probe.live.probed_server import ProbedServer, Redirected, send_question
-from dragoman.upstream.transport import Transport
+from dragoman.upstream.transport.transport import Transport
 
 _BUSY = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED})
 _BROKEN = frozenset({FailureKind.TIMEOUT, FailureKind.NETWORK, FailureKind.BROKEN_STREAM, FailureKind.SERVER})

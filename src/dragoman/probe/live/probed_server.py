@@ -10,7 +10,8 @@ import msgspec
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.probe.asked_dialects import AskedDialect, asked_dialect
 from dragoman.upstream.refusals import transport_failure
-from dragoman.upstream.transport import Incoming, Outgoing, Timeouts, TooLarge, Transport, TransportFailure
+from dragoman.upstream.transport import Incoming, Outgoing, Timeouts, TooLarge, TransportFailure
+from dragoman.upstream.transport.transport import Transport
 from dragoman.wire.error_bodies import parse_failure
 
 ANSWER_LIMIT = 256 * 1024

@@ -74,7 +74,7 @@ class TemplateRenderer:
         grace: float = 5.0,
     ) -> None:
         if find_spec("jinja2") is None:
-            raise TemplateError("a chat template needs jinja2", hint="pip install 'dragoman[probe]'")
+            raise TemplateError("a chat template needs jinja2", hint="pip install 'dragoman[gateway]'")
         self._template = template
         self._variables = dict(variables or {})
         self._limits = limits or RenderLimits()

@@ -1,7 +1,7 @@
 """AWS: requests are signed with an access key.
 
 The key comes from the environment, or from wherever botocore finds one: profile files, single sign-on, roles, the
-metadata of a container or of an instance. botocore is the extra `aws`; the environment works without it.
+metadata of a container or of an instance. botocore is part of the extra `cloud`; the environment works without it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LOOKED_UP_AGAIN = 60.0
 _MOST_SKEW = 24 * 3600.0
 _HINT = (
     "set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; "
-    "for profile files, roles and instance metadata install dragoman[aws]"
+    "for profile files, roles and instance metadata install dragoman[cloud]"
 )
 
 

@@ -1,7 +1,7 @@
 """Azure: a token of Microsoft Entra.
 
 azure-identity finds who we are by Azure's own rules: a client secret or certificate of the environment, the identity of
-a workload, the managed identity of a machine, the command line tools. It is the extra `azure`.
+a workload, the managed identity of a machine, the command line tools. It is part of the extra `cloud`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _EntraTokens:
         try:
             from azure.core.exceptions import AzureError
         except ImportError:
-            raise NoCredentials("Azure's identities need azure-identity", hint="install dragoman[azure]") from None
+            raise NoCredentials("Azure's identities need azure-identity", hint="install dragoman[cloud]") from None
         try:
             token = self._credential().get_token(self._scope)
         except (AzureError, OSError, ValueError) as fault:

@@ -38,7 +38,7 @@ def _fetched(file: str, scope: str) -> Fetched[str]:
         from google.auth.exceptions import GoogleAuthError
         from google.auth.transport.requests import Request
     except ImportError:
-        raise NoCredentials("Google's credentials need google-auth", hint="install dragoman[google]") from None
+        raise NoCredentials("Google's credentials need google-auth", hint="install dragoman[cloud]") from None
     try:
         credentials = _found(file, scope)
         credentials.refresh(Request())

@@ -29,7 +29,6 @@ from dragoman.upstream.transport.limits import Stats, Timeouts, TransportLimits
 from dragoman.upstream.transport.outgoing import Outgoing
 from dragoman.upstream.transport.proxy import Proxies
 from dragoman.upstream.transport.tls import Tls
-from dragoman.upstream.transport.transport import Transport
 
 __all__ = [
     "AddressRefused",
@@ -47,7 +46,6 @@ __all__ = [
     "Tls",
     "TlsFailed",
     "TooLarge",
-    "Transport",
     "TransportClosed",
     "TransportFailure",
     "TransportLimits",
