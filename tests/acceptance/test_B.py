@@ -7,7 +7,7 @@ from tests.acceptance.asking import CLAUDE, OPENAI, ask, says, sent
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
-from dragoman.dialects.anthropic.request_render import render_request
+from dragoman.dialects.anthropic.request import render_request
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.engine.adapt import adapt
 from dragoman.errors import Unrepresentable

@@ -32,8 +32,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
-from dragoman.dialects.anthropic.request_parse import locate, parse_request
-from dragoman.dialects.anthropic.request_render import render_request
+from dragoman.dialects.anthropic.request import locate, parse_request, render_request
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.errors import MalformedRequest, Unrepresentable
 

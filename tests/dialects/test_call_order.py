@@ -16,7 +16,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.replies import Stop
 from dragoman.dialects import held_events
-from dragoman.dialects.anthropic.stream_render import AnthropicStreamRenderer
+from dragoman.dialects.anthropic.stream import AnthropicStreamRenderer
 from dragoman.dialects.call_order import CallOrder
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat.stream_render import ChatStreamRenderer

@@ -463,62 +463,90 @@ def _server_sent_events(query: Mapping[str, str]) -> Framing:
 
 
 class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
-    """One wire format.
+    """One wire format: as that of a client, and as that of a target."""
 
-    As a client's dialect: `endpoints` are served below each of the `prefixes`, the usual one first, and below what
-    `prefix_pattern` matches: clouds put a project there. `unserved` are paths of the vendor's API that get a clear
-    refusal. `recognise` looks at the members of a body. Where several dialects serve the same path, `caller_headers`
-    and `caller_prefixes` show that the caller is one of this dialect's SDKs. `client_framing` gives the framing of a
-    stream from the query of the client's request. `greeting`: what its clients expect at the root of a server.
-
-    As a target's dialect: `request_path` is where a request is sent, below the base URL or as a profile's template
-    says. `headers` go with every request, `passed_headers` are passed on from a client of the same dialect. `framing`
-    is that of the provider's stream, `models_path` where it lists its models. `relayed_paths`: further paths of its
-    vendor's API, to which requests are passed on as they are, below `relay_root`. `show_path`: where it describes the
-    model that a body names. `usage_on_request`: a stream reports its usage only where the request asks.
-
-    `model_in_path`: the path, and not the body, names the model and asks for a stream. `stream_end` ends every stream,
-    also one that an error ended. `chunk_leftovers` are keys of other servers' streams that no client of this dialect
-    wants to store, `answer_leftovers` those of whole answers. `id_prefix`: how the ids of its vendor's answers begin,
-    `call_id_prefix`: those of its calls. `asks_for_reasoning`: whether this conversation asks for the thinking to be
-    shown. `hides_unasked`: clients of this dialect are not prepared for thinking that they did not ask for.
-    `optional_ids`: calls and results may come without ids.
-    """
+    # What it is called
 
     name: DialectName
+    """Its name in this program."""
     title: str
+    """Its name for people."""
     id_prefix: str = ""
+    """How the ids of its vendor's answers begin."""
     call_id_prefix: str = "call_"
+    """How the ids of its vendor's calls begin."""
+
+    # What it serves to clients
+
     endpoints: tuple[Endpoint, ...]
+    """The paths that are served, below each of the `prefixes` and below what `prefix_pattern` matches."""
     unserved: tuple[UnservedPath, ...] = ()
-    request_path: Callable[[RenderOptions, str], str]
-    recognise: Callable[[Mapping[str, Any]], Likeness]
-    load_requests: Callable[[], RequestCodec]
-    load_answers: Callable[[], AnswerCodec]
+    """Paths of the vendor's API that get a clear refusal."""
     prefixes: tuple[str, ...] = ("/v1", "")
+    """What stands before the paths of the endpoints; the usual prefix first."""
     prefix_pattern: str = ""
+    """A regular expression of further prefixes: clouds put a project there."""
+    recognise: Callable[[Mapping[str, Any]], Likeness]
+    """How much the members of a body look like a request of this dialect."""
     caller_headers: tuple[str, ...] = ()
+    """Headers that show, if several dialects serve the same path, that the caller is one of this dialect's SDKs."""
     caller_prefixes: tuple[str, ...] = ()
-    model_in_path: bool = False
-    headers: Mapping[str, str] = {}
-    passed_headers: tuple[str, ...] = ()
-    framing: Framing = Framing.SSE
+    """How the paths of such a caller begin."""
     client_framing: Callable[[Mapping[str, str]], Framing] = _server_sent_events
-    usage_on_request: bool = False
-    models_path: str = "/models"
-    relayed_paths: frozenset[str] = frozenset()
-    relay_root: str = ""
-    show_path: str = ""
+    """The framing of a client's stream, from the query of its request."""
     greeting: bytes = b""
-    stream_end: bytes = b""
-    chunk_leftovers: frozenset[str] = frozenset()
-    answer_leftovers: frozenset[str] = frozenset()
+    """What its clients expect at the root of a server."""
     asks_for_reasoning: Callable[[Conversation], bool] = _never
+    """Whether a conversation asks for the thinking to be shown."""
     hides_unasked: bool = False
+    """Whether its clients are not prepared for thinking that they did not ask for."""
     optional_ids: bool = False
+    """Whether calls and results may come without ids."""
     token_count: TokenCount | None = None
+    """How it counts tokens before a request is sent; None if it cannot."""
     model_listing: ModelListing | None = None
+    """How it lists models; None if it has no list of its own."""
+
+    # How its targets are called
+
+    request_path: Callable[[RenderOptions, str], str]
+    """Where a request is sent: below the base URL, or as a profile's template says."""
+    model_in_path: bool = False
+    """Whether the path, and not the body, names the model and asks for a stream."""
+    headers: Mapping[str, str] = {}
+    """Headers that go with every request."""
+    passed_headers: tuple[str, ...] = ()
+    """Headers that are passed on from a client of the same dialect."""
+    framing: Framing = Framing.SSE
+    """The framing of a provider's stream."""
+    usage_on_request: bool = False
+    """Whether a stream reports its usage only if the request asks for it."""
+    models_path: str = "/models"
+    """Where a provider lists its models."""
+    relayed_paths: frozenset[str] = frozenset()
+    """Further paths of the vendor's API, to which requests are passed on as they are."""
+    relay_root: str = ""
+    """What stands before the relayed paths."""
+    show_path: str = ""
+    """Where a provider describes the model that a body names."""
+
+    # Its streams and answers
+
+    stream_end: bytes = b""
+    """Ends every stream, also one that an error ended."""
+    chunk_leftovers: frozenset[str] = frozenset()
+    """Keys of other servers' streams that no client of this dialect wants to store."""
+    answer_leftovers: frozenset[str] = frozenset()
+    """The same of whole answers."""
+
+    # Its codecs, loaded when they are first used
+
+    load_requests: Callable[[], RequestCodec]
+    """Loads `requests`."""
+    load_answers: Callable[[], AnswerCodec]
+    """Loads `answers`."""
     load_stored_answers: Callable[[], StoredAnswers | None] = _nothing
+    """Loads `stored_answers`."""
 
     @cached_property
     def requests(self) -> RequestCodec:

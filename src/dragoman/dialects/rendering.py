@@ -50,9 +50,9 @@ class RenderedSettings:
 
     __slots__ = ("_known", "_render")
 
-    def __init__(self, render: RenderSettings) -> None:
+    def __init__(self, render: RenderSettings, name: str = "") -> None:
         self._render = render
-        self._known: BoundedCache[tuple[int, int]] = BoundedCache(f"{render.__module__}.{render.__qualname__}")
+        self._known: BoundedCache[tuple[int, int]] = BoundedCache(name or f"{render.__module__}.{render.__qualname__}")
 
     def __call__(self, settings: Settings, extras: Extras | None) -> Mapping[str, Json]:
         key = (id(settings), id(extras))
@@ -135,11 +135,12 @@ def _amend_top(
         members.pop("tools", None)
 
 
-def _restored_members(before: Conversation, now: Conversation) -> set[str]:
+def _restored_members(before: Conversation, now: Conversation) -> Iterable[str]:
     """Members that the client wrote as its dialect does not, and that are now to be written as it does."""
     if before.near_misses is now.near_misses:
-        return set()
-    return {key for miss in set(before.near_misses).difference(now.near_misses) for key in miss.members}
+        return ()
+    left = set(now.near_misses)
+    return dict.fromkeys([key for miss in before.near_misses if miss not in left for key in miss.members])
 
 
 def _list_member(conversation: Conversation, layout: BodyLayout) -> str:

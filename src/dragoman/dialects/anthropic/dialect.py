@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.anthropic import ID_PREFIX, NAME
-from dragoman.dialects.anthropic.model_list import ANTHROPIC_MODELS
-from dragoman.dialects.anthropic.token_count import TOKEN_COUNT
 from dragoman.dialects.dialect import (
     MODEL_ENDPOINTS,
     SEND_NOW,
@@ -21,12 +19,54 @@ from dragoman.dialects.dialect import (
     Framing,
     Job,
     Likeness,
+    ListedModel,
+    ModelListing,
     RenderError,
     RequestCodec,
+    TokenCount,
     UnservedPath,
     fixed_path,
 )
+from dragoman.dialects.raw_json import encode
 from dragoman.dialects.request_schema import TEXT, turns
+
+_CREATED = "2025-01-01T00:00:00Z"
+"""The SDK wants a date, and a configured model has none."""
+
+
+def _model(model: ListedModel) -> dict[str, Any]:
+    return {"type": "model", "id": model.name, "display_name": model.description or model.name, "created_at": _CREATED}
+
+
+def _render_model(model: ListedModel) -> bytes:
+    return encode(_model(model))
+
+
+def _render_models(models: Sequence[ListedModel]) -> bytes:
+    first, last = (models[0].name, models[-1].name) if models else (None, None)
+    shown = [_model(model) for model in models]
+    return encode({"data": shown, "has_more": False, "first_id": first, "last_id": last})
+
+
+ANTHROPIC_MODELS = ModelListing(_render_model, _render_models)
+
+
+_NOT_COUNTED = ("max_tokens", "stream", "metadata", "stop_sequences", "temperature", "top_p", "top_k", "service_tier")
+
+
+def parse_question(body: bytes) -> bytes:
+    """The request that a client wants counted, which is the question itself."""
+    return body
+
+
+def render_question(body: bytes, model: str) -> bytes:
+    """A request without what the counting endpoint does not take."""
+    fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    return msgspec.json.encode({key: value for key, value in fields.items() if key not in _NOT_COUNTED})
+
+
+TOKEN_COUNT = TokenCount("/v1/messages/count_tokens", "input_tokens", parse_question, render_question)
+
 
 _MEMBERS = {"system", "anthropic_version", "stop_sequences"}
 _BLOCKS = frozenset(
@@ -68,21 +108,16 @@ def _decoded(raw: Any) -> Any:
 
 
 def _load_requests() -> RequestCodec:
-    from dragoman.dialects.anthropic.request_parse import locate, locate_parts, parse_request
-    from dragoman.dialects.anthropic.request_render import render_request
+    from dragoman.dialects.anthropic.request import locate, locate_parts, parse_request, render_request
     from dragoman.dialects.anthropic.settings import PLACES
 
     return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
 
 
 def _load_answers() -> AnswerCodec:
-    from dragoman.dialects.anthropic.answer_completion import complete_answer
-    from dragoman.dialects.anthropic.answer_parse import parse_answer
-    from dragoman.dialects.anthropic.answer_render import render_answer
+    from dragoman.dialects.anthropic.answer import complete_answer, parse_answer, render_answer
     from dragoman.dialects.anthropic.errors import parse_error, render_error
-    from dragoman.dialects.anthropic.stream_parse import AnthropicStreamParser
-    from dragoman.dialects.anthropic.stream_render import AnthropicStreamRenderer
-    from dragoman.dialects.anthropic.streamed_words import WORDS
+    from dragoman.dialects.anthropic.stream import WORDS, AnthropicStreamParser, AnthropicStreamRenderer
 
     return AnswerCodec(
         parse_answer,

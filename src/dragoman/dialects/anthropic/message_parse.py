@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
 from dragoman.conversation import reasoning_states
-from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message
+from dragoman.conversation.bounded_cache import remembered
+from dragoman.conversation.literals import EMPTY
+from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
     CacheHint,
     Call,
@@ -27,242 +29,356 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
+from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name, observe_result
 from dragoman.dialects.anthropic import NAME, ORIGIN
+from dragoman.dialects.anthropic.schema import (
+    BLOCKS,
+    AnthropicBase64Source,
+    AnthropicContentSource,
+    AnthropicDocument,
+    AnthropicFileSource,
+    AnthropicImage,
+    AnthropicRedactedThinking,
+    AnthropicSearchResult,
+    AnthropicText,
+    AnthropicTextSource,
+    AnthropicThinking,
+    AnthropicToolResult,
+    AnthropicToolUse,
+    AnthropicTurn,
+    AnthropicUrlSource,
+    Block,
+    DocumentSource,
+    decode_block,
+    decode_block_turn,
+    decode_blocks,
+    decode_citations,
+    decode_context,
+    decode_hint,
+    decode_turn,
+    open_block,
+    open_result,
+)
 from dragoman.dialects.carried_state import reattached
-from dragoman.dialects.parsing import cache_hint, extras_of, kind_of, parse_state
-from dragoman.dialects.raw_json import ABSENT, NOTHING
-from dragoman.dialects.top_level import decode_word, decoded
+from dragoman.dialects.near_misses.loose_json import fields_of
+from dragoman.dialects.near_misses.parts import fits_items
+from dragoman.dialects.parsed_messages import BRACE, QUOTE, ParsedList, ParsedMessage, describe, is_blank
+from dragoman.dialects.parsing import extras_of, kind_of, parse_state
+from dragoman.dialects.raw_json import ABSENT, NOTHING, encode
+from dragoman.dialects.top_level import decoded
+from dragoman.dialects.wire_schema import fits, split_unknown
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import salvage, split_items, split_members
+from dragoman.wire.json_reader import malformed, split_items
 
-
-class AnthropicWireMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    role: str
-    content: Raw = ABSENT
-
-
-class AnthropicWireBlock(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    type: str
-    text: Raw = ABSENT
-    id: str | None = None
-    name: str | None = None
-    input: Raw = ABSENT
-    tool_use_id: str | None = None
-    content: Raw = ABSENT
-    is_error: bool | None = None
-    thinking: Raw = ABSENT
-    signature: Raw = ABSENT
-    data: Raw = ABSENT
-    source: Raw = ABSENT
-    title: str | None = None
-    citations: Raw = ABSENT
-    cache_control: Raw = ABSENT
-
-
-_messages = msgspec.json.Decoder(list[AnthropicWireMessage]).decode
-_message = msgspec.json.Decoder(AnthropicWireMessage)
-_blocks = msgspec.json.Decoder(list[AnthropicWireBlock]).decode
-_block = msgspec.json.Decoder(AnthropicWireBlock)
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
+_LISTED = int(Trait.LISTED)
+_BLANK_TEXT = int(Trait.BLANK_TEXT)
+_MIXED_PARTS = int(Trait.MIXED_PARTS)
+_CALLS = int(Trait.CALLS)
 
 
-def parse_messages(raw: bytes | Raw) -> list[Message]:
-    """The list of messages. A user turn of results and text becomes TOOL + USER."""
-    found: list[Message] = []
+def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
+    """A message that fits the schema; None if it does not."""
     try:
-        wire = _messages(raw)
-    except msgspec.DecodeError:
-        for index, item in enumerate(split_items(raw, "/messages")):
-            salvaged = salvage(item, _message, f"/messages/{index}")
-            extras = extras_of(NAME, salvaged.extras.get("$", {}))
-            _parse_message(salvaged.value, index, extras, found)
-        return found
-    for index, message in enumerate(wire):
-        _parse_message(message, index, None, found)
-    return found
+        if raw[-2:] == b"]}":  # Claude Code writes all content as lists of blocks, which one decode takes as a whole
+            listed = decode_block_turn(raw)
+            role, blocks = _ROLES.get(listed.role), listed.content
+        else:
+            turn = decode_turn(raw)
+            role, content = _ROLES.get(turn.role), bytes(turn.content)
+            if content[0] == QUOTE and role is not None:
+                message = Message(role, (Text(content),), index)
+                return (ParsedMessage(message, _BLANK_TEXT if is_blank(content) else 0, CODES[role]),)
+            blocks = decode_blocks(content)
+        if role is None:
+            return None
+        return (len(blocks) == 1 and _parse_only(blocks[0], role, index)) or _parse_blocks(blocks, role, index)
+    except (msgspec.DecodeError, MalformedRequest):
+        return None
 
 
-def _parse_message(wire: AnthropicWireMessage, index: int, extras: Extras | None, found: list[Message]) -> None:
-    role = _ROLES.get(wire.role)
-    role_text = ""
-    if role is None:
-        role, role_text = USER, wire.role
-    content = bytes(wire.content)
-    if content[:1] == b'"':
-        parts: tuple[Part, ...] = (Text(content),)
-        listed = False
-    else:
-        parts = parse_blocks(content, f"/messages/{index}/content")
-        listed = content not in NOTHING
-    if role is USER and listed and any(type(part) is Result for part in parts):
-        _split_turn(parts, index, extras, found)
-        return
-    inline = role is SYSTEM and (not found or found[-1].inline)
-    found.append(Message(role, parts, index, extras=extras, listed=listed, inline=inline, role_text=role_text))
+def _parse_only(block: Block, role: Role, index: int) -> Sequence[ParsedMessage] | None:
+    """A turn of one plain result or call, as most of an agent's are; None if it is anything else."""
+    if type(block) is AnthropicToolResult:
+        text = bytes(block.content)
+        if text[:1] == b'"' and role is USER and block.is_error is False and block.cache_control is ABSENT:
+            result = Result(block.tool_use_id, (Text(text),))
+            return (ParsedMessage(Message(TOOL, (result,), index, listed=True), _LISTED, "t", [block.tool_use_id]),)
+    elif type(block) is AnthropicToolUse:
+        arguments = bytes(block.input)
+        if arguments[0] == BRACE and block.cache_control is ABSENT and block.caller is ABSENT:
+            seen = _LISTED | _CALLS | observe_name(block.name)
+            message = Message(role, (Call(block.id, block.name, arguments),), index, listed=True)
+            return (ParsedMessage(message, seen, CALLING, [block.id]),)
+    return None
 
 
-def _split_turn(parts: tuple[Part, ...], index: int, extras: Extras | None, found: list[Message]) -> None:
-    """Runs of results and of other parts, in their order."""
+def _parse_blocks(blocks: list[Block], role: Role, index: int) -> Sequence[ParsedMessage] | None:
+    """The messages of blocks that fit. What is to be seen in plain texts, calls and results is noted on the way."""
+    parts: list[Part] = []
+    calls: list[str] = []
+    answered: list[str] = []
+    seen = _LISTED
+    is_plain = True
+    for block in blocks:
+        part = PARSERS[type(block)](block)
+        if part is None or (type(block) is AnthropicToolResult and block.is_error is None):
+            return None
+        parts.append(part)
+        if part.hint is not None or part.extras is not None:
+            is_plain = False
+        elif type(part) is Text:
+            seen |= (_BLANK_TEXT if is_blank(part.literal) else 0) | (_MIXED_PARTS if calls else 0)
+        elif type(part) is Call:
+            calls.append(part.id)
+            seen |= _CALLS | observe_name(part.name)
+        elif type(part) is Result:
+            answered.append(part.call_id)
+            seen |= observe_result(part)
+        else:
+            is_plain = False
+    if not is_plain or not parts or (answered and (len(answered) < len(parts) or role is not USER)):
+        return compose(role, reattached(parts), index, True)
+    if answered:
+        return (ParsedMessage(Message(TOOL, tuple(parts), index, listed=True), seen, "t", answered),)
+    message = Message(role, tuple(parts), index, listed=True)
+    return (ParsedMessage(message, seen, CALLING, calls) if calls else ParsedMessage(message, seen, CODES[role]),)
+
+
+def compose(
+    role: Role, parts: tuple[Part, ...], index: int, listed: bool, extras: Extras | None = None, role_text: str = ""
+) -> Sequence[ParsedMessage]:
+    """The messages of these parts. In a user's turn, each run of results is a message of its own."""
+    if role is not USER or not listed or not any(type(part) is Result for part in parts):
+        return (describe(Message(role, parts, index, extras=extras, listed=listed, role_text=role_text)),)
+    found: list[ParsedMessage] = []
     run: list[Part] = []
     for position, part in enumerate(parts):
         run.append(part)
         last = position + 1 == len(parts)
         if last or (type(parts[position + 1]) is Result) is not (type(part) is Result):
-            role = TOOL if type(part) is Result else USER
-            found.append(Message(role, tuple(run), index, extras=extras, listed=True))
+            home = TOOL if type(part) is Result else USER
+            found.append(describe(Message(home, tuple(run), index, extras=extras, listed=True)))
             run = []
+    return found
 
 
-def parse_system(raw: bytes) -> list[Message]:
+class _AnyTurn(msgspec.Struct, gc=False):
+    role: str
+    content: Raw = ABSENT
+
+
+_decode_any_turn = msgspec.json.Decoder(_AnyTurn).decode
+
+
+def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
+    """A message with members or blocks that the schema does not name, or with a role that nobody knows."""
+    at = f"/messages/{index}"
+    turn = decoded(_decode_any_turn, raw, at)
+    unknown = split_unknown(raw, AnthropicTurn)[1]
+    role = _ROLES.get(turn.role)
+    role, role_text = (USER, turn.role) if role is None else (role, "")
+    content = bytes(turn.content)
+    parts = (Text(content),) if content[:1] == b'"' else parse_blocks(content, f"{at}/content")
+    listed = content[:1] != b'"' and content not in NOTHING
+    return compose(role, parts, index, listed, extras_of(NAME, unknown), role_text)
+
+
+def mark_inline(listed: ParsedList) -> ParsedList:
+    """Mark the system texts that stand before all other messages: they did not stand in the field for them."""
+    for place, one in enumerate(listed.messages):
+        if one.code != "s":
+            break
+        listed.messages[place] = describe(one.message.but(inline=True))
+    return listed
+
+
+@remembered
+def parse_system(raw: Json) -> tuple[ParsedMessage, ...]:
     """The `system` field: one message, of one text or of several blocks."""
     if raw in NOTHING or raw == b"[]":
-        return []
-    if raw[:1] == b'"':
-        return [Message(SYSTEM, (Text(raw),), FIELD)]
-    return [Message(SYSTEM, parse_blocks(raw, "/system"), FIELD, listed=True)]
+        return ()
+    listed = raw[:1] != b'"'
+    parts = parse_blocks(raw, "/system") if listed else (Text(raw),)
+    return (describe(Message(SYSTEM, parts, FIELD, listed=listed)),)
 
 
-def parse_blocks(raw: bytes, at: str) -> tuple[Part, ...]:
+# Blocks
+
+
+def parse_blocks(raw: Json, at: str) -> tuple[Part, ...]:
+    """A list of blocks of any kind."""
     if raw in NOTHING:
         return ()
     if raw[:1] != b"[":
         raise MalformedRequest("content is neither a string nor a list of blocks", at=at)
+    items = split_items(raw, at)
+    return reattached([_parse_block(bytes(item), f"{at}/{index}") for index, item in enumerate(items)])
+
+
+def _parse_block(raw: Json, at: str) -> Part:
+    """A block. Members that its type does not name become extra fields; one of an unknown type is kept as it is."""
+    unknown: Mapping[str, Json] = {}
     try:
-        wire = _blocks(raw)
+        block = decode_block(raw)
     except msgspec.DecodeError:
-        return tuple([_parse_raw(bytes(item), f"{at}/{index}") for index, item in enumerate(split_items(raw, at))])
-    parts = [_parse_block(block, f"{at}/{index}", None) for index, block in enumerate(wire)]
-    if None in parts:
-        raws = split_items(raw, at)
-        parts = [_opaque(bytes(raws[index])) if part is None else part for index, part in enumerate(parts)]
-    return reattached(parts)  # type: ignore[arg-type]
-
-
-def _parse_raw(raw: bytes, at: str) -> Part:
-    """A block with unknown fields: they become extras where the type is known, else the block is kept verbatim."""
-    if raw[:1] != b"{":
-        raise MalformedRequest("a content block that is not an object", at=at)
-    if kind_of(raw, at) not in PARSERS:
-        return _opaque(raw)
-    salvaged = salvage(raw, _block, at)
-    part = _parse_block(salvaged.value, at, extras_of(NAME, salvaged.extras.get("$", {})))
+        if raw[:1] != b"{":
+            raise MalformedRequest("a content block that is not an object", at=at) from None
+        kind = BLOCKS.get(kind_of(raw, at))
+        if kind is None:
+            return _opaque(raw)
+        known, unknown = split_unknown(raw, kind)
+        try:
+            block = decode_block(known)
+        except msgspec.DecodeError as fault:
+            error = malformed(fault, at)
+            if error.at == at or error.at.endswith("/type"):  # it lacks a member, or holds something newer than this
+                return _opaque(raw)
+            raise error from None
+    part = PARSERS[type(block)](block, at, unknown)
     return _opaque(raw) if part is None else part
 
 
-def _opaque(raw: bytes) -> Opaque:
+def fits_result(raw: Json) -> bool:
+    """Whether the content of a result fits the schema. Blocks of kinds that are not known here may be newer."""
+    return fits(open_result, raw) or fits_items(raw, fits_block)
+
+
+def fits_block(raw: Json) -> bool:
+    """Whether a block fits the schema, with further members or not."""
+    return fits(open_block, raw) or _is_newer_result(raw)
+
+
+def _is_newer_result(raw: Json) -> bool:
+    """Whether it is a result whose blocks are all right, or of kinds that are not known here."""
+    fields = fields_of(raw) or {}
+    is_result = fields.get("type") == b'"tool_result"' and len(fields.get("tool_use_id", b"")) > 2
+    return is_result and fits_items(fields.get("content", b""), fits_block)
+
+
+def _opaque(raw: Json) -> Opaque:
     return Opaque(kind=str(msgspec.json.decode(raw).get("type")), json=raw, origin=ORIGIN)
 
 
-def _parse_block(wire: AnthropicWireBlock, at: str, extras: Extras | None) -> Part | None:
-    if wire.type == "text" and extras is None and wire.cache_control is ABSENT and wire.citations is ABSENT:
-        literal = bytes(wire.text)
-        return Text(literal) if literal[:1] == b'"' else None
-    parser = PARSERS.get(wire.type)
-    return None if parser is None else parser(wire, at, cache_hint(wire.cache_control), extras)
-
-
-def _parse_text(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
-    literal = bytes(wire.text)
-    if literal[:1] != b'"':
+def _parse_hint(raw: Raw) -> CacheHint | None:
+    """Raises DecodeError where it does not fit."""
+    if raw is ABSENT:
         return None
-    citations = bytes(wire.citations)
-    if citations not in NOTHING and citations != b"[]":
-        fields: Mapping[str, Json] = {**(extras.fields if extras else {}), "citations": citations}
-        extras = extras_of(NAME, fields)
-    return Text(literal, hint=hint, extras=extras)
+    text = bytes(raw)
+    if text == b"null":
+        return None
+    decode_hint(text)
+    return CacheHint(text)
 
 
-def _parse_call(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
-    if wire.id is None or wire.name is None:
-        raise MalformedRequest("a tool_use block without id or name", at=at)
-    return Call(wire.id, wire.name, bytes(wire.input) or b"{}", hint=hint, extras=extras)
+def _gather_extras(unknown: Mapping[str, Json], **members: Raw) -> Extras | None:
+    """Extra fields, with those members of the schema that have no place in our parts."""
+    given = {key: bytes(raw) for key, raw in members.items() if raw is not ABSENT and bytes(raw) not in _EMPTY}
+    return extras_of(NAME, {**unknown, **given})
 
 
-def _parse_result(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
-    if wire.tool_use_id is None:
-        raise MalformedRequest("a tool_result block without the id of its call", at=f"{at}/tool_use_id")
-    content = bytes(wire.content)
+_EMPTY = (b"null", b"[]")
+_NONE: Mapping[str, Json] = {}
+
+
+def _parse_text(block: AnthropicText, at: str = "", unknown: Mapping[str, Json] = _NONE) -> Part | None:
+    literal = bytes(block.text)
+    if literal[0] != QUOTE:
+        return None
+    if block.cache_control is ABSENT and block.citations is ABSENT and not unknown:
+        return Text(literal)
+    extras = _gather_extras(unknown, citations=block.citations)
+    return Text(literal, hint=_parse_hint(block.cache_control), extras=extras)
+
+
+def _parse_call(block: AnthropicToolUse, at: str = "", unknown: Mapping[str, Json] = _NONE) -> Part | None:
+    arguments = bytes(block.input)
+    if arguments[0] != BRACE:
+        return None
+    if block.caller is not ABSENT:
+        unknown = {"caller": encode(msgspec.json.decode(block.caller)), **unknown}
+    hint = _parse_hint(block.cache_control)
+    return Call(block.id, block.name, arguments, hint=hint, extras=extras_of(NAME, unknown))
+
+
+def _parse_result(block: AnthropicToolResult, at: str = "", unknown: Mapping[str, Json] = _NONE) -> Part | None:
+    content = bytes(block.content)
     if content[:1] == b'"':
         parts: tuple[Part, ...] = (Text(content),)
-    else:
+    elif block.content is ABSENT or fits_result(content):
         parts = parse_blocks(content, f"{at}/content")
-    return Result(wire.tool_use_id, parts, bool(wire.is_error), listed=content[:1] == b"[", hint=hint, extras=extras)
+    else:
+        return None
+    listed, hint = content[:1] == b"[", _parse_hint(block.cache_control)
+    return Result(
+        block.tool_use_id, parts, bool(block.is_error), listed=listed, hint=hint, extras=extras_of(NAME, unknown)
+    )
 
 
-def _parse_thinking(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
-    return thinking(bytes(wire.thinking), bytes(wire.signature), extras)
-
-
-def thinking(literal: bytes, signature: bytes, extras: Extras | None = None) -> Reasoning:
+def _parse_thinking(block: AnthropicThinking, at: str = "", unknown: Mapping[str, Json] = _NONE) -> Part | None:
     """A thinking block. State of another maker may stand in it without a text."""
-    text = Text(literal) if literal[:1] == b'"' else None
+    literal, signature = bytes(block.thinking), bytes(block.signature)
+    if literal[0] != QUOTE:
+        return None
     held = parse_state(reasoning_states.SIGNATURE, signature, ORIGIN) if signature[:1] == b'"' else None
-    if held is not None and held.origin is not ORIGIN and text is not None and text.literal == b'""':
-        text = None
-    return Reasoning(
-        text=text, state=held, redacted=held is not None and held.kind == reasoning_states.REDACTED, extras=extras
-    )
+    text = None if held is not None and held.origin is not ORIGIN and literal == EMPTY else Text(literal)
+    redacted = held is not None and held.kind == reasoning_states.REDACTED
+    return Reasoning(text=text, state=held, redacted=redacted, extras=extras_of(NAME, unknown))
 
 
-def _parse_redacted(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
-    return redacted_thinking(bytes(wire.data), extras)
+def _parse_redacted(block: AnthropicRedactedThinking, at: str = "", unknown: Mapping[str, Json] = _NONE) -> Part | None:
+    held = parse_state(reasoning_states.REDACTED, bytes(block.data), ORIGIN)
+    return Reasoning(state=held, redacted=True, extras=extras_of(NAME, unknown))
 
 
-def redacted_thinking(literal: bytes, extras: Extras | None = None) -> Reasoning:
-    return Reasoning(state=parse_state(reasoning_states.REDACTED, literal, ORIGIN), redacted=True, extras=extras)
-
-
-def _parse_image(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
-    source = _source(bytes(wire.source), f"{at}/source")
+def _parse_image(block: AnthropicImage, at: str = "", unknown: Mapping[str, Json] = _NONE) -> Part | None:
+    source = _parse_source(block.source, at)
+    extras = extras_of(NAME, unknown)
     return (
-        None
-        if source is None or isinstance(source, Plain)
-        else Media(MediaKind.IMAGE, source, hint=hint, extras=extras)
+        None if source is None else Media(MediaKind.IMAGE, source, hint=_parse_hint(block.cache_control), extras=extras)
     )
 
 
-def _parse_document(wire: AnthropicWireBlock, at: str, hint: CacheHint | None, extras: Extras | None) -> Part | None:
-    source = _source(bytes(wire.source), f"{at}/source")
+def _parse_document(block: AnthropicDocument, at: str = "", unknown: Mapping[str, Json] = _NONE) -> Part | None:
+    source = _parse_source(block.source, at)
     if source is None:
         return None
-    citations = bytes(wire.citations)
-    if citations not in NOTHING:
-        extras = extras_of(NAME, {**(extras.fields if extras else {}), "citations": citations})
-    return Media(MediaKind.DOCUMENT, source, title=wire.title, hint=hint, extras=extras)
+    decode_citations(block.citations or b"null")
+    decode_context(block.context or b"null")
+    extras = _gather_extras(unknown, context=block.context, citations=block.citations)
+    return Media(MediaKind.DOCUMENT, source, title=block.title, hint=_parse_hint(block.cache_control), extras=extras)
 
 
-def _source(raw: bytes, at: str) -> Inline | Remote | Stored | Plain | None:
-    if raw[:1] != b"{":
-        raise MalformedRequest("the source is not an object", at=at)
-    wire = split_members(raw)
-    plain: dict[str, Any] = {key: bytes(value) for key, value in wire.items()}
-    match plain:
-        case {"type": b'"base64"', "media_type": media_type, "data": data, **rest} if not rest:
-            return Inline(decoded(decode_word, media_type, f"{at}/media_type"), _literal(data, at))
-        case {"type": b'"url"', "url": url, **rest} if not rest:
-            return Remote(decoded(decode_word, url, f"{at}/url"))
-        case {"type": b'"file"', "file_id": file_id, **rest} if not rest:
-            return Stored(decoded(decode_word, file_id, f"{at}/file_id"), NAME)
-        case {"type": b'"text"', "data": data, **rest} if not rest.keys() - {"media_type"}:
-            return Plain(_literal(data, at))
-        case {"type": b'"url"', **rest} if "url" not in rest:
-            raise MalformedRequest("a source without its url", at=f"{at}/url")
+def _parse_source(source: DocumentSource, at: str) -> Inline | Remote | Stored | Plain | None:
+    """Where media come from; None where it is a document of blocks, or does not hold a text."""
+    match source:
+        case AnthropicBase64Source(media_type, data):
+            literal = bytes(data)
+            return Inline(media_type, literal) if literal[0] == QUOTE and literal[:6] != b'"data:' else None
+        case AnthropicUrlSource(url):
+            return Remote(url)
+        case AnthropicFileSource(file_id):
+            return Stored(file_id, NAME)
+        case AnthropicTextSource(data):
+            if memoryview(data)[0] != QUOTE:
+                raise MalformedRequest("the data of a source is not a text", at=f"{at}/source/data")
+            return Plain(bytes(data))
+        case AnthropicContentSource():
+            return None
+
+
+def _parse_nothing(block: Block, at: str = "", unknown: Mapping[str, Json] = _NONE) -> Part | None:
+    """A block that is kept as it is."""
     return None
 
 
-def _literal(raw: bytes, at: str) -> bytes:
-    """A string that may be many megabytes long, checked by its first byte alone."""
-    if raw[:1] != b'"':
-        raise MalformedRequest("the data of a source is not a text", at=f"{at}/data")
-    return raw
-
-
-PARSERS: dict[str, Callable[[AnthropicWireBlock, str, CacheHint | None, Extras | None], Part | None]] = {
-    "text": _parse_text,
-    "tool_use": _parse_call,
-    "tool_result": _parse_result,
-    "thinking": _parse_thinking,
-    "redacted_thinking": _parse_redacted,
-    "image": _parse_image,
-    "document": _parse_document,
+PARSERS: dict[type[Any], Callable[..., Part | None]] = {
+    AnthropicText: _parse_text,
+    AnthropicToolUse: _parse_call,
+    AnthropicToolResult: _parse_result,
+    AnthropicThinking: _parse_thinking,
+    AnthropicRedactedThinking: _parse_redacted,
+    AnthropicImage: _parse_image,
+    AnthropicDocument: _parse_document,
+    AnthropicSearchResult: _parse_nothing,
 }

@@ -6,70 +6,238 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.near_misses import NearMiss
 from dragoman.conversation.parts import Extras, Json
-from dragoman.conversation.settings import EFFORT_ALONE, Effort, FormatKind, ResponseFormat, Settings, Thinking
+from dragoman.conversation.settings import EFFORT_ALONE, Effort, FormatKind, ResponseFormat, Settings
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.anthropic.message_render import render_system
-from dragoman.dialects.anthropic.setting_shapes import READERS, SHAPES, SPARE
+from dragoman.dialects.anthropic.schema import (
+    AnthropicMetadata,
+    AnthropicOutputConfig,
+    AnthropicThinkingConfig,
+    AnthropicToolChoice,
+)
 from dragoman.dialects.anthropic.tools import parse_tools, render_tools
-from dragoman.dialects.dialect import MemberPlaces, RenderOptions
+from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.answer_formats import CHAT_MEMBER, render_chat_format, take_chat_format
-from dragoman.dialects.near_misses.settings import SettingForm, meant_settings
+from dragoman.dialects.near_misses.loose_json import NULL, fields_of, text_of
+from dragoman.dialects.near_misses.settings import meant_settings
 from dragoman.dialects.ownership import own_choice, require_own
 from dragoman.dialects.parsing import cache_hint, extras_of, stream_misses
-from dragoman.dialects.rendering import RenderedSettings, inside, put, refuse_settings
-from dragoman.dialects.top_level import (
-    Members,
-    ParsedMember,
-    PlainMembers,
-    SpecialMembers,
-    TopLevel,
-    decode_number,
-    decode_whole,
-    decode_word,
-    joined_misses,
-    parse_members,
-    places_of,
-    setting_members,
+from dragoman.dialects.setting_table import (
+    SettingObject,
+    SettingRow,
+    SettingTable,
+    decode_stops,
+    gather_thinking,
+    number,
+    render_stops,
+    whole,
+    word,
 )
-from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import render_object, split_items, split_members
+from dragoman.dialects.top_level import Members, ParsedMember, TopLevel, joined_misses, setting_members
+from dragoman.dialects.wire_schema import open_decoder
+from dragoman.errors import Unrepresentable
+from dragoman.wire.json_reader import render_object, split_members
 
-PLAIN: PlainMembers = {
-    "max_tokens": ("max_tokens", decode_whole),
-    "temperature": ("temperature", decode_number),
-    "top_p": ("top_p", decode_number),
-    "top_k": ("top_k", decode_number),
-    "service_tier": ("service_tier", decode_word),
-}
-SKIPPED = frozenset({"model", "messages", "system", "stream", "tools", "cache_control"})
-NOT_SUPPORTED = (
-    "min_p",
-    "seed",
-    "frequency_penalty",
-    "presence_penalty",
-    "n",
-    "logprobs",
-    "top_logprobs",
-    "verbosity",
-    "metadata",
-    "store",
-    "reasoning_state",
-    "prompt_cache_key",
-)
-"""Settings that Anthropic has no member for."""
+# Thinking
 
-
-_THINKING = ("on", "adaptive", "budget", "effort", "visible")
 _DISPLAYS = {b'"summarized"': True, b'"omitted"': False}
 """What `thinking.display` says → whether the thoughts are shown."""
+_ADAPTIVE, _DISABLED = b'{"type":"adaptive"}', b'{"type":"disabled"}'
+_open_thinking = open_decoder(AnthropicThinkingConfig)
+
+
+def _parse_thinking(raw: Json) -> ParsedMember:
+    wire = split_members(raw, "/thinking")
+    kind = unquote(bytes(wire.pop("type")))
+    found: dict[str, Any] = {"thinking.on": kind != "disabled"}
+    if kind == "adaptive":
+        found["thinking.adaptive"] = True
+    elif kind == "enabled":
+        found["thinking.budget"] = whole(wire.pop("budget_tokens"))
+    elif kind != "disabled":
+        raise ValueError(kind)
+    display = _DISPLAYS.get(bytes(wire.get("display", b"")))
+    if display is not None:
+        found["thinking.visible"] = display
+        del wire["display"]
+    return found, {key: bytes(value) for key, value in wire.items()}
+
+
+def _render_thinking(settings: Settings, beside: Mapping[str, Json]) -> Json | None:
+    thinking = settings.thinking
+    if thinking is None:
+        return None
+    if thinking.on is False:
+        wire: dict[str, Json] = {"type": b'"disabled"'}
+    elif thinking.budget is not None:
+        wire = {"type": b'"enabled"', "budget_tokens": b"%d" % thinking.budget}
+    else:
+        wire = {"type": b'"adaptive"'} if thinking.adaptive or thinking.on else {}
+    if thinking.visible is not None:
+        if not wire:
+            raise Unrepresentable("thoughts to be shown without thinking in an Anthropic request", key="thinking")
+        wire["display"] = b'"summarized"' if thinking.visible else b'"omitted"'
+    return render_object(wire | dict(beside)) if wire else None
+
+
+def _meant_thinking(raw: Json) -> Json:
+    """Thinking as a word or a truth value, or without a budget: then the model decides how much."""
+    if raw in (b"true", b"false"):
+        return _ADAPTIVE if raw == b"true" else _DISABLED
+    fields = fields_of(raw)
+    kind = text_of(raw) if fields is None else text_of(fields.get("type"))
+    if fields is None:
+        return {"enabled": _ADAPTIVE, "adaptive": _ADAPTIVE, "disabled": _DISABLED}.get(kind, raw)
+    if kind != "enabled" or fields.get("budget_tokens", NULL) != NULL:
+        return raw
+    fields.pop("budget_tokens", None)
+    return render_object({**fields, "type": quote("adaptive")})
+
+
+def _shape_thinking(raw: Json) -> object:
+    found = _open_thinking(raw)
+    if found.type == "enabled" and found.budget_tokens in (None, UNSET):
+        raise msgspec.ValidationError("Object missing required field `budget_tokens`")
+    return found
+
+
+# The format of the answer
+
+
+def _parse_format(raw: Json) -> ResponseFormat:
+    wire = split_members(raw, "/output_config/format")
+    if bytes(wire["type"]) != b'"json_schema"' or wire.keys() - {"type", "schema"}:
+        raise ValueError("format")
+    return ResponseFormat(FormatKind.SCHEMA, bytes(wire["schema"]))
+
+
+def _render_format(form: ResponseFormat) -> Json | None:
+    if form.spelled == CHAT_MEMBER and form.kind is not FormatKind.SCHEMA:
+        return None
+    if form.kind is not FormatKind.SCHEMA or form.schema is None:
+        raise Unrepresentable(f"a response format of kind {form.kind.value}", key="response_format")
+    return b'{"type":"json_schema","schema":' + form.schema + b"}"
+
+
+# The tool choice, and whether calls may be parallel
+
+_MODES = {"auto": ChoiceMode.AUTO, "any": ChoiceMode.REQUIRED, "none": ChoiceMode.NONE}
+_KINDS = {mode: kind for kind, mode in _MODES.items()}
+_open_choice = open_decoder(AnthropicToolChoice)
+
+
+def _parse_choice(raw: Json) -> ParsedMember:
+    wire = msgspec.json.decode(raw)
+    found: dict[str, Any] = {}
+    disable = wire.pop("disable_parallel_tool_use", None)
+    if disable is not None:
+        found["parallel_tool_calls"] = not disable
+    match wire:
+        case {"type": "tool", "name": str() as name}:
+            found["tool_choice"] = ToolChoice(ChoiceMode.NAMED, (name,))
+        case {"type": str() as kind} if kind in _MODES:
+            found["tool_choice"] = ToolChoice(_MODES[kind])
+        case _:
+            found["tool_choice"] = ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
+    return found, {}
+
+
+def _render_choice(settings: Settings, beside: Mapping[str, Json]) -> Json | None:
+    choice, parallel = settings.tool_choice, settings.parallel_tool_calls
+    if choice is None and parallel is None:
+        return None
+    mode = choice.mode if choice is not None else ChoiceMode.AUTO
+    if choice is not None and mode is ChoiceMode.NATIVE:
+        return own_choice(choice, NAME)
+    if choice is not None and mode is ChoiceMode.NAMED:
+        wire: dict[str, Json] = {"type": b'"tool"', "name": quote(choice.names[0])}
+    elif mode in _KINDS:
+        wire = {"type": quote(_KINDS[mode])}
+    else:
+        raise Unrepresentable(f"a tool choice of kind {mode.value}", key="tool_choice")
+    if parallel is not None and mode is not ChoiceMode.NONE:
+        wire["disable_parallel_tool_use"] = b"false" if parallel else b"true"
+    return render_object(wire)
+
+
+def _shape_choice(raw: Json) -> object:
+    found = _open_choice(raw)
+    if found.type == "tool" and found.name is UNSET:
+        raise msgspec.ValidationError("Object missing required field `name`")
+    return found
+
+
+def _own_choice(raw: Json) -> ToolChoice | None:
+    found: ToolChoice | None = _parse_choice(raw)[0].get("tool_choice")
+    return found
+
+
+def _written_choice(choice: ToolChoice) -> Json | None:
+    written = choice.mode is ChoiceMode.NAMED or choice.mode in _KINDS
+    return _render_choice(Settings(tool_choice=choice), {}) if written else None
+
+
+# All settings
+
+_LIMITS = ("max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "max_tokens_to_sample")
+
+SETTINGS = SettingTable(
+    NAME,
+    (
+        SettingRow("max_tokens", whole, names=_LIMITS),
+        SettingRow("temperature", number),
+        SettingRow("top_p", number, names=("topP",)),
+        SettingRow("top_k", number, names=("topK",)),
+        SettingRow("service_tier", word),
+        SettingRow("stop", decode_stops, "stop_sequences", ("stop", "stopSequences"), render_stops),
+        SettingObject(
+            member="thinking",
+            parse=_parse_thinking,
+            render=_render_thinking,
+            holds={"thinking": ""},
+            shape=_shape_thinking,
+            meant=_meant_thinking,
+        ),
+        SettingObject(
+            member="output_config",
+            rows=(
+                SettingRow("thinking.effort", lambda raw: Effort(unquote(raw)), "effort"),
+                SettingRow("response_format", _parse_format, "format", encode=_render_format),
+            ),
+            shape=open_decoder(AnthropicOutputConfig),
+        ),
+        SettingObject(
+            member="tool_choice",
+            parse=_parse_choice,
+            render=_render_choice,
+            holds={"tool_choice": "", "parallel_tool_calls": "/disable_parallel_tool_use"},
+            shape=_shape_choice,
+            names=("toolChoice",),
+        ),
+        SettingObject(
+            member="metadata",
+            rows=(SettingRow("user", word, "user_id"),),
+            shape=open_decoder(AnthropicMetadata),
+            spare=True,
+        ),
+    ),
+    stop="stop_sequences",
+    stop_listed=True,
+    parse_choice=_own_choice,
+    render_choice=_written_choice,
+)
+_THOUGHTS = ("/thinking", "/output_config/effort")
+PLACES = SETTINGS.places({"reasoning_effort": (*_THOUGHTS[1:], *_THOUGHTS[:1]), "include": _THOUGHTS})
+SKIPPED = frozenset({"model", "messages", "system", "stream", "tools", "cache_control"})
+"""Members that are no settings."""
 
 
 def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
@@ -83,146 +251,11 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
 
 @remembered
 def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
-    members, misses = meant_settings(members, FORM)
-    found, extras = parse_members(members, PLAIN, PARSERS)
+    members, misses = meant_settings(members, SETTINGS.form)
+    found, extras = SETTINGS.parse(members)
     misses = joined_misses(misses, take_chat_format(found, extras, "output_config"))
-    thinking = {key: found.pop(key) for key in _THINKING if key in found}
-    if thinking:
-        found["thinking"] = Thinking(**thinking, spelled="" if "on" in thinking else EFFORT_ALONE)
+    gather_thinking(found, spelled="" if "thinking.on" in found else EFFORT_ALONE)
     return Settings(**found), extras_of(NAME, extras), misses
-
-
-def _parse_stop(raw: bytes) -> ParsedMember:
-    texts = tuple(bytes(item) for item in split_items(raw, "/stop_sequences"))
-    if any(text[:1] != b'"' for text in texts):
-        raise MalformedRequest("a stop sequence that is not a string", at="/stop_sequences")
-    return {"stop": texts}, {}
-
-
-def _parse_thinking(raw: bytes) -> ParsedMember:
-    wire = split_members(raw, "/thinking")
-    kind = unquote(bytes(wire.pop("type")))
-    content: dict[str, Any] = {"on": kind != "disabled"}
-    if kind == "adaptive":
-        content["adaptive"] = True
-    elif kind == "enabled":
-        content["budget"] = decode_whole(wire.pop("budget_tokens"))
-    elif kind != "disabled":
-        raise ValueError(kind)
-    display = _DISPLAYS.get(bytes(wire.get("display", b"")))
-    if display is not None:
-        content["visible"] = display
-        del wire["display"]
-    return content, {key: bytes(value) for key, value in wire.items()}
-
-
-def _parse_output(raw: bytes) -> ParsedMember:
-    wire = split_members(raw, "/output_config")
-    content: dict[str, Any] = {}
-    effort = wire.pop("effort", None)
-    if effort is not None and bytes(effort) != b"null":
-        content["effort"] = Effort(unquote(bytes(effort)))
-    form = wire.pop("format", None)
-    if form is not None and bytes(form) != b"null":
-        content["response_format"] = _format(split_members(form, "/output_config/format"))
-    return content, {key: bytes(value) for key, value in wire.items()}
-
-
-def _format(wire: Mapping[str, Raw]) -> ResponseFormat:
-    if bytes(wire["type"]) != b'"json_schema"' or wire.keys() - {"type", "schema"}:
-        raise ValueError("format")
-    return ResponseFormat(FormatKind.SCHEMA, bytes(wire["schema"]))
-
-
-def _parse_choice(raw: bytes) -> ParsedMember:
-    wire = msgspec.json.decode(raw)
-    content: dict[str, Any] = {}
-    disable = wire.pop("disable_parallel_tool_use", None)
-    if disable is not None:
-        content["parallel_tool_calls"] = not disable
-    match wire:
-        case {"type": "tool", "name": str() as name}:
-            content["tool_choice"] = ToolChoice(ChoiceMode.NAMED, (name,))
-        case {"type": str() as kind} if kind in _MODES:
-            content["tool_choice"] = ToolChoice(_MODES[kind])
-        case _:
-            content["tool_choice"] = ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
-    return content, {}
-
-
-_MODES = {"auto": ChoiceMode.AUTO, "any": ChoiceMode.REQUIRED, "none": ChoiceMode.NONE}
-_KINDS = {mode: kind for kind, mode in _MODES.items()}
-
-
-def _parse_metadata(raw: bytes) -> ParsedMember:
-    wire = split_members(raw, "/metadata")
-    content: dict[str, Any] = {}
-    user = wire.pop("user_id", None)
-    if user is not None and bytes(user)[:1] == b'"':
-        content["user"] = unquote(bytes(user))
-    return content, {key: bytes(value) for key, value in wire.items()}
-
-
-PARSERS: SpecialMembers = {
-    "stop_sequences": _parse_stop,
-    "thinking": _parse_thinking,
-    "output_config": _parse_output,
-    "tool_choice": _parse_choice,
-    "metadata": _parse_metadata,
-}
-
-
-def _own_choice(raw: bytes) -> ToolChoice | None:
-    found: ToolChoice | None = _parse_choice(raw)[0].get("tool_choice")
-    return found
-
-
-def _written_choice(choice: ToolChoice) -> Json | None:
-    out: dict[str, Json] = {}
-    if choice.mode is ChoiceMode.NAMED or choice.mode in _KINDS:
-        _render_choice(Settings(tool_choice=choice), out)
-    return out.get("tool_choice")
-
-
-FORM = SettingForm(
-    PLAIN,
-    {
-        "stop": "stop_sequences",
-        "stopSequences": "stop_sequences",
-        "max_completion_tokens": "max_tokens",
-        "max_output_tokens": "max_tokens",
-        "maxOutputTokens": "max_tokens",
-        "maxTokens": "max_tokens",
-        "max_tokens_to_sample": "max_tokens",
-        "topP": "top_p",
-        "topK": "top_k",
-        "toolChoice": "tool_choice",
-    },
-    "stop_sequences",
-    True,
-    _own_choice,
-    _written_choice,
-    shapes=SHAPES,
-    readers=READERS,
-    spare=SPARE,
-)
-"""How Messages writes settings, and what other dialects call them."""
-
-
-_THOUGHTS = ("/thinking", "/output_config/effort")
-PLACES = MemberPlaces(
-    {
-        **places_of(PLAIN),
-        "stop": ("/stop_sequences",),
-        "response_format": ("/output_config/format",),
-        "parallel_tool_calls": ("/tool_choice/disable_parallel_tool_use",),
-        "user": ("/metadata/user_id",),
-        "thinking": _THOUGHTS,
-        "reasoning_effort": (*_THOUGHTS[1:], *_THOUGHTS[:1]),
-        "include": _THOUGHTS,
-    }
-)
-"""Where a request holds its settings and tools."""
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
@@ -233,7 +266,10 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
         out["system"] = system
     if conversation.tools or conversation.empty_tools:
         out["tools"] = render_tools(conversation.tools)
-    out |= render_settings(conversation.settings, conversation.extras)
+    out |= SETTINGS.render(conversation.settings, conversation.extras)
+    form = conversation.settings.response_format
+    if form is not None and form.spelled == CHAT_MEMBER and form.kind is not FormatKind.SCHEMA:
+        out[CHAT_MEMBER] = render_chat_format(form)
     if conversation.hint is not None:
         out["cache_control"] = conversation.hint.json
     if options.stream:
@@ -241,72 +277,3 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
     if extras:
         out |= {key: value for key, value in extras.items() if "." not in key}
     return out
-
-
-def _render_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:
-    """The settings, with the extra fields that stood in their objects."""
-    refuse_settings(settings, NOT_SUPPORTED, NAME)
-    out: dict[str, Json] = {}
-    for key, (field, _) in PLAIN.items():
-        put(out, key, getattr(settings, field))
-    if settings.stop:
-        out["stop_sequences"] = b"[" + b",".join(settings.stop) + b"]"
-    _render_thinking(settings, out, extras)
-    _render_choice(settings, out)
-    if settings.user is not None or any(key.startswith("metadata.") for key in extras):
-        user = {"user_id": quote(settings.user)} if settings.user is not None else {}
-        out["metadata"] = render_object(user | inside("metadata", extras))
-    return out
-
-
-render_settings = RenderedSettings(_render_settings)
-
-
-def _render_thinking(settings: Settings, out: dict[str, Json], extras: Mapping[str, Json]) -> None:
-    output: dict[str, Json] = {}
-    thinking = settings.thinking
-    if thinking is not None:
-        if thinking.on is False:
-            wire: dict[str, Json] = {"type": b'"disabled"'}
-        elif thinking.budget is not None:
-            wire = {"type": b'"enabled"', "budget_tokens": b"%d" % thinking.budget}
-        else:
-            wire = {"type": b'"adaptive"'} if thinking.adaptive or thinking.on else {}
-        if thinking.visible is not None:
-            if not wire:
-                raise Unrepresentable("thoughts to be shown without thinking in an Anthropic request", key="thinking")
-            wire["display"] = b'"summarized"' if thinking.visible else b'"omitted"'
-        if wire:
-            out["thinking"] = render_object(wire | inside("thinking", extras))
-        if thinking.effort is not None:
-            output["effort"] = quote(thinking.effort)
-    form = settings.response_format
-    if form is not None and form.spelled == CHAT_MEMBER and form.kind is not FormatKind.SCHEMA:
-        out[CHAT_MEMBER] = render_chat_format(form)
-    elif form is not None:
-        if form.kind is not FormatKind.SCHEMA or form.schema is None:
-            raise Unrepresentable(f"a response format of kind {form.kind.value}", key="response_format")
-        output["format"] = b'{"type":"json_schema","schema":' + form.schema + b"}"
-    output |= inside("output_config", extras)
-    if output:
-        out["output_config"] = render_object(output)
-
-
-def _render_choice(settings: Settings, out: dict[str, Json]) -> None:
-    choice, parallel = settings.tool_choice, settings.parallel_tool_calls
-    if choice is None and parallel is None:
-        return
-    mode = choice.mode if choice is not None else ChoiceMode.AUTO
-    wire: dict[str, Json]
-    if choice is not None and mode is ChoiceMode.NATIVE:
-        out["tool_choice"] = own_choice(choice, NAME)
-        return
-    if choice is not None and mode is ChoiceMode.NAMED:
-        wire = {"type": b'"tool"', "name": quote(choice.names[0])}
-    elif mode in _KINDS:
-        wire = {"type": quote(_KINDS[mode])}
-    else:
-        raise Unrepresentable(f"a tool choice of kind {mode.value}", key="tool_choice")
-    if parallel is not None and mode is not ChoiceMode.NONE:
-        wire["disable_parallel_tool_use"] = b"false" if parallel else b"true"
-    out["tool_choice"] = render_object(wire)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.identity_cache import IdentityCache
@@ -10,20 +10,45 @@ from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.anthropic import NAME, ORIGIN
-from dragoman.dialects.anthropic.near_misses import TOOLS
-from dragoman.dialects.near_misses.tools import MeantTools, parse_meant_tools
+from dragoman.dialects.anthropic.schema import open_declared_tool, open_tool
+from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, MeantTools, ToolForm, parse_meant_tools
 from dragoman.dialects.ownership import own_tool, require_own
 from dragoman.dialects.parsing import cache_hint, extras_of
+from dragoman.dialects.raw_json import UNREADABLE
 from dragoman.dialects.rendering import put
 from dragoman.dialects.top_level import Tools
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
 
 
+def _fits(entry: Json) -> bool:
+    """Whether a tool has the form of Messages, or is a provider's own."""
+    try:
+        tool = open_tool(entry)
+    except UNREADABLE:
+        return False
+    if tool.type is UNSET or tool.type == "custom":
+        return tool.name is not UNSET and tool.input_schema is not UNSET
+    return bool(tool.type != "function")
+
+
+def _render_meant(tool: MeantTool) -> Json:
+    entry: dict[str, Json] = {"name": quote(tool.name)}
+    if tool.description is not None:
+        entry["description"] = tool.description
+    entry["input_schema"] = tool.schema or NO_ARGUMENTS
+    if tool.strict is not None:
+        entry["strict"] = tool.strict
+    return render_object(entry if tool.hint is None else {**entry, "cache_control": tool.hint})
+
+
+FORM = ToolForm(_fits, _render_meant, decode=open_declared_tool)
+
+
 @remembered
 def parse_tools(raw: bytes) -> MeantTools:
     """The tools, and whether the client sent an empty list."""
-    return parse_meant_tools(raw, TOOLS, _parse_list)
+    return parse_meant_tools(raw, FORM, _parse_list)
 
 
 def _parse_list(raw: bytes) -> tuple[Tools, bool]:

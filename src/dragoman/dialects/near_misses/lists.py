@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Raw
@@ -54,6 +54,36 @@ class MeantList(msgspec.Struct, frozen=True):
         return self.origins[message.at], self.origins[last] + 1
 
 
+class MeantItems(msgspec.Struct, frozen=True):
+    """Items of a list that do not fit their schema, by their places, as their dialect has them."""
+
+    items: Mapping[int, list[Json]]
+    """For each of them the items in its place: mostly one."""
+    misses: tuple[NearMiss, ...]
+    """What had to be read otherwise than it was written."""
+    made: frozenset[str]
+    """Ids of calls that are made up."""
+
+
+def meant_items(items: Sequence[Json | Raw], refused: Sequence[int], form: WireForm, member: str) -> MeantItems:
+    """The items at the places that a strict parser refused. `member`: where the list stands."""
+    unfit = [index for index in refused if not form.fits(bytes(items[index]))]
+    turns = {index: _parse_item(bytes(items[index]), index, form, f"/{member}/{index}") for index in unfit}
+    made: frozenset[str] = frozenset()
+    if (turns and not form.needs_ids) or any(turn.lacks_id() for turn in turns.values()):
+        # An id is told by the calls and results around it, so now all items are read.
+        every = [turns.get(index) or _parse_item(bytes(item), index, form, "") for index, item in enumerate(items)]
+        made = _identify(every, form)
+    written = {index: turns[index].written(form) if index in turns else [bytes(items[index])] for index in refused}
+    return MeantItems(written, tuple([miss for turn in turns.values() for miss in turn.log.found]), made)
+
+
+def refuse_no_turn(raw: Json, form: WireForm, member: str) -> None:
+    """Raise MalformedRequest where an object in place of the list is no turn."""
+    if raw[:1] == b"{" and not form.fits(raw) and TurnReader(form, MissLog(0, f"/{member}")).read(raw) is None:
+        raise MalformedRequest("an object that is no message", at=f"/{member}", hint="send a list of messages")
+
+
 class MeantMessages(msgspec.Struct, frozen=True):
     """The messages, and what had to be read otherwise than it was written."""
 
@@ -83,7 +113,7 @@ def parse_list(raw: Json, form: WireForm, member: str = "") -> MeantList | None:
     if items is None or member != form.list_name:
         misses.append(NearMiss(Miss.LIST, f"/{member}", members=(member, form.list_name)))
         items = [raw] if items is None else items
-        _refuse_no_turn(raw, form, member)
+        refuse_no_turn(raw, form, member)
     turns = [_parse_item(item, index, form, f"/{member}/{index}") for index, item in enumerate(items)]
     made = _identify(turns, form)
     meant: list[Json] = []
@@ -96,12 +126,6 @@ def parse_list(raw: Json, form: WireForm, member: str = "") -> MeantList | None:
     return MeantList(render_list(meant), tuple(origins), tuple(misses), made) if misses else None
 
 
-def _refuse_no_turn(raw: Json, form: WireForm, member: str) -> None:
-    """Raise MalformedRequest where an object in place of the list is no turn."""
-    if raw[:1] == b"{" and not form.fits(raw) and TurnReader(form, MissLog(0, f"/{member}")).read(raw) is None:
-        raise MalformedRequest("an object that is no message", at=f"/{member}", hint="send a list of messages")
-
-
 class _ItemTurn(msgspec.Struct):
     """An item of the client's list, what it means where that is clear, and the near misses in it."""
 
@@ -109,6 +133,13 @@ class _ItemTurn(msgspec.Struct):
     log: MissLog
     turn: MeantTurn | None
     fits: bool
+
+    def lacks_id(self) -> bool:
+        """Whether a call or a result in it has no id."""
+        parts = [piece.meant for piece in self.turn.pieces] if self.turn is not None else []
+        return any(
+            (type(part) is Call and not part.id) or (type(part) is Result and not part.call_id) for part in parts
+        )
 
     def written(self, form: WireForm) -> list[Json]:
         """The items in its place. Where it stays as it is, it has no near misses."""

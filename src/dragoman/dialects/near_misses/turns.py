@@ -120,10 +120,10 @@ class WireForm(msgspec.Struct, frozen=True):
     list_name: str
     content_name: str
     roles: frozenset[str]
-    fits_list: Callable[[Json], bool]
     fits: Callable[[Json], bool]
     fits_part: Callable[[Json, Role], bool]
     render: Callable[[MeantTurn], list[Json]]
+    fits_list: Callable[[Json], bool] = lambda raw: False
     repair_part: Callable[[Json, str, MissLog], Json | None] = lambda raw, below, log: None
     repair_item: Callable[[Json, MissLog], Json | None] = lambda raw, log: None
     decode_part: Callable[[Json, Role], object] | None = None

@@ -1,0 +1,133 @@
+"""An Anthropic request, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message
+from dragoman.conversation.parts import Call, Json, Text
+from dragoman.dialects.anthropic import NAME
+from dragoman.dialects.anthropic.message_parse import fits_block, mark_inline, parse_item, parse_odd_item, parse_system
+from dragoman.dialects.anthropic.message_render import render_block, render_messages
+from dragoman.dialects.anthropic.schema import open_block, open_system, open_text, open_turn
+from dragoman.dialects.anthropic.settings import parse_top_level, render_top_level
+from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.near_misses.loose_json import as_text
+from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
+from dragoman.dialects.near_misses.misfits import items_without_misfits
+from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm
+from dragoman.dialects.parsed_messages import ListParser
+from dragoman.dialects.parsing import asks_for_stream, open_body, parse_model, request_parser
+from dragoman.dialects.rendering import BodyLayout, Pieces, amend_body, render_body
+from dragoman.dialects.wire_schema import fits
+from dragoman.errors import MalformedRequest
+from dragoman.wire.json_reader import render_list, render_object
+
+
+@request_parser
+def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask:
+    """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
+    opened = open_body(body)
+    found = opened.members
+    meant = parse_members_meant(found, MEMBERS)
+    raw = meant.found.get("messages")
+    if raw is None:
+        raise MalformedRequest("there are no messages", at="/messages", hint='a Messages request has "messages"')
+    top = parse_top_level(meant.found)
+    opening = parse_system(bytes(meant.found.get("system", b"")))
+    listed = LIST.parse(raw, meant.list_name)
+    messages, traits = mark_inline(listed).finish(opening)
+    return Ask(
+        NAME,
+        parse_model(found),
+        asks_for_stream(found),
+        top.conversation(messages, (*meant.misses, *listed.misses)),
+        opened.source,
+        found,
+        headers or {},
+        top.include_usage,
+        opened.repairs,
+        traits,
+    )
+
+
+def locate(message: Message, part: int | None) -> str:
+    """The pointer to a message of a parsed request, or to one of its parts."""
+    at = "/system" if message.at == FIELD else f"/messages/{message.at}"
+    if part is None:
+        return at
+    if message.at == FIELD:
+        return f"{at}/{part}" if message.listed else at
+    return f"{at}/content/{part}" if message.listed else f"{at}/content"
+
+
+def locate_parts(message: Message) -> list[str]:
+    """The pointers to all parts of a message."""
+    return [locate(message, part) for part in range(len(message.parts))]
+
+
+LAYOUT = BodyLayout("messages", True, render_top_level, render_messages)
+
+
+def render_request(conversation: Conversation, options: RenderOptions, ask: Ask | None = None) -> bytes:
+    """The body: amended where `ask` is the client's own request in this dialect, else a new one."""
+    if ask is not None:
+        return amend_body(LAYOUT, ask, conversation, options)
+    return render_body(LAYOUT, conversation, options)
+
+
+# How what does not fit is written
+
+_ROLES = {USER: "user", TOOL: "user", ASSISTANT: "assistant", SYSTEM: "system", DEVELOPER: "system"}
+
+
+def _render_turn(turn: MeantTurn) -> list[Json]:
+    """One message of blocks, or of a text alone."""
+    called = any(type(piece.meant) is Call for piece in turn.pieces)
+    role = turn.role_text or ("assistant" if called else _ROLES[turn.role])
+    only = turn.pieces[0].meant if len(turn.pieces) == 1 and not turn.listed else None
+    if type(only) is Text and only.hint is None:
+        content: Json = only.literal
+    else:
+        content = render_list([_render_piece(piece) for piece in turn.pieces])
+    return [render_object({"role": quote(role), "content": content})]
+
+
+def _render_piece(piece: MeantPart) -> Json:
+    if piece.kept is not None or piece.meant is None:
+        return piece.kept or b"{}"
+    part = piece.meant
+    if type(part) is Call and part.arguments[:1] != b"{":
+        part = msgspec.structs.replace(part, arguments=b'{"arguments":' + as_text(part.arguments) + b"}")
+    out: Pieces = []
+    render_block(part, out)
+    return b"".join(out)
+
+
+def _render_system(texts: list[Json]) -> Json:
+    return texts[0] if len(texts) == 1 else render_list([b'{"type":"text","text":%b}' % text for text in texts])
+
+
+MEMBERS = MemberForm(
+    "messages",
+    "system",
+    lambda raw: raw[:1] == b'"' or fits(open_system, raw),
+    _render_system,
+    lambda raw: items_without_misfits(raw, open_text),
+)
+FORM = WireForm(
+    name=NAME,
+    list_name="messages",
+    content_name="content",
+    roles=frozenset({"user", "assistant", "system"}),
+    fits=lambda raw: fits(open_turn, raw),
+    fits_part=lambda raw, role: fits_block(raw),
+    render=_render_turn,
+    takes_hints=True,
+    decode_part=lambda raw, role: open_block(raw),
+)
+LIST = ListParser(FORM, parse_item, parse_odd_item)

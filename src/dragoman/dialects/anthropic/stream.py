@@ -1,0 +1,264 @@
+"""An Anthropic stream, both ways."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.collect import UNFINISHED
+from dragoman.conversation.events import Event, Started, TextDelta, Used
+from dragoman.conversation.failures import Failure
+from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.parts import Json, Origin
+from dragoman.dialects.anthropic import ID_PREFIX, NAME, ORIGIN
+from dragoman.dialects.anthropic.answer import BLOCKS, LATE_FIELDS, AnthropicAnswerParser, late_fields, parse_answer
+from dragoman.dialects.anthropic.errors import error_body, parse_error
+from dragoman.dialects.anthropic.usage import render_delta_usage, render_usage
+from dragoman.dialects.block_builder import TEXT, BlockBuilder
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.ownership import own_fields
+from dragoman.dialects.parsing import FRAME_TOO_LONG, vendor_id
+from dragoman.dialects.raw_json import decode_members, valid_utf8
+from dragoman.dialects.split_surrogates import SurrogateMender
+from dragoman.dialects.streamed_text import StreamedText, string_members
+from dragoman.wire.json_reader import render_object
+from dragoman.wire.sse import SseDecoder, one_line, render_event_frame
+
+WORDS = StreamedText(
+    string_members("text", "thinking", "partial_json", "name"),
+    re.compile(rb'"type"\s*+:\s*+"tool_use"'),
+    string_members("signature"),
+)
+
+
+class _BlockDelta(msgspec.Struct, gc=False):
+    type: str = ""
+    text: Raw = Raw()
+    thinking: Raw = Raw()
+    partial_json: Raw = Raw()
+
+
+class _StreamEvent(msgspec.Struct, gc=False):
+    type: str = ""
+    index: int = 0
+    delta: _BlockDelta | None = None
+
+
+_decode = msgspec.json.Decoder(_StreamEvent).decode
+
+
+class AnthropicStreamParser:
+    """Server-sent events of a stream. It never raises; `skipped` counts the frames that it could not read."""
+
+    __slots__ = ("_answer", "_framed", "_frames", "_seed", "_surrogates", "skipped")
+
+    def __init__(self, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> None:
+        self._frames = SseDecoder(line_separator=b" ")
+        self._answer = AnthropicAnswerParser(origin or ORIGIN, seed)
+        self._surrogates = SurrogateMender()
+        self._seed = seed
+        self._framed = False
+        self.skipped = 0
+
+    def feed(self, data: bytes) -> list[Event]:
+        out: list[Event] = []
+        for frame in self._frames.feed(data):
+            self._parse_frame(frame.data, out)
+        if self._frames.overflowed and not self._answer.over:
+            self._answer.fail(FRAME_TOO_LONG, out)
+        return out
+
+    def close(self) -> list[Event]:
+        out: list[Event] = []
+        for frame in self._frames.close():
+            self._parse_frame(frame.data, out)
+        answer = self._answer
+        if not answer.over and not self._framed and self._frames.stray:
+            # The server answered a request for a stream with a plain body.
+            return parse_answer(one_line(bytes(self._frames.stray)), answer.origin, seed=self._seed)
+        if not answer.over:
+            answer.fail(UNFINISHED, out)
+        return out
+
+    def _parse_frame(self, data: bytes, out: list[Event]) -> None:
+        answer = self._answer
+        if answer.over:
+            return
+        if not data.isascii():
+            data = valid_utf8(data)
+        try:
+            event = _decode(data)
+        except (msgspec.DecodeError, RecursionError):
+            data = self._surrogates.mark(data)
+            try:
+                event = _decode(data)
+            except (msgspec.DecodeError, RecursionError):
+                self.skipped += not data.startswith(b"[DONE]")
+                return
+        self._framed = True
+        try:
+            self._take(event, data, out)
+        except RecursionError:  # read here, it is deeper in our own calls than where it was first decoded
+            self.skipped += 1
+
+    def _take(self, event: _StreamEvent, data: bytes, out: list[Event]) -> None:
+        answer, delta, start = self._answer, event.delta, len(out)
+        if event.type == "content_block_delta" and delta is not None:
+            kind = delta.type
+            if kind == "text_delta":
+                answer.text(event.index, bytes(delta.text), out)
+            elif kind == "input_json_delta":
+                answer.arguments(event.index, bytes(delta.partial_json), out)
+            elif kind == "thinking_delta":
+                answer.thinking(event.index, bytes(delta.thinking), out)
+            else:
+                answer.other_delta(event.index, decode_members(decode_members(data)["delta"]), out)
+            if self._surrogates.found:
+                self._surrogates.mend(out, start)
+        elif event.type != "ping":
+            self._parse_event(event, data, out)
+
+    def _parse_event(self, event: _StreamEvent, data: bytes, out: list[Event]) -> None:
+        answer = self._answer
+        fields = decode_members(data)
+        try:
+            match event.type:
+                case "message_start":
+                    answer.start(decode_members(fields["message"]), out)
+                case "content_block_start":
+                    answer.open_block(event.index, bytes(fields["content_block"]), out)
+                case "content_block_stop":
+                    answer.close_block(event.index, out)
+                case "message_delta":
+                    self._surrogates.flush(out)
+                    answer.message_delta(fields, out)
+                case "message_stop":
+                    answer.end(out)
+                case "error":
+                    answer.fail(parse_error(200, {}, data), out)
+                case _ if "error" in fields:
+                    answer.fail(parse_error(200, {}, data), out)
+                case _:
+                    self.skipped += 1
+        except (KeyError, msgspec.DecodeError):
+            self.skipped += 1
+
+
+class AnthropicStreamRenderer(BlockBuilder):
+    """Renders blocks as server-sent events."""
+
+    __slots__ = ("_begun", "_context", "_head", "_index", "_out", "_start")
+
+    def __init__(self, context: AnswerContext) -> None:
+        super().__init__(BLOCKS, context.hides_reasoning)
+        self._context = context
+        self._out: list[bytes] = []
+        self._index = -1
+        self._head = b""
+        self._begun = False
+        self._start: Started | None = None
+
+    def render(self, events: Sequence[Event]) -> bytes:
+        out = self._out = []
+        for event in events:
+            if type(event) is TextDelta and event.part == self._part and self._kind is TEXT and event.literal != EMPTY:
+                # Most events of most streams: more text for the open block.
+                if event.choice == self._shown:
+                    out += (self._head, event.literal, b"}}\n\n")
+                continue
+            if self._start is not None and type(event) is not Used:
+                self._render_start()
+            self.take(event)
+        if self._start is not None:
+            self._render_start()
+        return b"".join(out)
+
+    def close(self) -> bytes:
+        if self.over:
+            return b""
+        self._out = []
+        self._fail(UNFINISHED)
+        return b"".join(self._out)
+
+    def begin(self, event: Started) -> None:
+        # Rendered with the next event that is not usage, since `message_start` holds the number of input tokens.
+        self._start = event
+
+    def _render_start(self) -> None:
+        event, self._start = self._start, None
+        if self._begun or event is None:
+            return
+        self._begun = True
+        message = {
+            "id": quote(event.id or vendor_id(ID_PREFIX, self._context.id)),
+            "type": b'"message"',
+            "role": b'"assistant"',
+            "model": quote(self._context.model or event.model),
+            "content": b"[]",
+            "diagnostics": b"null",
+            **LATE_FIELDS,
+            "usage": render_usage(self.usage),
+            **own_fields(event.extras, NAME),
+        }
+        frame = b'{"type":"message_start","message":' + render_object(message) + b"}"
+        self._out.append(render_event_frame(b"message_start", frame))
+
+    def open_block(self, kind: bytes, block: Json) -> None:
+        if not self._begun:
+            self._start = self._start or Started()
+            self._render_start()
+        self._index += 1
+        frame = b'{"type":"content_block_start","index":%d,"content_block":%b}' % (self._index, block)
+        self._out.append(render_event_frame(b"content_block_start", frame))
+        self._head = _HEADS.get(kind, b"") % self._index if kind else b""
+
+    def append(self, kind: bytes, literal: bytes) -> None:
+        self._out += (self._head, literal, b"}}\n\n")
+
+    def sign(self, literal: bytes) -> None:
+        self._render_delta(b'{"type":"signature_delta","signature":%b}' % literal)
+
+    def cite(self, json: Json) -> None:
+        self._render_delta(b'{"type":"citations_delta","citation":%b}' % json)
+
+    def _render_delta(self, delta: bytes) -> None:
+        frame = b'{"type":"content_block_delta","index":%d,"delta":%b}' % (self._index, delta)
+        self._out.append(render_event_frame(b"content_block_delta", frame))
+
+    def close_block(self) -> None:
+        self._out.append(
+            render_event_frame(b"content_block_stop", b'{"type":"content_block_stop","index":%d}' % self._index)
+        )
+
+    def finish(self) -> None:
+        if not self._begun:
+            self._start = self._start or Started()
+            self._render_start()
+        fields = late_fields(self)
+        outer = {key: fields.pop(key) for key in ("context_management",) if key in fields}
+        frame = render_object(
+            {
+                "type": b'"message_delta"',
+                "delta": render_object(fields),
+                "usage": render_delta_usage(self.usage),
+                **outer,
+            }
+        )
+        self._out.append(render_event_frame(b"message_delta", frame))
+        self._out.append(render_event_frame(b"message_stop", b'{"type":"message_stop"}'))
+
+    def fail(self, failure: Failure) -> None:
+        self._out.append(render_event_frame(b"error", error_body(failure, self._context)[1]))
+
+
+_DELTA_HEAD = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%%d,"delta":{"type":"%b","%b":'
+
+
+_HEADS = {
+    b"text_delta": _DELTA_HEAD % (b"text_delta", b"text"),
+    b"thinking_delta": _DELTA_HEAD % (b"thinking_delta", b"thinking"),
+    b"input_json_delta": _DELTA_HEAD % (b"input_json_delta", b"partial_json"),
+}

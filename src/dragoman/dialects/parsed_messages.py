@@ -1,0 +1,170 @@
+"""From the client's list of messages to ours: one strict decode and one walk for each item of the list.
+
+A dialect's `message_parse` has two functions. `parse_item` takes what fits the schema exactly: it decodes the item and
+walks over it once. `parse_odd_item` takes everything that a dialect may hold besides: members and parts that the schema
+does not name, which it keeps for its own dialect. What fits in neither way is first written as the schema has it, by
+the loose reader (`near_misses`), which notes each difference; then it is parsed like any other.
+
+What is parsed of an item depends on its bytes and its place alone, traits included. What depends on the items around it
+is found in a second, cheap pass over the results: which results answer which calls, and in which order roles come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.literals import blank
+from dragoman.conversation.messages import TOOL, Message
+from dragoman.conversation.near_misses import Miss, NearMiss
+from dragoman.conversation.parts import NO_ID, Call, Json, Part, Result
+from dragoman.conversation.traits import CALLING, CODES, Trait, observe_ids, observe_message, observe_roles
+from dragoman.dialects.near_misses.lists import meant_items, refuse_no_turn
+from dragoman.dialects.near_misses.turns import WireForm
+from dragoman.wire.json_reader import split_items
+
+QUOTE, BACKSLASH, LIST, LIST_END, BRACE, BRACE_END = b'"\\[]{}'
+"""First and last bytes of JSON values, as numbers."""
+
+_ALWAYS = int(Trait.ALWAYS)
+_UNPAIRED = int(Trait.UNPAIRED)
+
+
+def is_blank(literal: Json) -> bool:
+    """Whether a text says nothing. It is decoded only if it begins as a blank one may."""
+    second = literal[1]
+    return (second <= QUOTE or second == BACKSLASH) and blank(literal)
+
+
+class ParsedMessage(msgspec.Struct, gc=False):
+    """One message, and what the second pass has to know of it."""
+
+    message: Message
+    traits: int
+    """What is to be seen in the message by itself."""
+    code: str
+    """The letter of its role, as `observe_roles` has it."""
+    ids: Sequence[str] = ()
+    """The ids of its calls; in a tool's turn, those of the calls that it answers."""
+
+
+def describe(message: Message) -> ParsedMessage:
+    """A message of any kind, looked at part by part."""
+    calls = [part.id for part in message.parts if type(part) is Call]
+    if calls:
+        return ParsedMessage(message, observe_message(message), CALLING, calls)
+    results = [part.call_id for part in message.parts if type(part) is Result] if message.role is TOOL else ()
+    return ParsedMessage(message, observe_message(message), CODES[message.role], results)
+
+
+class ParsedList(msgspec.Struct):
+    """The messages of a list, item by item."""
+
+    messages: list[ParsedMessage]
+    misses: tuple[NearMiss, ...] = ()
+    """What had to be read otherwise than it was written."""
+
+    def finish(self, opening: Sequence[ParsedMessage] = ()) -> tuple[tuple[Message, ...], int]:
+        """All messages, and the traits that `observe_messages` would find in them."""
+        traits = _ALWAYS
+        done: list[Message] = []
+        codes: list[str] = []
+        ids: list[str] = []
+        asked: Sequence[str] = ()
+        for one in (*opening, *self.messages):
+            done.append(one.message)
+            traits |= one.traits
+            code = one.code
+            codes.append(code)
+            if code == CALLING:
+                asked = one.ids
+                ids += asked
+            elif code == "t" and one.ids != asked:
+                traits |= _UNPAIRED
+        return tuple(done), traits | observe_ids(ids) | observe_roles("".join(codes))
+
+
+ParseItem = Callable[[Json, int], Sequence[ParsedMessage] | None]
+"""An item that fits the schema, and its place in the list, to messages; None if it does not fit."""
+ParseOddItem = Callable[[Json, int], Sequence[ParsedMessage]]
+"""An item of any form to messages. Raises MalformedRequest or DecodeError if it is no message."""
+
+
+class ListParser(msgspec.Struct, frozen=True):
+    """How a dialect parses its list of messages."""
+
+    form: WireForm
+    """How the loose reader writes an item that does not fit."""
+    parse_item: ParseItem
+    """Takes what fits the schema."""
+    parse_odd_item: ParseOddItem
+    """Takes what holds more than the schema names."""
+
+    def parse(self, raw: bytes | Raw, member: str) -> ParsedList:
+        """The messages. `member`: where the list stands."""
+        misses: tuple[NearMiss, ...] = ()
+        own = self.form.list_name
+        listed = memoryview(raw)[0] not in b'"{'
+        if not listed or member != own:
+            misses = (NearMiss(Miss.LIST, f"/{member}", members=(member, own)),)
+            refuse_no_turn(bytes(raw), self.form, member)
+        items: Sequence[bytes | Raw] = split_items(raw, f"/{own}") if listed else [bytes(raw)]
+        parse_item = self.parse_item
+        found = [parse_item(bytes(item), index) for index, item in enumerate(items)]
+        if None in found:
+            return self._parse_meant(items, found, member, misses)
+        return ParsedList(list(chain.from_iterable(found)), misses)  # type: ignore[arg-type]
+
+    def _parse_meant(
+        self,
+        items: Sequence[bytes | Raw],
+        found: list[Sequence[ParsedMessage] | None],
+        member: str,
+        misses: tuple[NearMiss, ...],
+    ) -> ParsedList:
+        refused = [index for index, one in enumerate(found) if one is None]
+        meant = meant_items(items, refused, self.form, member)
+        done: list[ParsedMessage] = []
+        for index, one in enumerate(found):
+            if one is not None:
+                done += one
+                continue
+            for item in meant.items[index]:
+                again = self.parse_item(item, index)
+                done += again if again is not None else self.parse_odd_item(item, index)
+        if meant.made:
+            done = [describe(_mark_made(one.message, meant.made)) for one in done]
+        return ParsedList(done, (*misses, *meant.misses))
+
+
+def _mark_made(message: Message, made: frozenset[str]) -> Message:
+    """The message with its made-up ids marked as such."""
+    return message.but(parts=tuple([_mark_made_part(part, made) for part in message.parts]))
+
+
+def _mark_made_part(part: Part, made: frozenset[str]) -> Part:
+    identity = part.id if type(part) is Call else part.call_id if type(part) is Result else ""
+    return msgspec.structs.replace(part, spelled=NO_ID) if identity in made else part
+
+
+def share_places(messages: Iterable[ParsedMessage]) -> list[ParsedMessage]:
+    """The messages of a list whose items were written anew, where a message may come from several items.
+
+    Those that share an item share their place too, so that they are kept or rendered together.
+    """
+    groups: list[list[int]] = []
+    homes: list[tuple[ParsedMessage, list[int]]] = []
+    for one in messages:
+        start, stop = one.message.at, one.message.at + one.message.span
+        if groups and 0 <= start < groups[-1][1]:
+            groups[-1][1] = max(groups[-1][1], stop)
+        else:
+            groups.append([start, stop])
+        homes.append((one, groups[-1]))
+    return [
+        one if at < 0 else msgspec.structs.replace(one, message=one.message.but(at=at, span=end - at))
+        for one, (at, end) in homes
+    ]

@@ -1,0 +1,215 @@
+"""A dialect's settings, each declared once: from its row come parsing, rendering, places, other names and refusals.
+
+A `SettingRow` is one value of ours in one member. A `SettingObject` is a member that is an object: it holds settings as
+rows of its own, or has a form that its own functions parse and render. What stands in neither is kept as an extra
+field; what stands in an object beside its settings is one with a dotted name (`reasoning.context`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import reduce
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.parts import Json
+from dragoman.conversation.settings import SPELLINGS, Settings, Thinking
+from dragoman.conversation.tools import ToolChoice
+from dragoman.dialects.dialect import MemberPlaces
+from dragoman.dialects.near_misses.settings import SettingForm
+from dragoman.dialects.raw_json import encode
+from dragoman.dialects.rendering import RenderedSettings, inside, refuse_settings
+from dragoman.dialects.top_level import (
+    ODD_FORM,
+    ParsedMember,
+    PlainMembers,
+    SpecialMembers,
+    decode_flag,
+    decode_number,
+    decode_whole,
+    decode_word,
+    decoded,
+    parse_members,
+)
+from dragoman.wire.json_reader import render_list, render_object, split_members
+
+number, whole, flag, word = decode_number, decode_whole, decode_flag, decode_word
+"""How the values of most settings are decoded."""
+
+
+_decode_items = msgspec.json.Decoder(list[Raw]).decode
+
+
+def decode_stops(raw: Json) -> tuple[Json, ...]:
+    """Stop sequences, which stay JSON literals."""
+    texts = tuple([bytes(item) for item in _decode_items(raw)])
+    if any(text[:1] != b'"' for text in texts):
+        raise msgspec.ValidationError("a stop sequence that is not a string")
+    return texts
+
+
+def render_stops(stops: tuple[Json, ...]) -> Json:
+    return render_list(stops)
+
+
+class SettingRow(msgspec.Struct, frozen=True):
+    """One setting of ours in one member."""
+
+    field: str
+    """The field of Settings. A dot leads to a field of the thinking that is asked for: `thinking.effort`."""
+    decode: Callable[[Any], Any]
+    """The member's JSON to our value. Raises DecodeError or MalformedRequest."""
+    key: str = ""
+    """The member's name, if it is not the field's."""
+    names: tuple[str, ...] = ()
+    """What other dialects call it, at the top level."""
+    encode: Callable[[Any], Json | None] = encode
+    """Our value to JSON; None if it is not rendered here."""
+
+    @property
+    def member(self) -> str:
+        return self.key or self.field
+
+
+class SettingObject(msgspec.Struct, frozen=True, kw_only=True):
+    """A member that is an object, or has another form of its own."""
+
+    member: str
+    """Its name."""
+    rows: tuple[SettingRow, ...] = ()
+    """The settings in it. `parse` and `render` are for an object without rows."""
+    parse: Callable[[Json], ParsedMember] | None = None
+    """Its JSON to fields of Settings, and what else stood in it."""
+    render: Callable[[Settings, Mapping[str, Json]], Json | None] | None = None
+    """Settings and the extra fields that stood in it to its JSON; None if there is nothing to say."""
+    holds: Mapping[str, str] = {}
+    """The fields of Settings that `parse` gives, each with its place below the member."""
+    names: tuple[str, ...] = ()
+    """What other dialects call it."""
+    shape: Callable[[Json], object] | None = None
+    """Decodes it, openly. Optional members that it does not take are left out; then it is refused."""
+    spare: bool = False
+    """Without it the answer is of the same form: so it is left out if it does not fit, and not refused."""
+    meant: Callable[[Json], Json] | None = None
+    """Reads it where it is written in another form."""
+
+    def parse_member(self, raw: Json) -> ParsedMember:
+        if self.parse is not None:
+            return self.parse(raw)
+        wire = split_members(raw, f"/{self.member}")
+        found: dict[str, Any] = {}
+        for row in self.rows:
+            value = bytes(wire.pop(row.member, b"null"))
+            if value != b"null":
+                found[row.field] = decoded(row.decode, value, f"/{self.member}/{row.member}")
+        return found, {key: bytes(value) for key, value in wire.items()}
+
+    def render_member(self, settings: Settings, extras: Mapping[str, Json]) -> Json | None:
+        beside = inside(self.member, extras)
+        if self.render is not None:
+            return self.render(settings, beside)
+        members = {**_render_rows(self.rows, settings), **beside}
+        return render_object(members) if members else None
+
+    def fields(self) -> Iterator[tuple[str, str]]:
+        """The fields of Settings that it holds, each with its pointer."""
+        for row in self.rows:
+            yield row.field, f"/{self.member}/{row.member}"
+        for field, below in self.holds.items():
+            yield field, f"/{self.member}{below}"
+
+
+Row = SettingRow | SettingObject
+
+
+class SettingTable:
+    """All settings of a dialect, in the order in which they are rendered."""
+
+    def __init__(
+        self,
+        dialect: str,
+        rows: Iterable[Row],
+        *,
+        stop: str,
+        stop_listed: bool,
+        parse_choice: Callable[[Json], ToolChoice | None],
+        render_choice: Callable[[ToolChoice], Json | None],
+        choice: str = "tool_choice",
+        odd_form: tuple[type[Exception], ...] = ODD_FORM,
+    ) -> None:
+        """`stop` and `choice` are the members of stop sequences and of the tool choice, which the loose reader knows in
+        many forms. A member whose parser raises one of `odd_form` is kept as an extra field."""
+        self.rows = tuple(rows)
+        self._dialect = dialect
+        self._odd_form = odd_form
+        objects = [row for row in self.rows if isinstance(row, SettingObject)]
+        self.plain: PlainMembers = {
+            row.member: (row.field, row.decode) for row in self.rows if isinstance(row, SettingRow)
+        }
+        self._special: SpecialMembers = {one.member: one.parse_member for one in objects}
+        self.form = SettingForm(
+            self.plain,
+            {name: row.member for row in self.rows for name in row.names},
+            stop,
+            stop_listed,
+            parse_choice,
+            render_choice,
+            choice,
+            shapes={one.member: one.shape for one in objects if one.shape is not None},
+            spare=frozenset([one.member for one in objects if one.spare]),
+            readers={one.member: one.meant for one in objects if one.meant is not None},
+        )
+        self.pointers = self._find_pointers()
+        known = {field.partition(".")[0] for field in self.pointers}
+        self.unsupported = tuple([one for one in Settings.__struct_fields__ if one not in known | SPELLINGS])
+        self.render = RenderedSettings(self._render, f"{dialect} settings")
+
+    def places(self, also: Mapping[str, tuple[str, ...]], **others: Any) -> MemberPlaces:
+        """Where a request holds its settings and tools. `also`: names that rules use and Settings has no field for."""
+        return MemberPlaces({**self.pointers, **also}, **others)
+
+    def parse(self, members: Iterable[tuple[str, Json]]) -> tuple[dict[str, Any], dict[str, Json]]:
+        """The fields of our settings, and the extra fields. Dotted fields are those of a Thinking."""
+        return parse_members(members, self.plain, self._special, self._odd_form)
+
+    def _render(self, settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:
+        refuse_settings(settings, self.unsupported, self._dialect)
+        out: dict[str, Json] = {}
+        for row in self.rows:
+            if isinstance(row, SettingRow):
+                out |= _render_rows((row,), settings)
+            elif (value := row.render_member(settings, extras)) is not None:
+                out[row.member] = value
+        return out
+
+    def _find_pointers(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for row in self.rows:
+            held = [(row.field, f"/{row.member}")] if isinstance(row, SettingRow) else row.fields()
+            for field, pointer in held:
+                name = field.partition(".")[0]
+                found[name] = (*found.get(name, ()), pointer)
+        return found
+
+
+def gather_thinking(found: dict[str, Any], **more: Any) -> None:
+    """Make one Thinking of the fields with a dot, if there are any. `more`: further fields of it."""
+    dotted = {key: found.pop(key) for key in [*found] if key.startswith("thinking.")}
+    if dotted:
+        found["thinking"] = Thinking(**{key.partition(".")[2]: value for key, value in dotted.items()}, **more)
+
+
+def _render_rows(rows: Iterable[SettingRow], settings: Settings) -> dict[str, Json]:
+    out: dict[str, Json] = {}
+    for row in rows:
+        value: Any = reduce(_look, row.field.split("."), settings)
+        written = row.encode(value) if value is not None and value != () else None
+        if written is not None:
+            out[row.member] = written
+    return out
+
+
+def _look(value: Any, name: str) -> Any:
+    return None if value is None else getattr(value, name)

@@ -1,0 +1,106 @@
+"""The one reader of a dialect: what its strict decode takes, its schema takes too, and each item is read by itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import msgspec
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.corpus import sampled, spoken_in
+from tests.dialects.plain_shapes import SHAPES as PLAIN_SHAPES
+from tests.shapes.chooser import seeded
+from tests.shapes.spoiled import spoil
+from tests.strategies import SHAPES, conversations, request
+from tests.targets import EXAMPLES, FULL
+
+from dragoman.conversation.traits import Trait, observe_messages
+from dragoman.dialects.registry import dialect
+from dragoman.errors import DragomanError
+
+READERS = [name for name in SHAPES if find_spec(f"dragoman.dialects.{name.replace('-', '_')}.schema")]
+every_dialect = pytest.mark.parametrize("name", READERS)
+LISTS = {name: {"openai-responses": "input", "gemini": "contents"}.get(name, "messages") for name in READERS}
+SWEEP = 10_000 if FULL else 400
+SPOILED = 60 if FULL else 6
+
+
+def check(name: str, body: bytes) -> float:
+    """The share of the items that the strict decode takes. Raises AssertionError if the readers disagree."""
+    try:
+        ask = dialect(name).requests.parse(body)
+    except DragomanError:
+        return 0.0
+    assert ask.traits == observe_messages(ask.conversation.messages)
+    raw = ask.members.get(LISTS[name], b"[]")
+    items = msgspec.json.decode(raw, type=list[msgspec.Raw]) if bytes(raw)[:1] == b"[" else []
+    return sum([check_item(name, bytes(item), place) for place, item in enumerate(items)]) / max(1, len(items))
+
+
+def check_item(name: str, item: bytes, place: int) -> bool:
+    """Whether the strict decode takes an item. Then it fits the schema, and the reader of odd items says the same."""
+    parser = import_module(f"dragoman.dialects.{name.replace('-', '_')}.request").LIST
+    found = parser.parse_item(item, place)
+    if found is None:
+        return False
+    assert parser.form.fits(item)
+    assert repr(found) == repr(parser.parse_item(item, place))
+    assert shown(found) == shown(parser.parse_odd_item(item, place))
+    return True
+
+
+def shown(parsed: Any) -> list[tuple[str, int, str, list[str]]]:
+    return [(repr(one.message), one.traits & ~LATER, one.code, [*one.ids]) for one in parsed]
+
+
+LATER = int(Trait.ALWAYS | Trait.ODD_IDS | Trait.DUPLICATE_ID)
+"""What the second pass finds, from the ids of all messages: it does not matter whether the first one saw it too."""
+
+
+@every_dialect
+@settings(deadline=None, max_examples=EXAMPLES)
+@given(data=st.data())
+def test_a_conversation_is_read_alike_however_it_is_read(name: str, data: st.DataObject) -> None:
+    check(name, data.draw(conversations(name)).body)
+
+
+@every_dialect
+def test_messages_of_usual_shapes_are_read_alike(name: str) -> None:
+    taken = 0.0
+    for seed in range(SWEEP):
+        shape = PLAIN_SHAPES[name](seeded(seed))
+        taken += check(name, orjson.dumps(shape))
+        check(name, json.dumps(shape).encode())
+    assert taken > SWEEP / 2
+
+
+@every_dialect
+def test_spoiled_messages_are_read_alike(name: str) -> None:
+    for seed in range(SPOILED):
+        for one in spoil(json.loads(request(name, seed).body)):
+            check(name, orjson.dumps(one.body))
+
+
+@every_dialect
+def test_nearly_all_recorded_messages_fit_the_schema(name: str) -> None:
+    taken = [check(name, body) for body in recorded(name)]
+    assert len(taken) >= RECORDED.get(name, 100)
+    assert sum(taken) / len(taken) > 0.8
+
+
+RECORDED = {"ollama": 24, "cohere": 57}
+"""How many there are, where there are few: then all of them are read, and else one in three."""
+
+
+def recorded(name: str) -> Iterator[bytes]:
+    for exchange in spoken_in(name):
+        body = exchange["request"]["body"] if exchange["request"] else None
+        few = name in ("ollama", "cohere", "bedrock")
+        if isinstance(body, dict) and LISTS[name] in body and sampled(exchange["id"], 1 if few else 3):
+            yield orjson.dumps(body)
