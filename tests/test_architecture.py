@@ -10,10 +10,10 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.source_trees import syntax_tree
 
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 
@@ -105,11 +105,6 @@ MAY_NAME_A_DIALECT = {
 """Files outside a dialect's own package that may hold its name as a string, and why."""
 
 
-@cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text("utf-8"))
-
-
 FILES = sorted(ROOT.rglob("*.py"))
 
 
@@ -119,7 +114,7 @@ def package(path: Path) -> str:
 
 def imports(path: Path) -> Iterator[str]:
     """Every module that is imported, wherever in the file."""
-    for node in ast.walk(tree(path)):
+    for node in ast.walk(syntax_tree(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -171,7 +166,7 @@ def test_no_providers_name_stands_in_a_condition() -> None:
     found = [
         (str(path), node.lineno, inner.value)
         for path in asked
-        for node in ast.walk(tree(path))
+        for node in ast.walk(syntax_tree(path))
         if isinstance(node, ast.Compare)
         for inner in ast.walk(node)
         if isinstance(inner, ast.Constant) and inner.value in PROVIDERS
@@ -182,7 +177,7 @@ def test_no_providers_name_stands_in_a_condition() -> None:
 def named_dialects(path: Path) -> set[str]:
     """The dialects that are named by a string in this file, other than the file's own package or emulator."""
     own = EMULATORS.get(path.parent.name, path.parent.name.replace("_", "-"))
-    strings = {node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant)}
+    strings = {node.value for node in ast.walk(syntax_tree(path)) if isinstance(node, ast.Constant)}
     return {name for name in DIALECT_NAMES if name in strings and name != own}
 
 
@@ -215,7 +210,10 @@ def test_dialects_know_each_other_only_by_the_contract() -> None:
 
 def test_no_two_classes_of_the_dialects_share_a_name() -> None:
     classes = [
-        node.name for path in DIALECTS.rglob("*.py") for node in tree(path).body if isinstance(node, ast.ClassDef)
+        node.name
+        for path in DIALECTS.rglob("*.py")
+        for node in syntax_tree(path).body
+        if isinstance(node, ast.ClassDef)
     ]
     assert [name for name, count in Counter(classes).items() if count > 1] == []
 
@@ -224,7 +222,7 @@ def test_dialects_parse_and_render_and_have_no_other_verbs_for_it() -> None:
     named = [
         (str(path), node.name)
         for path in DIALECTS.rglob("*.py")
-        for node in ast.walk(tree(path))
+        for node in ast.walk(syntax_tree(path))
         if isinstance(node, ast.FunctionDef) and node.name.lstrip("_").startswith(("read_", "write_"))
     ]
     assert named == []

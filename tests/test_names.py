@@ -12,6 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.source_trees import syntax_tree
+
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "dragoman"
 
@@ -61,7 +63,7 @@ GLOSSARY_LIMIT = 25
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
     for path in sorted(SOURCE.rglob("*.py")):
-        yield str(path.relative_to(SOURCE)), ast.parse(path.read_text("utf-8"))
+        yield str(path.relative_to(SOURCE)), syntax_tree(path)
 
 
 def shared_classes() -> dict[str, list[str]]:

@@ -1,0 +1,12 @@
+"""The syntax trees of our modules, each parsed once for all tests that look at them."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+
+@cache
+def syntax_tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
