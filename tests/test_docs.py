@@ -47,6 +47,7 @@ def test_a_stale_page_is_named(generate: ModuleType, pages: dict[str, str], caps
     assert "docs/reference/rules.md is stale" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_every_rule_has_its_page(pages: dict[str, str]) -> None:
     assert [name for name in BY_NAME if f"### {name}\n" not in pages["rules.md"]] == []
 

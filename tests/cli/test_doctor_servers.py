@@ -168,6 +168,7 @@ def test_a_database_before_and_after_its_first_gateway(postgres: PostgresServer)
     assert found(ledger=url)["ledger tables"][1] == f"version {len(MIGRATIONS)}, up to date"
 
 
+@pytest.mark.slow
 def test_tables_of_other_versions(postgres: PostgresServer) -> None:
     url = postgres.new_schema()
     schema = url.rpartition("=")[2]

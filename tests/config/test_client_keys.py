@@ -38,6 +38,7 @@ LAYOUTS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_key_is_added_and_removed_in_any_layout() -> None:
     assert not offenders(check_layout, product(LAYOUTS, ("ci", "on", "12", "a b", 'q"uote', "ключ")))
 

@@ -64,6 +64,7 @@ def test_a_streamed_answer_is_shown_to_its_end(dialect: str) -> None:
 HOSTILE_NAMES = ("up/x", "../../../dragoman/config/undo?", "a#b", "$&$`", "x%2e%2e", "né", '"+x+"')
 
 
+@pytest.mark.slow
 @example(HOSTILE_NAMES)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=50).map(tuple))
 @settings(deadline=None, max_examples=10)

@@ -267,6 +267,7 @@ def test_what_is_shown_reads_back_the_same(conversation: Conversation) -> None:
     assert parse(show(conversation)) == conversation
 
 
+@pytest.mark.slow
 @hypothesis_settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(max_size=40))
 def test_any_text_is_a_script_or_a_clear_error(script: str) -> None:

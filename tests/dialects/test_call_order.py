@@ -76,6 +76,7 @@ def test_no_two_calls_overlap_and_no_piece_is_lost(events: list[Event]) -> None:
     assert ordered[-2:] == events[-2:]
 
 
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(interleaved())
 def test_blocks_never_overlap_and_nothing_is_lost_from_them(events: list[Event]) -> None:

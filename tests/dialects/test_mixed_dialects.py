@@ -116,6 +116,7 @@ def mixed(seed: int) -> tuple[str, dict[str, Any], list[str]]:
     return name, body | ({"max_tokens": 100} if name == "anthropic" else {}), words
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", TARGETS)
 def test_nothing_is_refused_or_lost_for_its_wrapper(target: str) -> None:
     """K29, K33."""

@@ -74,7 +74,7 @@ def test_both_agree_on_any_conversation(name: str, data: st.DataObject) -> None:
     check(name, data.draw(conversations(name)).body)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(7)
 @every_dialect
 def test_both_agree_on_conversations_that_are_nearly_plain(name: str) -> None:
     taken = 0

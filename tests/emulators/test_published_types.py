@@ -129,6 +129,7 @@ def spoiled(name: str) -> Iterator[Spoiled]:
                 yield one
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", JUDGES)
 def test_well_formed_requests_fit_the_types_and_are_accepted(name: str) -> None:
     dialect = JUDGES[name][0]

@@ -105,6 +105,7 @@ def seen(adapted: Adapted, client: str, wire: bytes, stream: bool) -> Result:
     return read(client, told, True)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", TURNS)
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_strictest_client_gets_what_the_model_said(profile: str, name: str) -> None:

@@ -66,6 +66,7 @@ def wrong_bodies(source: str) -> Iterator[tuple[str, Any]]:
                 yield f"{one.kind} {one.place}", one.body
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("source", SHAPES)
 def test_what_is_malformed_is_named_where_the_client_wrote_it(source: str) -> None:
     """Also, nothing but our own errors is raised. A member that is missing, or null, is named where it would stand."""

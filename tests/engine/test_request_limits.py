@@ -59,6 +59,7 @@ def test_a_long_name_of_a_tool_is_400() -> None:
         adapt({"model": "m", "messages": [HI], "tools": [tool]}, target="openai/gpt-4o")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses", "anthropic", "gemini", "auto"])
 def test_a_million_parts_are_refused_before_any_is_built(dialect: str) -> None:
     for body in (

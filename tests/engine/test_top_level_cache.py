@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.strategies import SHAPES, request
-from tests.targets import TARGETS, signer
+from tests.targets import SWEEPS, signer
 
 from dragoman.conversation.changes import Rewrite
 from dragoman.conversation.messages import USER, Message
@@ -16,15 +16,14 @@ from dragoman.engine.adapt import adapt, choose, read
 from dragoman.engine.plan import FOREIGN_CLIENT, plan
 from dragoman.errors import DragomanError
 
-SEEDS = 12
 HI = (Message(USER, (Text(b'"Hi"'),)),)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_what_they_find_is_told_by_the_top_alone(target: str) -> None:
+@pytest.mark.parametrize(("target", "seeds"), SWEEPS)
+def test_what_they_find_is_told_by_the_top_alone(target: str, seeds: range) -> None:
     steps = plan(choose(target), FOREIGN_CLIENT)
     for source in SHAPES:
-        for seed in range(SEEDS):
+        for seed in range(2 * seeds.start, 2 * seeds.stop):
             conversation = read(request(source, seed, signer(target)).body, source=source).conversation
             other = conversation.but(messages=HI)
             for rule in (rule for rule in steps.rules if rule.top_level):

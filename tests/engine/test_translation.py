@@ -87,6 +87,7 @@ data: {"type":"message_stop"}
     return translated("anthropic", dialect, start + text * 300 + end, True)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("dialect", DIALECT_NAMES)
 @pytest.mark.parametrize("size", [1, 50, 1 << 20])
 def test_equal_dialects_relay_the_bytes_and_still_see_usage_and_stop(dialect: str, size: int) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 from tests.child_processes import dies_with_us
 
-PATIENCE = 20.0
+PATIENCE = 180.0
 CLIENT = httpx.Client(timeout=PATIENCE, verify=False, trust_env=False)
 """One for all tests: reading certificates takes longer than most of them."""
 _LEFT_OUT = ("LLM_", "DRAGOMAN_", "PYTHONDONTWRITEBYTECODE")

@@ -83,6 +83,7 @@ def turns_of(body: Any) -> list[str]:
     return [json.dumps(turn) for turn in found]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("model", TARGETS)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_C31_an_agent_works_on_beyond_the_window(stage: Stage, client: type[Agent], model: str) -> None:

@@ -108,7 +108,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize(("client", "name", "how"), CASES)
 def test_ten_turns_with_thinking_on_and_proven(entrance: Entrance, client: type[Agent], name: str, how: str) -> None:
     """K22."""

@@ -74,6 +74,7 @@ async def test_B15_three_turns_of_tools_with_thinking_from_ollamas_sdk(world: St
     assert PROOFS[model](asked[1].body), asked[1].body
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("dialect", [one.name for one in all_dialects() if one.name in SPEAKERS])
 @each_way
 async def test_B15_three_turns_of_tools_with_thinking_at_an_ollama_server(

@@ -94,6 +94,7 @@ async def test_an_answer_by_a_schema(world: Stage, dialect: str, model: str, str
     world.check(model)
 
 
+@pytest.mark.sampled(8)
 @pairs(THINKING)
 @each_way
 async def test_thoughts_arrive_and_go_back(world: Stage, dialect: str, model: str, stream: bool) -> None:

@@ -121,7 +121,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize(("arguments", "text", "says"), REFUSED)
 def test_it_does_not_start_and_says_why(tmp_path: Path, arguments: list[str], text: str, says: str) -> None:
     if text:
@@ -148,6 +148,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     assert "--port" in done.stderr
 
 
+@pytest.mark.slow
 def test_C42_an_env_file_gives_the_key_and_the_command_line_wins(tmp_path: Path) -> None:
     with emulator("openai") as one:
         config(
@@ -187,6 +188,7 @@ def test_A24_attribution_reaches_the_provider(tmp_path: Path) -> None:
     assert (sent["x-title"], sent["http-referer"], sent["user-agent"]) == ("demo", "https://example.com", "demo/1.0")
 
 
+@pytest.mark.slow
 def test_C47_a_capture_is_the_ledger_with_bodies(tmp_path: Path) -> None:
     config(tmp_path, "store: {keep_bodies: true}\n")
     with serving(tmp_path) as served:

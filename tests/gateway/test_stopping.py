@@ -19,7 +19,7 @@ LONGEST = 2.5
 """Seconds: the first process looks at its file every second, and workers start within the first."""
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("number", range(STOPS))
 def test_a_stop_at_any_moment_is_a_proper_one(tmp_path: Path, number: int) -> None:
     (tmp_path / "dragoman.yaml").write_text("providers: {p: {profile: openai, api_key: k}}\n")

@@ -68,6 +68,7 @@ def _home(emulators: dict[str, RunningEmulator], model: str) -> RunningEmulator:
     return emulators["gpt" if model == SILENT else model]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("dialect", PATHS)
 def test_a_key_spends_its_limit_and_what_is_under_way(

@@ -68,7 +68,7 @@ def asked(served: Served, path: str, body: dict[str, Any]) -> socket.socket:
     return line
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ASKED)
 def test_an_answer_that_nobody_reads_is_given_up(served: Served, kind: str) -> None:
     before = measured(served, "dragoman_aborted_connections_total")

@@ -43,6 +43,7 @@ def test_a_pattern_that_is_not_linear_is_noticed(pattern: str) -> None:
     assert slowest(Found("planted", re.compile(pattern))) is not None
 
 
+@pytest.mark.slow
 def test_patterns_are_found_wherever_they_stand() -> None:
     found = {one.pattern.pattern: one.where for one in all_patterns()}
     kept_in_structs = [pattern.pattern for lesson in lessons.LESSONS for pattern in lesson.says]

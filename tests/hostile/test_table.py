@@ -123,7 +123,7 @@ def test_a_hostile_provider_harms_only_its_own_request(
     assert crashes(gateway) == []
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("line", CONFIGS, ids=lambda line: line.name)
 def test_a_hostile_configuration_is_loaded_or_refused(line: Config) -> None:
     with suppress(ConfigError):

@@ -329,6 +329,7 @@ OUTAGES: dict[str, Callable[[], Answer]] = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("outage", OUTAGES)
 @pytest.mark.parametrize("seed", range(2))
 def test_no_outage_is_stored_as_a_refusal(outage: str, seed: int) -> None:

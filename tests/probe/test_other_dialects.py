@@ -79,6 +79,7 @@ def alone(case: str, question: Question) -> dict[str, Any]:
     return merge(body, limit)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CASES)
 def test_each_verdict_is_that_of_the_question_asked_alone(case: str) -> None:
     by_id, ask = {question.id: question for question in dialect_of(case).questions}, asker(case)

@@ -15,7 +15,7 @@ import pytest
 from dragoman.upstream import heavy_work
 from dragoman.upstream.heavy_work import MOST_WAITING, HeavyWork
 
-PATIENCE = 20.0
+PATIENCE = 120.0
 
 
 class Stage:

@@ -191,6 +191,7 @@ def test_where_no_content_may_be_lost_nothing_is_cleared() -> None:
     assert ("refused-setting", "/context_management", "metadata") in entries(adapted)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.integers(1, 60), st.integers(0, 5), st.integers(0, 4_000), st.integers(0, 2_000))
 def test_clearing_keeps_pairs_and_prefixes(turns: int, keep: int, above: int, at_least: int) -> None:

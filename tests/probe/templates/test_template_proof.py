@@ -312,6 +312,7 @@ def probed(name: str) -> TemplateFindings:
     return probe_template(TemplateSource(TEMPLATES[name], origin=name))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CHOSEN)
 def test_facts(name: str) -> None:
     found = probed(name)
