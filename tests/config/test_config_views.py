@@ -13,13 +13,14 @@ from test_config_file import HASH, ISSUE, KNOWN, read
 
 from dragoman.cli.config import config as config_command
 from dragoman.cli.init import init
-from dragoman.config import Config, FallbackReason, InvalidConfig, Secret, find_fallbacks, find_target
+from dragoman.config import Config, FallbackReason, InvalidConfig, Secret, find_lead, find_target
 from dragoman.config.effective_view import render_plain, render_yaml
 from dragoman.config.example import example
 from dragoman.config.file_watch import ConfigFile
 from dragoman.config.reference import json_schema, markdown, reference
 from dragoman.config.secret import is_secret_name
 from dragoman.config.validation import public_bind_refusal
+from dragoman.profiles.profile import Profiles
 
 SECRETS = {"ANTHROPIC_API_KEY": "sk-ant-secret-aaaa1111", "OPENROUTER_API_KEY": "sk-or-secret-bbbb2222"}
 
@@ -174,21 +175,24 @@ def test_a_name_leads_to_a_provider_and_a_model() -> None:
     assert [find_target(config, name) for name in ("none", "none/x", "router/", "")] == [None] * 4
 
 
-def test_fallbacks_for_a_reason_come_first_and_each_target_once() -> None:
+def test_fallbacks_for_a_reason_are_apart_and_each_target_is_there_once() -> None:
     text = """
     models:
       a:
         target: groq/x
-        fallbacks: [b, groq/x, openai/y]
-        fallbacks_on: {context_length: [openai/long, openai/y]}
+        fallbacks: [b, groq/x, openai/y, b]
+        fallbacks_on: {context_length: [openai/long, b, openai/long]}
       b: {target: anthropic/z, fallbacks: [groq/never], options: {top_p: 1}}
     """
     config = read(text).config
-    assert [found.target for found in find_fallbacks(config, "a")] == ["anthropic/z", "openai/y"]
-    for_length = find_fallbacks(config, "a", FallbackReason.CONTEXT_LENGTH)
-    assert [found.target for found in for_length] == ["openai/long", "openai/y", "anthropic/z"]
+    lead = find_lead(config, Profiles(), "a")
+    assert [found.target for found in lead.targets] == ["groq/x", "anthropic/z", "openai/y"]
+    (reason, for_length), *others = lead.reserved.items()
+    assert (reason, others) == (FallbackReason.CONTEXT_LENGTH, [])
+    assert [found.target for found in for_length] == ["openai/long", "anthropic/z"]
     assert for_length[-1].entry == config.models["b"]
-    assert find_fallbacks(config, "groq/x") == ()
+    direct = find_lead(config, Profiles(), "groq/x")
+    assert ([found.target for found in direct.targets], direct.reserved) == (["groq/x"], {})
 
 
 @pytest.mark.parametrize(

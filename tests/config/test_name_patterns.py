@@ -9,7 +9,7 @@ import yaml
 
 from dragoman.config import InvalidConfig
 from dragoman.config.load import parse
-from dragoman.config.name_patterns import PatternMatch, match_pattern
+from dragoman.config.model_lookup import PatternMatch, match_pattern
 from dragoman.config.variables import Environment
 from dragoman.gateway.known_names import known_names
 from dragoman.profiles.families import all_families, families_of
@@ -127,7 +127,7 @@ def test_names_that_clients_make_up_are_not_kept_for_ever() -> None:
     kept = made.find("m")
     for number in range(4300):
         assert made.find(f"claude-{number}", "anthropic") is not None
-    assert len(made._known) + len(made._bare) <= 4200
+    assert len(made._leads) <= 4200
     assert len(made._destinations) <= 4200
     again = made.find("m")
     assert kept is not None

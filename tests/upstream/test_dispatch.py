@@ -75,7 +75,7 @@ def test_names_of_clients_do_not_pile_up(routes: Routes) -> None:
     smart = found(routes, "smart")
     for number in range(4_500):
         routes.find(f"b/claude-{number}")
-    assert len(routes._known) <= 4098
+    assert len(routes._leads) <= 4098
     assert len(routes._destinations) <= 4110
     assert found(routes, "smart")[0] is smart[0]
 

@@ -20,7 +20,7 @@ from dragoman.cli.value_completion import complete_models
 from dragoman.errors import DragomanError, OptionError
 
 if TYPE_CHECKING:
-    from dragoman.gateway.conversations import ChangesMade, ChatServices, TurnEvent
+    from dragoman.cli.chat_turns import ChangesMade, ChatServices, TurnEvent
 
 HELP = """\
 /model NAME   go on with another model; without NAME, list the models
@@ -64,10 +64,10 @@ def _opened(runner: asyncio.Runner, path: Path | None, env_files: tuple[Path, ..
     """The services of a gateway with this configuration, in memory and without a log."""
     import os
 
+    from dragoman.cli.chat_turns import ChatServices
     from dragoman.config.file_watch import ConfigFile
     from dragoman.config.schema import Log, LogLevel, ProviderErrors
     from dragoman.gateway.app import Gateway
-    from dragoman.gateway.conversations import ChatServices
     from dragoman.gateway.emulator_fallback import NOTICE, EmulatorFallback, needs_emulators
     from dragoman.gateway.known_names import known_names
     from dragoman.gateway.services import in_memory_only
@@ -93,7 +93,7 @@ def _opened(runner: asyncio.Runner, path: Path | None, env_files: tuple[Path, ..
 
 def _first_model(services: ChatServices) -> str:
     """The model of a user who names none: the default, else the first of the file, else a usual one of a provider."""
-    from dragoman.config.model_targets import listed_names
+    from dragoman.config.model_lookup import listed_names
     from dragoman.gateway.emulator_fallback import MODELS
 
     config = services.config
@@ -214,7 +214,7 @@ class Talk:
 
     async def _answer(self, answer: list[str]) -> bool:
         """Print the next turn, and collect its text. True if it failed."""
-        from dragoman.gateway.conversations import AnswerPiece, TurnFailed, take_turn
+        from dragoman.cli.chat_turns import AnswerPiece, TurnFailed, take_turn
 
         failed = False
         turn = take_turn(self._services, self.model, self._sent())
@@ -243,15 +243,12 @@ class Talk:
         note(f"going on with {name}")
 
     def _check_model(self, name: str) -> None:
-        from dragoman.config.model_targets import find_candidates
         from dragoman.conversation.dialect_names import DEFAULT_DIALECT
         from dragoman.gateway.callers import OWNER, Refused
-        from dragoman.gateway.model_names import find_route
+        from dragoman.gateway.model_names import find_lead
 
-        if find_candidates(self._services.config, name) is not None:
-            return
         try:
-            find_route(self._services, OWNER, name, DEFAULT_DIALECT)
+            find_lead(self._services, OWNER, name, DEFAULT_DIALECT)
         except Refused as refused:
             raise OptionError(refused.failure.message.replace("GET /v1/models", "/model")) from None
 
@@ -292,7 +289,7 @@ class Talk:
 
 
 def _print_event(event: TurnEvent, answering: bool) -> None:
-    from dragoman.gateway.conversations import AnswerPiece, ChangesMade, TurnFailed
+    from dragoman.cli.chat_turns import AnswerPiece, ChangesMade, TurnFailed
 
     if isinstance(event, AnswerPiece):
         if event.reasoning:

@@ -10,7 +10,7 @@ import msgspec
 from dragoman.cli.compile_context import config_option, file_type, source_option
 from dragoman.cli.console import printable
 from dragoman.config.load import load
-from dragoman.config.model_targets import AUTO, find_candidates
+from dragoman.config.model_lookup import AUTO, find_candidates
 from dragoman.engine.adapt import read
 from dragoman.engine.routing.candidates import Decision
 from dragoman.engine.routing.decide import RouterQuestion, Routing

@@ -9,16 +9,10 @@
 from dragoman.config.access import Client, Clients
 from dragoman.config.errors import InvalidConfig, Problem
 from dragoman.config.known_names import KnownNames
-from dragoman.config.model_targets import (
-    ConfiguredTarget,
-    FallbackReason,
-    TargetSettings,
-    find_fallbacks,
-    find_target,
-    settings_for,
-)
+from dragoman.config.model_lookup import ConfiguredTarget, FallbackReason, ModelLead, find_lead, find_target
 from dragoman.config.schema import ClientKey, Config, Model, Provider
 from dragoman.config.secret import Secret
+from dragoman.config.target_settings import TargetSettings, settings_for
 
 __all__ = [
     "Client",
@@ -30,11 +24,12 @@ __all__ = [
     "InvalidConfig",
     "KnownNames",
     "Model",
+    "ModelLead",
     "Problem",
     "Provider",
     "Secret",
     "TargetSettings",
-    "find_fallbacks",
+    "find_lead",
     "find_target",
     "settings_for",
 ]

@@ -14,7 +14,7 @@ from dragoman.config.build import Origins, join_path, quote
 from dragoman.config.client_keys import hash_hint, is_sha256
 from dragoman.config.errors import Problem
 from dragoman.config.known_names import KnownNames
-from dragoman.config.name_patterns import STAR, is_pattern, match_pattern
+from dragoman.config.model_lookup import STAR, is_pattern, match_pattern
 from dragoman.config.schema import ClientKey, Config, HistoryConfig, Model, ModelRateLimits, Provider, RuleChoice
 from dragoman.engine.routing.router_model import PLACES, PROMPT
 from dragoman.engine.routing.strategies import Strategy

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dragoman.config import Config
-from dragoman.config.model_targets import listed_names
+from dragoman.config.model_lookup import listed_names
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import msgspec
 
-from dragoman.config.model_targets import AUTO, find_candidates
+from dragoman.config.model_lookup import AUTO, find_candidates
 from dragoman.config.schema import Config, HealthChecks, LogLevel
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.dialects.dialect import AnswerContext

@@ -7,50 +7,59 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
-from dragoman.config.family_providers import FamilyChoice
-from dragoman.config.model_targets import listed_names
-from dragoman.config.name_patterns import PatternMatch, is_pattern, match_pattern
+from dragoman.config.model_lookup import (
+    FamilyChoice,
+    PatternMatch,
+    find_family,
+    is_pattern,
+    listed_names,
+    match_pattern,
+)
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.destination import TargetRoute
-from dragoman.gateway.callers import Known, Refused, may_ask
+from dragoman.gateway.callers import LONGEST_MODEL, Known, Refused, may_ask
 from dragoman.gateway.live_models import Entry
 from dragoman.gateway.services import Services
 from dragoman.profiles.families import families_of
 from dragoman.profiles.offers import offered_names
-from dragoman.upstream.destinations import HttpDestination
+from dragoman.upstream.destinations import HttpDestination, Lead
 
 _MOST_COMPARED = 500
 _SHOWN = 200
 
 
-def find_route(services: Services, known: Known, name: str, client: str) -> TargetRoute[HttpDestination]:
-    """Where a model's name leads, for a caller who may ask for it. `client` is its dialect. Raises Refused."""
-    if not name:
-        message = "the request names no model, and there is no default; GET /v1/models lists what there is"
-        raise Refused(Failure(FailureKind.BAD_REQUEST, message, 400, param="model"))
-    meant = services.routes.alias(name, client)
-    if known.client is not None and not known.client.may_ask(meant):
-        meant = _full_name(services, name, client)
-    may_ask(known, meant)
-    route = services.routes.find(name, client)
-    if route is None:
-        raise Refused(unknown_model(services, known, name, client))
+def find_lead(services: Services, known: Known, name: str, client: str) -> Lead:
+    """Where a model's name leads, for a caller who may ask for it. `client` is its dialect. Raises Refused.
+
+    Whether the caller may use a model of a route is decided when one is chosen.
+    """
+    lead = _look_up(services, known, name, client)
+    return lead if lead.candidates is not None else _checked(services, known, name, lead)
+
+
+def find_destinations(services: Services, known: Known, name: str, client: str) -> TargetRoute[HttpDestination]:
+    """The destinations of a model's name that is taken for no route. Raises Refused."""
+    route = _checked(services, known, name, _look_up(services, known, name, client)).route
+    assert route is not None
     return route
 
 
-def _full_name(services: Services, name: str, client: str) -> str:
-    """`PROVIDER/MODEL` of a bare name: a key that may use the one may use the other."""
-    if services.config.models.get(name) is not None:
-        return name
-    chosen = services.routes.family(name, client)
-    route = services.routes.find(name, client)
-    return route.first.name if chosen is not None and route is not None and _is_bare(services, name) else name
+def _look_up(services: Services, known: Known, name: str, client: str) -> Lead:
+    if not name:
+        message = "the request names no model, and there is no default; GET /v1/models lists what there is"
+        raise Refused(Failure(FailureKind.BAD_REQUEST, message, 400, param="model"))
+    if len(name) > LONGEST_MODEL:
+        may_ask(known, name)
+    return services.routes.lead(name, client)
 
 
-def _is_bare(services: Services, name: str) -> bool:
-    """Whether a name leads somewhere by its family alone."""
-    config = services.config
-    return match_pattern(config.models, name) is None and name.partition("/")[0] not in config.providers
+def _checked(services: Services, known: Known, name: str, lead: Lead) -> Lead:
+    """The lead, which the caller may use and which leads somewhere. Raises Refused; first for what is not allowed."""
+    meant, full = lead.names
+    may_ask(known, meant if known.client is None or known.client.may_ask(meant) else full)
+    if lead.route is None:
+        raise Refused(unknown_model(services, known, name, lead.family))
+    return lead
 
 
 # Lists
@@ -95,7 +104,7 @@ async def _offered(services: Services, client: str) -> dict[str, Entry | None]:
         profile = services.config.providers[provider].profile or provider
         known: Mapping[str, Entry | None] = listed or dict.fromkeys(offered_names(profile))
         for name, entry in known.items():
-            chosen = services.routes.family(name, client)
+            chosen = find_family(services.config, services.profiles, name, client)
             found.setdefault(name if chosen is not None and chosen.provider else f"{provider}/{name}", entry)
     return found
 
@@ -110,10 +119,9 @@ async def provider_lists(services: Services, names: Iterable[str]) -> dict[str, 
 # What leads nowhere
 
 
-def unknown_model(services: Services, known: Known, name: str, client: str) -> Failure:
+def unknown_model(services: Services, known: Known, name: str, chosen: FamilyChoice | None) -> Failure:
     """What is wrong with a name, names that are near it, and what to write."""
     shown = name[:_SHOWN]
-    chosen = services.routes.family(name, client)
     why = _undecided(shown, chosen) if chosen is not None else f'no model is called "{shown}" here'
     near = _near(services, known, name)
     hints = [f"Did you mean {' or '.join(near)}?"] if near else []

@@ -12,7 +12,7 @@ from random import random
 import msgspec
 
 from dragoman.config import Config
-from dragoman.config.model_targets import find_candidates
+from dragoman.config.model_lookup import find_candidates
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.destination import TargetRoute

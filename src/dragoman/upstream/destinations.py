@@ -6,9 +6,7 @@ import re
 
 import msgspec
 
-from dragoman.config import Config, ConfiguredTarget, FallbackReason, find_fallbacks, find_target, settings_for
-from dragoman.config.family_providers import FamilyChoice, choose_family_provider
-from dragoman.config.model_targets import TargetSettings, begun_as, find_entry, known_as
+from dragoman.config import Config, ConfiguredTarget, FallbackReason, ModelLead, TargetSettings, find_lead, settings_for
 from dragoman.config.schema import (
     Auth,
     Growth,
@@ -31,7 +29,6 @@ from dragoman.engine.history.policy import MOST_TOKENS, TrimPolicy
 from dragoman.errors import ConfigError
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.models import known_window
-from dragoman.profiles.offers import offered_names
 from dragoman.profiles.prices import TokenPrice, find_price
 from dragoman.profiles.profile import Layer, Profile, Profiles, Target, patched
 from dragoman.upstream.auth.authorizer import AuthScheme
@@ -84,6 +81,12 @@ _REASONS = {
 }
 
 
+class Lead(ModelLead, frozen=True):
+    """Where a name leads, with the destinations. `route` is None where it leads nowhere."""
+
+    route: TargetRoute[HttpDestination] | None = None
+
+
 class Routes:
     """The destinations of each model name that clients ask for, made when first asked for."""
 
@@ -92,95 +95,38 @@ class Routes:
         self.config = config
         self.profiles = profiles
         self._policy = policy
-        self._known: dict[str, TargetRoute[HttpDestination]] = {}
-        self._bare: dict[tuple[str, str], TargetRoute[HttpDestination]] = {}
+        self._leads: dict[tuple[str, str], Lead] = {}
         self._destinations: dict[tuple[str, int], HttpDestination] = {}
 
     def find(self, name: str, client: str = "") -> TargetRoute[HttpDestination] | None:
-        """Where a name leads; None where it leads nowhere. `client` is the dialect of who asks: it may decide which
-        provider a bare name means."""
-        found = self._known.get(name) or self._bare.get((name, client))
-        return found if found is not None else self._made(name, client)
+        """The destinations of a name; None where it leads nowhere."""
+        return self.lead(name, client).route
+
+    def lead(self, name: str, client: str = "") -> Lead:
+        """Where a name leads. `client` is the dialect of who asks: it may decide which provider a bare name means."""
+        return self._leads.get((name, client)) or self._make_lead(name, client)
 
     def provider(self, name: str) -> HttpDestination | None:
         """A place of a provider that stands for all its models; None where there is no such provider."""
         provider = self.config.providers.get(name)
         return self._destination(ConfiguredTarget(name, provider, ANY_MODEL)) if provider is not None else None
 
-    def family(self, name: str, client: str) -> FamilyChoice | None:
-        """Who serves a bare name; None where no provider does."""
-        return choose_family_provider(self.config, self.profiles, name, client)
-
-    def alias(self, name: str, client: str = "") -> str:
-        """The name of the file that a name means, or the name itself.
-
-        A beginning stands for a name only where no provider may run a model that is called so: `gpt-4o` is not the
-        beginning of `gpt-4o-mini`.
-        """
-        if name in self.config.models or "/" in name:
-            return name
-        if find_target(self.config, name) is not None:
-            return known_as(self.config, name)
-        begun = begun_as(self.config, name)
-        return begun if begun and not self._may_be_run(name, client) else name
-
-    def _may_be_run(self, name: str, client: str) -> bool:
-        """May a provider run a model of this name? Nearly all names have a version; the others are listed."""
-        chosen = self.family(name, client)
-        if chosen is None or any(letter.isdigit() for letter in name):
-            return chosen is not None
-        profiles = {self.config.providers[one].profile or one for one in chosen.among}
-        return any(name in offered_names(profile) for profile in profiles)
-
-    def _made(self, name: str, client: str) -> TargetRoute[HttpDestination] | None:
-        alias = self.alias(name, client)
-        if alias != name:
-            named = self.find(alias, client)
-            if named is not None:
-                self._known[name] = named
-            return named
-        first = find_target(self.config, name)
-        if first is not None:
-            found = self._route(name, first)
-            if found is not None:
-                self._forget_many()
-                self._known[name] = found
-            return found
-        bare = self._bare_target(name, client)
-        if bare is None or not _clean(name):
-            return None
-        self._forget_many()
-        made = self._bare[name, client] = TargetRoute((self._destination(bare),))
+    def _make_lead(self, name: str, client: str) -> Lead:
+        found = find_lead(self.config, self.profiles, name, client)
+        destinations = tuple(map(self._destination, found.targets))
+        reserved = {_REASONS[reason]: tuple(map(self._destination, some)) for reason, some in found.reserved.items()}
+        route = TargetRoute(destinations, reserved) if destinations else None
+        made = Lead(found.names, found.candidates, found.targets, found.reserved, found.family, route)
+        if route is not None:
+            self._forget_many()
+            self._leads[name, client] = made
         return made
-
-    def _route(self, name: str, first: ConfiguredTarget) -> TargetRoute[HttpDestination] | None:
-        if not _clean(first.model):
-            return None
-        destinations = tuple(map(self._destination, (first, *find_fallbacks(self.config, name))))
-        reserved = {kind: self._reserved(name, reason) for reason, kind in _REASONS.items()}
-        return TargetRoute(destinations, {kind: others for kind, others in reserved.items() if others})
-
-    def _bare_target(self, name: str, client: str) -> ConfiguredTarget | None:
-        chosen = self.family(name, client)
-        if chosen is None or not chosen.provider:
-            return None
-        return find_target(self.config, f"{chosen.provider}/{name}")
-
-    def _reserved(self, name: str, reason: FallbackReason) -> tuple[HttpDestination, ...]:
-        """The destinations that the file names for one reason of failure."""
-        known = find_entry(self.config, name)
-        if known is None:
-            return ()
-        named: tuple[str, ...] = getattr(known.entry.fallbacks_on, reason.value)
-        places = [find_target(self.config, known.fill(other)) for other in named]
-        return tuple(self._destination(one) for one in places if one is not None and one.target != known.target)
 
     def _forget_many(self) -> None:
         """Clients may make up names: only so many are remembered. Names of the file are found again at once."""
-        if len(self._known) + len(self._bare) <= _MOST:
+        if len(self._leads) <= _MOST:
             return
-        self._known.clear()
-        self._bare.clear()
+        self._leads.clear()
         named = {(model.target, id(model)) for model in self.config.models.values()}
         self._destinations = {key: one for key, one in self._destinations.items() if key in named}
 
@@ -196,14 +142,6 @@ class Routes:
 ANY_MODEL = "-"
 """Of a destination that stands for a whole provider."""
 _MOST = 4096
-_NAME = re.compile(r"[!-~]+")
-
-
-def _clean(model: str) -> bool:
-    """A model's name may stand in a URL and in a header: nothing in it may lead elsewhere."""
-    if not _NAME.fullmatch(model) or any(letter in model for letter in "?#%\\"):
-        return False
-    return not any(step in ("", ".", "..") for step in model.split("/"))
 
 
 def destination(

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import msgspec
 
-from dragoman.config.model_targets import listed_names
+from dragoman.config.model_lookup import listed_names
 from dragoman.engine.lesson_book import LessonRecord
 from dragoman.engine.routing.candidates import Decision
 from dragoman.gateway.health_checks import CheckResult

@@ -6,14 +6,13 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from dragoman.config.model_targets import find_candidates
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.dialects.openai_completions import COMPLETIONS_PATH, CompletionAnswers, parse_completion
 from dragoman.gateway.callers import Known
 from dragoman.gateway.endpoints.generate import generate
 from dragoman.gateway.endpoints.relay import relay
 from dragoman.gateway.inbound import Inbound, ReadInbound
-from dragoman.gateway.model_names import find_route
+from dragoman.gateway.model_names import find_lead
 from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.services import Services
 from dragoman.wire.json_reader import split_members
@@ -35,7 +34,8 @@ def _is_passed_on(services: Services, known: Known, body: bytes) -> bool:
     raw = bytes(split_members(body).get("model", b'""'))
     name = msgspec.json.decode(raw, type=str) if raw[:1] == b'"' else ""
     name = name or services.config.default_model or ""
-    if find_candidates(services.config, name) is not None:
+    lead = find_lead(services, known, name, DEFAULT_DIALECT)
+    if lead.candidates is not None or lead.route is None:
         return False
-    target = find_route(services, known, name, DEFAULT_DIALECT).first.target
+    target = lead.route.first.target
     return any(fnmatchcase(target.model.lower(), glob) for glob in target.profile.completions)

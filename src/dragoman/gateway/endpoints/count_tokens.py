@@ -18,7 +18,7 @@ from dragoman.gateway.callers import Known, Refused, Slot, admit
 from dragoman.gateway.client_watch import noticing
 from dragoman.gateway.endpoints.generate import beside
 from dragoman.gateway.inbound import Inbound
-from dragoman.gateway.model_names import find_route
+from dragoman.gateway.model_names import find_destinations
 from dragoman.gateway.outbound import ESTIMATED, Outbound, header
 from dragoman.gateway.services import Services
 from dragoman.upstream.auth.authorizer import NoCredentials
@@ -43,7 +43,7 @@ async def count(
         parse = partial(parse_count_request, dialect, body, inbound.headers, model, limits)
         ask = await beside(services, known, body, parse)
         name = ask.model or services.config.default_model or ""
-        first = find_route(services, known, name, dialect).first
+        first = find_destinations(services, known, name, dialect).first
         if known.limits is not None:
             await admit(services, known, known.limits, 0)
         options = caller_options(inbound.headers, loosen=known.admin)

@@ -10,7 +10,6 @@ from typing import TypeVar
 
 import msgspec
 
-from dragoman.config.model_targets import find_candidates
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import registry
@@ -29,7 +28,7 @@ from dragoman.gateway.client_errors import BODY_ERRORS, as_failure
 from dragoman.gateway.client_watch import ClientWatch
 from dragoman.gateway.compaction import begin_summary
 from dragoman.gateway.inbound import ClientGone, Inbound
-from dragoman.gateway.model_names import find_route
+from dragoman.gateway.model_names import find_lead
 from dragoman.gateway.model_routing import choose_model, keep_choice, route_header
 from dragoman.gateway.outbound import EMULATED, ESTIMATED, Headers, Outbound, header
 from dragoman.gateway.request_cost import request_cost
@@ -89,11 +88,8 @@ async def _generate(
     record.ask = ask = parse() if len(body) < SMALL else await beside(services, record.known, body, parse)
     record.model = name = ask.model or services.config.default_model or ""
     known = record.known
-    route = (
-        None
-        if find_candidates(services.config, name) is not None
-        else find_route(services, known, name, record.dialect)
-    )
+    lead = find_lead(services, known, name, record.dialect)
+    route = lead.route if lead.candidates is None else None
     if known.limits is not None:
         counted = partial(estimate_request, ask.conversation)
         tokens = await beside(services, known, body, counted) if known.counts_tokens else 0

@@ -21,7 +21,7 @@ from dragoman.gateway.dry_run_options import DryRunOptions
 from dragoman.gateway.endpoints.generate import beside
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.metrics import render_metrics
-from dragoman.gateway.model_names import find_route
+from dragoman.gateway.model_names import find_destinations
 from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.services import Services
 from dragoman.store import StoreUnavailable
@@ -129,7 +129,7 @@ async def adapt(services: Services, inbound: Inbound, outbound: Outbound, known:
         body = await inbound.body(services.config.server.max_body, limits.encodings)
         check_body(body, limits)
         wanted = _dry_run(body)
-        route = find_route(services, known, wanted.to, wanted.source)
+        route = find_destinations(services, known, wanted.to, wanted.source)
         if known.limits is not None:
             await admit(services, known, known.limits, 0)
         request = bytes(wanted.request)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from dragoman.config.model_targets import find_candidates
 from dragoman.dialects.dialect import ListedModel, ModelListing
 from dragoman.dialects.registry import caller_dialect, model_listing
 from dragoman.gateway.callers import Known
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.live_models import Entry, context_window
-from dragoman.gateway.model_names import find_route, visible_names
+from dragoman.gateway.model_names import find_lead, visible_names
 from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.services import Services
 from dragoman.profiles.facts import Stance, ThinkingForm
@@ -29,8 +28,7 @@ async def models(services: Services, inbound: Inbound, outbound: Outbound, known
 async def model(services: Services, inbound: Inbound, outbound: Outbound, known: Known, name: str) -> None:
     """One model, hidden or not."""
     client = caller_dialect(inbound.path, inbound.headers)
-    if find_candidates(services.config, name) is None:
-        find_route(services, known, name, client)
+    find_lead(services, known, name, client)
     shown = _able(_listed(name, services), services, client)
     if _is_live(inbound):
         shown = await _described(shown, services, client)

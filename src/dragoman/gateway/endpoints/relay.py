@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from dragoman.config.model_targets import find_candidates
+from dragoman.config.model_lookup import find_candidates
 from dragoman.config.schema import Config, LogLevel
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
@@ -20,7 +20,7 @@ from dragoman.gateway.budgets import hold, refuse_unpriced
 from dragoman.gateway.callers import Known, Refused, Slot, admit
 from dragoman.gateway.client_watch import noticing
 from dragoman.gateway.inbound import ClientGone, Inbound
-from dragoman.gateway.model_names import find_route
+from dragoman.gateway.model_names import find_destinations
 from dragoman.gateway.outbound import JSON, Headers, Outbound, header
 from dragoman.gateway.request_record import GONE, LONGEST_NAME
 from dragoman.gateway.services import Services
@@ -86,7 +86,7 @@ async def relay(
         received = await inbound.body(services.config.server.max_body, services.config.limits.encodings)
         body = _parse(inbound.headers, received)
         name = _member(services.config, body.model or _default_model(services.config, path))
-        route = find_route(services, known, name, DEFAULT_DIALECT)
+        route = find_destinations(services, known, name, DEFAULT_DIALECT)
         destination = route.first
         _refuse_foreign(destination, path)
         if known.budget is not None:

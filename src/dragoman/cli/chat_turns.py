@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from dragoman.config.model_targets import find_candidates
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
@@ -25,7 +24,7 @@ from dragoman.engine.summary import FoldedChange, fold
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers import OWNER, Refused
 from dragoman.gateway.client_errors import as_failure
-from dragoman.gateway.model_names import find_route
+from dragoman.gateway.model_names import find_lead
 from dragoman.gateway.model_routing import choose_model
 from dragoman.gateway.request_cost import Cost, request_cost
 from dragoman.gateway.services import Services
@@ -156,8 +155,9 @@ async def _answer_pieces(dispatch: Dispatch, end: Answered | Streaming) -> Async
 
 async def find_target(services: Services, model: str, ask: Ask, request_id: str) -> TargetRoute[HttpDestination]:
     """Where a name leads; for a route, what it chooses. Raises Refused and DragomanError."""
-    if find_candidates(services.config, model) is None:
-        return find_route(services, OWNER, model, DEFAULT_DIALECT)
+    lead = find_lead(services, OWNER, model, DEFAULT_DIALECT)
+    if lead.candidates is None and lead.route is not None:
+        return lead.route
     return (await choose_model(services, OWNER, ask, model, request_id)).route
 
 
