@@ -39,6 +39,7 @@ from dragoman.engine.adapt import adapt
 from dragoman.engine.translation import Translation
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.services import Services, open_services
+from dragoman.store import background_writer
 
 KEY = "guard-key-not-a-secret"
 EVENTS = 100
@@ -221,6 +222,7 @@ def open_with(folder: Path, base_url: str, store: str = "memory") -> Services:
     keys = {"guard": {"sha256": hashlib.sha256(KEY.encode()).hexdigest(), "requests_per_minute": 10**9}}
     keys["guard"] |= {"tokens_per_minute": 10**12, "concurrent": 100}
     models = {dialect: {"target": target} for dialect, target in TARGETS.items()}
+    background_writer.PAUSE = 0.5  # valgrind is fifty times slower: so many requests come within the pause
     file = folder / "dragoman.yaml"
     file.write_text(json.dumps({"providers": providers, "models": models, "keys": keys, "store": {"kind": store}}))
     services = open_services(file)

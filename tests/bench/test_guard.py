@@ -32,6 +32,7 @@ def test_every_path_has_a_baseline(guard: ModuleType) -> None:
     assert set(known["ceiling"]["instructions"]) <= set(guard.PATHS)
 
 
+@pytest.mark.slow
 def test_every_path_runs() -> None:
     """The gateway's paths stand in for its transport: they break when the transport's methods change."""
     run = "import paths\nfor path in paths.PATHS.values(): path()(1)"
@@ -39,6 +40,7 @@ def test_every_path_runs() -> None:
     assert ran.returncode == 0, ran.stderr
 
 
+@pytest.mark.slow
 def test_the_walk_is_traced() -> None:
     ran = subprocess.run([sys.executable, "walk.py"], cwd=BENCH, capture_output=True, text=True, check=True)
     kinds = [line.split()[0] for line in ran.stdout.splitlines()]

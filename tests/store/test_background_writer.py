@@ -96,3 +96,22 @@ def test_a_mark_is_reached_after_what_came_before_it_and_does_not_split_a_batch(
     background.close()
     background.mark(lambda: reached.append((5, 0)))
     assert reached[-1] == (5, 0), "nothing waits after the end, so a mark is reached at once"
+
+
+def test_what_comes_within_a_moment_is_one_batch_unless_somebody_waits_or_it_is_full(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dragoman.store.background_writer.PAUSE", 3600)
+    batches: list[list[int]] = []
+    background = Background(batches.append, size=1000, batch=4, name="test")
+    for number in range(3):
+        background.put(number)
+    assert background.flush(5), "who waits for it does not wait for the pause"
+    assert batches == [[0, 1, 2]]
+    full = threading.Event()
+    monkeypatch.setattr(background, "_work", lambda items: (batches.append(items), full.set()))
+    for number in range(3, 10):
+        background.put(number)
+    assert full.wait(5), "a full batch does not wait for the pause"
+    assert background.close()
+    assert [number for batch in batches for number in batch] == list(range(10))

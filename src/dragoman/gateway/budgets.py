@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import msgspec
 
 from dragoman.config.schema import Budget, Unpriced
-from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.replies import Usage
 from dragoman.engine.destination import TargetRoute
-from dragoman.engine.token_estimate import estimate_request
 from dragoman.gateway.callers import Known, Refused
 from dragoman.gateway.outbound import Headers, header
 from dragoman.gateway.services import Services
 from dragoman.store.budgets import Exhausted, PeriodBudget, Periods, Spending, periods_at
 from dragoman.upstream.destinations import HttpDestination
-from dragoman.upstream.heavy_work import is_heavy
 
 WARNING = b"x-dragoman-budget-warning"
 _NO_RETRY = ((b"x-should-retry", b"false"),)
@@ -42,22 +37,13 @@ async def hold(services: Services, known: Known, budget: Budget, amount: float =
 
 
 async def hold_request(
-    services: Services, known: Known, budget: Budget, ask: Ask, route: TargetRoute[HttpDestination]
+    services: Services, known: Known, budget: Budget, tokens: int, route: TargetRoute[HttpDestination]
 ) -> Hold:
-    """Book what a request costs at least: its input. Raises Refused, also for a model without a price."""
+    """Book what a request of so many tokens costs at least. Raises Refused, also for a model without a price."""
     if (unpriced := _unpriced(route)) is not None:
         refuse_unpriced(known, f'"{unpriced.name}"')
-    estimated = partial(estimated_cost, ask, route.first)
-    amount = estimated() if not is_heavy(ask.source) else await services.heavy.run(estimated, known.name)
-    return await hold(services, known, budget, amount)
-
-
-def estimated_cost(ask: Ask, destination: HttpDestination) -> float:
-    """What the input of a request costs, nothing of it cached. 0 where only the provider knows."""
-    if destination.price is None:
-        return 0.0
-    tokens = estimate_request(ask.conversation, destination.target.model)
-    return destination.price.cost(Usage(tokens))
+    price = route.first.price  # None: only the provider knows it
+    return await hold(services, known, budget, price.cost(Usage(tokens)) if price is not None else 0.0)
 
 
 def refuse_unpriced(known: Known, what: str) -> None:

@@ -12,7 +12,7 @@ from dragoman.config.schema import ModelRateLimits, WhenFull
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.replies import Usage
-from dragoman.engine.token_estimate import estimate_request
+from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.gateway.metrics import Metrics
 from dragoman.store import KeyLimits, Limited, RateLimits
 from dragoman.store.clock import Clock
@@ -61,7 +61,7 @@ class ModelLimiter:
     async def book(self, destination: HttpDestination, ask: Ask) -> SendBooking | Failure:
         limits = destination.rate_limits
         assert limits is not None
-        return await self.book_tokens(SendBooking(destination, *_wanted(destination, limits, ask)), limits)
+        return await self.book_tokens(SendBooking(destination, *_wanted(limits, ask)), limits)
 
     async def book_tokens(self, booking: SendBooking, limits: ModelRateLimits) -> SendBooking | Failure:
         """The same for a send of which the tokens are known."""
@@ -130,10 +130,10 @@ class ModelLimiter:
         return Failure(FailureKind.RATE_LIMIT, what, 429, CODE, retry_after=wait)
 
 
-def _wanted(destination: HttpDestination, limits: ModelRateLimits, ask: Ask) -> tuple[int, int]:
+def _wanted(limits: ModelRateLimits, ask: Ask) -> tuple[int, int]:
     """The tokens to book: input by estimate where it is limited, and the reserve for output."""
     counted = limits.input_tokens_per_minute is not None
-    tokens = estimate_request(ask.conversation, destination.target.model) if counted else 0
+    tokens = reserved_tokens(ask.conversation) if counted else 0
     most = ask.conversation.settings.max_tokens
     return tokens, limits.output_reserve if most is None or most < 0 else min(most, limits.output_reserve)
 

@@ -38,13 +38,7 @@ GONE = 499
 
 
 class RequestRecord(msgspec.Struct):
-    """One request, and what is written down of it in the end.
-
-    `model` is the name that was asked for. `answer` is the body of a whole answer, `copy` the beginning of a streamed
-    one, where bodies are kept. `spent` and `cost` are booked, where they are known before the end. `reserved` are the
-    tokens that already count against the caller's limit. `routed`: what a route chose, and why. `hold`: what
-    is booked against the caller's budget. `notices`: headers for the client, whatever becomes of the request.
-    """
+    """One request, and what is written down of it in the end."""
 
     id: str
     dialect: str
@@ -52,6 +46,7 @@ class RequestRecord(msgspec.Struct):
     started: float
     context: AnswerContext
     model: str = ""
+    """The name that was asked for."""
     ask: Ask | None = None
     exchange: Exchange[HttpDestination] | None = None
     dispatch: Dispatch | None = None
@@ -59,13 +54,22 @@ class RequestRecord(msgspec.Struct):
     first_byte: float = 0.0
     failure: Failure | None = None
     answer: bytes | None = None
+    """The body of a whole answer."""
     copy: list[bytes] | None = None
+    """The beginning of a streamed answer, if bodies are kept."""
     spent: Spent | None = None
+    """What is booked, if it is known before the end; so is `cost`."""
     cost: Cost | None = None
+    estimate: int = 0
+    """The tokens that a caller with a limit or a budget has to reserve."""
     reserved: int | None = None
+    """The tokens that already count against the caller's limit."""
     routed: RoutedRequest | None = None
+    """What a route chose, and why."""
     hold: Hold | None = None
+    """What is booked against the caller's budget."""
     notices: tuple[tuple[bytes, bytes], ...] = ()
+    """Headers for the client, whatever becomes of the request."""
 
 
 def record_request(services: Services, record: RequestRecord) -> None:

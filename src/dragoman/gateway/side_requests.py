@@ -15,6 +15,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import read
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
+from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.steps import Answered
 from dragoman.gateway.budgets import hold_request
 from dragoman.gateway.callers import Known
@@ -39,7 +40,11 @@ async def ask_model(
         return None
     ask = read({"model": models[0], **body}, source=DEFAULT_DIALECT)
     budget = known.budget
-    held = await hold_request(services, known, budget, ask, route) if budget is not None else None
+    held = (
+        await hold_request(services, known, budget, reserved_tokens(ask.conversation), route)
+        if budget is not None
+        else None
+    )
     context = AnswerContext(model=models[0], id=request_id, created=int(time.time()))
     exchange = Exchange(ask, route, context, redaction=services.redaction)
     dispatch = Dispatch(services, exchange, known.name)

@@ -1,7 +1,9 @@
 """Work that nobody waits for.
 
 A bounded queue and one thread. `put` never blocks: when too much waits, in number or in bytes, the item is counted as
-dropped. An error in the work is counted and kept for the metrics; it never reaches the code that put the item there.
+dropped. The thread works at most once in `PAUSE` seconds, unless a batch is full or somebody waits: to be woken by
+every request costs more than the work. An error in the work is counted and kept for the metrics; it never reaches the
+code that put the item there.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from dragoman.store.health import StoreHealth
 Item = TypeVar("Item")
 MOST_BYTES = 128 * 1024 * 1024
 """What may wait in memory: a slow disk must not cost us all of it."""
+PAUSE = 0.01
+"""Seconds that the first item of a batch waits for others: what a process that is killed may lose besides."""
 
 
 class PartlyFailed(Exception):
@@ -55,6 +59,7 @@ class Background(Generic[Item]):
         self._written = self._dropped = self._failed = 0
         self._last_error: str | None = None
         self._closed = False
+        self._hurry = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
@@ -62,17 +67,21 @@ class Background(Generic[Item]):
         """Queue an item; False when it was dropped."""
         weight = self._weigh(item)
         heavy = weight and self._weight_in - self._weight_out + weight > MOST_BYTES
-        if self._closed or heavy or self._queue.qsize() >= self._size:
+        waiting = self._queue.qsize()
+        if self._closed or heavy or waiting >= self._size:
             self._dropped += 1
             return False
         self._weight_in += weight
         self._queue.put(item)
+        if waiting == self._batch:
+            self._hurry.set()
         return True
 
     def mark(self, reached: Callable[[], object]) -> None:
         """Have a function called, by the thread, when everything put so far was handed over."""
         if self._thread.is_alive() and not self._closed:
             self._queue.put(_Mark(reached))
+            self._hurry.set()
         else:
             reached()
 
@@ -87,6 +96,7 @@ class Background(Generic[Item]):
         if not self._closed:
             self._closed = True
             self._queue.put(None)
+            self._hurry.set()
             self._thread.join(timeout)
         return not self._thread.is_alive()
 
@@ -111,10 +121,13 @@ class Background(Generic[Item]):
                 return
 
     def _next(self) -> tuple[list[Item], list[_Mark], bool]:
-        """Wait for one item, then take what else is there."""
+        """Wait for one item and a moment for others, then take what is there."""
         batch: list[Item] = []
         marks: list[_Mark] = []
         item = self._queue.get()
+        if self._queue.qsize() < self._batch:
+            self._hurry.wait(PAUSE)
+        self._hurry.clear()
         while True:
             if item is None:
                 return batch, marks, True

@@ -97,6 +97,13 @@ def estimate_tokens(conversation: Conversation, model: str) -> float:
     return size / bytes_per_token(messages, model)
 
 
+def reserved_tokens(conversation: Conversation) -> int:
+    """What a request reserves when it comes in, by its bytes alone; never zero. What is booked in the end replaces it,
+    so nothing is counted for it."""
+    size = sum([_sizes(message.parts)[0] for message in conversation.messages]) + fixed_size(conversation)
+    return max(1, (size + len(conversation.messages) * _OVERHEAD) // BYTES_PER_TOKEN)
+
+
 def result_size(result: Result) -> int:
     """The bytes that a result holds, without what any result costs."""
     return _sizes(result.parts)[0]

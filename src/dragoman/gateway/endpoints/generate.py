@@ -17,10 +17,10 @@ from dragoman.dialects.dialect import AnswerContext, Route
 from dragoman.engine.compile_options import caller_options
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
+from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.path_wishes import parse_routed
 from dragoman.engine.request_limits import RequestLimits, parse_ask
 from dragoman.engine.steps import Answered, GaveUp, Streaming
-from dragoman.engine.token_estimate import estimate_request
 from dragoman.errors import DragomanError
 from dragoman.gateway.budgets import hold, hold_request
 from dragoman.gateway.callers import Known, Refused, Slot, admit
@@ -84,17 +84,16 @@ async def _generate(
     body = await inbound.body(services.config.server.max_body, limits.encodings)
     if services.config.store.responses.enabled:
         body = await with_stored_turns(services, outbound, record, body)
-    parse = partial(_parse, record.dialect, body, inbound.headers, at, limits)
-    record.ask = ask = parse() if len(body) < SMALL else await beside(services, record.known, body, parse)
-    record.model = name = ask.model or services.config.default_model or ""
     known = record.known
+    parse = partial(_parse, record.dialect, known, body, inbound.headers, at, limits)
+    ask, record.estimate = parse() if len(body) < SMALL else await beside(services, known, body, parse)
+    record.ask = ask
+    record.model = name = ask.model or services.config.default_model or ""
     lead = find_lead(services, known, name, record.dialect)
     route = lead.route if lead.candidates is None else None
     if known.limits is not None:
-        counted = partial(estimate_request, ask.conversation)
-        tokens = await beside(services, known, body, counted) if known.counts_tokens else 0
-        await admit(services, known, known.limits, tokens)
-        record.reserved = tokens if known.counts_tokens else None
+        await admit(services, known, known.limits, record.estimate)
+        record.reserved = record.estimate if known.counts_tokens else None
     watch = ClientWatch(inbound)
     try:
         await _dispatch(services, inbound, outbound, record, ask, route)
@@ -123,7 +122,7 @@ async def _dispatch(
         record.routed = await choose_model(services, record.known, ask, record.model, record.id)
         route = record.routed.route
     if (budget := record.known.budget) is not None:
-        record.hold = await hold_request(services, record.known, budget, ask, route)
+        record.hold = await hold_request(services, record.known, budget, record.estimate, route)
         record.notices += record.hold.headers
     services.probes.note_use(route.first)
     record.exchange = exchange = _exchange(services, inbound, record, ask, route)
@@ -218,12 +217,15 @@ async def beside(services: Services, known: Known, body: bytes, work: Callable[[
 
 def _parse(
     dialect: str,
+    known: Known,
     body: bytes,
     headers: Mapping[str, str],
     at: Route | None,
     limits: RequestLimits,
-) -> Ask:
-    return parse_ask(dialect, body, headers, limits) if at is None else parse_routed(at, body, headers, limits)
+) -> tuple[Ask, int]:
+    """The request, and the tokens that it reserves if its caller has a limit or a budget."""
+    ask = parse_ask(dialect, body, headers, limits) if at is None else parse_routed(at, body, headers, limits)
+    return ask, reserved_tokens(ask.conversation) if known.counts_tokens or known.budget is not None else 0
 
 
 async def _refuse(outbound: Outbound, record: RequestRecord, failure: Failure) -> None:
