@@ -92,7 +92,7 @@ async def _generate(
     lead = find_lead(services, known, name, record.dialect)
     route = lead.route if lead.candidates is None else None
     if known.limits is not None:
-        await admit(services, known, known.limits, record.estimate)
+        await admit(services, known, known.limits, record.estimate if known.counts_tokens else 0)
         record.reserved = record.estimate if known.counts_tokens else None
     watch = ClientWatch(inbound)
     try:
