@@ -181,7 +181,7 @@ def test_a_stalled_stream_gives_what_it_had(openai: RunningEmulator) -> None:
 
     def read() -> None:
         nonlocal received
-        with httpx.stream("POST", openai.url + PATH, json=body, headers=headers, timeout=0.3) as answer:
+        with httpx.stream("POST", openai.url + PATH, json=body, headers=headers, timeout=2) as answer:
             for piece in answer.iter_raw():
                 received += piece
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import socket
 import threading
 import time
@@ -139,6 +140,16 @@ def provider(profile: str, url: str, **more: Any) -> dict[str, Any]:
     """A provider of the file: no waiting between attempts, and much patience."""
     made = {"profile": profile, "base_url": url, "retries": QUICK, "timeouts": PATIENT, **more}
     return made if "api_keys" in made else {"api_key": f"pk-{profile}-0123456789", **made}
+
+
+def ask_and_leave(running: Running, path: str, body: Any, until: Callable[[], bool]) -> None:
+    """Send a request, and hang up without its answer when something has come true."""
+    host, _, port = running.url.removeprefix("http://").partition(":")
+    sent = json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-length: {len(sent)}\r\n\r\n"
+    with socket.create_connection((host, int(port)), timeout=60) as line:
+        line.sendall(head.encode() + sent)
+        wait_for(until)
 
 
 class Hands:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import io
-import socket
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.gateway.running import Running, gateway, provider, wait_for
+from tests.gateway.running import Running, ask_and_leave, gateway, provider, wait_for
 from tests.gateway.upstream import Answer, Seen, Upstream, upstream
 
 from dragoman.wire.multipart import form_boundary, parse_form
@@ -167,11 +166,11 @@ def test_a_dry_run_takes_a_place(running: Running, behind: Upstream) -> None:
 @pytest.mark.parametrize(
     ("path", "body"),
     [
-        ("/v1/embeddings", b'{"model":"cheap","input":"x"}'),
-        ("/v1/messages/count_tokens", b'{"model":"counter","messages":[{"role":"user","content":"x"}]}'),
+        ("/v1/embeddings", {"model": "cheap", "input": "x"}),
+        ("/v1/messages/count_tokens", {"model": "counter", "messages": [{"role": "user", "content": "x"}]}),
     ],
 )
-def test_a_client_that_leaves_is_noticed(tmp_path_factory: pytest.TempPathFactory, path: str, body: bytes) -> None:
+def test_a_client_that_leaves_is_noticed(tmp_path_factory: pytest.TempPathFactory, path: str, body: Any) -> None:
     seen_to_leave = threading.Event()
 
     def slow(seen: Seen) -> Answer | None:
@@ -187,10 +186,6 @@ def test_a_client_that_leaves_is_noticed(tmp_path_factory: pytest.TempPathFactor
             "models": {"cheap": {"target": "p/m"}, "counter": {"target": "r/claude-sonnet-4-5"}},
         }
         with gateway(config, tmp_path_factory.mktemp("leaving")) as running:
-            host, _, port = running.url.removeprefix("http://").partition(":")
-            head = f"POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-length: {len(body)}\r\n\r\n"
-            with socket.create_connection((host, int(port)), timeout=60) as line:
-                line.sendall(head.encode() + body)
-                wait_for(lambda: running.busy() == (1, 1))
+            ask_and_leave(running, path, body, lambda: running.busy() == (1, 1))
             wait_for(lambda: running.busy() == (0, 0))
             seen_to_leave.set()

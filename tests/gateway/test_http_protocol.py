@@ -290,8 +290,9 @@ async def test_an_answer_that_nobody_reads_is_aborted() -> None:
         await asyncio.sleep(0.05)
         assert len(connections) == 1
         close_overdue(connections, now + 6, 5.0)
-        await asyncio.sleep(0.05)
-        assert not connections
+        async with asyncio.timeout(60):
+            while connections:  # noqa: ASYNC110 - a set has no event
+                await asyncio.sleep(0.01)
         writer.close()
 
 
@@ -324,7 +325,7 @@ async def test_a_client_that_leaves_is_noticed_though_a_request_waits_behind_the
         writer.write(one)
         await asyncio.sleep(0.05)
         writer.close()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not left:  # noqa: ASYNC110 - a list has no event
                 await asyncio.sleep(0.01)
     assert left == ["http.disconnect"], "the second one was never begun"

@@ -29,7 +29,7 @@ Script = Callable[[int, bytes], Answer]
 """The answer to the n-th request with this body."""
 
 GOOD = b'{"choices":[{"index":0,"message":{"role":"assistant","content":"A"},"finish_reason":"length"}]}'
-QUICK = ProbeBudget(requests=40, seconds=20.0, rate=1000.0)
+QUICK = ProbeBudget(requests=40, seconds=120.0, rate=1000.0)
 
 
 def refusal(message: str, status: int = 400, more: str = "") -> Answer:
@@ -110,7 +110,7 @@ def probe(
 
 
 def test_a_friendly_server_is_asked_few_questions() -> None:
-    found = probe(budget=ProbeBudget(requests=60, seconds=20.0, rate=1000.0))
+    found = probe(budget=ProbeBudget(requests=60, seconds=120.0, rate=1000.0))
     # A stream is asked for once, and this server does not stream: that question stays open.
     assert (found.tally.ended, found.refused) == ("", set())
     assert len(found.findings) > 80
@@ -131,7 +131,7 @@ def test_a_server_that_takes_back_a_refusal_is_not_trusted() -> None:
         first = b"developer" in body and next(refusals) == 0
         return refusal("unknown variant `developer`") if first else (200, GOOD, "")
 
-    found = probe(script, budget=ProbeBudget(requests=60, seconds=20.0, rate=1000.0))
+    found = probe(script, budget=ProbeBudget(requests=60, seconds=120.0, rate=1000.0))
     assert "accepts what it refused before (developer-role)" in found.tally.ended
     assert found.refused == set()
 
@@ -201,7 +201,7 @@ def test_a_server_that_fails_now_and_then_is_asked_again() -> None:
     def script(count: int, body: bytes) -> Answer:
         return refusal("internal error", 500) if next(failing) else (200, GOOD, "")
 
-    found = probe(script, budget=ProbeBudget(requests=80, seconds=20.0, rate=1000.0))
+    found = probe(script, budget=ProbeBudget(requests=80, seconds=120.0, rate=1000.0))
     assert found.refused == set()
 
 
@@ -260,7 +260,7 @@ def test_the_budget_of_requests_is_never_exceeded() -> None:
         plain = len(asked["messages"]) == 1 and asked.keys() <= {"model", "messages", "max_tokens"}
         return (200, GOOD, "") if plain else refusal(f"no {next(words)}")
 
-    found = probe(script, budget=ProbeBudget(requests=25, seconds=20.0, rate=1000.0))
+    found = probe(script, budget=ProbeBudget(requests=25, seconds=120.0, rate=1000.0))
     assert found.received == found.tally.requests == 25
     assert "25 requests" in found.tally.ended
 
@@ -306,8 +306,8 @@ def test_a_server_without_chat_is_told_so() -> None:
         find(lambda count, body: (404, b"<html>", ""), "m")
 
 
-MIXED = ProbeBudget(requests=150, seconds=20.0, rate=1000.0)
-LENIENT = ProbeBudget(requests=60, seconds=20.0, rate=1000.0)
+MIXED = ProbeBudget(requests=150, seconds=120.0, rate=1000.0)
+LENIENT = ProbeBudget(requests=60, seconds=120.0, rate=1000.0)
 
 
 def _flaky(bad: Callable[[], Answer], seed: int, share: float = 0.3) -> Script:

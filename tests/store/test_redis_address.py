@@ -169,7 +169,7 @@ def _sentinel_knows(port: int) -> bool:
 
 
 async def _until(true: Callable[[], bool]) -> None:
-    for _ in range(2000):
+    for _ in range(6000):
         if true():
             return
         await asyncio.sleep(0.01)

@@ -63,7 +63,7 @@ class Cluster:
 
 
 async def until(true: Callable[[], bool]) -> None:
-    for _ in range(1000):
+    for _ in range(6000):
         if true():
             return
         await asyncio.sleep(0.01)

@@ -65,7 +65,7 @@ async def fleet() -> AsyncIterator[Fleet]:
 
 
 async def until(true: Callable[[], bool]) -> None:
-    for _ in range(1000):
+    for _ in range(6000):
         if true():
             return
         await asyncio.sleep(0.01)

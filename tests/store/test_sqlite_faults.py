@@ -399,7 +399,7 @@ async def test_a_second_gateway_on_the_file_is_noticed_and_both_agree_from_then_
 
 
 async def _until(true) -> None:  # type: ignore[no-untyped-def]
-    for _ in range(500):
+    for _ in range(6000):
         if true():
             return
         await asyncio.sleep(0.01)
