@@ -18,7 +18,7 @@ from tests.child_processes import dies_with_us
 from dragoman.cli.demo import OTHERS
 from dragoman.cli.demo_conversations import DEMO_CONVERSATIONS, DemoConversation
 from dragoman.conversation.dialect_names import DIALECT_NAMES
-from dragoman.gateway.emulator_verdict import judge_request
+from dragoman.emulation.emulator_verdict import judge_request
 
 COMMAND = (sys.executable, "-c", "from dragoman.cli import main; main()", "demo", "--port", "0")
 README = Path(__file__).resolve().parents[2] / "README.md"

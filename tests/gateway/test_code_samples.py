@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from dragoman.config import Config, Provider
+from dragoman.emulation.reproducing_test import reproducing_test
 from dragoman.gateway.console.code_samples import CodeSamples, code_samples
-from dragoman.gateway.reproducing_test import reproducing_test
 from dragoman.profiles.profile import Profiles
 from dragoman.store import Entry
 from dragoman.upstream.destinations import HttpDestination, Routes

@@ -23,7 +23,7 @@ import pytest
 from tests.gateway.running import wait_for
 from tests.gateway.serving import CLIENT, DRAGOMAN, Served, clean_environment, refused, serving
 
-from dragoman.gateway.emulator_fallback import MODELS
+from dragoman.emulation.emulator_fallback import MODELS
 from dragoman.testing import emulator
 
 

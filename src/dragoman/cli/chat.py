@@ -67,8 +67,8 @@ def _opened(runner: asyncio.Runner, path: Path | None, env_files: tuple[Path, ..
     from dragoman.cli.chat_turns import ChatServices
     from dragoman.config.file_watch import ConfigFile
     from dragoman.config.schema import Log, LogLevel, ProviderErrors
+    from dragoman.emulation.emulator_fallback import NOTICE, EmulatorFallback, needs_emulators
     from dragoman.gateway.app import Gateway
-    from dragoman.gateway.emulator_fallback import NOTICE, EmulatorFallback, needs_emulators
     from dragoman.gateway.known_names import known_names
     from dragoman.gateway.services import in_memory_only
 
@@ -94,7 +94,7 @@ def _opened(runner: asyncio.Runner, path: Path | None, env_files: tuple[Path, ..
 def _first_model(services: ChatServices) -> str:
     """The model of a user who names none: the default, else the first of the file, else a usual one of a provider."""
     from dragoman.config.model_lookup import listed_names
-    from dragoman.gateway.emulator_fallback import MODELS
+    from dragoman.emulation.emulator_fallback import MODELS
 
     config = services.config
     usual = [

@@ -19,7 +19,7 @@ from dragoman.cli.demo_conversations import DEMO_CONVERSATIONS, DemoConversation
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dragoman.gateway.emulator_fallback import EmulatorFallback
+    from dragoman.emulation.emulator_fallback import EmulatorFallback
 
 OTHERS = (
     *("anthropic", "gemini", "openai", "openai-responses", "bedrock", "cohere", "ollama"),
@@ -58,8 +58,8 @@ def _running(port: int | None) -> Iterator[tuple[str, EmulatorFallback]]:
     from dragoman.config import Config
     from dragoman.config.load import Loaded
     from dragoman.config.schema import Log, LogLevel, ProviderErrors
+    from dragoman.emulation.emulator_fallback import EmulatorFallback
     from dragoman.gateway.app import Gateway
-    from dragoman.gateway.emulator_fallback import EmulatorFallback
     from dragoman.gateway.server import Server, url_of
     from dragoman.gateway.services import Services
 
@@ -148,7 +148,7 @@ def _show_table(out: Console, url: str) -> int:
     from rich.table import Table
     from rich.text import Text
 
-    from dragoman.gateway.emulator_fallback import MODELS
+    from dragoman.emulation.emulator_fallback import MODELS
 
     out.print()
     out.rule(Text("The same conversations on every provider", style="bold"), align="left", characters="-")

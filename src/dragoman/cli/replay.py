@@ -15,8 +15,8 @@ from dragoman.cli.console import print_error, print_table, printable
 from dragoman.cli.recorded_requests import from_config, from_gateway, is_request_id
 from dragoman.cli.reproduction import Reproduction, reproduction
 from dragoman.cli.state_access import key_option, url_option
+from dragoman.emulation.emulator_verdict import EmulatorVerdict, emulator_for, judge_request
 from dragoman.errors import DragomanError, OptionError
-from dragoman.gateway.emulator_verdict import EmulatorVerdict, emulator_for, judge_request
 from dragoman.store import RefusalLine, parse_refusal, parse_refusals
 
 

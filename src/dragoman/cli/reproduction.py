@@ -18,13 +18,13 @@ from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, RenderOptions
+from dragoman.emulation.reproducing_test import reproducing_test
 from dragoman.engine.adapted import Adapted
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.offline_driver import compile_offline
 from dragoman.engine.steps import Answered
 from dragoman.errors import OptionError, TargetError
-from dragoman.gateway.reproducing_test import reproducing_test
 from dragoman.profiles.profile import Profiles
 from dragoman.store import RefusalLine
 from dragoman.upstream.destinations import HttpDestination, Routes

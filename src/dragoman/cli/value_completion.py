@@ -35,7 +35,7 @@ def _targets(incomplete: str) -> list[str]:
 
 def complete_models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Short names, and targets."""
-    from dragoman.gateway.emulator_fallback import MODELS
+    from dragoman.emulation.emulator_fallback import MODELS
 
     short = [model for models in MODELS.values() for model in models]
     return [*_beginning(short, incomplete), *_targets(incomplete)]

@@ -164,7 +164,7 @@ def _with_options(loaded: Loaded, options: ServeOptions) -> Loaded:
 def _with_emulators(file: ServedFile, loaded: Loaded) -> tuple[Loaded, str]:
     if loaded.config.server.workers > 1:
         raise ServeError("there is no provider, and the emulators work with one worker only")
-    from dragoman.gateway.emulator_fallback import NOTICE, EmulatorFallback
+    from dragoman.emulation.emulator_fallback import NOTICE, EmulatorFallback
 
     try:
         emulators = EmulatorFallback().start()

@@ -11,8 +11,8 @@ import msgspec
 
 from dragoman.dialects.dialect import MODEL, Job
 from dragoman.dialects.registry import dialect, served_paths
-from dragoman.gateway.emulator_verdict import emulator_for
-from dragoman.gateway.reproducing_test import reproducing_test
+from dragoman.emulation.emulator_verdict import emulator_for
+from dragoman.emulation.reproducing_test import reproducing_test
 from dragoman.store import Entry
 from dragoman.upstream.destinations import HttpDestination
 

@@ -9,6 +9,7 @@ import msgspec
 
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.emulation.emulator_verdict import EmulatorVerdict
 from dragoman.engine.adapt import read
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
@@ -17,7 +18,6 @@ from dragoman.errors import DragomanError, RequestError, TargetError
 from dragoman.gateway.console.body_marks import keep_choice
 from dragoman.gateway.console.dry_runs import judged, profile_destination
 from dragoman.gateway.console.explained_changes import ShownReport, shown_report
-from dragoman.gateway.emulator_verdict import EmulatorVerdict
 from dragoman.gateway.services import Services
 from dragoman.upstream.destinations import HttpDestination
 

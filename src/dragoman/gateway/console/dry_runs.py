@@ -8,6 +8,7 @@ from dragoman.config import Config, Provider
 from dragoman.conversation.conversation import Ask
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
+from dragoman.emulation.emulator_verdict import EmulatorVerdict, emulator_for, judge_request
 from dragoman.engine.adapt import read
 from dragoman.engine.adapted import Adapted
 from dragoman.engine.compile_options import CallerOptions
@@ -19,7 +20,6 @@ from dragoman.errors import DragomanError, TargetError
 from dragoman.gateway.console.code_samples import ResendForm, resend_form
 from dragoman.gateway.console.explained_changes import ShownReport, compiled_report
 from dragoman.gateway.dry_run_options import DryRunOptions
-from dragoman.gateway.emulator_verdict import EmulatorVerdict, emulator_for, judge_request
 from dragoman.gateway.services import Services
 from dragoman.profiles.profile import Profiles
 from dragoman.upstream.destinations import HttpDestination, Routes

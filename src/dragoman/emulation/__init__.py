@@ -1,0 +1,1 @@
+"""What the program does with its emulators: they stand in for providers, judge a request, and run in tests."""
