@@ -20,7 +20,7 @@ from dragoman.testing import emulator
 
 FULL = bool(os.environ.get("DRAGOMAN_FULL"))
 TURNS, WINDOW = (200, 8_000) if FULL else (20, 1_500)
-MOST_BREAKS = 10 if FULL else 4
+MOST_BREAKS = 10 if FULL else 3
 """At least so many turns for each break of the provider's cache. The small window has few turns in it."""
 ONCE = {"retries": {"attempts": 1}, "timeouts": {"connect": 20, "first_byte": 60, "idle": 60, "total": 90}}
 """A request that a busy machine makes slow must not be sent again: the second one would find the script used up."""

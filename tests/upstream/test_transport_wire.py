@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import zlib
+from collections.abc import Awaitable
 
 import pytest
 from transport_servers import (
@@ -276,6 +277,13 @@ def dot_by_dot(go_on: asyncio.Event) -> Act:
     return act
 
 
+async def begin(reading: Awaitable[bytes]) -> asyncio.Future[bytes]:
+    """Start to read, so that the timeout counts from this moment of the clock."""
+    begun = asyncio.ensure_future(reading)
+    await asyncio.sleep(0)
+    return begun
+
+
 @on_a_stepped_clock
 async def test_idle_counts_from_piece_to_piece() -> None:
     go_on = asyncio.Event()
@@ -283,11 +291,11 @@ async def test_idle_counts_from_piece_to_piece() -> None:
         answer = await ask(transport, raw.url, timeouts=Timeouts(idle=10))
         assert await anext(answer) == b"."
         for _ in range(4):
-            reading = asyncio.create_task(anext(answer))
+            reading = await begin(anext(answer))
             await step(6)
             go_on.set()
             assert await reading == b"."
-        reading = asyncio.create_task(anext(answer))
+        reading = await begin(anext(answer))
         await step(6)
         await step(6)
         with pytest.raises(TimedOut):
@@ -301,7 +309,7 @@ async def test_idle_does_not_count_while_the_reader_is_away() -> None:
         answer = await ask(transport, raw.url, timeouts=Timeouts(idle=10))
         assert await anext(answer) == b"."
         await step(30)
-        reading = asyncio.create_task(anext(answer))
+        reading = await begin(anext(answer))
         await step(6)
         go_on.set()
         assert await reading == b"."
