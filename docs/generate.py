@@ -25,7 +25,7 @@ from dragoman.conversation import script
 from dragoman.engine.explain import described
 from dragoman.engine.plan import FAITHFUL_CLIENT, context_for, rules_for
 from dragoman.gateway.routes import ROUTES
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Facts, Stance, declared_questions
 from dragoman.profiles.models import ModelEntry, ModelThinking, catalogue
 from dragoman.profiles.profile import Profiles
 from dragoman.rules import BY_NAME, GROUPS
@@ -156,16 +156,23 @@ def _words(names: str) -> list[str]:
 # Facts
 
 
+_ASKED_BY = """Where a conversation can ask a server or a chat template for a fact, *asked by* is its script: turns with
+semicolons between them. `call a b` makes two calls and `result b a` answers them; `-` is no content, `[Good|evening.]`
+two texts, and ` @name=ann` one more field. Other facts are asked for in the words of a dialect, or
+[not at all](../guide/probing.md#what-cannot-be-seen-from-outside)."""
+_FACT_HEAD = ("fact", "type", "default", "about", "asked by", "read by", "evidence")
+
+
 def facts_page() -> str:
     readers: dict[str, list[str]] = {}
     for rule in BY_NAME.values():
         for fact in facts_read(rule):
             readers.setdefault(fact, []).append(rule.name)
     said = dict(_evidence())
-    blocks = [inspect.cleandoc(inspect.getmodule(Facts).__doc__ or "")]
+    blocks = [inspect.cleandoc(inspect.getmodule(Facts).__doc__ or ""), _ASKED_BY]
     for section, names in _sections():
         rows = [_fact(name, readers.get(name, []), said.get(name, "")) for name in names]
-        blocks.append(f"## {section}\n\n" + table(("fact", "type", "default", "about", "read by", "evidence"), rows))
+        blocks.append(f"## {section}\n\n" + table(_FACT_HEAD, rows))
     return page("Facts", *blocks)
 
 
@@ -179,7 +186,9 @@ def _sections() -> Iterator[tuple[str, list[str]]]:
 def _fact(name: str, readers: list[str], said: str) -> tuple[str, ...]:
     field = next(field for field in msgspec.structs.fields(Facts) if field.name == name)
     read = ", ".join(f"[{reader}](rules.md#{reader})" for reader in readers)
-    return (f"`{name}`", _type(field.type), _default(field), described(name), read, said)
+    how = declared_questions().get(name)
+    script = f"`{how.script or how.tools}`" if how is not None else ""
+    return (f"`{name}`", _type(field.type), _default(field), described(name), script, read, said)
 
 
 def _type(annotation: Any) -> str:

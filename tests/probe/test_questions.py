@@ -8,13 +8,15 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.judges import judge
+from tests.probe.emulated import asking
 
+from dragoman.emulators.stated_facts import stated
 from dragoman.probe.asked.message_turns import user
 from dragoman.probe.asked_dialects import asked_dialect, asked_names
 from dragoman.probe.findings import FoundBy, ProbeFinding, evidence_of, facts_found
 from dragoman.probe.questions import Condition, Question, Topic, Verdict
 from dragoman.probe.request_form import fit_together
-from dragoman.profiles.facts import Facts
+from dragoman.profiles.facts import Facts, declared_questions
 
 CHAT = asked_dialect()
 QUESTIONS = CHAT.questions
@@ -30,6 +32,19 @@ def test_every_verdict_gives_facts_that_there_are(verdict: Verdict) -> None:
     for question in QUESTIONS:
         found = facts_found([ProbeFinding(question.id, verdict)], QUESTIONS)
         msgspec.convert(found, Facts)
+
+
+WIDER = {"calls_apart": {"late_result": "refuses"}}
+"""Facts without which another one decides nothing: who lets results come late takes those of calls apart."""
+DECLARED = [question for question in QUESTIONS if question.settles in declared_questions()]
+
+
+@pytest.mark.parametrize("question", DECLARED, ids=lambda question: question.id)
+def test_a_server_of_stated_facts_does_what_a_declaration_asks_for(question: Question) -> None:
+    """It shares no code with the declarations, so they are held to each other here."""
+    body, wider = CHAT.form.body([question]), WIDER.get(question.settles, {})
+    assert asking(stated({**wider, question.settles: "accepts"}))(body) is None
+    assert asking(stated({**wider, question.settles: "refuses"}))(body) is not None
 
 
 def test_conditions_name_earlier_questions() -> None:
@@ -93,7 +108,7 @@ def test_the_evidence_of_a_fact_begins_with_a_refusal() -> None:
 
 def test_questions_fit_together_unless_they_need_the_same_place() -> None:
     assert fit_together(BY_ID["setting-seed"], BY_ID["setting-top-p"])
-    assert not fit_together(BY_ID["five-stops"], BY_ID["four-stops"])
+    assert not fit_together(BY_ID["stops-5"], BY_ID["stops-4"])
     assert not fit_together(BY_ID["calls"], BY_ID["setting-seed"])
     assert not fit_together(BY_ID["stream-usage"], BY_ID["setting-seed"])
 

@@ -29,11 +29,6 @@ def test_a_filler_stands_in_on_every_tool_turn() -> None:
     assert done.conversation.messages[0] is done.ask.conversation.messages[0]
 
 
-def test_the_filler_is_a_fact() -> None:
-    known = facts(reasoning_required="tool-turns", reasoning_default=True, reasoning_filler="(none)")
-    assert "~ (none)\nassistant: One" in run(missing_reasoning, CALLED, known).script
-
-
 def test_a_thought_without_words_gives_way_to_the_filler() -> None:
     empty = '[part {"is":"Reasoning"}]'
     done = run(missing_reasoning, f"user: Hi\nassistant: {empty}\ncall f(a) {{}}", TOOL_TURNS)

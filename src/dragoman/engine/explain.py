@@ -13,7 +13,7 @@ from dragoman.engine.evidence import evidence, reasons, value_of, watched
 from dragoman.engine.lint import headline
 from dragoman.engine.plan import EXPECTING_CLIENT, FAITHFUL_CLIENT, plan
 from dragoman.engine.unseen_content import unseen_content
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Stance, declarations
 from dragoman.profiles.profile import Evidence, Profiles, Target
 from dragoman.rules import GROUPS
 from dragoman.rules.context import Context
@@ -104,5 +104,4 @@ def _reason(name: str, target: Target, profiles: Profiles) -> Reason:
 @cache
 def described(fact: str) -> str:
     """What a fact is about, as the catalogue says it."""
-    found = next(field for field in msgspec.structs.fields(Facts) if field.name == fact.partition(".")[0])
-    return next((meta.description or "" for meta in getattr(found.type, "__metadata__", ())), "")
+    return declarations()[fact.partition(".")[0]].description or ""

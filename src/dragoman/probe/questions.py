@@ -76,7 +76,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     `settles`: a fact that then says `accepts` or `refuses`. `accepted`, `refused`: outcomes for facts of other kinds.
     `opening`: messages before the first turn. `turns`: turns that begin with the user's and end with the assistant's.
     `closing`: the last messages, in place of the user's. `tools`: further tools. `members`: members of the body.
-    `words`: words that a refusal uses for what is asked. `carries`: texts that must reach the model.
+    `words`: words that a refusal uses for what is asked.
     `unless`: earlier verdicts that settle it. `after`: questions that must be accepted first; if one is refused,
     the question means nothing. `stands_for`: a question that counts as accepted for others if this one is accepted.
     `often_refused`: many servers refuse it, so it is the first suspect.
@@ -96,7 +96,6 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     accepted: Outcome = NO_OUTCOME
     refused: Outcome = NO_OUTCOME
     words: tuple[str, ...] = ()
-    carries: tuple[str, ...] = ()
     unless: tuple[Condition, ...] = ()
     after: tuple[str, ...] = ()
     stands_for: str = ""

@@ -166,6 +166,48 @@ class Medium(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 NO_MEDIUM = Medium(inline=REFUSES, url=REFUSES)
 
 
+class Asked(msgspec.Struct, frozen=True):
+    """How anybody who takes conversations is asked for a fact: by a small one with one odd thing in it."""
+
+    script: str = ""
+    """Its turns, with semicolons between them. A script that does not begin with the user stands before the first turn
+    of a conversation, one that ends with `end` at its end, any other in the middle.
+
+    `user`, `assistant` and `system` say something ordinary, `user Good day.` says this, `user ""` nothing, `user -` has
+    no content, `user [Good|evening.]` has two texts; ` @name=ann` after a turn or a text is a field of it. `call a b`
+    makes two calls, `call a!` one whose arguments are no object, `call a: Look.` one after words, `call a > Look.` one
+    before them; `result b a` answers calls in this order."""
+    tools: str = ""
+    """Tools: `lookup` is an ordinary one, `lookup ""` has an empty description, `lookup -` has no schema."""
+    also: tuple[str, ...] = ()
+    """Whole conversations that a chat template must take too. Tools are declared beside calls, or by `+tools`."""
+    values: tuple[Any, Any] = ("accepts", "refuses")
+    """What the fact says if the conversation is accepted, and if it is refused."""
+    words: tuple[str, ...] = ()
+    """Words that a refusal uses for what is asked, besides the names in the script."""
+    after: tuple[str, ...] = ()
+    """Questions that must be accepted first, besides those that follow from the script."""
+    often: bool = False
+    """Is it often refused? Then it is the first suspect."""
+
+
+def asked(description: str, script: str = "", **more: Any) -> Meta:
+    """What a fact is about, and how it is asked for."""
+    return Meta(description=description, extra={"asked": Asked(script, **more)})
+
+
+def declarations() -> dict[str, Meta]:
+    """What is declared of each fact, in their order."""
+    found = {field.name: getattr(field.type, "__metadata__", ()) for field in msgspec.structs.fields(Facts)}
+    return {name: metas[0] if metas else Meta() for name, metas in found.items()}
+
+
+def declared_questions() -> dict[str, Asked]:
+    """How each fact that a conversation can ask for is asked for, in their order."""
+    extras = {name: meta.extra or {} for name, meta in declarations().items()}
+    return {name: extra["asked"] for name, extra in extras.items() if "asked" in extra}
+
+
 class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every fact with its default: what a lenient server of the target's dialect would take."""
 
@@ -179,33 +221,115 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     system_place: Annotated[SystemPlace, Meta(description="where a system message may stand")] = SystemPlace.ANYWHERE
     late_system: Annotated[Stance, Meta(description="follows a system message after the first turn")] = ACCEPTS
     system_count: Annotated[SystemCount, Meta(description="how many system messages may open")] = SystemCount.MANY
-    system_parts: Annotated[Stance, Meta(description="a system message of several parts")] = ACCEPTS
-    inline_system: Annotated[Stance, Meta(description="the opening system text among the messages")] = ACCEPTS
-    developer_role: Annotated[Stance, Meta(description="the role `developer`")] = UNKNOWN
-    unknown_role: Annotated[Stance, Meta(description="a role that is not in its list")] = REFUSES
+    system_parts: Annotated[Stance, asked("a system message of several parts", "system [Be brief.|Be polite.]")] = (
+        ACCEPTS
+    )
+    inline_system: Annotated[
+        Stance, asked("the opening system text among the messages", "system Be calm.", often=True)
+    ] = ACCEPTS
+    developer_role: Annotated[Stance, asked("the role `developer`", "developer Be exact.")] = UNKNOWN
+    unknown_role: Annotated[
+        Stance, asked("a role that is not in its list", "user; narrator It rains.; assistant", often=True)
+    ] = REFUSES
 
     # shape
-    first_turn: Annotated[Turn, Meta(description="whose turn the first one must be")] = Turn.ANY
-    last_turn: Annotated[Turn, Meta(description="whose turn the last one must be (user: no prefill)")] = Turn.ANY
-    repeated_roles: Annotated[Stance, Meta(description="two turns of one role in a row")] = ACCEPTS
-    repeated_last: Annotated[Stance, Meta(description="two assistant turns at the end")] = ACCEPTS
-    user_after_tool: Annotated[Stance, Meta(description="a user turn right after tool results")] = ACCEPTS
-    system_only: Annotated[Stance, Meta(description="nothing but system messages")] = UNKNOWN
-    mixed_parts: Annotated[Stance, Meta(description="text after a call in one turn")] = ACCEPTS
-    text_beside_calls: Annotated[Stance, Meta(description="text and calls in one turn")] = ACCEPTS
+    first_turn: Annotated[
+        Turn,
+        asked(
+            "whose turn the first one must be",
+            "assistant Welcome.",
+            also=("system Rule; assistant First; user Last", "assistant First"),
+            values=("any", "user"),
+        ),
+    ] = Turn.ANY
+    last_turn: Annotated[
+        Turn,
+        asked(
+            "whose turn the last one must be (user: no prefill)",
+            "user; assistant The answer is; end",
+            values=("any", "user"),
+            words=("prefill",),
+        ),
+    ] = Turn.ANY
+    repeated_roles: Annotated[
+        Stance, asked("two turns of one role in a row", "user One.; user Two.; assistant Three.; assistant Four.")
+    ] = ACCEPTS
+    repeated_last: Annotated[
+        Stance,
+        asked(
+            "two assistant turns at the end",
+            "user; assistant The answer; assistant is; end",
+            after=("repeated-roles", "last-turn"),
+        ),
+    ] = ACCEPTS
+    user_after_tool: Annotated[
+        Stance,
+        asked(
+            "a user turn right after tool results",
+            "user; call a; result a; user; assistant",
+            also=("user; call a; result a; user Last",),
+        ),
+    ] = ACCEPTS
+    system_only: Annotated[
+        Stance, asked("nothing but system messages", "system Say hello.; end", also=("+tools; system Say hello.",))
+    ] = UNKNOWN
+    mixed_parts: Annotated[
+        Stance, asked("text after a call in one turn", "user; call a > I look.; result a; assistant")
+    ] = ACCEPTS
+    text_beside_calls: Annotated[
+        Stance,
+        asked(
+            "text and calls in one turn",
+            "user; call a: Let me see.; result a; assistant",
+            also=("user; call a: Spoken; result a",),
+        ),
+    ] = ACCEPTS
 
     # content
-    empty_user: Annotated[Stance, Meta(description="a user turn of empty text")] = UNKNOWN
-    empty_assistant: Annotated[Stance, Meta(description="an assistant turn of empty text, no calls")] = UNKNOWN
-    empty_system: Annotated[Stance, Meta(description="a system message of empty text")] = UNKNOWN
+    empty_user: Annotated[Stance, asked("a user turn of empty text", 'user ""; assistant', also=('user ""',))] = UNKNOWN
+    empty_assistant: Annotated[
+        Stance, asked("an assistant turn of empty text, no calls", 'user; assistant ""', often=True)
+    ] = UNKNOWN
+    empty_system: Annotated[Stance, asked("a system message of empty text", 'system ""')] = UNKNOWN
     empty_system_block: Annotated[Stance, Meta(description="a list with an empty text as the system text")] = ACCEPTS
-    empty_beside: Annotated[Stance, Meta(description="an empty text beside other parts")] = UNKNOWN
-    blank_text: Annotated[Stance, Meta(description="text of nothing but white space, alone")] = UNKNOWN
-    no_parts: Annotated[Stance, Meta(description="a message without content (null, or an empty list)")] = UNKNOWN
-    no_user_parts: Annotated[Stance, Meta(description="a message of the user or the system without content")] = UNKNOWN
-    trailing_space: Annotated[Stance, Meta(description="white space at the end of a last assistant turn")] = UNKNOWN
-    several_texts: Annotated[Stance, Meta(description="a list of texts where one string would say the same")] = ACCEPTS
-    list_content: Annotated[Stance, Meta(description="text content spelled as a list of parts")] = ACCEPTS
+    list_content: Annotated[
+        Stance, asked("text content spelled as a list of parts", "user [Good morning.]; assistant")
+    ] = ACCEPTS
+    several_texts: Annotated[
+        Stance, asked("a list of texts where one string would say the same", "user [Good|evening.]; assistant")
+    ] = ACCEPTS
+    empty_beside: Annotated[
+        Stance, asked("an empty text beside other parts", 'user [Good night.|""]; assistant', after=("several-texts",))
+    ] = UNKNOWN
+    blank_text: Annotated[
+        Stance,
+        asked(
+            "text of nothing but white space, alone",
+            'user " "; assistant',
+            also=('user " "; assistant "\n"; user Last',),
+        ),
+    ] = UNKNOWN
+    no_parts: Annotated[
+        Stance,
+        asked(
+            "a message without content (null, or an empty list)",
+            "user; assistant -",
+            also=("user; assistant []; user Last",),
+            often=True,
+        ),
+    ] = UNKNOWN
+    no_user_parts: Annotated[
+        Stance,
+        asked("a message of the user or the system without content", "user -; assistant", also=("user -",), often=True),
+    ] = UNKNOWN
+    trailing_space: Annotated[
+        Stance,
+        asked(
+            "white space at the end of a last assistant turn",
+            'user; assistant "The answer is "; end',
+            after=("last-turn",),
+        ),
+    ] = UNKNOWN
     string_content: Annotated[Stance, Meta(description="text content spelled as a string")] = ACCEPTS
     call_content: Annotated[
         CallContent, Meta(description="what must stand for the content of a turn of nothing but calls")
@@ -253,17 +377,24 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = ()
 
     # fields
-    unknown_fields: Annotated[Stance, Meta(description="message fields that the dialect does not know")] = UNKNOWN
+    unknown_fields: Annotated[
+        Stance, asked("message fields that the dialect does not know", "user @x_note=1; assistant", often=True)
+    ] = UNKNOWN
     message_fields: Annotated[
         Mapping[str, tuple[str, ...]],
         Meta(description="extra message fields it takes, per role, `calls`, `tools` or `*`"),
     ] = {}
-    part_fields: Annotated[Stance, Meta(description="fields of a part that its type does not have")] = ACCEPTS
+    part_fields: Annotated[
+        Stance,
+        asked("fields of a part that its type does not have", "user [Good day. @x_mark=1]; assistant", often=True),
+    ] = ACCEPTS
     empty_calls: Annotated[Stance, Meta(description="an empty list of tool calls, or null for it")] = ACCEPTS
     prefill_mark: Annotated[Stance, Meta(description="the mark on a last assistant turn that asks to continue it")] = (
         UNKNOWN
     )
-    message_name: Annotated[Stance, Meta(description="`name` on user, system and assistant messages")] = ACCEPTS
+    message_name: Annotated[
+        Stance, asked("`name` on user, system and assistant messages", "user @name=ann; assistant")
+    ] = ACCEPTS
     message_name_pattern: Annotated[str, Meta(description="form of that name (regular expression; empty: any)")] = ""
     unknown_settings: Annotated[Stance, Meta(description="top-level fields that the dialect does not know")] = ACCEPTS
     known_settings: Annotated[tuple[str, ...], Meta(description="extra top-level fields it takes")] = ()
@@ -294,19 +425,72 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     thought_in_id: Annotated[Stance, Meta(description="a thought signature in the tail of a call's id")] = UNKNOWN
     call_id_length: Annotated[int, Meta(description="length of the ids we make where one does not fit")] = 24
     tool_name_pattern: Annotated[str, Meta(description="form of a tool's name (regular expression; empty: any)")] = ""
-    tool_name_length: Annotated[int, Meta(description="greatest length of a tool's name")] = 64
-    bad_arguments: Annotated[Stance, Meta(description="arguments that are no JSON object")] = UNKNOWN
-    duplicate_ids: Annotated[Stance, Meta(description="one call id in two turns")] = UNKNOWN
-    duplicate_ids_in_turn: Annotated[Stance, Meta(description="one call id twice in a turn")] = REFUSES
-    orphan_result: Annotated[Stance, Meta(description="a result whose call is not there")] = REFUSES
-    missing_result: Annotated[Stance, Meta(description="a call whose result is not there")] = REFUSES
-    late_result: Annotated[Stance, Meta(description="something between a call and its result")] = REFUSES
-    calls_apart: Annotated[Stance, Meta(description="calls of one turn in several messages, answered after them")] = (
-        REFUSES
-    )
-    parallel_calls: Annotated[Stance, Meta(description="several calls in one turn")] = ACCEPTS
-    repeated_result: Annotated[Stance, Meta(description="two results of one call")] = REFUSES
-    result_order: Annotated[Stance, Meta(description="results in another order than their calls")] = ACCEPTS
+    tool_name_length: Annotated[int, asked("greatest length of a tool's name", tools="l" * 65, values=(128, 64))] = 64
+    bad_arguments: Annotated[
+        Stance,
+        asked("arguments that are no JSON object", "user; call a!; result a; assistant", words=("arguments", "args")),
+    ] = UNKNOWN
+    parallel_calls: Annotated[
+        Stance,
+        asked(
+            "several calls in one turn", "user; call a b; result a b; assistant", also=("user; call a b; result a b",)
+        ),
+    ] = ACCEPTS
+    duplicate_ids: Annotated[
+        Stance,
+        asked("one call id in two turns", "user; call a; result a; assistant; user; call a; result a; assistant"),
+    ] = UNKNOWN
+    duplicate_ids_in_turn: Annotated[
+        Stance, asked("one call id twice in a turn", "user; call a a; result a a; assistant")
+    ] = REFUSES
+    orphan_result: Annotated[
+        Stance,
+        asked(
+            "a result whose call is not there",
+            "user; assistant; result a; assistant",
+            also=("+tools; user; result a; user Last",),
+            often=True,
+        ),
+    ] = REFUSES
+    missing_result: Annotated[
+        Stance,
+        asked("a call whose result is not there", "user; call a; user; assistant", also=("user; call a",), often=True),
+    ] = REFUSES
+    late_result: Annotated[
+        Stance,
+        asked(
+            "something between a call and its result",
+            "user; call a; user; result a; assistant",
+            also=("user; call a; user Middle; result a",),
+            often=True,
+        ),
+    ] = REFUSES
+    calls_apart: Annotated[
+        Stance,
+        asked(
+            "calls of one turn in several messages, answered after them",
+            "user; call a; call b; result a b; assistant",
+            also=("user; call a; call b; result a b",),
+            after=("repeated-roles",),
+        ),
+    ] = REFUSES
+    repeated_result: Annotated[
+        Stance,
+        asked(
+            "two results of one call",
+            "user; call a; result a a; assistant",
+            also=("user; call a; result a a",),
+            often=True,
+        ),
+    ] = REFUSES
+    result_order: Annotated[
+        Stance,
+        asked(
+            "results in another order than their calls",
+            "user; call a b; result b a; assistant",
+            also=("user; call a b; result b a",),
+        ),
+    ] = ACCEPTS
     result_error: Annotated[Stance, Meta(description="a result marked as an error")] = ACCEPTS
     custom_tools: Annotated[Stance, Meta(description="tools that take plain text")] = REFUSES
     legacy_calls: Annotated[Stance, Meta(description="`functions`, `function_call` and the role `function`")] = ACCEPTS
@@ -333,7 +517,6 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         bool, Meta(description="thinking that a client of its own dialect leaves out is put back")
     ] = False
     reasoning_default: Annotated[bool, Meta(description="it thinks unless the request turns it off")] = False
-    reasoning_filler: Annotated[str, Meta(description="text that stands in for thinking that must come back")] = " "
     call_signature: Annotated[Stance, Meta(description="a call of the current turn without a signature")] = ACCEPTS
     past_signature: Annotated[Stance, Meta(description="a call of an earlier turn without a signature")] = UNKNOWN
     signature_skip: Annotated[str, Meta(description="documented value for calls that another model made")] = ""
@@ -356,7 +539,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     schema_form_in: Annotated[
         Mapping[str, str], Meta(description="the schema dialect of single fields for a schema, where it is another")
     ] = {}
-    tools_without_schema: Annotated[Stance, Meta(description="a tool without a schema of its arguments")] = ACCEPTS
+    tools_without_schema: Annotated[
+        Stance, asked("a tool without a schema of its arguments", tools="bare_lookup -", words=("parameters",))
+    ] = ACCEPTS
     schema_as: Annotated[str, Meta(description="field for the schema, where a dialect has several")] = ""
     strict_tools: Annotated[Stance, Meta(description="the `strict` mark on a tool")] = ACCEPTS
     strict_max: Annotated[int, Meta(description="how many strict tools it takes (0: any number)")] = 0
@@ -365,10 +550,14 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     empty_required: Annotated[Stance, Meta(description="an empty list of required fields in a schema")] = UNKNOWN
     strict_union_max: Annotated[int, Meta(description="how many fields of several types they may have in all")] = 0
     undeclared_tools: Annotated[Stance, Meta(description="calls in the history, no tools declared")] = ACCEPTS
-    empty_description: Annotated[Stance, Meta(description="a tool with an empty description")] = ACCEPTS
+    empty_description: Annotated[
+        Stance, asked("a tool with an empty description", tools='silent_lookup ""', words=("description",))
+    ] = ACCEPTS
     tools_without_description: Annotated[Stance, Meta(description="a tool without a description")] = ACCEPTS
     empty_tools: Annotated[Stance, Meta(description="an empty list of tools")] = UNKNOWN
-    duplicate_tools: Annotated[Stance, Meta(description="two tools of one name")] = ACCEPTS
+    duplicate_tools: Annotated[
+        Stance, asked("two tools of one name", tools="twin; twin", words=("unique", "duplicate"))
+    ] = ACCEPTS
     native_tools: Annotated[tuple[str, ...], Meta(description="kinds of its own tools (globs)")] = ("*",)
 
     # settings

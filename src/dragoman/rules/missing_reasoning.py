@@ -1,7 +1,7 @@
 """Thinking that the target demands back and that is not in the conversation.
 
-Some models refuse a tool turn without its thinking. The calls were made by another model, so a filler stands in (fact
-`reasoning_filler`). Others refuse a last tool turn that does not begin with thinking: for them thinking is turned off
+Some models refuse a tool turn without its thinking. The calls were made by another model, so a filler of one space
+stands in. Others refuse a last tool turn that does not begin with thinking: for them thinking is turned off
 in this request.
 
 Loses nothing where a filler stands in. Turning thinking off loses authority: the client asked for it.
@@ -32,6 +32,8 @@ from dragoman.profiles.facts import Facts, Need, Stance, ThinkingForm, ThoughtRe
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Edit, rewrite_messages, rewrite_settings
 from dragoman.rules.rule import rule
+
+_FILLER = Text(quote(" "))
 
 
 @rule(
@@ -77,7 +79,7 @@ def is_shown_by_thinking(thinking: Thinking, facts: Facts) -> bool:
 
 
 def _filled(conversation: Conversation, facts: Facts) -> Rewrite:
-    filler = Reasoning(text=Text(quote(facts.reasoning_filler)), field=facts.reasoning_field)
+    filler = Reasoning(text=_FILLER, field=facts.reasoning_field)
 
     def fill(message: Message) -> Edit | None:
         calls = any(type(part) is Call for part in message.parts)

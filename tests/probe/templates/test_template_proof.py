@@ -341,7 +341,7 @@ def test_the_findings_make_the_facts(name: str) -> None:
 def test_the_templates_own_words_are_the_evidence() -> None:
     words = {one.question: one.says for one in probed("gemma-1").findings}
     assert words["system"] == "System role not supported"
-    assert words["two-users"] == "Conversation roles must alternate user/assistant/user/assistant/..."
+    assert words["repeated-roles"] == "Conversation roles must alternate user/assistant/user/assistant/..."
     assert probed("llama-3.1").facts["parallel_calls"] == "refuses"
     single = {one.question: one.says for one in probed("llama-3.1").findings}
     assert single["parallel-calls"] == "This model only supports single tool-calls at once!"

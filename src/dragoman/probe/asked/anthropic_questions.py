@@ -6,8 +6,8 @@ from typing import Any
 
 from dragoman.probe.asked import shared_questions as shared
 from dragoman.probe.asked.message_turns import assistant, system, text, user
+from dragoman.probe.asked.phrases import Phrases, arranged, words_of
 from dragoman.probe.asked.question_kinds import (
-    ACCEPTED,
     ACCEPTS,
     REFUSED,
     REFUSES,
@@ -48,7 +48,7 @@ def _answered_by(id: str, result: JsonObject, *more: JsonObject) -> tuple[JsonOb
     return (SAY.hi, *SAY.calls(id), user([result, *more]), SAY.hello)
 
 
-SAY = shared.Phrases(
+SAY = Phrases(
     user=user,
     assistant=assistant,
     system=system,
@@ -57,6 +57,9 @@ SAY = shared.Phrases(
     calling=_calling,
     results=_results,
     tool=_tool,
+    lacks=words_of(
+        "bad_arguments empty_system list_content system_only system_parts tools_without_schema user_after_tool"
+    ),
 )
 FORM = RequestForm(
     turns_at="messages",
@@ -76,59 +79,33 @@ _DOCUMENT: JsonObject = {
 }
 _PLAIN: JsonObject = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "A star."}}
 
-OPENING_QUESTIONS = (
-    Question(
-        id="system-parts",
-        asks="a system text of two parts",
-        topic=Topic.OPENING,
-        members={"system": [text("Be brief."), text("Be polite.")]},
-        settles="system_parts",
-        words=("system",),
-    ),
-    Question(
-        id="system",
-        asks="a system text",
-        topic=Topic.OPENING,
-        members={"system": "Be brief."},
-        refused=facts(system_count="none"),
-        words=("system",),
-        unless=(Condition("system-parts", ACCEPTED, ACCEPTED),),
-    ),
-    Question(
-        id="empty-system",
-        asks="an empty system text",
-        topic=Topic.OPENING,
-        members={"system": ""},
-        settles="empty_system",
-        words=("system",),
-        after=("system",),
+
+def _odd_stop(name: str, asks: str, stop: str) -> Question:
+    return Question(
+        id=f"{name}-stop",
+        asks=asks,
+        topic=Topic.SETTINGS,
+        members={"stop_sequences": [stop]},
+        settles=f"{name}_stop",
+        words=("stop_sequences",),
+        unless=(Condition("one-stop", REFUSED),),
+    )
+
+
+OWN_QUESTIONS = (
+    shared.undeclared_question(SAY),
+    *shared.system_text_questions(
+        SAY, {"system": ""}, {"system": "Be brief."}, {"system": [text("Be brief."), text("Be polite.")]}, "system"
     ),
     Question(
         id="empty-system-block",
         asks="a list with an empty text as the system text",
         topic=Topic.OPENING,
         members={"system": [text("")]},
-        settles="empty_system_block",
         words=("system",),
+        settles="empty_system_block",
         after=("system-parts",),
     ),
-    Question(
-        id="inline-system",
-        often_refused=True,
-        asks="a system message as the first of the turns",
-        topic=Topic.OPENING,
-        opening=(system("Be calm."),),
-        settles="inline_system",
-    ),
-    *shared.system_among_turns(SAY, "top-level"),
-)
-
-TURN_QUESTIONS = (
-    *shared.role_questions(SAY),
-    *shared.empty_questions(SAY),
-    *shared.part_questions(SAY),
-    shared.name_question(SAY),
-    shared.field_question(SAY),
     Question(
         id="cache-hint",
         asks="a cache hint on a part",
@@ -161,33 +138,7 @@ TURN_QUESTIONS = (
         words=("document",),
         after=("document-bytes",),
     ),
-)
-
-ENDING_QUESTIONS = (
-    *shared.ending_questions(SAY),
-    Question(
-        id="trailing-space",
-        asks="white space at the end of a last assistant turn",
-        topic=Topic.ENDINGS,
-        closing=(SAY.hi, assistant("The answer is ")),
-        settles="trailing_space",
-        after=("last-assistant",),
-    ),
-)
-
-CALL_QUESTIONS = (
-    *shared.call_questions(SAY),
-    *shared.id_questions(SAY),
-    shared.apart_question(SAY),
     *shared.call_id_questions(SAY, "[a-zA-Z0-9_-]+"),
-    Question(
-        id="mixed-parts",
-        asks="text after a call in one turn",
-        topic=Topic.CALLS,
-        turns=SAY.answered("abcdef141", after="I look."),
-        settles="mixed_parts",
-        after=("calls",),
-    ),
     Question(
         id="user-after-tool",
         asks="the user's words beside a result",
@@ -215,52 +166,9 @@ CALL_QUESTIONS = (
         words=("image",),
         after=("calls", "image-bytes"),
     ),
-)
-
-TOOL_QUESTIONS = (
-    *shared.tool_questions(SAY, with_schema=True),
     shared.tool_name_question(SAY, "", "[a-zA-Z0-9_-]+"),
     shared.schema_question(SAY, facts(schema_form="minimal")),
     shared.strict_question(_tool("strict_lookup", "Look up.", STRICT_SCHEMA, strict=True)),
-)
-
-FORM_QUESTIONS = (
-    choice("required", {"tool_choice": {"type": "any"}}, SAY.lookup, "tool_choice"),
-    choice("none", {"tool_choice": {"type": "none"}}, SAY.lookup, "tool_choice"),
-    choice("named", {"tool_choice": {"type": "tool", "name": "lookup"}}, SAY.lookup, "tool_choice"),
-    choice("auto", {"tool_choice": {"type": "auto"}}, SAY.lookup, "tool_choice"),
-    shared.choice_without_tools_question({"tool_choice": {"type": "auto"}}, "tool_choice"),
-    setting(
-        "parallel_tool_calls",
-        {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}},
-        "disable_parallel_tool_use",
-        tools=(SAY.lookup,),
-        after=("tools",),
-    ),
-    *shared.format_questions(
-        SAY,
-        shared.AnswerFormats(
-            None,
-            {"output_config": {"format": {"type": "json_schema", "schema": STRICT_SCHEMA}}},
-            ("output_config", "format"),
-        ),
-    ),
-)
-
-
-def _odd_stop(name: str, asks: str, stop: str) -> Question:
-    return Question(
-        id=f"{name}-stop",
-        asks=asks,
-        topic=Topic.SETTINGS,
-        members={"stop_sequences": [stop]},
-        settles=f"{name}_stop",
-        words=("stop_sequences",),
-        unless=(Condition("one-stop", REFUSED),),
-    )
-
-
-SETTING_QUESTIONS = (
     *shared.odd_setting_questions({"stop_sequences": None}),
     *shared.range_questions("temperature", {"temperature": 1.5}, {"temperature": 0.7}, (2, 1)),
     setting("top_p", {"top_p": 0.9}),
@@ -269,9 +177,9 @@ SETTING_QUESTIONS = (
         asks="`temperature` and `top_p` together",
         topic=Topic.SETTINGS,
         members={"temperature": 0.7, "top_p": 0.9},
+        words=("top_p",),
         accepted=Outcome({"settings": {"top_p": {"without": ""}}}),
         refused=Outcome({"settings": {"top_p": {"without": "temperature"}}}),
-        words=("top_p",),
         after=("temperature", "setting-top-p"),
         alone=True,
     ),
@@ -281,9 +189,9 @@ SETTING_QUESTIONS = (
         asks="a stop sequence",
         topic=Topic.SETTINGS,
         members={"stop_sequences": ["\n1"]},
+        words=("stop_sequences",),
         accepted=Outcome({"settings": {"stop": {"support": ACCEPTS}}}),
         refused=Outcome({"settings": {"stop": {"support": REFUSES}}}),
-        words=("stop_sequences",),
     ),
     _odd_stop("empty", "an empty stop sequence", ""),
     _odd_stop("blank", "a stop sequence of white space", " "),
@@ -294,18 +202,27 @@ SETTING_QUESTIONS = (
         asks="thinking as the model sees fit",
         topic=Topic.EFFORTS,
         members={"thinking": {"type": "adaptive"}},
-        refused=facts(thinking_form="budget"),
         words=("adaptive", "thinking"),
+        refused=facts(thinking_form="budget"),
+    ),
+    choice("required", {"tool_choice": {"type": "any"}}, SAY.lookup, "tool_choice"),
+    choice("none", {"tool_choice": {"type": "none"}}, SAY.lookup, "tool_choice"),
+    choice("named", {"tool_choice": {"type": "tool", "name": "lookup"}}, SAY.lookup, "tool_choice"),
+    choice("auto", {"tool_choice": {"type": "auto"}}, SAY.lookup, "tool_choice"),
+    shared.choice_without_tools_question({"tool_choice": {"type": "auto"}}, "tool_choice"),
+    setting(
+        "parallel_tool_calls",
+        {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}},
+        "disable_parallel_tool_use",
+        tools=(SAY.lookup,),
+    ),
+    *shared.format_questions(
+        SAY,
+        shared.AnswerFormats(
+            None,
+            {"output_config": {"format": {"type": "json_schema", "schema": STRICT_SCHEMA}}},
+            ("output_config", "format"),
+        ),
     ),
 )
-
-QUESTIONS: tuple[Question, ...] = (
-    *shared.base_questions(SAY),
-    *OPENING_QUESTIONS,
-    *TURN_QUESTIONS,
-    *CALL_QUESTIONS,
-    *TOOL_QUESTIONS,
-    *ENDING_QUESTIONS,
-    *SETTING_QUESTIONS,
-    *FORM_QUESTIONS,
-)
+QUESTIONS = arranged(SAY, shared.base_questions(SAY), OWN_QUESTIONS)

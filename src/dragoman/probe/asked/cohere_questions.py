@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from dragoman.probe.asked import shared_questions as shared
-from dragoman.probe.asked.message_turns import assistant, call, function, result, system, text, user
+from dragoman.probe.asked.message_turns import assistant, call, described_function, result, system, text, user
+from dragoman.probe.asked.phrases import Phrases, arranged, words_of
 from dragoman.probe.asked.question_kinds import SCHEMA, choice, facts, medium, setting
 from dragoman.probe.probe_media import IMAGE
 from dragoman.probe.questions import JsonObject, Outcome, Question, Topic
@@ -27,13 +28,7 @@ def _results(ids: tuple[str, ...]) -> tuple[JsonObject, ...]:
     return tuple(result(id) for id in ids)
 
 
-def _tool(name: str, description: str, schema: JsonObject | None) -> JsonObject:
-    made = function(name, description=description, parameters=schema)
-    kept = {key: value for key, value in made["function"].items() if value is not None}
-    return {**made, "function": kept}
-
-
-SAY = shared.Phrases(
+SAY = Phrases(
     user=user,
     assistant=assistant,
     system=system,
@@ -41,7 +36,8 @@ SAY = shared.Phrases(
     call=_call,
     calling=_calling,
     results=_results,
-    tool=_tool,
+    tool=described_function,
+    lacks=words_of("inline_system list_content mixed_parts system_only trailing_space"),
 )
 FORM = RequestForm(
     turns_at="messages",
@@ -52,14 +48,9 @@ FORM = RequestForm(
     call_marks=frozenset({"tool_calls", "tool"}),
 )
 
-OPENING_QUESTIONS = tuple(shared.system_turn_questions(SAY))
-
-TURN_QUESTIONS = (
-    *shared.role_questions(SAY),
-    *shared.empty_questions(SAY),
-    *shared.part_questions(SAY),
-    shared.name_question(SAY),
-    shared.field_question(SAY),
+OWN_QUESTIONS = (
+    shared.undeclared_question(SAY),
+    *shared.system_turn_questions(SAY),
     Question(
         id="reasoning-text",
         often_refused=True,
@@ -75,54 +66,9 @@ TURN_QUESTIONS = (
         "image_url",
         "image",
     ),
-)
-
-CALL_QUESTIONS = (
-    *shared.call_questions(SAY),
-    *shared.id_questions(SAY),
-    shared.apart_question(SAY),
-    shared.arguments_question(SAY, "arguments"),
     *shared.call_id_questions(SAY, "[a-zA-Z0-9_-]+"),
-    Question(
-        id="user-after-tool",
-        asks="a user turn right after a result",
-        topic=Topic.CALLS,
-        turns=(SAY.hi, *SAY.calls("abcdef031"), *SAY.results(("abcdef031",)), SAY.hi, SAY.hello),
-        settles="user_after_tool",
-        after=("calls",),
-    ),
-)
-
-TOOL_QUESTIONS = (
-    *shared.tool_questions(SAY),
     shared.tool_name_question(SAY, "", "[A-Za-z_][A-Za-z0-9_]*"),
     shared.schema_question(SAY, facts(schema_form="minimal")),
-)
-
-FORM_QUESTIONS = (
-    choice("required", {"tool_choice": "REQUIRED"}, SAY.lookup, "tool_choice"),
-    choice("none", {"tool_choice": "NONE"}, SAY.lookup, "tool_choice"),
-    shared.choice_without_tools_question({"tool_choice": "NONE"}, "tool_choice"),
-    *shared.format_questions(
-        SAY,
-        shared.AnswerFormats(
-            {"response_format": {"type": "json_object"}},
-            {"response_format": {"type": "json_object", "json_schema": SCHEMA}},
-            ("response_format",),
-            ("text",),
-        ),
-    ),
-    Question(
-        id="thinking",
-        asks="thinking",
-        topic=Topic.EFFORTS,
-        members={"thinking": {"type": "enabled", "token_budget": 1}},
-        settles="thinking",
-        words=("thinking",),
-    ),
-)
-
-SETTING_QUESTIONS = (
     *shared.odd_setting_questions({"tool_choice": None}),
     *shared.range_questions("temperature", {"temperature": 1.9}, {"temperature": 0.7}, (2, 1)),
     setting("top_p", {"p": 0.9}, "p"),
@@ -141,21 +87,31 @@ SETTING_QUESTIONS = (
         alone=True,
     ),
     *shared.stop_questions(
-        {"stop_sequences": [f"\n{number}" for number in range(6)]},
-        {"stop_sequences": ["\n1"]},
-        5,
+        lambda count: {"stop_sequences": [f"\n{number}" for number in range(count)]},
+        ((6, 5), (1, 0)),
         "stop_sequences",
+        stop_max=0,
     ),
     setting("logprobs", {"logprobs": True}),
+    choice("required", {"tool_choice": "REQUIRED"}, SAY.lookup, "tool_choice"),
+    choice("none", {"tool_choice": "NONE"}, SAY.lookup, "tool_choice"),
+    shared.choice_without_tools_question({"tool_choice": "NONE"}, "tool_choice"),
+    *shared.format_questions(
+        SAY,
+        shared.AnswerFormats(
+            {"response_format": {"type": "json_object"}},
+            {"response_format": {"type": "json_object", "json_schema": SCHEMA}},
+            ("response_format",),
+            ("text",),
+        ),
+    ),
+    Question(
+        id="thinking",
+        asks="thinking",
+        topic=Topic.EFFORTS,
+        members={"thinking": {"type": "enabled", "token_budget": 1}},
+        words=("thinking",),
+        settles="thinking",
+    ),
 )
-
-QUESTIONS: tuple[Question, ...] = (
-    *shared.base_questions(SAY),
-    *OPENING_QUESTIONS,
-    *TURN_QUESTIONS,
-    *CALL_QUESTIONS,
-    *TOOL_QUESTIONS,
-    *shared.ending_questions(SAY),
-    *SETTING_QUESTIONS,
-    *FORM_QUESTIONS,
-)
+QUESTIONS = arranged(SAY, shared.base_questions(SAY), OWN_QUESTIONS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman.probe.asked import shared_questions as shared
+from dragoman.probe.asked.phrases import Phrases, arranged, words_of
 from dragoman.probe.asked.question_kinds import (
     ACCEPTED,
     ACCEPTS,
@@ -65,6 +66,10 @@ def _config(**members: Any) -> JsonObject:
     return {"generationConfig": members}
 
 
+def _system_text(*texts: str) -> JsonObject:
+    return {"systemInstruction": {"parts": [_text(words) for words in texts]}}
+
+
 def _mode(mode: str, **more: Any) -> JsonObject:
     return {"toolConfig": {"functionCallingConfig": {"mode": mode, **more}}}
 
@@ -74,7 +79,7 @@ def _medium(kind: str, type: str, data: str) -> Question:
     return medium(kind, (_user([_text("What is this?"), part]), SAY.hello), type, kind)
 
 
-SAY = shared.Phrases(
+SAY = Phrases(
     user=_user,
     assistant=_model,
     system=_system,
@@ -83,6 +88,10 @@ SAY = shared.Phrases(
     calling=_calling,
     results=_results,
     tool=_tool,
+    lacks=words_of(
+        "duplicate_ids duplicate_ids_in_turn empty_system list_content result_order system_only system_parts "
+        "trailing_space user_after_tool"
+    ),
 )
 FORM = RequestForm(
     turns_at="contents",
@@ -95,50 +104,13 @@ FORM = RequestForm(
     call_marks=frozenset({"functionCall", "functionResponse"}),
 )
 
-OPENING_QUESTIONS = (
-    Question(
-        id="system-parts",
-        asks="a system text of two parts",
-        topic=Topic.OPENING,
-        members={"systemInstruction": {"parts": [_text("Be brief."), _text("Be polite.")]}},
-        settles="system_parts",
-        words=("systemInstruction", "system_instruction"),
-    ),
-    Question(
-        id="system",
-        asks="a system text",
-        topic=Topic.OPENING,
-        members={"systemInstruction": {"parts": [_text("Be brief.")]}},
-        refused=facts(system_count="none"),
-        words=("systemInstruction", "system_instruction"),
-        unless=(Condition("system-parts", ACCEPTED, ACCEPTED),),
-    ),
-    Question(
-        id="empty-system",
-        asks="an empty system text",
-        topic=Topic.OPENING,
-        members={"systemInstruction": {"parts": [_text("")]}},
-        settles="empty_system",
-        words=("systemInstruction", "system_instruction"),
-        after=("system",),
-    ),
-    Question(
-        id="inline-system",
-        often_refused=True,
-        asks="a system message as the first of the turns",
-        topic=Topic.OPENING,
-        opening=(_system("Be calm."),),
-        settles="inline_system",
-    ),
-    *shared.system_among_turns(SAY, "top-level"),
-)
+_SYSTEM_WORDS = ("systemInstruction", "system_instruction")
 
-TURN_QUESTIONS = (
-    *shared.role_questions(SAY),
-    *shared.empty_questions(SAY),
-    *shared.part_questions(SAY),
-    shared.name_question(SAY),
-    shared.field_question(SAY),
+OWN_QUESTIONS = (
+    shared.undeclared_question(SAY),
+    *shared.system_text_questions(
+        SAY, _system_text(""), _system_text("Be brief."), _system_text("Be brief.", "Be polite."), *_SYSTEM_WORDS
+    ),
     Question(
         id="reasoning-text",
         often_refused=True,
@@ -151,20 +123,6 @@ TURN_QUESTIONS = (
     _medium("image", "image/png", base64_of(IMAGE)),
     _medium("audio", "audio/wav", SOUND),
     _medium("document", "application/pdf", base64_of(DOCUMENT)),
-)
-
-CALL_QUESTIONS = (
-    *shared.call_questions(SAY),
-    shared.apart_question(SAY),
-    shared.arguments_question(SAY, "args"),
-    Question(
-        id="mixed-parts",
-        asks="text after a call in one turn",
-        topic=Topic.CALLS,
-        turns=SAY.answered("abcdef141", after="I look."),
-        settles="mixed_parts",
-        after=("calls",),
-    ),
     Question(
         id="user-after-tool",
         asks="the user's words beside a result",
@@ -182,26 +140,52 @@ CALL_QUESTIONS = (
         words=("thought_signature", "thoughtSignature"),
         after=("calls",),
     ),
-)
-
-TOOL_QUESTIONS = (
-    *shared.tool_questions(SAY),
     shared.tool_name_question(SAY, "[a-zA-Z_][a-zA-Z0-9_.:-]*", "[a-zA-Z_][a-zA-Z0-9_-]*"),
     shared.schema_question(SAY, facts(schema_form="gemini-proto", schema_as="parameters")),
-)
-
-FORM_QUESTIONS = (
+    *shared.odd_setting_questions({"cachedContent": None}),
+    *shared.range_questions("temperature", _config(temperature=1.9), _config(temperature=0.7), (2, 1)),
+    setting("top_p", _config(topP=0.9), "topP"),
+    setting("top_k", _config(topK=40), "topK"),
+    setting("seed", _config(seed=7)),
+    setting("frequency_penalty", _config(frequencyPenalty=0.1), "frequencyPenalty"),
+    setting("presence_penalty", _config(presencePenalty=0.1), "presencePenalty"),
+    *shared.stop_questions(
+        lambda count: _config(stopSequences=[f"\n{number}" for number in range(count)]),
+        ((6, 5), (1, 0)),
+        "stopSequences",
+        "stop_sequences",
+        stop_max=0,
+    ),
+    setting("logprobs", _config(responseLogprobs=True), "responseLogprobs"),
+    Question(
+        id="effort-low",
+        asks="the thinking level `low`",
+        topic=Topic.EFFORTS,
+        members=_config(thinkingConfig={"thinkingLevel": "LOW"}),
+        words=("thinkingLevel", "thinkingConfig"),
+        accepted=Outcome({"thinking": ACCEPTS, "thinking_form": "level"}),
+    ),
+    Question(
+        id="thinking-budget",
+        asks="a thinking budget that the model chooses",
+        topic=Topic.EFFORTS,
+        members=_config(thinkingConfig={"thinkingBudget": -1}),
+        words=("thinkingBudget", "thinkingConfig"),
+        accepted=Outcome({"thinking": ACCEPTS, "thinking_form": "budget"}),
+        refused=Outcome({"thinking": REFUSES}),
+        unless=(Condition("effort-low", ACCEPTED),),
+    ),
     choice("required", _mode("ANY"), SAY.lookup, "mode", "toolConfig"),
     choice("none", _mode("NONE"), SAY.lookup, "mode", "toolConfig"),
     Question(
         id="choice-named",
         asks="a tool choice that names tools",
         topic=Topic.FORMS,
-        tools=(SAY.lookup,),
         members=_mode("ANY", allowedFunctionNames=["lookup"]),
+        words=("allowedFunctionNames", "allowed_function_names"),
+        tools=(SAY.lookup,),
         accepted=Outcome(adds={"tool_choices": ("named", "allowed")}),
         refused=Outcome(adds={"tool_choices": ()}),
-        words=("allowedFunctionNames", "allowed_function_names"),
         after=("tools",),
     ),
     choice("auto", _mode("AUTO"), SAY.lookup, "mode", "toolConfig"),
@@ -216,50 +200,4 @@ FORM_QUESTIONS = (
         ),
     ),
 )
-
-SETTING_QUESTIONS = (
-    *shared.odd_setting_questions({"cachedContent": None}),
-    *shared.range_questions("temperature", _config(temperature=1.9), _config(temperature=0.7), (2, 1)),
-    setting("top_p", _config(topP=0.9), "topP"),
-    setting("top_k", _config(topK=40), "topK"),
-    setting("seed", _config(seed=7)),
-    setting("frequency_penalty", _config(frequencyPenalty=0.1), "frequencyPenalty"),
-    setting("presence_penalty", _config(presencePenalty=0.1), "presencePenalty"),
-    *shared.stop_questions(
-        _config(stopSequences=[f"\n{number}" for number in range(6)]),
-        _config(stopSequences=["\n1"]),
-        5,
-        "stopSequences",
-        "stop_sequences",
-    ),
-    setting("logprobs", _config(responseLogprobs=True), "responseLogprobs"),
-    Question(
-        id="effort-low",
-        asks="the thinking level `low`",
-        topic=Topic.EFFORTS,
-        members=_config(thinkingConfig={"thinkingLevel": "LOW"}),
-        accepted=Outcome({"thinking": ACCEPTS, "thinking_form": "level"}),
-        words=("thinkingLevel", "thinkingConfig"),
-    ),
-    Question(
-        id="thinking-budget",
-        asks="a thinking budget that the model chooses",
-        topic=Topic.EFFORTS,
-        members=_config(thinkingConfig={"thinkingBudget": -1}),
-        accepted=Outcome({"thinking": ACCEPTS, "thinking_form": "budget"}),
-        refused=Outcome({"thinking": REFUSES}),
-        words=("thinkingBudget", "thinkingConfig"),
-        unless=(Condition("effort-low", ACCEPTED),),
-    ),
-)
-
-QUESTIONS: tuple[Question, ...] = (
-    *shared.base_questions(SAY),
-    *OPENING_QUESTIONS,
-    *TURN_QUESTIONS,
-    *CALL_QUESTIONS,
-    *TOOL_QUESTIONS,
-    *shared.ending_questions(SAY),
-    *SETTING_QUESTIONS,
-    *FORM_QUESTIONS,
-)
+QUESTIONS = arranged(SAY, shared.base_questions(SAY), OWN_QUESTIONS)

@@ -41,4 +41,9 @@ def function(name: str, **more: Any) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name, "description": "Look up.", "parameters": schema, **more}}
 
 
+def described_function(name: str, description: str, schema: JsonObject | None) -> JsonObject:
+    made = function(name, description=description, parameters=schema)
+    return {**made, "function": {key: value for key, value in made["function"].items() if value is not None}}
+
+
 LOOKUP: JsonObject = function("lookup")

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman.probe.asked import shared_questions as shared
-from dragoman.probe.asked.message_turns import assistant, function, system, text, user
+from dragoman.probe.asked.message_turns import assistant, described_function, system, text, user
+from dragoman.probe.asked.phrases import Phrases, arranged, words_of
 from dragoman.probe.asked.question_kinds import ACCEPTS, REFUSES, SCHEMA, facts, medium, setting
 from dragoman.probe.probe_media import IMAGE, base64_of
 from dragoman.probe.questions import JsonObject, Question, Topic
@@ -27,17 +28,11 @@ def _results(ids: tuple[str, ...]) -> tuple[JsonObject, ...]:
     return tuple({"role": "tool", "tool_name": "lookup", "tool_call_id": id, "content": "A star."} for id in ids)
 
 
-def _tool(name: str, description: str, schema: JsonObject | None) -> JsonObject:
-    made = function(name, description=description, parameters=schema)
-    kept = {key: value for key, value in made["function"].items() if value is not None}
-    return {**made, "function": kept}
-
-
 def _option(name: str, value: Any) -> Question:
     return setting(name, {"options": {name: value}})
 
 
-SAY = shared.Phrases(
+SAY = Phrases(
     user=user,
     assistant=assistant,
     system=system,
@@ -45,7 +40,13 @@ SAY = shared.Phrases(
     call=_call,
     calling=_calling,
     results=_results,
-    tool=_tool,
+    tool=described_function,
+    nothing=None,
+    words={"list_content": ("content",)},
+    lacks=words_of(
+        "calls_apart empty_beside inline_system message_name mixed_parts part_fields several_texts "
+        "system_only system_parts trailing_space"
+    ),
 )
 FORM = RequestForm(
     turns_at="messages",
@@ -57,36 +58,9 @@ FORM = RequestForm(
     always={"stream": False},
 )
 
-OPENING_QUESTIONS = tuple(shared.system_turn_questions(SAY, parts=False))
-
-TURN_QUESTIONS = (
-    *shared.role_questions(SAY),
-    *shared.empty_questions(SAY),
-    shared.field_question(SAY),
-    Question(
-        id="list-content",
-        asks="text in a list of one part",
-        topic=Topic.TURNS,
-        turns=(user([text("Good morning.")]), assistant()),
-        settles="list_content",
-        words=("content",),
-    ),
-    Question(
-        id="null-user",
-        often_refused=True,
-        asks="a user turn whose content is null",
-        topic=Topic.TURNS,
-        turns=(user(None), assistant()),
-        settles="no_user_parts",
-    ),
-    Question(
-        id="null-assistant",
-        often_refused=True,
-        asks="an assistant turn whose content is null",
-        topic=Topic.TURNS,
-        turns=(user(), assistant(None)),
-        settles="no_parts",
-    ),
+OWN_QUESTIONS = (
+    shared.undeclared_question(SAY),
+    *shared.system_turn_questions(SAY),
     Question(
         id="thinking-text",
         asks="thinking sent back",
@@ -96,51 +70,9 @@ TURN_QUESTIONS = (
         words=("thinking",),
     ),
     medium("image", (user("What is this?", images=[base64_of(IMAGE)]), assistant()), "image", "images"),
-)
-
-CALL_QUESTIONS = (
-    *shared.call_questions(SAY),
-    *shared.id_questions(SAY),
-    shared.arguments_question(SAY, "arguments"),
     *shared.call_id_questions(SAY, "[a-zA-Z0-9_-]+"),
-    Question(
-        id="user-after-tool",
-        asks="a user turn right after a result",
-        topic=Topic.CALLS,
-        turns=(SAY.hi, *SAY.calls("abcdef031"), *SAY.results(("abcdef031",)), SAY.hi, SAY.hello),
-        settles="user_after_tool",
-        after=("calls",),
-    ),
-)
-
-TOOL_QUESTIONS = (
-    *shared.tool_questions(SAY),
     shared.tool_name_question(SAY, "", "[a-zA-Z0-9_-]+"),
     shared.schema_question(SAY, facts(schema_form="minimal")),
-)
-
-FORM_QUESTIONS = (
-    *shared.format_questions(SAY, shared.AnswerFormats({"format": "json"}, {"format": SCHEMA}, ("format",))),
-    Question(
-        id="thinking",
-        asks="thinking",
-        topic=Topic.EFFORTS,
-        members={"think": True},
-        settles="thinking",
-        words=("think", "thinking"),
-    ),
-    Question(
-        id="thinking-off",
-        asks="no thinking",
-        topic=Topic.EFFORTS,
-        members={"think": False},
-        accepted=facts(thinking_off=ACCEPTS),
-        refused=facts(thinking_off=REFUSES),
-        words=("think", "thinking"),
-    ),
-)
-
-SETTING_QUESTIONS = (
     *shared.odd_setting_questions({"keep_alive": None}),
     *shared.range_questions(
         "temperature", {"options": {"temperature": 1.9}}, {"options": {"temperature": 0.7}}, (2, 1)
@@ -153,15 +85,23 @@ SETTING_QUESTIONS = (
     _option("presence_penalty", 0.1),
     setting("stop", {"options": {"stop": ["\n1"]}}),
     setting("logprobs", {"logprobs": True}),
+    *shared.format_questions(SAY, shared.AnswerFormats({"format": "json"}, {"format": SCHEMA}, ("format",))),
+    Question(
+        id="thinking",
+        asks="thinking",
+        topic=Topic.EFFORTS,
+        members={"think": True},
+        words=("think", "thinking"),
+        settles="thinking",
+    ),
+    Question(
+        id="thinking-off",
+        asks="no thinking",
+        topic=Topic.EFFORTS,
+        members={"think": False},
+        words=("think", "thinking"),
+        accepted=facts(thinking_off=ACCEPTS),
+        refused=facts(thinking_off=REFUSES),
+    ),
 )
-
-QUESTIONS: tuple[Question, ...] = (
-    *shared.base_questions(SAY),
-    *OPENING_QUESTIONS,
-    *TURN_QUESTIONS,
-    *CALL_QUESTIONS,
-    *TOOL_QUESTIONS,
-    *shared.ending_questions(SAY),
-    *SETTING_QUESTIONS,
-    *FORM_QUESTIONS,
-)
+QUESTIONS = arranged(SAY, shared.base_questions(SAY), OWN_QUESTIONS)

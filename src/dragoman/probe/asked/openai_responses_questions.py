@@ -8,6 +8,7 @@ import msgspec
 
 from dragoman.probe.asked import shared_questions as shared
 from dragoman.probe.asked.message_turns import assistant, system, user
+from dragoman.probe.asked.phrases import Phrases, arranged, words_of
 from dragoman.probe.asked.question_kinds import (
     ACCEPTS,
     REFUSED,
@@ -46,7 +47,7 @@ def _tool(name: str, description: str, schema: JsonObject | None, strict: bool =
     return described if schema is None else {**described, "parameters": schema}
 
 
-SAY = shared.Phrases(
+SAY = Phrases(
     user=user,
     assistant=assistant,
     system=system,
@@ -55,6 +56,7 @@ SAY = shared.Phrases(
     calling=_calling,
     results=_results,
     tool=_tool,
+    lacks=words_of("calls_apart inline_system list_content message_name mixed_parts system_only trailing_space"),
 )
 FORM = RequestForm(
     turns_at="input",
@@ -71,13 +73,9 @@ def _medium(kind: str, part: JsonObject) -> Question:
     return medium(kind, (user([_text("What is this?"), part]), assistant()), str(part["type"]))
 
 
-OPENING_QUESTIONS = tuple(shared.system_turn_questions(SAY))
-
-TURN_QUESTIONS = (
-    *shared.role_questions(SAY),
-    *shared.empty_questions(SAY),
-    *shared.part_questions(SAY),
-    shared.field_question(SAY),
+OWN_QUESTIONS = (
+    shared.undeclared_question(SAY),
+    *shared.system_turn_questions(SAY),
     Question(
         id="reasoning-text",
         often_refused=True,
@@ -94,25 +92,7 @@ TURN_QUESTIONS = (
     _medium("image", {"type": "input_image", "image_url": IMAGE}),
     _medium("audio", {"type": "input_audio", "input_audio": {"data": SOUND, "format": "wav"}}),
     _medium("document", {"type": "input_file", "filename": "a.pdf", "file_data": DOCUMENT}),
-)
-
-CALL_QUESTIONS = (
-    *shared.call_questions(SAY),
-    *shared.id_questions(SAY),
-    shared.arguments_question(SAY, "arguments"),
     *shared.call_id_questions(SAY, ".{1,64}"),
-    Question(
-        id="user-after-tool",
-        asks="a user turn right after a result",
-        topic=Topic.CALLS,
-        turns=(SAY.hi, *SAY.calls("abcdef031"), *SAY.results(("abcdef031",)), SAY.hi, SAY.hello),
-        settles="user_after_tool",
-        after=("calls",),
-    ),
-)
-
-TOOL_QUESTIONS = (
-    *shared.tool_questions(SAY),
     shared.tool_name_question(SAY, "", "[a-zA-Z0-9_-]+"),
     shared.schema_question(SAY, facts(schema_form="minimal")),
     shared.strict_question(_tool("strict_lookup", "Look up.", STRICT_SCHEMA, True)),
@@ -125,10 +105,35 @@ TOOL_QUESTIONS = (
         words=("custom",),
         after=("tools",),
     ),
-    setting("parallel_tool_calls", {"parallel_tool_calls": True}, tools=(SAY.lookup,), after=("tools",)),
-)
-
-FORM_QUESTIONS = (
+    setting("parallel_tool_calls", {"parallel_tool_calls": True}, tools=(SAY.lookup,)),
+    *shared.odd_setting_questions({"tool_choice": None}),
+    *shared.range_questions("temperature", {"temperature": 1.9}, {"temperature": 0.7}, (2, 1)),
+    setting("top_p", {"top_p": 0.9}),
+    setting("top_logprobs", {"top_logprobs": 1}),
+    setting("user", {"user": "probe"}),
+    setting("service_tier", {"service_tier": "auto"}),
+    setting("metadata", {"metadata": {"purpose": "probe"}}),
+    setting("prompt_cache_key", {"prompt_cache_key": "probe"}),
+    setting("verbosity", {"text": {"verbosity": "low"}}),
+    Question(
+        id="effort-low",
+        asks="the reasoning effort `low`",
+        topic=Topic.EFFORTS,
+        members={"reasoning": {"effort": "low"}},
+        words=("reasoning", "effort"),
+        accepted=facts(thinking=ACCEPTS),
+        refused=facts(thinking=REFUSES),
+    ),
+    Question(
+        id="effort-none",
+        asks="the reasoning effort `none`",
+        topic=Topic.EFFORTS,
+        members={"reasoning": {"effort": "none"}},
+        words=("reasoning", "effort"),
+        accepted=Outcome({"thinking_off": ACCEPTS}),
+        refused=Outcome({"thinking_off": REFUSES}),
+        after=("effort-low",),
+    ),
     choice("required", {"tool_choice": "required"}, SAY.lookup, "tool_choice"),
     choice("none", {"tool_choice": "none"}, SAY.lookup, "tool_choice"),
     choice("named", {"tool_choice": {"type": "function", "name": "lookup"}}, SAY.lookup, "tool_choice"),
@@ -151,45 +156,4 @@ FORM_QUESTIONS = (
         ),
     ),
 )
-
-SETTING_QUESTIONS = (
-    *shared.odd_setting_questions({"tool_choice": None}),
-    *shared.range_questions("temperature", {"temperature": 1.9}, {"temperature": 0.7}, (2, 1)),
-    setting("top_p", {"top_p": 0.9}),
-    setting("top_logprobs", {"top_logprobs": 1}),
-    setting("user", {"user": "probe"}),
-    setting("service_tier", {"service_tier": "auto"}),
-    setting("metadata", {"metadata": {"purpose": "probe"}}),
-    setting("prompt_cache_key", {"prompt_cache_key": "probe"}),
-    setting("verbosity", {"text": {"verbosity": "low"}}),
-    Question(
-        id="effort-low",
-        asks="the reasoning effort `low`",
-        topic=Topic.EFFORTS,
-        members={"reasoning": {"effort": "low"}},
-        accepted=facts(thinking=ACCEPTS),
-        refused=facts(thinking=REFUSES),
-        words=("reasoning", "effort"),
-    ),
-    Question(
-        id="effort-none",
-        asks="the reasoning effort `none`",
-        topic=Topic.EFFORTS,
-        members={"reasoning": {"effort": "none"}},
-        accepted=Outcome({"thinking_off": ACCEPTS}),
-        refused=Outcome({"thinking_off": REFUSES}),
-        words=("reasoning", "effort"),
-        after=("effort-low",),
-    ),
-)
-
-QUESTIONS: tuple[Question, ...] = (
-    *shared.base_questions(SAY),
-    *OPENING_QUESTIONS,
-    *TURN_QUESTIONS,
-    *CALL_QUESTIONS,
-    *TOOL_QUESTIONS,
-    *shared.ending_questions(SAY),
-    *SETTING_QUESTIONS,
-    *FORM_QUESTIONS,
-)
+QUESTIONS = arranged(SAY, shared.base_questions(SAY), OWN_QUESTIONS)

@@ -16,17 +16,19 @@ def facts(**settled: Any) -> Outcome:
     return Outcome(settled)
 
 
-def setting(name: str, members: JsonObject, *words: str, **more: Any) -> Question:
-    """A setting with an ordinary value. `name` is that of its fact, `words` are other names for it."""
+def setting(name: str, members: JsonObject, *words: str, tools: tuple[JsonObject, ...] = ()) -> Question:
+    """A setting with an ordinary value. `name` is that of its fact, `words` are other names for it, `tools` are those
+    without which it means nothing."""
     return Question(
         id=f"setting-{name.replace('_', '-')}",
         asks=f"the setting `{name}`",
-        topic=Topic.SETTINGS,
+        topic=Topic.TOOLS if tools else Topic.SETTINGS,
+        tools=tools,
         members=members,
         accepted=Outcome({"settings": {name: {"support": ACCEPTS}}}),
         refused=Outcome({"settings": {name: {"support": REFUSES}}}),
         words=(name, *words),
-        **more,
+        after=("tools",) if tools else (),
     )
 
 

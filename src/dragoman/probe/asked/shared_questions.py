@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from dragoman.probe.asked.phrases import Phrases
 from dragoman.probe.asked.question_kinds import (
     ACCEPTED,
     ACCEPTS,
@@ -14,9 +15,8 @@ from dragoman.probe.asked.question_kinds import (
     SCHEMA,
     facts,
 )
-from dragoman.probe.questions import Condition, JsonObject, Outcome, Question, Topic
+from dragoman.probe.questions import NO_OUTCOME, Condition, JsonObject, Outcome, Question, Topic
 
-Turns = tuple[JsonObject, ...]
 RICH_SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
@@ -31,50 +31,15 @@ RICH_SCHEMA: JsonObject = {
 """A schema as libraries make them from types."""
 
 
-class Phrases(msgspec.Struct, frozen=True, kw_only=True):
-    """How a dialect writes what is asked.
-
-    `user`, `assistant`: a turn of a text or of parts. `system`: a system turn among the others. `text`: a part of a
-    user turn. `call`: one call, by its id and arguments. `calling`: the turns that make calls, with words before and
-    after them. `results`: the turns that answer calls; two of one id are two results of one call. `tool`: a tool by its
-    name, its description and its schema; None: it has none.
-    """
-
-    user: Callable[[Any], JsonObject]
-    assistant: Callable[[Any], JsonObject]
-    system: Callable[[Any], JsonObject]
-    text: Callable[[str], JsonObject]
-    call: Callable[[str, Any], JsonObject]
-    calling: Callable[[tuple[JsonObject, ...], str, str], Turns]
-    results: Callable[[tuple[str, ...]], Turns]
-    tool: Callable[[str, str, JsonObject | None], JsonObject]
-
-    @property
-    def lookup(self) -> JsonObject:
-        return self.tool("lookup", "Look up.", SCHEMA)
-
-    @property
-    def hello(self) -> JsonObject:
-        return self.assistant("Hello.")
-
-    @property
-    def hi(self) -> JsonObject:
-        return self.user("Hi")
-
-    def calls(self, *ids: str, before: str = "", after: str = "") -> Turns:
-        return self.calling(tuple(self.call(id, {"word": "sun"}) for id in ids), before, after)
-
-    def answered(self, *ids: str, results: tuple[str, ...] = (), before: str = "", after: str = "") -> Turns:
-        """A user turn, calls, their results and an answer."""
-        return (self.hi, *self.calls(*ids, before=before, after=after), *self.results(results or ids), self.hello)
-
-    def with_role(self, role: str, words: str) -> JsonObject:
-        """The user's turn under another role."""
-        return {**self.user(words), "role": role}
-
-
-def system_turn_questions(say: Phrases, parts: bool = True) -> Iterator[Question]:
-    """Of a dialect whose system messages are turns. `parts`: whether a turn may be a list of them."""
+def system_turn_questions(say: Phrases, between: str = "before-answer") -> Iterator[Question]:
+    """Of a dialect whose system messages are turns. `between`: where one may stand that may not stand anywhere."""
+    yield Question(
+        id="system",
+        asks="a system message at the start",
+        topic=Topic.OPENING,
+        opening=(say.system("Be brief."),),
+        refused=facts(system_count="none"),
+    )
     yield Question(
         id="two-systems",
         asks="two system messages at the start",
@@ -82,36 +47,45 @@ def system_turn_questions(say: Phrases, parts: bool = True) -> Iterator[Question
         opening=(say.system("Be brief."), say.system("Be kind.")),
         accepted=facts(system_count="many"),
         refused=facts(system_count="one"),
+        after=("system",),
+    )
+    yield from _system_among_turns(say, between, "opening", ("system",))
+
+
+def system_text_questions(
+    say: Phrases, empty: JsonObject, one: JsonObject, two: JsonObject, *words: str
+) -> Iterator[Question]:
+    """Of a dialect with a field for the system text: it is empty, or has one text, or two."""
+    yield Question(
+        id="system-parts",
+        asks="a system text of two parts",
+        topic=Topic.OPENING,
+        members=two,
+        settles="system_parts",
+        words=words,
     )
     yield Question(
         id="system",
-        asks="a system message at the start",
+        asks="a system text",
         topic=Topic.OPENING,
-        opening=(say.system("Be brief."),),
+        members=one,
         refused=facts(system_count="none"),
-        unless=(Condition("two-systems", ACCEPTED, ACCEPTED),),
+        words=words,
+        unless=(Condition("system-parts", ACCEPTED, ACCEPTED),),
     )
-    if parts:
-        yield Question(
-            id="system-parts",
-            asks="a system message of two parts",
-            topic=Topic.OPENING,
-            opening=(say.system([say.text("Be brief."), say.text("Be polite.")]),),
-            settles="system_parts",
-            after=("system",),
-        )
     yield Question(
         id="empty-system",
-        asks="a system message of empty text",
+        asks="an empty system text",
         topic=Topic.OPENING,
-        opening=(say.system(""),),
+        members=empty,
         settles="empty_system",
+        words=words,
         after=("system",),
     )
-    yield from system_among_turns(say, "opening", after=("system",))
+    yield from _system_among_turns(say, "before-answer", "top-level", ())
 
 
-def system_among_turns(say: Phrases, otherwise: str, **more: Any) -> Iterator[Question]:
+def _system_among_turns(say: Phrases, between: str, otherwise: str, after: tuple[str, ...]) -> Iterator[Question]:
     """Where a system message may stand among the turns. `otherwise`: where else it goes."""
     yield Question(
         id="late-system",
@@ -122,7 +96,7 @@ def system_among_turns(say: Phrases, otherwise: str, **more: Any) -> Iterator[Qu
         accepted=facts(system_place="anywhere", late_system=ACCEPTS),
         refused=facts(system_place=otherwise),
         words=("system", "role"),
-        **more,
+        after=after,
     )
     yield Question(
         id="system-after-user",
@@ -130,169 +104,22 @@ def system_among_turns(say: Phrases, otherwise: str, **more: Any) -> Iterator[Qu
         asks="a system message between a user's turn and the answer",
         topic=Topic.TURNS,
         turns=(say.hi, say.system("Be fair."), say.hello),
-        accepted=facts(system_place="before-answer"),
+        accepted=facts(system_place=between),
         refused=facts(system_place=otherwise),
         words=("system", "role"),
         unless=(Condition("late-system", ACCEPTED),),
-        **more,
+        after=after,
     )
 
 
-def role_questions(say: Phrases) -> Iterator[Question]:
-    yield Question(
-        id="developer-role",
-        often_refused=True,
-        asks="the role `developer`",
-        topic=Topic.OPENING,
-        opening=(say.with_role("developer", "Be exact."),),
-        settles="developer_role",
-        words=("developer", "role"),
-    )
-    yield Question(
-        id="repeated-roles",
-        asks="two user turns, then two assistant turns",
-        topic=Topic.TURNS,
-        turns=(say.user("One."), say.user("Two."), say.assistant("Three."), say.assistant("Four.")),
-        settles="repeated_roles",
-    )
-    yield Question(
-        id="unknown-role",
-        often_refused=True,
-        asks="a role that nobody knows",
-        topic=Topic.TURNS,
-        turns=(say.hi, say.with_role("narrator", "It rains."), say.hello),
-        settles="unknown_role",
-        words=("narrator", "role"),
-    )
-
-
-def empty_questions(say: Phrases) -> Iterator[Question]:
-    yield Question(
-        id="empty-user",
-        often_refused=True,
-        asks="a user turn of empty text",
-        topic=Topic.TURNS,
-        turns=(say.user(""), say.hello),
-        settles="empty_user",
-    )
-    yield Question(
-        id="blank-text",
-        asks="a user turn of white space",
-        topic=Topic.TURNS,
-        turns=(say.user(" "), say.hello),
-        settles="blank_text",
-    )
-    yield Question(
-        id="empty-assistant",
-        often_refused=True,
-        asks="an assistant turn of empty text",
-        topic=Topic.TURNS,
-        turns=(say.hi, say.assistant("")),
-        settles="empty_assistant",
-    )
-
-
-def part_questions(say: Phrases) -> Iterator[Question]:
-    """Turns of several parts, or of none."""
-    yield Question(
-        id="no-user-parts",
-        often_refused=True,
-        asks="a user turn without any part",
-        topic=Topic.TURNS,
-        turns=(say.user([]), say.hello),
-        settles="no_user_parts",
-    )
-    yield Question(
-        id="no-parts",
-        often_refused=True,
-        asks="an assistant turn without any part",
-        topic=Topic.TURNS,
-        turns=(say.hi, say.assistant([])),
-        settles="no_parts",
-    )
-    yield Question(
-        id="several-texts",
-        asks="two texts in one turn",
-        topic=Topic.TURNS,
-        turns=(say.user([say.text("Good"), say.text("evening.")]), say.hello),
-        settles="several_texts",
-    )
-    yield Question(
-        id="empty-beside",
-        asks="an empty text beside another part",
-        topic=Topic.TURNS,
-        turns=(say.user([say.text("Good night."), say.text("")]), say.hello),
-        settles="empty_beside",
-        after=("several-texts",),
-    )
-    yield Question(
-        id="part-field",
-        often_refused=True,
-        asks="a field of a part that nobody knows",
-        topic=Topic.TURNS,
-        turns=(say.user([{**say.text("Good day."), "x_mark": "1"}]), say.hello),
-        settles="part_fields",
-        words=("x_mark",),
-    )
-
-
-def name_question(say: Phrases) -> Question:
-    return Question(
-        id="message-name",
-        asks="a `name` on a user turn",
-        topic=Topic.TURNS,
-        turns=({**say.hi, "name": "ann"}, say.hello),
-        settles="message_name",
-        words=("name",),
-    )
-
-
-def field_question(say: Phrases) -> Question:
-    return Question(
-        id="message-field",
-        often_refused=True,
-        asks="a field of a turn that nobody knows",
-        topic=Topic.TURNS,
-        turns=({**say.hi, "x_note": "1"}, say.hello),
-        settles="unknown_fields",
-        words=("x_note",),
-    )
-
-
-def ending_questions(say: Phrases) -> Iterator[Question]:
-    yield Question(
-        id="first-assistant",
-        asks="a conversation that the assistant opens",
-        topic=Topic.ENDINGS,
-        opening=(say.assistant("Welcome."),),
-        accepted=facts(first_turn="any"),
-        refused=facts(first_turn="user"),
-    )
-    yield Question(
-        id="last-assistant",
-        asks="an assistant turn at the end",
-        topic=Topic.ENDINGS,
-        closing=(say.hi, say.assistant("The answer is")),
-        accepted=facts(last_turn="any"),
-        refused=facts(last_turn="user"),
-        words=("prefill",),
-    )
-    yield Question(
-        id="last-two-assistants",
-        asks="two assistant turns at the end",
-        topic=Topic.ENDINGS,
-        closing=(say.hi, say.assistant("The answer"), say.assistant("is")),
-        settles="repeated_last",
-        after=("repeated-roles", "last-assistant"),
-    )
-
-
-def base_questions(say: Phrases) -> Iterator[Question]:
+def base_questions(say: Phrases, accepted: Outcome = NO_OUTCOME) -> Iterator[Question]:
+    """What many others build upon. `accepted`: the facts that calls show, if they are accepted."""
     yield Question(
         id="calls",
         asks="a call and its result in the history",
         topic=Topic.CALLS,
         turns=say.answered("abcdef001"),
+        accepted=accepted,
         alone=True,
     )
     yield Question(
@@ -307,92 +134,17 @@ def base_questions(say: Phrases) -> Iterator[Question]:
     )
 
 
-def call_questions(say: Phrases) -> Iterator[Question]:
-    """Calls and results, as the history may have them. Ids of one question are in no other."""
-    yield _history("parallel-calls", "two calls in one turn", "parallel_calls", say.answered("abcdef011", "abcdef012"))
-    yield _history(
-        "text-beside-calls",
-        "text and a call in one turn",
-        "text_beside_calls",
-        say.answered("abcdef041", before="Let me see."),
-    )
-    yield _history(
-        "orphan-result",
-        "a result without its call",
-        "orphan_result",
-        (say.hi, say.hello, *say.results(("abcdef061",)), say.hello),
-    )
-    yield _history(
-        "missing-result",
-        "a call without its result",
-        "missing_result",
-        (say.hi, *say.calls("abcdef071"), say.hi, say.hello),
-    )
-    yield _history(
-        "late-result",
-        "a user turn between a call and its result",
-        "late_result",
-        (say.hi, *say.calls("abcdef081"), say.hi, *say.results(("abcdef081",)), say.hello),
-    )
-    yield _history(
-        "repeated-result",
-        "two results of one call",
-        "repeated_result",
-        say.answered("abcdef101", results=("abcdef101", "abcdef101")),
-    )
-
-
-def id_questions(say: Phrases) -> Iterator[Question]:
-    """Calls and results that are told apart by their ids."""
-    yield _history(
-        "result-order",
-        "results in another order than their calls",
-        "result_order",
-        say.answered("abcdef021", "abcdef022", results=("abcdef022", "abcdef021")),
-        "parallel-calls",
-    )
-    yield _history(
-        "duplicate-ids",
-        "one call id in two turns",
-        "duplicate_ids",
-        (*say.answered("abcdef111"), *say.answered("abcdef111")),
-    )
-    yield _history(
-        "duplicate-ids-in-turn",
-        "one call id twice in a turn",
-        "duplicate_ids_in_turn",
-        say.answered("abcdef121", "abcdef121"),
-        "parallel-calls",
-    )
-
-
-_OFTEN_REFUSED = frozenset(
-    {"orphan-result", "missing-result", "late-result", "repeated-result", "duplicate-ids-in-turn"}
-)
-
-
-def _history(id: str, asks: str, fact: str, turns: Turns, *after: str) -> Question:
+def undeclared_question(say: Phrases) -> Question:
     return Question(
-        id=id,
-        asks=asks,
-        topic=Topic.CALLS,
-        turns=turns,
-        settles=fact,
-        after=("calls", *after),
-        often_refused=id in _OFTEN_REFUSED,
+        id="undeclared-tools",
+        asks="calls in the history while no tools are declared",
+        topic=Topic.FORMS,
+        closing=(*say.answered("abcdef131"), say.hi),
+        settles="undeclared_tools",
+        after=("calls",),
+        declares=False,
+        alone=True,
     )
-
-
-def apart_question(say: Phrases) -> Question:
-    turns = (
-        say.hi,
-        *say.calls("abcdef091"),
-        *say.calls("abcdef092"),
-        *say.results(("abcdef091", "abcdef092")),
-        say.hello,
-    )
-    asks = "calls in two turns, answered after both"
-    return _history("calls-apart", asks, "calls_apart", turns, "repeated-roles", "parallel-calls")
 
 
 def call_id_questions(say: Phrases, pattern: str) -> Iterator[Question]:
@@ -408,62 +160,6 @@ def call_id_questions(say: Phrases, pattern: str) -> Iterator[Question]:
         words=("id", odd),
         after=("calls",),
     )
-
-
-def arguments_question(say: Phrases, *words: str) -> Question:
-    """`words`: the name of arguments."""
-    turns = (say.hi, *say.calling((say.call("abcdef051", "word: sun"),), "", ""), *say.results(("abcdef051",)))
-    return Question(
-        id="bad-arguments",
-        asks="arguments that are no JSON object",
-        topic=Topic.CALLS,
-        turns=(*turns, say.hello),
-        settles="bad_arguments",
-        words=words,
-        after=("calls",),
-    )
-
-
-def tool_questions(say: Phrases, with_schema: bool = False) -> Iterator[Question]:
-    """`with_schema`: every tool of the dialect has a schema, so that nothing is asked about others."""
-    yield _tool("empty-description", "a tool with an empty description", say.tool("silent_lookup", "", SCHEMA))
-    if not with_schema:
-        yield _tool("tools-without-schema", "a tool without a schema", say.tool("bare_lookup", "Look up.", None))
-    twin = say.tool("twin", "Look up.", SCHEMA)
-    yield Question(
-        id="duplicate-tools",
-        often_refused=True,
-        asks="two tools of one name",
-        topic=Topic.TOOLS,
-        tools=(twin, twin),
-        settles="duplicate_tools",
-        words=("twin", "unique", "duplicate"),
-        after=("tools",),
-    )
-    yield Question(
-        id="long-tool-name",
-        asks="a tool's name of 65 letters",
-        topic=Topic.TOOLS,
-        tools=(say.tool("l" * 65, "Look up.", SCHEMA),),
-        accepted=facts(tool_name_length=128),
-        refused=facts(tool_name_length=64),
-        words=("l" * 65,),
-        after=("tools",),
-    )
-    yield Question(
-        id="undeclared-tools",
-        asks="calls in the history while no tools are declared",
-        topic=Topic.FORMS,
-        closing=(say.hi, *say.calls("abcdef131"), *say.results(("abcdef131",)), say.hello, say.hi),
-        settles="undeclared_tools",
-        after=("calls",),
-        declares=False,
-        alone=True,
-    )
-
-
-def _tool(id: str, asks: str, tool: JsonObject) -> Question:
-    return Question(id=id, asks=asks, topic=Topic.TOOLS, tools=(tool,), settles=id.replace("-", "_"), after=("tools",))
 
 
 def tool_name_question(say: Phrases, accepted: str, refused: str) -> Question:
@@ -562,28 +258,23 @@ def range_questions(
     )
 
 
-def stop_questions(many: JsonObject, few: JsonObject, most: int, *words: str) -> Iterator[Question]:
-    """Stop sequences: more than `most`, then one."""
-    taken = {"settings": {"stop": {"support": ACCEPTS}}}
-    yield Question(
-        id="many-stops",
-        asks=f"{most + 1} stop sequences",
-        topic=Topic.SETTINGS,
-        members=many,
-        accepted=Outcome({**taken, "stop_max": 0}),
-        refused=facts(stop_max=most),
-        words=("stop", *words),
-    )
-    yield Question(
-        id="one-stop",
-        asks="one stop sequence",
-        topic=Topic.SETTINGS,
-        members=few,
-        accepted=Outcome(taken),
-        refused=Outcome({"stop_max": 0, "settings": {"stop": {"support": REFUSES}}}),
-        words=("stop", *words),
-        unless=(Condition("many-stops", ACCEPTED, ACCEPTED),),
-    )
+def stop_questions(
+    write: Callable[[int], JsonObject], steps: tuple[tuple[int, int], ...], *words: str, **unbounded: Any
+) -> Iterator[Question]:
+    """Stop sequences: so many, and how many there may be if those are refused; the most first. `unbounded`: facts that
+    follow if even those are accepted."""
+    taken, refused = ({"settings": {"stop": {"support": one}}} for one in (ACCEPTS, REFUSES))
+    for at, (count, most) in enumerate(steps):
+        yield Question(
+            id=f"stops-{count}",
+            asks=f"{count} stop sequences" if count > 1 else "one stop sequence",
+            topic=Topic.SETTINGS,
+            members=write(count),
+            accepted=Outcome({**taken, **(unbounded if at == 0 else {})}),
+            refused=Outcome({"stop_max": most, **({} if most else refused)}),
+            words=("stop", *words),
+            unless=tuple(Condition(f"stops-{more}", ACCEPTED, ACCEPTED) for more, _ in steps[:at]),
+        )
 
 
 class AnswerFormats(msgspec.Struct, frozen=True):
@@ -597,7 +288,7 @@ class AnswerFormats(msgspec.Struct, frozen=True):
 
 def format_questions(say: Phrases, formats: AnswerFormats) -> Iterator[Question]:
     """JSON and a schema for the answer, alone and beside a tool."""
-    closing, plain = (say.user("Answer in JSON."),), formats.plain
+    closing, plain = (say.user("Answer in JSON."),) if formats.json is not None else (), formats.plain
     if formats.json is not None:
         yield Question(
             id="json",

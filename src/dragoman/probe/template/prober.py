@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from dragoman.errors import TemplateError
+from dragoman.probe.asked.question_kinds import ACCEPTS, REFUSES
 from dragoman.probe.findings import FoundBy, ProbeFinding, ProbeLoss
 from dragoman.probe.questions import Outcome, Question, Topic, Verdict
 from dragoman.probe.template.prompts import PromptMaker
@@ -19,18 +20,17 @@ from dragoman.probe.template.renderer import Rendering, RenderLimits
 from dragoman.probe.template.sources import TemplateSource
 from dragoman.probe.template.tool_schemas import schema_form_for
 from dragoman.probe.template.trials import (
-    ACCEPTS,
     CALL_TRIALS,
+    FIRST_TRIALS,
     LOOKUP,
     REASONING_FIELDS,
-    REFUSES,
     TOOL_TRIALS,
-    TURN_TRIALS,
     Body,
     TemplateForms,
     Trial,
     body,
-    plain_reasoning_trial,
+    declared_trials,
+    marked_words,
     reasoning_trial,
     tool,
 )
@@ -68,7 +68,6 @@ SERVER_FACTS: Mapping[str, Any] = {
 """What holds whatever the template is. A template reads messages, calls and tools by their names in the Chat format:
 what is spelled otherwise is not refused but never seen, so it must be written as the format has it."""
 
-_WORDS = ("userword",)
 _BLANKS = (
     ("empty", TemplateForms(blank="")),
     ("absent", TemplateForms()),
@@ -122,11 +121,12 @@ class TemplateProber:
 
     def probe(self) -> TemplateFindings:
         self._find_text_form()
-        for trial in TURN_TRIALS:
+        declared = tuple(declared_trials(SERVER_FACTS))
+        for trial in (*FIRST_TRIALS, *(one for one in declared if one.topic is not Topic.CALLS)):
             self._ask(trial)
         self._look_at_images()
         self._find_tools()
-        self._find_calls()
+        self._find_calls([one for one in declared if one.topic is Topic.CALLS])
         self._find_reasoning()
         if self._source.context_window:
             self._facts["context_window"] = self._source.context_window
@@ -157,7 +157,7 @@ class TemplateProber:
             self._prompts.assumes = assumes
             forms = TemplateForms(listed=listed)
             rendering = self._prompts.make(body(forms.user("userword")))
-            if _carries(rendering, _WORDS) and not (listed and _carries(rendering, ("type",))):
+            if _carries(rendering, ("userword",)) and not (listed and _carries(rendering, ("type",))):
                 self._forms = forms
                 verdict = Verdict.REFUSED if listed else Verdict.ACCEPTED
                 self._note(
@@ -210,7 +210,7 @@ class TemplateProber:
         if _carries(shown, ("toolword",)):
             self._losses[-1] = ProbeLoss("tools", "tools-without-system")
 
-    def _find_calls(self) -> None:
+    def _find_calls(self, declared: Sequence[Trial]) -> None:
         """The form in which calls and results are seen. Where there is none they are written as text."""
         if self._prompts.ended:
             return
@@ -219,7 +219,7 @@ class TemplateProber:
             refused = {"flat_tools": True}
             self._note("calls", "calls and results in the history", Topic.CALLS, Verdict.REFUSED, refused, renderings)
             return
-        for trial in CALL_TRIALS:
+        for trial in (*declared, *CALL_TRIALS):
             self._ask(trial)
 
     def _find_call_form(self) -> list[Rendering] | None:
@@ -230,7 +230,8 @@ class TemplateProber:
             self._prompts.parses = parses
             forms = [msgspec.structs.replace(form, listed=self._forms.listed) for _, form in _BLANKS]
             renderings = [self._prompts.make(_history(form, tools)) for form in forms]
-            fit = [index for index, rendering in enumerate(renderings) if _carries(rendering, _HISTORY)]
+            words = (*marked_words(_history(self._forms, tools)), "lookup")
+            fit = [index for index, rendering in enumerate(renderings) if _carries(rendering, words)]
             tried += [rendering for index, rendering in enumerate(renderings) if index not in fit]
             if fit and _BLANKS[fit[0]][0]:
                 self._forms = forms[fit[0]]
@@ -250,13 +251,12 @@ class TemplateProber:
         self._note("bare-calls", asks, Topic.CALLS, verdict, {"call_content": name}, tried)
 
     def _find_reasoning(self) -> None:
-        plain = self._facts.get("flat_tools")
         for field in REASONING_FIELDS:
-            self._ask(plain_reasoning_trial(field) if plain else reasoning_trial(field))
-            name = f"plain-reasoning-{field}" if plain else f"reasoning-{field}"
-            if self._verdicts.get(name) is Verdict.REFUSED:
+            trial = reasoning_trial(field, plain=bool(self._facts.get("flat_tools")))
+            self._ask(trial)
+            if self._verdicts.get(trial.id) is Verdict.REFUSED:
                 self._facts["reasoning_text"] = REFUSES
-            if self._verdicts.get(name) is Verdict.ACCEPTED:
+            if self._verdicts.get(trial.id) is Verdict.ACCEPTED:
                 self._losses = [one for one in self._losses if one.what != "reasoning"]
                 break
         if "<think>" in self._source.text and "</think>" in self._source.text:
@@ -285,8 +285,9 @@ class TemplateProber:
         rendering = self._prompts.make(asked)
         if self._prompts.ended:
             return
-        verdict = _verdict(rendering, trial)
-        self._note(trial.id, trial.asks, trial.topic, verdict, trial.facts(verdict is Verdict.ACCEPTED), [rendering])
+        verdict = _verdict(rendering, trial, asked)
+        facts = trial.accepted if verdict is Verdict.ACCEPTED else trial.refused
+        self._note(trial.id, trial.asks, trial.topic, verdict, facts, [rendering])
         if verdict is Verdict.DROPPED and trial.loss and trial.loss not in self._lost:
             self._losses.append(ProbeLoss(trial.id, trial.loss))
 
@@ -309,10 +310,10 @@ class TemplateProber:
         self._facts = merge(self._facts, facts)
 
 
-def _verdict(rendering: Rendering, trial: Trial) -> Verdict:
+def _verdict(rendering: Rendering, trial: Trial, asked: Body) -> Verdict:
     if rendering.prompt is None:
         return Verdict.REFUSED
-    lost = any(word not in rendering.prompt for word in trial.carries)
+    lost = any(word not in rendering.prompt for word in marked_words(asked))
     printed = any(word in rendering.prompt for word in trial.never)
     return Verdict.DROPPED if lost or printed else Verdict.ACCEPTED
 
@@ -325,19 +326,10 @@ def _facts_of_strings(listed: bool) -> dict[str, Any]:
     return {"string_content": REFUSES if listed else ACCEPTS}
 
 
-_HISTORY = ("userword", "argument1", "outcome1", "spokenword", "argument2", "outcome2", "lookup")
-
-
 def _history(forms: TemplateForms, tools: tuple[Body, ...]) -> Body:
     """Two rounds of calls with words between them, as any agent has them."""
-    return body(
-        forms.user("userword"),
-        *forms.round(1),
-        forms.assistant("spokenword"),
-        forms.user(),
-        *forms.round(2),
-        tools=tools,
-    )
+    rounds = "user First; call a; result a; assistant Spoken; user; call b; result b"
+    return forms.body(f"-tools; {rounds}", *tools)
 
 
 def _text(words: str) -> Body:

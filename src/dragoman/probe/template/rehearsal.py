@@ -14,10 +14,10 @@ import msgspec
 
 from dragoman.engine.adapt import BUILTIN, adapt
 from dragoman.errors import RequestError
+from dragoman.probe.asked.question_kinds import REFUSES
 from dragoman.probe.template.prompts import PromptMaker
 from dragoman.probe.template.rehearsed_conversations import Rehearsed, rehearsed
 from dragoman.probe.template.renderer import Rendering
-from dragoman.probe.template.trials import REFUSES
 from dragoman.profiles.profile import Profile, Profiles, merge
 
 _NAME = "probed"
@@ -38,113 +38,59 @@ class Correction(msgspec.Struct, frozen=True):
     cause: Rendering = Rendering()
 
 
+def _refuses(names: str, **more: Any) -> dict[str, Any]:
+    return {**dict.fromkeys(names.split(), REFUSES), **more}
+
+
+_UNPAIRED = "orphan_result missing_result late_result repeated_result calls_apart duplicate_ids duplicate_ids_in_turn"
+_NOT_ALTERNATING = _refuses("repeated_roles user_after_tool", first_turn="user")
+_LATE_SYSTEM = _refuses("late_system", system_place="opening")
 CORRECTIONS = (
-    Correction(
-        "results",
-        "calls and results that do not match",
-        {
-            "orphan_result": REFUSES,
-            "missing_result": REFUSES,
-            "late_result": REFUSES,
-            "repeated_result": REFUSES,
-            "calls_apart": REFUSES,
-            "duplicate_ids": REFUSES,
-            "duplicate_ids_in_turn": REFUSES,
-            "result_order": REFUSES,
-        },
-    ),
-    Correction("no-content", "messages without content", {"no_parts": REFUSES, "no_user_parts": REFUSES}),
+    Correction("results", "calls and results that do not match", _refuses(f"{_UNPAIRED} result_order")),
+    Correction("no-content", "messages without content", _refuses("no_parts no_user_parts")),
     Correction("null-content", "turns of nothing but calls", {"call_content": "null"}),
     Correction("empty-content", "turns of nothing but calls", {"call_content": "empty"}),
     Correction(
         "lists",
         "texts in a list of parts",
-        {
-            "list_content": REFUSES,
-            "several_texts": REFUSES,
-            "system_parts": REFUSES,
-            "cache_hints": REFUSES,
-            "part_fields": REFUSES,
-        },
+        _refuses("list_content several_texts system_parts cache_hints part_fields"),
     ),
-    Correction("developer", "the role `developer`", {"developer_role": REFUSES}),
+    Correction("developer", "the role `developer`", _refuses("developer_role")),
     Correction("many-systems", "several system messages", {"system_count": "one"}),
-    Correction(
-        "late-system",
-        "a system message after the first turn",
-        {
-            "system_place": "opening",
-            "late_system": REFUSES,
-        },
-    ),
-    Correction("repeated-roles", "two turns of one role", {"repeated_roles": REFUSES}),
+    Correction("late-system", "a system message after the first turn", _LATE_SYSTEM),
+    Correction("repeated-roles", "two turns of one role", _refuses("repeated_roles")),
     Correction("first-turn", "a conversation that the assistant opens", {"first_turn": "user"}),
-    Correction("system-only", "nothing but system messages", {"system_only": REFUSES}),
-    Correction("user-after-tool", "a user turn right after results", {"user_after_tool": REFUSES}),
+    Correction("system-only", "nothing but system messages", _refuses("system_only")),
+    Correction("user-after-tool", "a user turn right after results", _refuses("user_after_tool")),
     Correction("last-turn", "a turn of the assistant at the end", {"last_turn": "user"}),
-    Correction("undeclared-tools", "calls without declared tools", {"undeclared_tools": REFUSES}),
-    Correction("no-description", "tools without a description", {"tools_without_description": REFUSES}),
-    Correction("no-schema", "tools without a schema", {"tools_without_schema": REFUSES}),
+    Correction("undeclared-tools", "calls without declared tools", _refuses("undeclared_tools")),
+    Correction("no-description", "tools without a description", _refuses("tools_without_description")),
+    Correction("no-schema", "tools without a schema", _refuses("tools_without_schema")),
     Correction("schemas", "rich schemas of tools", {"schema_form": "documented"}),
+    Correction("empty-texts", "empty texts", _refuses("empty_user empty_assistant empty_system blank_text")),
+    Correction("parallel-calls", "several calls in one turn", _refuses("parallel_calls")),
+    Correction("words-beside-calls", "words and calls in one turn", _refuses("text_beside_calls")),
+    Correction("call-ids", "ids of calls", _refuses("odd_call_id", call_id_pattern="[a-zA-Z0-9]{9}", call_id_length=9)),
+    Correction("reasoning", "thinking sent back", _refuses("reasoning_text")),
     Correction(
-        "empty-texts",
-        "empty texts",
-        {
-            "empty_user": REFUSES,
-            "empty_assistant": REFUSES,
-            "empty_system": REFUSES,
-            "blank_text": REFUSES,
-        },
+        "alternation", "turns that do not alternate", {**_NOT_ALTERNATING, **_LATE_SYSTEM, "system_count": "one"}
     ),
-    Correction("parallel-calls", "several calls in one turn", {"parallel_calls": REFUSES}),
-    Correction("words-beside-calls", "words and calls in one turn", {"text_beside_calls": REFUSES}),
-    Correction(
-        "call-ids",
-        "ids of calls",
-        {
-            "call_id_pattern": "[a-zA-Z0-9]{9}",
-            "call_id_length": 9,
-            "odd_call_id": REFUSES,
-        },
-    ),
-    Correction("reasoning", "thinking sent back", {"reasoning_text": REFUSES}),
-    Correction(
-        "alternation",
-        "turns that do not alternate",
-        {
-            "repeated_roles": REFUSES,
-            "first_turn": "user",
-            "user_after_tool": REFUSES,
-            "system_place": "opening",
-            "late_system": REFUSES,
-            "system_count": "one",
-        },
-    ),
-    Correction("images", "images", {"media": {"image": {"inline": REFUSES, "url": REFUSES}}}),
+    Correction("images", "images", {"media": {"image": _refuses("inline url")}}),
     Correction("no-system", "system messages", {"system_count": "none"}),
     Correction(
         "no-system-alternation",
         "system messages and turns that do not alternate",
-        {
-            "system_count": "none",
-            "repeated_roles": REFUSES,
-            "first_turn": "user",
-            "user_after_tool": REFUSES,
-        },
+        {**_NOT_ALTERNATING, "system_count": "none"},
     ),
     Correction("calls", "calls and results", {"flat_tools": True}, heavy=True),
     Correction(
         "flat-alternation",
         "calls, and turns that do not alternate",
-        {
-            "flat_tools": True,
-            "repeated_roles": REFUSES,
-            "first_turn": "user",
-        },
+        _refuses("repeated_roles", flat_tools=True, first_turn="user"),
         heavy=True,
     ),
-    Correction("tools", "tools", {"tools": REFUSES}, heavy=True),
-    Correction("flat-tools", "tools and calls", {"tools": REFUSES, "flat_tools": True}, heavy=True),
+    Correction("tools", "tools", _refuses("tools"), heavy=True),
+    Correction("flat-tools", "tools and calls", _refuses("tools", flat_tools=True), heavy=True),
 )
 """By what they lose: the least first."""
 

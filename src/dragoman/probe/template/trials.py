@@ -1,70 +1,94 @@
 """What a chat template is asked, one odd thing at a time, and the facts that each verdict states.
 
-A trial is accepted where the template renders its conversation and all of its marked words are in the prompt. Where
-words are missing the template has dropped them, which is as bad as a refusal: what can be said otherwise is.
+Most of it is what facts declare (`profiles/facts.py`). A trial is accepted where the template renders its conversation
+and all of its marked words are in the prompt. Where words are missing the template has dropped them, which is as bad as
+a refusal: what can be said otherwise is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from dragoman.probe.asked.message_turns import text
+from dragoman.probe.asked.phrases import Phrases, topic_of
+from dragoman.probe.asked.question_kinds import ACCEPTS, REFUSES
 from dragoman.probe.questions import JsonObject, Topic
+from dragoman.profiles.facts import Asked, declarations, declared_questions
 
 Body = dict[str, Any]
-
-REFUSES = "refuses"
-ACCEPTS = "accepts"
 
 SCHEMA: JsonObject = {
     "type": "object",
     "properties": {"word": {"type": "string", "description": "A word."}},
     "required": ["word"],
 }
+_MARKED = re.compile(r"\b\w+word\b")
+_CALLS = re.compile(r"\b(call|result) ")
 
 
 class TemplateForms(msgspec.Struct, frozen=True):
-    """How this template wants what can be written in several ways. `listed`: a text is a list of parts. `blank`: what
-    stands for the content of a turn of calls; None: nothing. `null`: it is null. `empty_list`: it is an empty list."""
+    """How this template wants what can be written in several ways."""
 
     listed: bool = False
+    """A text is a list of parts."""
     blank: str | None = None
+    """What stands for the content of a turn of calls; None: nothing."""
     null: bool = False
+    """It is null."""
     empty_list: bool = False
+    """It is an empty list."""
 
-    def text(self, words: str) -> Any:
-        return [{"type": "text", "text": words}] if self.listed else words
+    def content(self, words: Any) -> Any:
+        return [text(words)] if self.listed and isinstance(words, str) else words
 
-    def user(self, words: str = "Hi.") -> Body:
-        return {"role": "user", "content": self.text(words)}
+    def user(self, words: Any = "Hi.") -> Body:
+        return {"role": "user", "content": self.content(words)}
 
-    def assistant(self, words: str = "Hello.") -> Body:
-        return {"role": "assistant", "content": self.text(words)}
+    def assistant(self, words: Any = "Hello.") -> Body:
+        return {"role": "assistant", "content": self.content(words)}
 
-    def system(self, words: str = "Be brief.") -> Body:
-        return {"role": "system", "content": self.text(words)}
+    def system(self, words: Any = "Be brief.") -> Body:
+        return {"role": "system", "content": self.content(words)}
 
-    def calls(self, *made: Body, words: str | None = None) -> Body:
+    def calls(self, *made: JsonObject, words: str = "") -> Body:
         message: Body = {"role": "assistant", "tool_calls": list(made)}
-        if words is not None:
-            message["content"] = self.text(words)
+        if words:
+            message["content"] = self.content(words)
         elif self.empty_list:
             message["content"] = []
         elif self.null or self.blank is not None:
             message["content"] = None if self.null else self.blank
         return message
 
-    def round(self, number: int, **more: Any) -> list[Body]:
-        """A call and its result, with marked words in both."""
-        made = call(f"callid00{number}", f"argument{number}", **more)
-        return [self.calls(made), result(f"callid00{number}", f"outcome{number}")]
+    def body(self, script: str, *tools: Body) -> Body:
+        """The request of a script. `+tools` declares a tool, and so do calls, unless `-tools` says otherwise."""
+        turns = script.removeprefix("+tools; ").removeprefix("-tools; ")
+        declares = script.startswith("+tools") or (turns == script and _CALLS.search(script))
+        return body(*self._phrases.written(turns), tools=tools or ((LOOKUP,) if declares else ()))
+
+    @property
+    def _phrases(self) -> Phrases:
+        return Phrases(
+            user=self.user,
+            assistant=self.assistant,
+            system=self.system,
+            text=text,
+            call=lambda id, arguments: call(id, f"given{id}word"),
+            calling=lambda made, before, after: (self.calls(*made, words=before),),
+            results=lambda ids: tuple(result(id, f"found{id}at{at}word") for at, id in enumerate(ids)),
+            tool=lambda name, description, schema: tool(name),
+            nothing=None,
+            marked=lambda words: re.sub(r"\W", "", words).lower() + "word",
+        )
 
 
-def call(identity: str, word: str = "sun", name: str = "lookup", **more: Any) -> Body:
+def call(identity: str, word: str = "sun", name: str = "lookup") -> Body:
     arguments = msgspec.json.encode({"word": word}).decode()
-    return {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}, **more}
+    return {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def result(identity: str, content: Any = "A star.") -> Body:
@@ -76,33 +100,33 @@ def tool(name: str = "lookup", **changes: Any) -> Body:
     return {"type": "function", "function": {key: value for key, value in function.items() if value is not None}}
 
 
-def body(*messages: Mapping[str, Any], tools: tuple[Body, ...] = (), **more: Any) -> Body:
-    made: Body = {"messages": [dict(message) for message in messages], **more}
+def body(*messages: Mapping[str, Any], tools: tuple[Body, ...] = ()) -> Body:
+    made: Body = {"messages": [dict(message) for message in messages]}
     return made | {"tools": list(tools)} if tools else made
 
 
+def marked_words(request: Body) -> frozenset[str]:
+    """The words of a request that must be in the prompt."""
+    return frozenset(_MARKED.findall(msgspec.json.encode(request).decode()))
+
+
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """One question to a template. `build` writes the request. `carries`: words that must be in the prompt; `never`:
-    words that must not, since they show that a list was printed as it is. `refused` and `accepted`: the facts that
-    follow; `settles`: the one fact that it is about. `after`: trials that must have been accepted, or this one means
-    nothing. `loss`: what is lost, where the template drops it."""
+    """One question to a template."""
 
     id: str
     asks: str
     topic: Topic
     build: Callable[[TemplateForms], Body]
-    carries: tuple[str, ...] = ()
+    """Writes the request."""
     never: tuple[str, ...] = ()
-    refused: Mapping[str, Any] = {}
+    """Words that must not be in the prompt, since they show that a list was printed as it is."""
     accepted: Mapping[str, Any] = {}
-    settles: str = ""
+    refused: Mapping[str, Any] = {}
+    """The facts that follow."""
     after: tuple[str, ...] = ()
+    """Trials that must have been accepted, or this one means nothing."""
     loss: str = ""
-
-    def facts(self, accepted: bool) -> Mapping[str, Any]:
-        if self.settles:
-            return {self.settles: ACCEPTS if accepted else REFUSES}
-        return self.accepted if accepted else self.refused
+    """What is lost, where the template drops it."""
 
 
 LOOKUP = tool()
@@ -116,22 +140,62 @@ _LISTS_REFUSED = {
     "part_fields": REFUSES,  # a string has no room for them
 }
 _LISTS_ACCEPTED = {"list_content": ACCEPTS, "several_texts": ACCEPTS}
+_ASKED_OTHERWISE = frozenset(_LISTS_REFUSED) | {
+    "empty_beside",
+    "inline_system",
+    "message_name",
+    "mixed_parts",
+    "repeated_last",
+    "trailing_space",
+    "unknown_fields",
+}
+"""Facts about which a template says nothing, or that the trials of lists settle."""
 
 
-def _texts(*words: str) -> list[Body]:
-    return [{"type": "text", "text": word} for word in words]
+def declared_trials(known: Mapping[str, Any]) -> Iterator[Trial]:
+    """The trials of the facts that are not known yet, as they declare them: a few conversations each, all of which the
+    template must take."""
+    about = declarations()
+    for fact, how in declared_questions().items():
+        if fact in known or fact in _ASKED_OTHERWISE or not how.script:
+            continue
+        scripts = (_whole(how.script), *how.also)
+        for at, script in enumerate(scripts):
+            yield _declared(fact, how, script, at, str(about[fact].description))
 
 
-def _listed(role: str, name: str, build: Callable[[TemplateForms], Body], after: tuple[str, ...] = ()) -> Trial:
+def _whole(script: str) -> str:
+    return script.removesuffix("; end") if script.endswith("; end") else f"{script}; user Last"
+
+
+def _declared(fact: str, how: Asked, script: str, at: int, asks: str) -> Trial:
+    id = fact.replace("_", "-")
+    needed = {name for name, sign in (("system", "system"), ("parallel-calls", "call a b")) if sign in script} - {id}
+    return Trial(
+        id=f"{id}-{at + 1}" if at else id,
+        asks=asks,
+        topic=topic_of(how),
+        build=lambda forms: forms.body(script),
+        never=("[]",) if "[]" in script else ("None",) if re.search(r" -(;|$)", script) else (),
+        accepted={fact: how.values[0]} if at == 0 else {},
+        refused={fact: how.values[1]},
+        after=(*needed, id) if at else tuple(needed),
+    )
+
+
+def _scripted(id: str, asks: str, topic: Topic, script: str, **more: Any) -> Trial:
+    return Trial(id=id, asks=asks, topic=topic, build=lambda forms: forms.body(script), **more)
+
+
+def _listed(who: str, name: str, build: Callable[[TemplateForms], Body], after: tuple[str, ...] = ()) -> Trial:
     return Trial(
         id=f"list-{name}",
-        asks=f"texts in a list of parts in a {role}",
+        asks=f"texts in a list of parts in a {who}",
         topic=Topic.FORMS,
         build=build,
-        carries=("alphaword", "omegaword"),
         never=_PRINTED,
         refused=_LISTS_REFUSED,
-        accepted={} if name != "user" else _LISTS_ACCEPTED,
+        accepted=_LISTS_ACCEPTED if name == "user" else {},
         after=after,
     )
 
@@ -141,209 +205,66 @@ def _call_id(name: str, asks: str, identity: str, after: tuple[str, ...] = ()) -
         id=name,
         asks=asks,
         topic=Topic.CALLS,
-        build=lambda f: body(f.user(), f.calls(call(identity)), result(identity), tools=(LOOKUP,)),
+        build=lambda forms: _answered(forms, "A star.", identity),
         refused={"call_id_pattern": "[a-zA-Z0-9]{9}", "call_id_length": 9, "odd_call_id": REFUSES},
         accepted={"call_id_pattern": "", "odd_call_id": ACCEPTS},
         after=after,
     )
 
 
-TURN_TRIALS = (
-    _listed("user turn", "user", lambda f: body({"role": "user", "content": _texts("alphaword", "omegaword")})),
-    _listed(
-        "turn of the assistant",
-        "assistant",
-        lambda f: body(f.user(), {"role": "assistant", "content": _texts("alphaword", "omegaword")}, f.user()),
-    ),
-    Trial(
-        id="system",
-        asks="a system message at the start",
-        topic=Topic.OPENING,
-        build=lambda f: body(f.system("systemword"), f.user("userword")),
-        carries=("systemword", "userword"),
+def _answered(forms: TemplateForms, content: Any, identity: str = "callid001", **fields: Any) -> Body:
+    """A call and its result; `fields` are further ones of the turn that calls."""
+    turns = (forms.user(), {**forms.calls(call(identity, "argumentword")), **fields}, result(identity, content))
+    return body(*turns, tools=(LOOKUP,))
+
+
+_TEXTS = [text("alphaword"), text("omegaword")]
+_LATE_REFUSED = {"system_place": "opening", "late_system": REFUSES}
+
+FIRST_TRIALS = (
+    _listed("user turn", "user", lambda forms: forms.body("user [Alpha|Omega]")),
+    _listed("turn of the assistant", "assistant", lambda forms: forms.body("user; assistant [Alpha|Omega]; user")),
+    _scripted(
+        "system",
+        "a system message at the start",
+        Topic.OPENING,
+        "system Rule; user Last",
         refused={"system_count": "none"},
         accepted={"system_count": "one"},
         loss="system",
     ),
-    _listed(
-        "system message",
-        "system",
-        lambda f: body({"role": "system", "content": _texts("alphaword", "omegaword")}, f.user()),
-        ("system",),
-    ),
-    Trial(
-        id="two-systems",
-        asks="two system messages at the start",
-        topic=Topic.OPENING,
-        build=lambda f: body(f.system("firstword"), f.system("secondword"), f.user("userword")),
-        carries=("firstword", "secondword", "userword"),
+    _listed("system message", "system", lambda forms: forms.body("system [Alpha|Omega]; user"), ("system",)),
+    _scripted(
+        "two-systems",
+        "two system messages at the start",
+        Topic.OPENING,
+        "system First; system Second; user Last",
         refused={"system_count": "one"},
         accepted={"system_count": "many"},
         after=("system",),
     ),
-    Trial(
-        id="late-system",
-        asks="a system message after the first turn",
-        topic=Topic.TURNS,
-        build=lambda f: body(f.system("firstword"), f.user(), f.assistant(), f.system("lateword"), f.user("userword")),
-        carries=("firstword", "lateword", "userword"),
-        refused={"system_place": "opening", "late_system": REFUSES},
+    _scripted(
+        "late-system",
+        "a system message after the first turn",
+        Topic.TURNS,
+        "system First; user; assistant; system Late; user Last",
+        refused=_LATE_REFUSED,
         accepted={"system_place": "anywhere", "late_system": ACCEPTS},
         after=("system",),
     ),
-    Trial(
-        id="last-system",
-        asks="a system message at the end",
-        topic=Topic.TURNS,
-        build=lambda f: body(f.user("userword"), f.system("lateword")),
-        carries=("lateword", "userword"),
-        refused={"system_place": "opening", "late_system": REFUSES},
+    _scripted(
+        "last-system",
+        "a system message at the end",
+        Topic.TURNS,
+        "user First; system Late",
+        refused=_LATE_REFUSED,
         after=("system", "late-system"),
-    ),
-    Trial(
-        id="developer",
-        asks="the role `developer`",
-        topic=Topic.OPENING,
-        build=lambda f: body({"role": "developer", "content": f.text("developerword")}, f.user("userword")),
-        carries=("developerword", "userword"),
-        settles="developer_role",
-    ),
-    Trial(
-        id="system-only",
-        asks="nothing but a system message",
-        topic=Topic.TURNS,
-        build=lambda f: body(f.system("systemword")),
-        carries=("systemword",),
-        after=("system",),
-        settles="system_only",
-    ),
-    Trial(
-        id="system-only-with-tools",
-        asks="nothing but a system message, and tools",
-        topic=Topic.TURNS,
-        build=lambda f: body(f.system("systemword"), tools=(LOOKUP,)),
-        carries=("systemword",),
-        refused={"system_only": REFUSES},
-        after=("system-only",),
-    ),
-    Trial(
-        id="first-assistant",
-        asks="a conversation that the assistant opens",
-        topic=Topic.TURNS,
-        build=lambda f: body(f.assistant("openingword"), f.user("userword")),
-        carries=("openingword", "userword"),
-        refused={"first_turn": "user"},
-        accepted={"first_turn": "any"},
-    ),
-    Trial(
-        id="first-assistant-after-system",
-        asks="a system message and then the assistant",
-        topic=Topic.TURNS,
-        build=lambda f: body(f.system("systemword"), f.assistant("openingword"), f.user("userword")),
-        carries=("systemword", "openingword", "userword"),
-        refused={"first_turn": "user"},
-        after=("system", "first-assistant"),
-    ),
-    Trial(
-        id="two-users",
-        asks="two user turns in a row",
-        topic=Topic.TURNS,
-        build=lambda f: body(f.user("firstword"), f.user("secondword"), f.assistant(), f.user("userword")),
-        carries=("firstword", "secondword", "userword"),
-        settles="repeated_roles",
-    ),
-    Trial(
-        id="two-assistants",
-        asks="two turns of the assistant in a row",
-        topic=Topic.TURNS,
-        build=lambda f: body(f.user(), f.assistant("firstword"), f.assistant("secondword"), f.user("userword")),
-        carries=("firstword", "secondword", "userword"),
-        refused={"repeated_roles": REFUSES},
-        after=("two-users",),
-    ),
-    Trial(
-        id="last-assistant",
-        asks="a turn of the assistant at the end",
-        topic=Topic.TURNS,
-        build=lambda f: body(f.user("userword"), f.assistant("lastword")),
-        carries=("userword", "lastword"),
-        refused={"last_turn": "user"},
-        accepted={"last_turn": "any"},
-    ),
-    Trial(
-        id="only-assistant",
-        asks="nothing but a turn of the assistant",
-        topic=Topic.TURNS,
-        build=lambda f: body(f.assistant("lastword")),
-        carries=("lastword",),
-        refused={"first_turn": "user"},
-        after=("first-assistant",),
-    ),
-    Trial(
-        id="empty-user",
-        asks="a user turn of empty text",
-        topic=Topic.TURNS,
-        build=lambda f: body(f.user("")),
-        settles="empty_user",
-    ),
-    Trial(
-        id="empty-assistant",
-        asks="a turn of the assistant of empty text",
-        topic=Topic.TURNS,
-        build=lambda f: body(f.user(), f.assistant(""), f.user("userword")),
-        carries=("userword",),
-        settles="empty_assistant",
-    ),
-    Trial(
-        id="empty-system",
-        asks="a system message of empty text",
-        topic=Topic.OPENING,
-        build=lambda f: body(f.system(""), f.user("userword")),
-        carries=("userword",),
-        after=("system",),
-        settles="empty_system",
-    ),
-    Trial(
-        id="blank-text",
-        asks="texts of nothing but white space",
-        topic=Topic.TURNS,
-        build=lambda f: body(f.user(" "), f.assistant("\n"), f.user("userword")),
-        carries=("userword",),
-        settles="blank_text",
-    ),
-    Trial(
-        id="no-content",
-        asks="a turn of the assistant without content",
-        topic=Topic.TURNS,
-        build=lambda f: body(f.user(), {"role": "assistant", "content": None}, f.user("userword")),
-        carries=("userword",),
-        never=("None",),
-        settles="no_parts",
-    ),
-    Trial(
-        id="empty-list",
-        asks="a turn of the assistant whose content is an empty list",
-        topic=Topic.TURNS,
-        build=lambda f: body(f.user(), {"role": "assistant", "content": []}, f.user("userword")),
-        carries=("userword",),
-        never=("[]",),
-        refused={"no_parts": REFUSES},
-        after=("no-content",),
-    ),
-    Trial(
-        id="no-user-content",
-        asks="a user turn without content",
-        topic=Topic.TURNS,
-        build=lambda f: body({"role": "user", "content": None}),
-        never=("None",),
-        settles="no_user_parts",
     ),
     Trial(
         id="images",
         asks="an image in a user turn",
         topic=Topic.FORMS,
-        build=lambda f: body({"role": "user", "content": [*_texts("alphaword"), _IMAGE]}),
-        carries=("alphaword",),
+        build=lambda forms: body(forms.user([text("alphaword"), _IMAGE])),
         never=_PRINTED,
         refused={"media": {"image": {"inline": REFUSES, "url": REFUSES}}},
         accepted={"media": {"image": {"inline": ACCEPTS, "url": ACCEPTS}}},
@@ -351,241 +272,55 @@ TURN_TRIALS = (
     ),
 )
 
+
+def _tooled(id: str, asks: str, script: str, made: Body, **more: Any) -> Trial:
+    return Trial(id=id, asks=asks, topic=Topic.TOOLS, build=lambda forms: forms.body(script, made), **more)
+
+
+def _without(asks: str, fact: str, made: Body) -> Trial:
+    stances = {"accepted": {fact: ACCEPTS}, "refused": {fact: REFUSES}}
+    return _tooled(fact.replace("_", "-"), asks, "user Last", made, after=("tools",), **stances)
+
+
 TOOL_TRIALS = (
-    Trial(
-        id="tools",
-        asks="tools",
-        topic=Topic.TOOLS,
-        build=lambda f: body(f.user("userword"), tools=(tool("toolword"),)),
-        carries=("userword", "toolword"),
-        loss="tools",
-    ),
-    Trial(
-        id="tools-beside-system",
-        asks="tools beside a system message",
-        topic=Topic.TOOLS,
-        build=lambda f: body(f.system("systemword"), f.user("userword"), tools=(tool("toolword"),)),
-        carries=("systemword", "userword", "toolword"),
+    _tooled("tools", "tools", "user Last", tool("toolword"), loss="tools"),
+    _tooled(
+        "tools-beside-system",
+        "tools beside a system message",
+        "system Rule; user Last",
+        tool("toolword"),
         refused={"system_count": "none"},
         after=("system", "tools"),
     ),
-    Trial(
-        id="tool-descriptions",
-        asks="the description of a tool",
-        topic=Topic.TOOLS,
-        build=lambda f: body(f.user("userword"), tools=(tool(description="descriptionword"),)),
-        carries=("descriptionword",),
+    _tooled(
+        "tool-descriptions",
+        "the description of a tool",
+        "user Last",
+        tool(description="descriptionword"),
         after=("tools",),
         loss="tool-descriptions",
     ),
-    Trial(
-        id="no-description",
-        asks="a tool without a description",
-        topic=Topic.TOOLS,
-        build=lambda f: body(f.user("userword"), tools=(tool("toolword", description=None),)),
-        carries=("userword", "toolword"),
-        after=("tools",),
-        settles="tools_without_description",
-    ),
-    Trial(
-        id="no-schema",
-        asks="a tool without a schema of its arguments",
-        topic=Topic.TOOLS,
-        build=lambda f: body(f.user("userword"), tools=(tool("toolword", parameters=None),)),
-        carries=("userword", "toolword"),
-        after=("tools",),
-        settles="tools_without_schema",
-    ),
+    _without("a tool without a description", "tools_without_description", tool("toolword", description=None)),
+    _without("a tool without a schema", "tools_without_schema", tool("toolword", parameters=None)),
 )
 
 CALL_TRIALS = (
     _call_id("call-ids", "long ids of calls with other signs than letters and digits", "call_0123456789abcdef"),
     _call_id("short-call-ids", "short ids of calls", "1", after=("call-ids",)),
-    Trial(
-        id="parallel-calls",
-        asks="two calls in one turn",
-        topic=Topic.CALLS,
-        build=lambda f: body(
-            f.user(),
-            f.calls(call("callid001", "firstword"), call("callid002", "secondword")),
-            result("callid001", "thirdword"),
-            result("callid002", "fourthword"),
-            tools=(LOOKUP,),
-        ),
-        carries=("firstword", "secondword", "thirdword", "fourthword"),
-        settles="parallel_calls",
+    _scripted(
+        "undeclared-tools",
+        "calls in the history and no tools",
+        Topic.TOOLS,
+        "-tools; user; call a; result a; assistant; user Last",
+        refused={"undeclared_tools": REFUSES},
+        accepted={"undeclared_tools": ACCEPTS},
     ),
-    Trial(
-        id="later-parallel-calls",
-        asks="two calls in one turn of a longer history",
-        topic=Topic.CALLS,
-        build=lambda f: body(
-            f.user(),
-            *f.round(1),
-            f.assistant(),
-            f.user(),
-            f.calls(call("callid002", "firstword"), call("callid003", "secondword")),
-            result("callid002", "thirdword"),
-            result("callid003", "fourthword"),
-            f.assistant(),
-            f.user("userword"),
-            tools=(LOOKUP,),
-        ),
-        carries=("firstword", "secondword", "thirdword", "fourthword", "userword"),
-        refused={"parallel_calls": REFUSES},
-        after=("parallel-calls",),
-    ),
-    Trial(
-        id="words-beside-calls",
-        asks="words and a call in one turn",
-        topic=Topic.CALLS,
-        build=lambda f: body(
-            f.user(),
-            f.calls(call("callid001", "argumentword"), words="spokenword"),
-            result("callid001", "outcomeword"),
-            tools=(LOOKUP,),
-        ),
-        carries=("spokenword", "argumentword", "outcomeword"),
-        settles="text_beside_calls",
-    ),
-    Trial(
-        id="user-after-tool",
-        asks="a user turn right after a result",
-        topic=Topic.TURNS,
-        build=lambda f: body(f.user(), *f.round(1), f.user("userword"), tools=(LOOKUP,)),
-        carries=("argument1", "outcome1", "userword"),
-        settles="user_after_tool",
-    ),
-    Trial(
-        id="undeclared-tools",
-        asks="calls in the history and no tools",
-        topic=Topic.TOOLS,
-        build=lambda f: body(f.user(), *f.round(1), f.assistant(), f.user("userword")),
-        carries=("argument1", "outcome1", "userword"),
-        settles="undeclared_tools",
-    ),
-    Trial(
-        id="missing-result",
-        asks="a call without a result",
-        topic=Topic.CALLS,
-        build=lambda f: body(f.user(), f.calls(call("callid001", "argumentword")), f.user("userword"), tools=(LOOKUP,)),
-        carries=("argumentword", "userword"),
-        settles="missing_result",
-    ),
-    Trial(
-        id="last-call",
-        asks="a call without a result at the end",
-        topic=Topic.CALLS,
-        build=lambda f: body(f.user("userword"), f.calls(call("callid001", "argumentword")), tools=(LOOKUP,)),
-        carries=("argumentword", "userword"),
-        refused={"missing_result": REFUSES},
-        after=("missing-result",),
-    ),
-    Trial(
-        id="orphan-result",
-        asks="a result without its call",
-        topic=Topic.CALLS,
-        build=lambda f: body(f.user(), result("callid009", "outcomeword"), f.user("userword"), tools=(LOOKUP,)),
-        carries=("outcomeword", "userword"),
-        settles="orphan_result",
-    ),
-    Trial(
-        id="late-result",
-        asks="a user turn between a call and its result",
-        topic=Topic.CALLS,
-        build=lambda f: body(
-            f.user(),
-            f.calls(call("callid001", "argumentword")),
-            f.user("middleword"),
-            result("callid001", "outcomeword"),
-            tools=(LOOKUP,),
-        ),
-        carries=("argumentword", "middleword", "outcomeword"),
-        settles="late_result",
-    ),
-    Trial(
-        id="repeated-result",
-        asks="two results of one call",
-        topic=Topic.CALLS,
-        build=lambda f: body(
-            f.user(),
-            f.calls(call("callid001", "argumentword")),
-            result("callid001", "firstword"),
-            result("callid001", "secondword"),
-            tools=(LOOKUP,),
-        ),
-        carries=("argumentword", "firstword", "secondword"),
-        settles="repeated_result",
-    ),
-    Trial(
-        id="result-order",
-        asks="results in another order than their calls",
-        topic=Topic.CALLS,
-        build=lambda f: body(
-            f.user(),
-            f.calls(call("callid001"), call("callid002")),
-            result("callid002", "firstword"),
-            result("callid001", "secondword"),
-            tools=(LOOKUP,),
-        ),
-        carries=("firstword", "secondword"),
-        after=("parallel-calls",),
-        settles="result_order",
-    ),
-    Trial(
-        id="calls-apart",
-        asks="calls of one turn in two messages",
-        topic=Topic.CALLS,
-        build=lambda f: body(
-            f.user(),
-            f.calls(call("callid001", "firstword")),
-            f.calls(call("callid002", "secondword")),
-            result("callid001", "thirdword"),
-            result("callid002", "fourthword"),
-            tools=(LOOKUP,),
-        ),
-        carries=("firstword", "secondword", "thirdword", "fourthword"),
-        settles="calls_apart",
-    ),
-    Trial(
-        id="repeated-ids",
-        asks="one id of a call in two turns",
-        topic=Topic.CALLS,
-        build=lambda f: body(
-            f.user(),
-            f.calls(call("callid001")),
-            result("callid001", "firstword"),
-            f.assistant(),
-            f.user(),
-            f.calls(call("callid001")),
-            result("callid001", "secondword"),
-            tools=(LOOKUP,),
-        ),
-        carries=("firstword", "secondword"),
-        settles="duplicate_ids",
-    ),
-    _listed(
-        "result",
-        "result",
-        lambda f: body(
-            f.user(),
-            f.calls(call("callid001")),
-            result("callid001", _texts("alphaword", "omegaword")),
-            tools=(LOOKUP,),
-        ),
-        ("list-user",),
-    ),
+    _listed("result", "result", lambda forms: _answered(forms, _TEXTS), ("list-user",)),
     Trial(
         id="result-images",
         asks="an image in a result",
         topic=Topic.FORMS,
-        build=lambda f: body(
-            f.user(),
-            f.calls(call("callid001")),
-            result("callid001", [*_texts("alphaword"), _IMAGE]),
-            tools=(LOOKUP,),
-        ),
-        carries=("alphaword",),
+        build=lambda forms: _answered(forms, [text("alphaword"), _IMAGE]),
         never=_PRINTED,
         refused={"media": {"image": {"result": REFUSES}}},
         accepted={"media": {"image": {"result": ACCEPTS}}},
@@ -596,33 +331,20 @@ CALL_TRIALS = (
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 
 
-def reasoning_trial(field: str) -> Trial:
-    """Thinking sent back with the turn that ends in a call, where templates keep it if anywhere."""
-    return Trial(
-        id=f"reasoning-{field}",
-        asks=f"thinking in the field `{field}`",
-        topic=Topic.FORMS,
-        build=lambda f: body(
-            f.user("userword"),
-            {**f.calls(call("callid001", "argumentword")), field: "thoughtword"},
-            result("callid001", "outcomeword"),
-            tools=(LOOKUP,),
-        ),
-        carries=("thoughtword", "outcomeword"),
-        refused={"reasoning_text": ACCEPTS},
-        accepted={"reasoning_text": ACCEPTS, "reasoning_field": field, "odd_reasoning_field": REFUSES},
-        loss="reasoning",
-    )
+def reasoning_trial(field: str, plain: bool) -> Trial:
+    """Thinking sent back with the turn that ends in a call, where templates keep it if anywhere. `plain`: in a turn of
+    words, for templates that take no calls."""
 
+    def build(forms: TemplateForms) -> Body:
+        if not plain:
+            return _answered(forms, "outcomeword", **{field: "thoughtword"})
+        return body(forms.user(), {**forms.assistant("spokenword"), field: "thoughtword"}, forms.user("lastword"))
 
-def plain_reasoning_trial(field: str) -> Trial:
-    """The same in a turn of words, for templates that take no calls."""
     return Trial(
-        id=f"plain-reasoning-{field}",
-        asks=f"thinking in the field `{field}`, in a turn of words",
+        id=f"plain-reasoning-{field}" if plain else f"reasoning-{field}",
+        asks=f"thinking in the field `{field}`" + (", in a turn of words" if plain else ""),
         topic=Topic.FORMS,
-        build=lambda f: body(f.user(), {**f.assistant("spokenword"), field: "thoughtword"}, f.user("userword")),
-        carries=("thoughtword", "spokenword"),
+        build=build,
         refused={"reasoning_text": ACCEPTS},
         accepted={"reasoning_text": ACCEPTS, "reasoning_field": field, "odd_reasoning_field": REFUSES},
         loss="reasoning",
