@@ -372,6 +372,7 @@ def test_every_kind_of_failure_is_read_back_as_itself_or_its_nearest(kind: Failu
         FailureKind.CONTENT_FILTER: FailureKind.BAD_REQUEST,
         FailureKind.NETWORK: FailureKind.SERVER,
         FailureKind.BROKEN_STREAM: FailureKind.SERVER,
+        FailureKind.ANSWER_TOO_LARGE: FailureKind.SERVER,
     }
     status, headers, body = render_error(Failure(kind, "Words.", retry_after=1.5), ANSWERING)
     assert headers["retry-after"] == "2"

@@ -343,6 +343,7 @@ def test_every_kind_of_failure_is_read_back_as_itself_or_its_nearest(kind: Failu
         FailureKind.CONTEXT_LENGTH: FailureKind.BAD_REQUEST,
         FailureKind.NETWORK: FailureKind.OVERLOADED,
         FailureKind.BROKEN_STREAM: FailureKind.OVERLOADED,
+        FailureKind.ANSWER_TOO_LARGE: FailureKind.SERVER,
         FailureKind.QUOTA: FailureKind.RATE_LIMIT,
         FailureKind.TOO_LARGE: FailureKind.BAD_REQUEST,
     }

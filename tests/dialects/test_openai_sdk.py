@@ -45,6 +45,7 @@ EXCEPTIONS: dict[FailureKind, type[openai.APIStatusError]] = {
     FailureKind.TIMEOUT: openai.InternalServerError,
     FailureKind.NETWORK: openai.InternalServerError,
     FailureKind.BROKEN_STREAM: openai.InternalServerError,
+    FailureKind.ANSWER_TOO_LARGE: openai.InternalServerError,
     FailureKind.SERVER: openai.InternalServerError,
     FailureKind.NOT_SERVED: openai.InternalServerError,
 }

@@ -177,7 +177,8 @@ def test_an_event_without_end_ends_the_stream(dialect: str, undo: Undo) -> None:
         size += len(piece)
     assert size <= 33 * 1024 * 1024
     assert translation.failure is not None
-    assert translation.failure.kind is FailureKind.BROKEN_STREAM
+    broken = dialect == "bedrock"  # no frame of AWS is so long: this is none
+    assert translation.failure.kind is (FailureKind.BROKEN_STREAM if broken else FailureKind.ANSWER_TOO_LARGE)
     assert _ERROR.get(dialect, b"error") in out + translation.close()
 
 
