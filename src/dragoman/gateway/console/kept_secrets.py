@@ -21,7 +21,7 @@ _NO_SECRET = re.compile(r"(\$\{[A-Za-z_][A-Za-z0-9_]*\})?")
 """What may stand in place of a secret: nothing, or the name of a variable."""
 _MARK = re.compile(r'"<kept secret \d+: [\w*.-]*>"')
 _COMMENT = re.compile(r"(?m)(?:^|[ \t])#.*")
-_NAMED = re.compile(r"([\w-]+)[\"']?[ \t]*[:=][ \t]*")
+_NAMED = re.compile(r"(?<![\w-])([\w-]++)[\"']?[ \t]*[:=][ \t]*")
 
 
 def without_secrets(text: str) -> str:
