@@ -6,6 +6,7 @@ import inspect
 import socket
 import ssl
 import struct
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -168,10 +169,22 @@ class SteppedLoop(asyncio.SelectorEventLoop):
 def on_a_stepped_clock(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
     """Run an async test on a loop whose clock it moves itself, with `step`."""
 
+    async def watched(given: dict[str, object]) -> None:
+        """The loop's clock ends nothing that hangs, so another one does."""
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        watch = threading.Timer(180, loop.call_soon_threadsafe, [task.cancel])
+        watch.daemon = True
+        watch.start()
+        try:
+            await test(**given)
+        finally:
+            watch.cancel()
+
     @functools.wraps(test)
     def sync(**given: object) -> None:
         with asyncio.Runner(loop_factory=SteppedLoop) as runner:
-            runner.run(test(**given))
+            runner.run(watched(given))
 
     return sync
 
