@@ -16,6 +16,7 @@ EXTRAS = {
     "jinja2": "gateway",
     "opentelemetry": "otel",
     "orjson": "emulators",
+    "redis": "redis",
     "rich": "cli",
     "uvicorn": "gateway",
     "uvloop": "gateway",

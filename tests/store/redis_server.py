@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -94,6 +94,61 @@ class RedisServer:
         raise AssertionError("redis-server did not start")
 
 
+class RedisNodes:
+    """A cluster of three masters, and one replica of the master that keeps a key. Every process is a real server."""
+
+    def __init__(self, key: str) -> None:
+        settings = ("--cluster-enabled", "yes", "--cluster-node-timeout", "1000")
+        self.masters = [RedisServer(*settings) for _ in range(3)]
+        self.replica = RedisServer(*settings)
+        first = self.masters[0].client()
+        for node in (*self.masters[1:], self.replica):
+            first.execute_command("CLUSTER", "MEET", "127.0.0.1", node.port)
+        self.bounds = [0, SLOTS // 3, 2 * SLOTS // 3, SLOTS]
+        for number, node in enumerate(self.masters):
+            node.client().execute_command("CLUSTER", "ADDSLOTS", *range(self.bounds[number], self.bounds[number + 1]))
+        slot = int(first.execute_command("CLUSTER", "KEYSLOT", key))
+        self.keeper = next(one for number, one in enumerate(self.masters) if slot < self.bounds[number + 1])
+        self._wait_for(lambda: all(_sees(node, 4) for node in self.nodes))
+        name = self.keeper.client().execute_command("CLUSTER", "MYID")
+        self.replica.client().execute_command("CLUSTER", "REPLICATE", name)
+        self._wait_for(lambda: _is_up(self.replica))
+
+    @property
+    def nodes(self) -> list[RedisServer]:
+        return [*self.masters, self.replica]
+
+    @property
+    def url(self) -> str:
+        return "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.masters)
+
+    def close(self) -> None:
+        for node in self.nodes:
+            node.close()
+
+    def _wait_for(self, true: Callable[[], bool]) -> None:
+        until = time.monotonic() + 3 * STARTED_SECONDS
+        while time.monotonic() < until:
+            if true():
+                return
+            time.sleep(0.05)
+        self.close()
+        raise AssertionError("the cluster did not start")
+
+
+SLOTS = 16384
+
+
+def _sees(node: RedisServer, count: int) -> bool:
+    found = node.client().execute_command("CLUSTER", "INFO")
+    text = found.decode() if isinstance(found, bytes) else "".join(f"{name}:{one}\r\n" for name, one in found.items())
+    return "cluster_state:ok\r" in text and f"cluster_known_nodes:{count}\r" in text
+
+
+def _is_up(replica: RedisServer) -> bool:
+    return dict(replica.client().info("replication")).get("master_link_status") == "up"
+
+
 @cache
 def running_redis() -> RedisServer:
     """One server for all tests of this process that do no harm to it."""
@@ -108,4 +163,4 @@ def commands_of(server: RedisServer) -> dict[str, int]:
     return {name.removeprefix("cmdstat_"): int(stats["calls"]) for name, stats in dict(found).items()}
 
 
-__all__: Sequence[str] = ("RedisServer", "commands_of", "running_redis", "server_program")
+__all__: Sequence[str] = ("RedisNodes", "RedisServer", "commands_of", "running_redis", "server_program")

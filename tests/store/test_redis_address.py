@@ -1,4 +1,4 @@
-"""Addresses of Redis, and the servers that they lead to: with a password, over TLS, by a socket, past sentinels."""
+"""Addresses of Redis, and the servers that they lead to: by a password, TLS, a socket, sentinels, a cluster."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 import trustme
 from tests.free_ports import free_port
-from tests.store.redis_server import RedisServer, server_program
+from tests.store.contract.backends import OWNER, Time, lesson, parts
+from tests.store.redis_server import RedisNodes, RedisServer, server_program
 
-from dragoman.config.schema import Config, RedisOptions, StoreConfig
+from dragoman.config.schema import Budget, Config, RedisOptions, StoreConfig
 from dragoman.config.secret import Secret
 from dragoman.store import KeyLimits, StoreError, open_store, shared_refusal
+from dragoman.store.budgets import periods_at
 from dragoman.store.rate_limits import Allowed
 from dragoman.store.redis_store import RedisStore, parse_address
 from dragoman.store.redis_store.address import RedisAddress
@@ -32,13 +34,17 @@ from dragoman.store.redis_store.address import RedisAddress
             "redis+sentinel://u:p@a:1,b/main/4",
             RedisAddress((("a", 1), ("b", 26379)), master="main", database=4, user="u", password="p"),
         ),
+        ("rediss+cluster://:p@a:1,b", RedisAddress((("a", 1), ("b", 6379)), cluster=True, password="p", tls=True)),
     ],
 )
 def test_an_address_is_read(url: str, address: RedisAddress) -> None:
     assert parse_address(url) == address
 
 
-@pytest.mark.parametrize("url", ["redis://", "redis://h:port", "redis://h/zero", "redis+sentinel://h", "redis://h/1/2"])
+@pytest.mark.parametrize(
+    "url",
+    ["redis://", "redis://h:port", "redis://h/zero", "redis+sentinel://h", "redis://h/1/2", "redis+cluster://h/3"],
+)
 def test_what_is_no_address_is_refused_without_its_password(url: str) -> None:
     with pytest.raises(StoreError, match="no address of Redis"):
         parse_address(url)
@@ -48,6 +54,7 @@ def test_what_is_no_address_is_refused_without_its_password(url: str) -> None:
 
 def test_the_place_has_no_password() -> None:
     assert parse_address("rediss://u:secret-word@h/2").place == "rediss://h:6379/2"
+    assert parse_address("redis+cluster://:secret-word@a,b").place == "redis+cluster://a:6379,b:6379/0"
     assert parse_address("redis+sentinel://:secret-word@a,b/main").place == "redis+sentinel://a:26379,b:26379/main/0"
 
 
@@ -149,6 +156,53 @@ async def test_a_failover_is_followed(tmp_path: Path) -> None:
         sentinel.wait()
         master.close()
         replica.close()
+
+
+@pytest.mark.slow
+async def test_a_cluster_keeps_all_of_a_gateway_on_one_server_and_a_failover_is_followed() -> None:
+    """Counts, values, lessons and budgets; then the server that keeps them dies, and its replica takes its place."""
+    cluster = RedisNodes("{dragoman}:replicas")
+    limits = KeyLimits(requests_per_minute=100)
+    periods = periods_at(Budget(total=10), 1_800_000_000.0)
+    try:
+        one, two = await reached(cluster.url), await reached(cluster.url)
+        await one.vault.put(OWNER, {"call_1": parts()})
+        assert await two.vault.find(OWNER, ["call_1"]) == {"call_1": parts()}
+        for store in (one, two) * 3:
+            assert isinstance(await store.limits.reserve("k", limits), Allowed)
+            assert isinstance(await store.budgets.reserve("k", periods, 1.0), tuple)
+        assert await one.limits.reserve("k", limits) == Allowed(93)
+        await one.lessons.put(lesson("a", Time()))
+        assert {len(one.client().keys("*")) > 0 for one in cluster.masters if one is not cluster.keeper} == {False}
+        await _until(
+            lambda: cluster.replica.client().execute_command("DBSIZE") == len(cluster.keeper.client().keys("*"))
+        )
+        await one.replicas.beat()
+        cluster.keeper.kill()
+        for store in (one, two):
+            await _until(lambda store=store: store.health().away is not None)  # type: ignore[misc]
+        for store in (one, two):
+            await _until(lambda store=store: store.health().away is None)  # type: ignore[misc]
+        await one.flush()
+        assert cluster.replica.client().info("replication")["role"] == "master"
+        assert await one.limits.reserve("k", limits) == Allowed(92)
+        assert (await two.budgets.reserve("k", periods, 1.0))[0] == 7.0  # type: ignore[index]
+        assert await two.forget("anna") == 1
+        for store in (one, two):
+            await store.aclose()
+    finally:
+        cluster.close()
+
+
+async def test_one_server_of_a_cluster_is_not_taken_for_a_server_by_itself() -> None:
+    server = RedisServer("--cluster-enabled", "yes")
+    try:
+        store = await reached(server.url)
+        assert "CLUSTER" in (store.health().away or "") or "CROSSSLOT" in (store.health().away or "")
+        assert await store.limits.reserve("k", KeyLimits(requests_per_minute=5)) == Allowed(4)
+        await store.aclose()
+    finally:
+        server.close()
 
 
 def _started(command: list[str]) -> subprocess.Popen[bytes]:

@@ -64,7 +64,7 @@ class RedisOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         ),
     ] = None
     ca_file: Annotated[
-        str | None, Meta(description="PEM certificates that are trusted for `rediss://`, instead of the system's.")
+        str | None, Meta(description="PEM certificates that are trusted for `rediss://`, in addition to the system's.")
     ] = None
 
 

@@ -3,6 +3,7 @@
 redis://USER:PASSWORD@HOST:PORT/DATABASE
 rediss://…                                     the same over TLS
 redis+sentinel://HOST:PORT,HOST:PORT/NAME/0    the master that sentinels know by this name; rediss+sentinel over TLS
+redis+cluster://HOST:PORT,HOST:PORT            a cluster that these servers are some of; rediss+cluster over TLS
 redis+unix:///path/to/socket?db=0
 """
 
@@ -20,11 +21,12 @@ PORT, SENTINEL_PORT = 6379, 26379
 
 
 class RedisAddress(Struct, frozen=True):
-    """One server, a socket, or sentinels that know the server by its `master` name."""
+    """One server, a socket, sentinels that know the server by its `master` name, or some servers of a cluster."""
 
     hosts: tuple[Host, ...] = ()
     unix: str | None = None
     master: str | None = None
+    cluster: bool = False
     database: int = 0
     user: str | None = None
     password: str | None = None
@@ -33,7 +35,8 @@ class RedisAddress(Struct, frozen=True):
     @property
     def place(self) -> str:
         """The address in words for people: without the password."""
-        scheme = ("rediss" if self.tls else "redis") + ("+sentinel" if self.master else "+unix" if self.unix else "")
+        kind = "+sentinel" if self.master else "+unix" if self.unix else "+cluster" if self.cluster else ""
+        scheme = ("rediss" if self.tls else "redis") + kind
         where = self.unix or ",".join(f"{host}:{port}" for host, port in self.hosts)
         return f"{scheme}://{where}/" + (f"{self.master}/" if self.master else "") + str(self.database)
 
@@ -43,7 +46,8 @@ def parse_address(url: str) -> RedisAddress:
     try:
         return _parsed(url)
     except ValueError:
-        forms = "redis://HOST:PORT/0, rediss://…, redis+sentinel://HOST:PORT/NAME/0 or redis+unix:///PATH"
+        forms = "redis://HOST:PORT/0, rediss://…, redis+sentinel://HOST:PORT/NAME/0, redis+cluster://HOST:PORT or "
+        forms += "redis+unix:///PATH"
         raise StoreError(f"store.hot is no address of Redis; write {forms}") from None
 
 
@@ -60,7 +64,10 @@ def _parsed(url: str) -> RedisAddress:
     if scheme.endswith("+sentinel"):
         hosts = _hosts(parts.netloc, SENTINEL_PORT)
         return known(hosts=hosts, master=_only(steps[:1]), database=_database(steps[1:]))
-    return known(hosts=_hosts(parts.netloc, PORT)[:1], database=_database(steps))
+    hosts = _hosts(parts.netloc, PORT)
+    if scheme.endswith("+cluster"):
+        return known(hosts=hosts, cluster=_no_more(steps))
+    return known(hosts=hosts[:1], database=_database(steps))
 
 
 def _credentials(netloc: str) -> tuple[str | None, str | None]:
@@ -89,3 +96,10 @@ def _only(steps: list[str]) -> str:
     if len(steps) != 1:
         raise ValueError("one step is wanted")
     return steps[0]
+
+
+def _no_more(steps: list[str]) -> bool:
+    """A cluster has one database."""
+    if steps not in ([], ["0"]):
+        raise ValueError("a cluster has one database")
+    return True

@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 from dragoman.store.books import BookKind, BookNote
-from dragoman.store.redis_store.connection import RedisAway, RedisRefused, pack
+from dragoman.store.redis_store.connection import RedisAway, RedisRefused, evalsha, pack
 from dragoman.store.redis_store.keys import RedisKeys, digest
-from dragoman.store.redis_store.link import RedisLink, evalsha
+from dragoman.store.redis_store.link import RedisLink
 from dragoman.store.redis_store.replicas import BeatNews, Replicas
 from dragoman.store.redis_store.scripts import Scripts
 

@@ -17,10 +17,10 @@ from msgspec import Struct
 from dragoman.store.budgets import Exhausted, Periods, Spending
 from dragoman.store.clock import Clocks
 from dragoman.store.memory.budgets import MOST_PERIODS
-from dragoman.store.redis_store.connection import RedisAway, RedisRefused, pack
+from dragoman.store.redis_store.connection import RedisAway, RedisRefused, evalsha, pack
 from dragoman.store.redis_store.first_answers import FirstAnswers
 from dragoman.store.redis_store.keys import RedisKeys, digest
-from dragoman.store.redis_store.link import RedisLink, evalsha
+from dragoman.store.redis_store.link import RedisLink
 from dragoman.store.redis_store.replicas import SETTLING_SECONDS, Replicas
 from dragoman.store.redis_store.scripts import Scripts
 

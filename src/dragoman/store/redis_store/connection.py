@@ -1,27 +1,27 @@
 """One connection to Redis: commands go out as they come, answers come back in the same order.
 
-Many requests share it. Commands of one turn of the event loop are written together. A command whose caller no longer
-waits keeps its place in the line, so that the answers stay in step; whoever gave up learns of a late answer.
+Many requests share it. redis-py owns the socket: it connects, logs in, writes and parses. What is added here is that
+commands of one turn of the event loop are written together, and that a command whose caller no longer waits keeps its
+place in the line: the answers stay in step, and whoever gave up learns of a late answer.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import hiredis
+from redis.asyncio.connection import AbstractConnection
+from redis.exceptions import RedisError, ResponseError
 
-from dragoman.store.redis_store.address import Host, RedisAddress
-
-CONNECT_SECONDS = 1.0
 MOST_WAITING = 20_000
 """Commands that may wait for their answers."""
 
 Word = str | bytes | int | float
-_NOTHING = object()
+RedisRefused = ResponseError
+"""Redis answered with an error."""
 
 
 def pack(words: Sequence[Word]) -> bytes:
@@ -30,12 +30,19 @@ def pack(words: Sequence[Word]) -> bytes:
     return packed
 
 
+def evalsha(sha: bytes, keys: Sequence[str], *arguments: Word) -> bytes:
+    """The command that runs a script."""
+    return pack(("EVALSHA", sha, str(len(keys)), *keys, *arguments))
+
+
 class RedisAway(Exception):
     """Redis cannot be asked right now, or did not answer in time."""
 
 
-class RedisRefused(Exception):
-    """Redis answered with an error."""
+def describe_error(error: BaseException) -> str:
+    """What an error says, with the word that Redis put before it."""
+    code = getattr(error, "status_code", None)
+    return f"{code} {error}" if code else str(error) or type(error).__name__
 
 
 class Pending:
@@ -63,60 +70,51 @@ class Pending:
     def resolve(self, reply: Any) -> bool:
         """Hand over the answer; whether somebody still waited for it."""
         future = self.future
+        is_refused = isinstance(reply, RedisRefused)
         if future is not None and not future.done():
-            if isinstance(reply, hiredis.ReplyError):
-                future.set_exception(RedisRefused(str(reply)))
+            if is_refused:
+                future.set_exception(reply)
             else:
                 future.set_result(reply)
             return True
         if self.late is not None:
-            self.late(False if isinstance(reply, hiredis.ReplyError) else reply)
+            self.late(False if is_refused else reply)
         return False
 
 
-class RedisConnection(asyncio.Protocol):
-    """The protocol of one socket. `answered` is called for every reply, `lost` once when the connection ends.
+def _ignore(reply: Any, is_asked: bool, in_time: bool) -> None:
+    """Only whoever asked wants to know."""
+
+
+def fail_waiting(connection: RedisConnection, error: Exception | None) -> None:
+    """Tell whoever waits that there will be no answer."""
+    for pending in connection.waiting:
+        if pending.future is not None and not pending.future.done():
+            pending.future.set_exception(RedisAway(str(error or "the connection ended")))
+
+
+class RedisConnection:
+    """`answered` is called for every reply, `lost` once when the connection ends.
 
     `answered` is told the reply, whether anybody was to wait for it, and whether somebody still did.
     """
 
     def __init__(
         self,
-        answered: Callable[[Any, bool, bool], None],
-        lost: Callable[[RedisConnection, Exception | None], None],
+        own: AbstractConnection,
+        answered: Callable[[Any, bool, bool], None] = _ignore,
+        lost: Callable[[RedisConnection, Exception | None], None] = fail_waiting,
     ) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._reader = hiredis.Reader(notEnoughData=_NOTHING)
+        self._own = own
         self._answered = answered
         self._lost = lost
+        self._loop = loop = asyncio.get_running_loop()
         self._out: list[bytes] = []
-        self._transport: asyncio.Transport | None = None
+        self._wake: asyncio.Future[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
         self.waiting: deque[Pending] = deque()
         self.full = False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # those of uvloop are not a subclass
-
-    def data_received(self, data: bytes) -> None:
-        reader, waiting = self._reader, self.waiting
-        try:
-            reader.feed(data)
-            while (reply := reader.gets()) is not _NOTHING:
-                pending = waiting.popleft()
-                in_time = pending.resolve(reply)
-                self._answered(reply, pending.future is not None, in_time)
-        except (hiredis.ProtocolError, IndexError):  # not Redis, or out of step: nothing that comes can be trusted
-            self.abort()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._transport = None
-        self._lost(self, exc)
-
-    def pause_writing(self) -> None:
-        self.full = True
-
-    def resume_writing(self) -> None:
-        self.full = False
+        self._tasks = (loop.create_task(self._write()), loop.create_task(self._read()))
 
     def send(
         self,
@@ -128,9 +126,10 @@ class RedisConnection(asyncio.Protocol):
     ) -> None:
         """Send a command soon. `again`: it may be sent again after a lost connection."""
         self.waiting.append(Pending(self._loop.time(), future, late, packed if again else None))
-        if not self._out:
-            self._loop.call_soon(self._flush)
         self._out.append(packed)
+        if self._wake is not None:
+            self._wake.set_result(None)
+            self._wake = None
 
     def ask(self, packed: bytes) -> asyncio.Future[Any]:
         """Send a command and wait for its answer, however long that takes."""
@@ -138,88 +137,43 @@ class RedisConnection(asyncio.Protocol):
         self.send(packed, future)
         return future
 
-    def abort(self) -> None:
-        if self._transport is not None:
-            self._transport.abort()
+    def end(self, error: Exception | None = None) -> None:
+        """Give the connection up."""
+        if self._closing is None:
+            self._wake = None
+            for task in self._tasks:
+                task.cancel()
+            self._closing = self._loop.create_task(self._own.disconnect(nowait=True))
+            self._lost(self, error)
 
-    def _flush(self) -> None:
-        out, self._out = self._out, []
-        if self._transport is not None:
-            self._transport.write(out[0] if len(out) == 1 else b"".join(out))
+    async def aclose(self) -> None:
+        self.end()
+        if self._closing is not None:
+            await self._closing
 
-
-class RedisDialer:
-    """Opens connections to where an address leads, past sentinels and log-in."""
-
-    def __init__(self, address: RedisAddress, ca_file: str | None) -> None:
-        self._address = address
-        self._tls = ssl.create_default_context(cafile=ca_file) if address.tls else None
-
-    async def connect(self, make: Callable[[], RedisConnection]) -> RedisConnection:
-        """A connection that is logged in. Raises OSError, RedisRefused, RedisAway or TimeoutError."""
-        address = self._address
-        async with asyncio.timeout(CONNECT_SECONDS):
-            host = address.hosts[0] if address.hosts and not address.master else None
-            if address.master is not None:
-                host = await self._master(address.master)
-            connection = await self._open(make, host)
-            try:
-                await self._log_in(connection, address)
-            except BaseException:
-                connection.abort()
-                raise
-            return connection
-
-    async def connect_alone(self) -> RedisConnection:
-        """A connection for a few questions, which nobody keeps up. Raises as `connect` does."""
-        return await self.connect(lambda: RedisConnection(_ignore, _end))
-
-    async def _open(self, make: Callable[[], RedisConnection], host: Host | None) -> RedisConnection:
-        loop = asyncio.get_running_loop()
-        if host is None:
-            _, protocol = await loop.create_unix_connection(make, self._address.unix)
-        else:
-            name = host[0] if self._tls is not None else None
-            _, protocol = await loop.create_connection(make, *host, ssl=self._tls, server_hostname=name)
-        return protocol
-
-    async def _log_in(self, connection: RedisConnection, address: RedisAddress) -> None:
-        if address.password is not None:
-            words = [address.user, address.password] if address.user is not None else [address.password]
-            await connection.ask(pack(("AUTH", *words)))
-        if address.database:
-            await connection.ask(pack(("SELECT", str(address.database))))
-        if address.master is not None:
-            role = await connection.ask(pack(("ROLE",)))
-            if role[0] != b"master":
-                raise RedisAway("the sentinels name a server that is no master")
-
-    async def _master(self, name: str) -> Host:
-        """The first answer of a sentinel that knows the name."""
-        error: Exception = RedisAway("no sentinel answers")
-        for host in self._address.hosts:
-            try:
-                return await self._ask_sentinel(host, name)
-            except (OSError, RedisAway, RedisRefused) as fault:
-                error = fault
-        raise error
-
-    async def _ask_sentinel(self, host: Host, name: str) -> Host:
-        sentinel = await self._open(lambda: RedisConnection(_ignore, _end), host)
+    async def _write(self) -> None:
         try:
-            found = await sentinel.ask(pack(("SENTINEL", "get-master-addr-by-name", name)))
-        finally:
-            sentinel.abort()
-        if found is None:
-            raise RedisAway(f'the sentinel knows no master "{name}"')
-        return found[0].decode(), int(found[1])
+            while True:
+                if not self._out:
+                    self._wake = self._loop.create_future()
+                    await self._wake
+                out, self._out = self._out, []
+                self.full = True
+                await self._own.send_packed_command(out, check_health=False)
+                self.full = False
+        except (RedisError, OSError) as error:
+            self.end(error)
 
-
-def _ignore(reply: Any, is_asked: bool, in_time: bool) -> None:
-    """Only whoever asked wants to know."""
-
-
-def _end(connection: RedisConnection, error: Exception | None) -> None:
-    for pending in connection.waiting:
-        if pending.future is not None and not pending.future.done():
-            pending.future.set_exception(RedisAway(str(error or "the connection ended")))
+    async def _read(self) -> None:
+        read, waiting = self._own.read_response, self.waiting
+        try:
+            while True:
+                try:
+                    reply = await read(disconnect_on_error=False)
+                except RedisRefused as error:
+                    reply = error
+                pending = waiting.popleft()
+                in_time = pending.resolve(reply)
+                self._answered(reply, pending.future is not None, in_time)
+        except (RedisError, OSError, IndexError) as error:  # gone, not Redis, or out of step
+            self.end(error)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dragoman.store.cooldowns import LONGEST, MOST_COOLDOWNS, later
 from dragoman.store.memory.cooldowns import MemoryCooldowns
+from dragoman.store.redis_store.connection import evalsha
 from dragoman.store.redis_store.keys import RedisKeys
-from dragoman.store.redis_store.link import RedisLink, evalsha
+from dragoman.store.redis_store.link import RedisLink
 from dragoman.store.redis_store.replicas import BeatNews, Replicas
 from dragoman.store.redis_store.scripts import Scripts
 

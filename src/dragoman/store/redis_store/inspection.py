@@ -11,9 +11,13 @@ import statistics
 import time
 from collections.abc import Iterator, Mapping
 
+from redis.exceptions import AuthenticationError, RedisError
+from redis.exceptions import ConnectionError as RedisConnectionError
+
 from dragoman.store.redis_store.address import RedisAddress, parse_address
-from dragoman.store.redis_store.connection import RedisAway, RedisConnection, RedisDialer, RedisRefused, pack
+from dragoman.store.redis_store.connection import RedisAway, RedisConnection, RedisRefused, describe_error, pack
 from dragoman.store.redis_store.keys import RedisKeys
+from dragoman.store.redis_store.servers import RedisDialer
 from dragoman.store.server_findings import Gravity, ServerFinding
 from dragoman.store.shared_backends import StoreOpening
 
@@ -27,9 +31,9 @@ _WRITE_CURES = {
     "MISCONF": "Redis cannot save to its disk; its log says why",
     "OOM": "give Redis more maxmemory",
     "NOPERM": "allow the user all commands, scripts included, on keys that begin with store.redis.prefix",
-    "CLUSTER": "Redis Cluster is not supported; use one Redis, or sentinels",
+    "MOVED": "it is one of a cluster: redis+cluster://HOST:PORT",
+    "CLUSTERDOWN": "the cluster lacks a server for the keys of this gateway",
 }
-_LOGIN = ("WRONGPASS", "NOAUTH", "ERR AUTH")
 
 Info = Mapping[str, str]
 
@@ -41,26 +45,28 @@ async def inspect(opening: StoreOpening, seconds: float) -> tuple[ServerFinding,
     options = opening.config.redis
     try:
         async with asyncio.timeout(seconds):
-            connection = await RedisDialer(address, options.ca_file).connect_alone()
+            keys = RedisKeys(options.prefix, address.cluster)
+            connection = RedisConnection(await RedisDialer(address, options.ca_file, keys.replicas).connect())
             try:
                 findings = [await _speed(connection, address, options.deadline_ms)]
-                findings.append(await _writing(connection, RedisKeys(options.prefix)))
+                findings.append(await _writing(connection, keys))
                 return (*findings, *await _settings(connection))
             finally:
-                connection.abort()
-    except (OSError, RedisAway, RedisRefused) as error:
+                await connection.aclose()
+    except (OSError, RedisAway, RedisError) as error:
         return (_unreached(address, error, seconds),)
 
 
 def _unreached(address: RedisAddress, error: Exception, seconds: float) -> ServerFinding:
+    cause = error.__context__ if isinstance(error, RedisConnectionError) else error  # what the system said
     if isinstance(error, TimeoutError):
         reason = f"did not answer within {seconds:g} s"
-    elif isinstance(error, OSError) and error.errno:
-        reason = f"cannot be reached: {os.strerror(error.errno)}"
+    elif isinstance(cause, OSError) and cause.errno:
+        reason = f"cannot be reached: {os.strerror(cause.errno)}"
     else:
-        reason = f"cannot be used: {error}"
+        reason = f"cannot be used: {describe_error(error)}"
     cure = "is it running, and does store.hot name its address? Until it answers, each replica goes by itself"
-    if isinstance(error, RedisRefused) and str(error).startswith(_LOGIN):
+    if isinstance(error, AuthenticationError):
         cure = "check user and password of store.hot"
     return ServerFinding("", Gravity.FAULT, f"{address.place} {reason}", cure)
 
@@ -84,8 +90,9 @@ async def _writing(connection: RedisConnection, keys: RedisKeys) -> ServerFindin
         sha = await connection.ask(pack(("SCRIPT", "LOAD", _WRITE)))
         await connection.ask(pack(("EVALSHA", sha, "1", keys.named("doctor"))))
     except RedisRefused as error:
-        cure = next((cure for word, cure in _WRITE_CURES.items() if word in str(error)), "")
-        return ServerFinding("writing", Gravity.FAULT, f"a script cannot write: {error}", cure)
+        words = describe_error(error)
+        cure = next((cure for word, cure in _WRITE_CURES.items() if word in words), "")
+        return ServerFinding("writing", Gravity.FAULT, f"a script cannot write: {words}", cure)
     return ServerFinding("writing", Gravity.GOOD, "scripts can write")
 
 

@@ -19,10 +19,10 @@ def address_of(caller: str, place: str, key: str) -> str:
 
 
 class RedisKeys:
-    """The names of one gateway's state."""
+    """The names of one gateway's state. In a cluster all of them are in one slot: the scripts touch several keys."""
 
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
+    def __init__(self, prefix: str, is_cluster: bool = False) -> None:
+        self._prefix = f"{{{prefix}}}" if is_cluster else prefix
         self.versions = self.named("versions")
         self.replicas = self.named("replicas")
         self.cooldowns = self.named("cooldowns")

@@ -13,11 +13,11 @@ from typing import Any
 from dragoman.store.clock import Clock
 from dragoman.store.rate_limits import Allowed, KeyLimits, Limited
 from dragoman.store.rate_windows import SLICE, RateWindows, bounded
-from dragoman.store.redis_store.connection import RedisAway, RedisRefused, pack
+from dragoman.store.redis_store.connection import RedisAway, RedisRefused, evalsha, pack
 from dragoman.store.redis_store.copied_counts import CopiedCounts, CountReply
 from dragoman.store.redis_store.first_answers import FirstAnswers
 from dragoman.store.redis_store.keys import RedisKeys, digest
-from dragoman.store.redis_store.link import RedisLink, evalsha
+from dragoman.store.redis_store.link import RedisLink
 from dragoman.store.redis_store.lone_decisions import KnownUse, decide_alone
 from dragoman.store.redis_store.replicas import SETTLING_SECONDS, BeatNews, Replicas
 from dragoman.store.redis_store.scripts import Scripts

@@ -10,20 +10,28 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-import hiredis
+from redis.exceptions import (
+    ClusterDownError,
+    MasterDownError,
+    MovedError,
+    NoScriptError,
+    ReadOnlyError,
+    RedisError,
+)
 
 from dragoman.store.clock import Clock
 from dragoman.store.redis_store.connection import (
     MOST_WAITING,
     RedisAway,
     RedisConnection,
-    RedisDialer,
     RedisRefused,
+    describe_error,
     pack,
 )
+from dragoman.store.redis_store.servers import RedisDialer
 
 SLOW_ANSWERS = 3
 STUCK_SECONDS = 2.0
@@ -34,8 +42,8 @@ BYTES_PER_SECOND = 50e6
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 OUTBOX, OUTBOX_BYTES = 10_000, 32 << 20
 _PING = pack(("PING",))
-_RECONNECT = ("READONLY", "LOADING", "NOSCRIPT", "NOAUTH", "MASTERDOWN")
-"""Errors that say that this is not, or not yet, the server we want."""
+_RECONNECT = (ReadOnlyError, NoScriptError, MasterDownError, MovedError, ClusterDownError)
+"""Errors that say that this is not, or not yet, the server we want. redis-py itself ends a connection for others."""
 
 Back = Callable[[float | None], None]
 """Called when the link is ready again, with the steady time since when data may be lost, or None where none is."""
@@ -104,7 +112,7 @@ class RedisLink:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         if self._connection is not None:
-            self._connection.abort()
+            await self._connection.aclose()
 
     async def flush(self, seconds: float) -> bool:
         """Wait until everything that was sent is answered."""
@@ -158,7 +166,7 @@ class RedisLink:
             raise
         except RedisRefused as error:
             self.failed += 1
-            self.last_error = str(error)
+            self.last_error = describe_error(error)
             raise
 
     def post(self, packed: bytes, late: Callable[[Any], None] | None = None, *, again: bool = False) -> bool:
@@ -201,7 +209,8 @@ class RedisLink:
     def _due(self) -> None:
         """Time is up. What has arrived meanwhile is read first: the loop itself may have been busy."""
         self._timer_at = 0.0
-        self._timer = asyncio.get_running_loop().call_later(0, self._expire)
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(0, loop.call_soon, self._expire)
 
     def _expire(self) -> None:
         self._timer = None
@@ -230,13 +239,12 @@ class RedisLink:
     def _answered(self, reply: Any, is_asked: bool, in_time: bool) -> None:
         if in_time and not self._slow:
             self._late_answers = 0
-        if isinstance(reply, hiredis.ReplyError):
-            text = str(reply)
+        if isinstance(reply, RedisRefused):
             if not is_asked:
                 self.failed += 1
-                self.last_error = text
-            if text.startswith(_RECONNECT) and self._connection is not None:
-                self._connection.abort()
+                self.last_error = describe_error(reply)
+            if isinstance(reply, _RECONNECT) and self._connection is not None:
+                self._connection.end(reply)
 
     # Keeping the connection up.
 
@@ -246,9 +254,8 @@ class RedisLink:
             try:
                 await self._serve()
                 pause = FIRST_PAUSE
-            except (OSError, RedisAway, RedisRefused, TimeoutError, hiredis.HiredisError) as error:
-                self.why = str(error) or type(error).__name__
-                self.last_error = self.why
+            except (OSError, RedisAway, RedisError) as error:
+                self.why = self.last_error = describe_error(error)
             await asyncio.sleep(pause * (0.5 + random.random()))  # noqa: S311 - no secret
             pause = min(pause * 2, LONGEST_PAUSE)
 
@@ -257,12 +264,12 @@ class RedisLink:
         assert self._gone is not None
         assert self._first is not None
         self._gone.clear()
-        connection = await self._dialer.connect(lambda: RedisConnection(self._answered, self._lost))
+        connection = RedisConnection(await self._dialer.connect(), self._answered, self._lost)
         try:
             async with asyncio.timeout(STUCK_SECONDS):
                 lost_since = await self.prepare(connection) if self.prepare is not None else None
         except BaseException:
-            connection.abort()
+            await connection.aclose()
             raise
         self._connection = connection
         self.connects += 1
@@ -274,7 +281,7 @@ class RedisLink:
         """From here on requests ask. What waited goes first, so that nothing overtakes it."""
         connection = self._connection
         assert connection is not None
-        self._slow, self._late_answers = False, 0
+        self._slow, self._late_answers, self._probe = False, 0, None
         self.ready = self._is_open = True
         outbox, self._outbox, self._outbox_bytes = self._outbox, deque(), 0
         for packed in outbox:
@@ -291,10 +298,12 @@ class RedisLink:
                 async with asyncio.timeout(PROBE_SECONDS):
                     await self._gone.wait()
             except TimeoutError:
+                if self._gone.is_set():  # at the very last moment
+                    return
                 oldest = connection.waiting[0].sent if connection.waiting else loop.time()
                 if loop.time() - oldest > STUCK_SECONDS or connection.full or len(connection.waiting) > MOST_WAITING:
                     self.why = "it does not answer"
-                    connection.abort()
+                    connection.end()
                 elif self._slow and (self._probe is None or self._probe.done()):
                     self._probe = loop.create_future()
                     self._probe.add_done_callback(self._probed)
@@ -325,8 +334,3 @@ class RedisLink:
             self._keep(packed)
         if self._gone is not None:
             self._gone.set()
-
-
-def evalsha(sha: bytes, keys: Sequence[str], *arguments: str | bytes | int | float) -> bytes:
-    """The command that runs a script."""
-    return pack(("EVALSHA", sha, str(len(keys)), *keys, *arguments))

@@ -15,9 +15,9 @@ from typing import Any
 
 from dragoman.store.clock import Clock
 from dragoman.store.rate_limits import KeyLimits
-from dragoman.store.redis_store.connection import RedisAway, RedisConnection, RedisRefused, pack
+from dragoman.store.redis_store.connection import RedisAway, RedisConnection, RedisRefused, evalsha, pack
 from dragoman.store.redis_store.keys import RedisKeys
-from dragoman.store.redis_store.link import RedisLink, evalsha
+from dragoman.store.redis_store.link import RedisLink
 from dragoman.store.redis_store.scripts import Scripts
 
 BEAT_SECONDS = 1.0

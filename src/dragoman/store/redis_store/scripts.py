@@ -52,7 +52,7 @@ class Scripts:
 
 
 _DROP = """
-local base = ARGV[1]
+local base = KEYS[1]
 local used, sizes, total = base .. ':used', base .. ':sizes', base .. ':bytes'
 local function drop(address)
   redis.call('DEL', base .. ':value:' .. address)
@@ -68,10 +68,10 @@ end
 """Of a table: values by address, addresses by last use (of all and of each caller), their sizes and the sum."""
 
 _PUT = """
-local ttl, most_own, most, most_bytes = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local first, own = ARGV[6] == '1', base .. ':caller:' .. ARGV[7]
+local ttl, most_own, most, most_bytes = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local first, own = ARGV[5] == '1', base .. ':caller:' .. ARGV[6]
 local keep = math.ceil(ttl * 1100)
-for i = 8, #ARGV, 2 do
+for i = 7, #ARGV, 2 do
   local address, value = ARGV[i], ARGV[i + 1]
   local there = first and redis.call('ZSCORE', used, address)
   if there and tonumber(there) >= now - ttl then
@@ -96,9 +96,9 @@ for _, key in ipairs({used, sizes, total, own}) do redis.call('PEXPIRE', key, ke
 return false
 """
 _FIND = """
-local ttl, own = tonumber(ARGV[2]), base .. ':caller:' .. ARGV[3]
+local ttl, own = tonumber(ARGV[1]), base .. ':caller:' .. ARGV[2]
 local found = {}
-for i = 4, #ARGV do
+for i = 3, #ARGV do
   local address = ARGV[i]
   local score = redis.call('ZSCORE', used, address)
   if score and tonumber(score) >= now - ttl then
@@ -115,7 +115,7 @@ end
 return found
 """
 _TOUCH = """
-local base, ttl, address = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local base, ttl, address = KEYS[1], tonumber(ARGV[1]), ARGV[2]
 if redis.call('ZSCORE', base .. ':used', address) then
   redis.call('ZADD', base .. ':used', now, address)
   redis.call('ZADD', base .. ':caller:' .. string.sub(address, 1, 16), now, address)
@@ -124,12 +124,12 @@ end
 return 1
 """
 _REMOVE = """
-for i = 2, #ARGV do drop(ARGV[i]) end
+for i = 1, #ARGV do drop(ARGV[i]) end
 return 1
 """
 _FORGET = """
-local place, count = ARGV[3], 0
-for _, address in ipairs(redis.call('ZRANGE', base .. ':caller:' .. ARGV[2], 0, -1)) do
+local place, count = ARGV[2], 0
+for _, address in ipairs(redis.call('ZRANGE', base .. ':caller:' .. ARGV[1], 0, -1)) do
   if place == '' or string.sub(address, 17, 32) == place then
     drop(address)
     count = count + 1

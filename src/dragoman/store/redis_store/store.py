@@ -19,13 +19,21 @@ from dragoman.store.near_table import NearTable
 from dragoman.store.redis_store.address import RedisAddress
 from dragoman.store.redis_store.book import RedisBook
 from dragoman.store.redis_store.budgets import RedisBudgets
-from dragoman.store.redis_store.connection import RedisAway, RedisConnection, RedisDialer, RedisRefused, pack
+from dragoman.store.redis_store.connection import (
+    RedisAway,
+    RedisConnection,
+    RedisRefused,
+    describe_error,
+    evalsha,
+    pack,
+)
 from dragoman.store.redis_store.cooldowns import RedisCooldowns
 from dragoman.store.redis_store.keys import RedisKeys
 from dragoman.store.redis_store.limits import RedisLimits
-from dragoman.store.redis_store.link import RedisLink, evalsha
+from dragoman.store.redis_store.link import RedisLink
 from dragoman.store.redis_store.replicas import BEAT_SECONDS, BeatNews, Replicas
 from dragoman.store.redis_store.scripts import ScriptClock, Scripts
+from dragoman.store.redis_store.servers import RedisDialer
 from dragoman.store.redis_store.table import RedisTable
 from dragoman.store.table_backed import TableKind, TableStore
 from dragoman.store.transfer import ValueRow
@@ -57,8 +65,8 @@ class RedisStore(TableStore):
         self.place = address.place
         self._clocks = clocks
         self._scripts = scripts = Scripts(script_clock)
-        self._keys = keys = RedisKeys(options.prefix)
-        dialer = RedisDialer(address, options.ca_file)
+        self._keys = keys = RedisKeys(options.prefix, address.cluster)
+        dialer = RedisDialer(address, options.ca_file, keys.replicas)
         deadline = options.deadline_ms / 1000
         self._counts = counts = RedisLink(dialer, deadline, clocks.steady)
         self._values = RedisLink(dialer, deadline, clocks.steady)
@@ -111,20 +119,20 @@ class RedisStore(TableStore):
             keys = (self._keys.forgotten,)
             await self._counts.ask(evalsha(self._scripts.rest, keys, name, FORGOTTEN_SECONDS, MOST_FORGOTTEN))
         except (RedisAway, RedisRefused) as error:
-            raise StoreUnavailable(f"{self.place}: {error}") from error
+            raise StoreUnavailable(f"{self.place}: {describe_error(error)}") from error
         return count + await self.lessons.forget_caller(caller) + self.limits.forget(caller)
 
     async def take_value(self, row: ValueRow) -> None:
         try:
             await self.tables[row.kind][0].take(row.caller, row.place, row.key, row.value)
         except (RedisAway, RedisRefused) as error:
-            raise StoreUnavailable(f"{self.place}: {error}") from error
+            raise StoreUnavailable(f"{self.place}: {describe_error(error)}") from error
 
     async def take_spent(self, key: str, period: str, amount: float) -> None:
         try:
             await self.budgets.take(key, period, amount)
         except (RedisAway, RedisRefused) as error:
-            raise StoreUnavailable(f"{self.place}: {error}") from error
+            raise StoreUnavailable(f"{self.place}: {describe_error(error)}") from error
 
     async def flush(self, seconds: float = 5.0) -> bool:
         return all(await asyncio.gather(self._counts.flush(seconds), self._values.flush(seconds)))

@@ -11,9 +11,9 @@ from msgspec import Struct
 from dragoman.store.errors import StoreUnavailable
 from dragoman.store.expiring_table import Bounds
 from dragoman.store.memory.expiring_map import Address
-from dragoman.store.redis_store.connection import RedisAway, RedisRefused
+from dragoman.store.redis_store.connection import RedisAway, RedisRefused, evalsha
 from dragoman.store.redis_store.keys import RedisKeys, address_of, digest
-from dragoman.store.redis_store.link import RedisLink, evalsha
+from dragoman.store.redis_store.link import RedisLink
 from dragoman.store.redis_store.scripts import Scripts
 from dragoman.store.table_backed import TableKind
 
@@ -46,7 +46,7 @@ class RedisTable(Generic[Value]):
         self._scripts = scripts
         self._kind = kind
         self._bounds = bounds
-        self._base = keys.named(kind.name)
+        self._base = (keys.named(kind.name),)
         self.unread = 0
 
     def lacks(self, caller: str) -> bool:
@@ -73,18 +73,18 @@ class RedisTable(Generic[Value]):
 
     async def remove(self, caller: str, place: str, keys: list[str]) -> None:
         addresses = [address_of(caller, place, key) for key in keys]
-        await self._send(evalsha(self._scripts.remove, (), self._base, *addresses))
+        await self._send(evalsha(self._scripts.remove, self._base, *addresses))
 
     async def forget(self, caller: str, place: str) -> None:
-        await self._send(evalsha(self._scripts.forget, (), self._base, digest(caller), digest(place)))
+        await self._send(evalsha(self._scripts.forget, self._base, digest(caller), digest(place)))
 
     async def forget_caller(self, caller: str) -> int:
         """Raises RedisAway or RedisRefused."""
-        count: int = await self._link.ask(evalsha(self._scripts.forget, (), self._base, digest(caller), ""))
+        count: int = await self._link.ask(evalsha(self._scripts.forget, self._base, digest(caller), ""))
         return count
 
     def touch(self, address: Address) -> None:
-        self._link.post(evalsha(self._scripts.touch, (), self._base, self._bounds.ttl, address_of(*address)))
+        self._link.post(evalsha(self._scripts.touch, self._base, self._bounds.ttl, address_of(*address)))
 
     async def take(self, caller: str, place: str, key: str, value: bytes) -> None:
         """Keep a value as another store has written it. Raises RedisAway or RedisRefused."""
@@ -108,7 +108,7 @@ class RedisTable(Generic[Value]):
         start = whose + digest(place)
         for at in range(0, len(keys), KEYS_AT_ONCE):
             names = [start + digest(key, 16) for key in keys[at : at + KEYS_AT_ONCE]]
-            rows += await self._link.ask(evalsha(self._scripts.find, (), self._base, ttl, whose, *names))
+            rows += await self._link.ask(evalsha(self._scripts.find, self._base, ttl, whose, *names))
         return rows
 
     def _decode(self, row: bytes, address: Address) -> Value | None:
@@ -132,7 +132,7 @@ class RedisTable(Generic[Value]):
         for address, (place, key), value in rows:
             values += [address, _encode(StoredValue(_bytes(caller), _bytes(place), _bytes(key), value))]
         most = (bounds.ttl, bounds.per_caller, bounds.entries, bounds.max_bytes)
-        return evalsha(self._scripts.put, (), self._base, *most, int(first), digest(caller), *values)
+        return evalsha(self._scripts.put, self._base, *most, int(first), digest(caller), *values)
 
 
 def _bytes(text: str) -> bytes:
