@@ -63,6 +63,11 @@ def compiling(upstream: str) -> Path_:
     return _compiling(conversation.body(20), "openai-chat", TARGETS[upstream])
 
 
+def recognising() -> Path_:
+    """The same without a word about its dialect, compiled for Chat."""
+    return _compiling(conversation.body(20), "auto", TARGETS["openai-chat"])
+
+
 def from_client(client: str, target: str) -> Path_:
     """The same conversation from a client of another dialect."""
     return _compiling(questions.question(client, "tools", "some-model", False), client, target)
@@ -92,7 +97,7 @@ def repairing(count: int) -> Path_:
 
     def run(times: int) -> None:
         for _ in range(times):
-            msgspec.json.encode(adapt(body, target=TARGETS["anthropic"]).changes)
+            msgspec.json.encode(adapt(body, source="openai-chat", target=TARGETS["anthropic"]).changes)
 
     return run
 
@@ -234,6 +239,7 @@ PATHS: dict[str, Callable[[], Path_]] = {
     "adapt short": partial(from_question, "short", TARGETS["openai-chat"]),
     "adapt short to gemini": partial(from_question, "short", TARGETS["gemini"]),
     "adapt openai-chat": partial(compiling, "openai-chat"),
+    "adapt openai-chat, recognised": recognising,
     "adapt anthropic": partial(compiling, "anthropic"),
     "adapt gemini": partial(compiling, "gemini"),
     "stream relayed": partial(streaming, "openai-chat", "openai-chat"),

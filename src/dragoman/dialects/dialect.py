@@ -25,6 +25,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Reply, Stop, Usage
+from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.streamed_text import StreamedText
 
 # Paths
@@ -486,7 +487,7 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     """What stands before the paths of the endpoints; the usual prefix first."""
     prefix_pattern: str = ""
     """A regular expression of further prefixes: clouds put a project there."""
-    recognise: Callable[[Mapping[str, Any]], Likeness]
+    recognise: Callable[[RequestGlance], Likeness]
     """How much the members of a body look like a request of this dialect."""
     caller_headers: tuple[str, ...] = ()
     """Headers that show, if several dialects serve the same path, that the caller is one of this dialect's SDKs."""

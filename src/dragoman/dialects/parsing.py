@@ -142,8 +142,22 @@ class OpenBody(msgspec.Struct, frozen=True):
     repairs: tuple[str, ...]
 
 
+class OpenedBytes(bytes):
+    """A body that was opened to recognise its dialect. Its parser need not do so again."""
+
+    opened: OpenBody
+
+
+def opened_bytes(opened: OpenBody) -> OpenedBytes:
+    body = OpenedBytes(opened.source)
+    body.opened = opened
+    return body
+
+
 def open_body(body: bytes) -> OpenBody:
     """Raises MalformedRequest where it is no JSON object in UTF-8, DuplicateKey where a member stands twice."""
+    if isinstance(body, OpenedBytes):
+        return body.opened
     source, found, repairs = open_object(body)
     refuse_duplicates(source, found)
     return OpenBody(source, found, repairs)

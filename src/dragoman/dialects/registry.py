@@ -27,6 +27,7 @@ from dragoman.dialects.dialect import (
     TokenCount,
     UnservedPath,
 )
+from dragoman.dialects.request_glance import RequestGlance
 from dragoman.errors import TargetError, near_match
 
 
@@ -63,7 +64,12 @@ def model_listing(name: str) -> ModelListing:
 
 def recognise(body: Mapping[str, Any]) -> DialectName:
     """The dialect of a request, by its members; the default dialect where no other one fits better."""
-    return max(all_dialects(), key=lambda one: (one.recognise(body), one.name == DEFAULT_DIALECT)).name
+    seen = RequestGlance(body)
+    name, most = DEFAULT_DIALECT, 0
+    for one in all_dialects():
+        if (likeness := one.recognise(seen)) > most:
+            name, most = one.name, likeness
+    return name
 
 
 def caller_dialect(path: str, headers: Mapping[str, str]) -> DialectName:

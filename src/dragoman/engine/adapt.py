@@ -10,7 +10,9 @@ import msgspec
 from dragoman.conversation.changes import Loss, LossName
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT, SourceName
+from dragoman.conversation.traits import Trait
 from dragoman.dialects import registry
+from dragoman.dialects.parsing import open_body, opened_bytes
 from dragoman.engine.adapted import Adapted
 from dragoman.engine.compiler import Options, compile_ask
 from dragoman.engine.history.client_choice import chosen_policy, history_choice
@@ -19,13 +21,13 @@ from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.reasoning_restore import Kept
 from dragoman.engine.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
-from dragoman.engine.request_wrappers import find_wrapped
+from dragoman.engine.request_wrappers import LISTS, find_wrapped
 from dragoman.errors import MalformedRequest, OptionError, near_match, nearest_first
 from dragoman.profiles.facts import Doubt, DoubtName
 from dragoman.profiles.profile import Layer, Profiles, Target, patched
 from dragoman.rules import BY_NAME
 from dragoman.rules.rule import FAIL, KEEP
-from dragoman.wire.json_reader import readable, split_members
+from dragoman.wire.json_reader import open_object
 
 __all__ = ["Adapted", "Request", "adapt", "choose", "read"]
 
@@ -34,6 +36,7 @@ Request = bytes | str | Mapping[str, Any]
 
 BUILTIN = Profiles()
 _FAITHFUL = Doubt.FAITHFUL
+_FOREIGN = int(Trait.OPAQUE | Trait.MESSAGE_EXTRAS | Trait.PART_EXTRAS)
 
 
 def adapt(
@@ -92,24 +95,42 @@ def read(
     """A request as an Ask. Raises LimitExceeded, MalformedRequest, DuplicateKey or TargetError."""
     body = as_bytes(request)
     check_body(body, limits)
-    name = _recognised(body) if source == "auto" else source
-    ask = parse_ask(name, body, headers, limits)
-    if stream is not None and registry.dialect(name).model_in_path:
+    ask = _read_any(body, headers, limits) if source == "auto" else parse_ask(source, body, headers, limits)
+    if stream is not None and registry.dialect(ask.dialect).model_in_path:
         ask = msgspec.structs.replace(ask, stream=stream)
     return ask
 
 
-def _recognised(body: bytes) -> str:
-    """The dialect of a body, or of the request that stands in it."""
-    wrapped = find_wrapped(body)
-    return registry.recognise(split_members(readable(body if wrapped is None else wrapped.body)[0]))
+def _read_any(body: bytes, headers: Mapping[str, str] | None, limits: RequestLimits) -> Ask:
+    """A request of an unknown dialect. Its members nearly always tell the dialect; the messages are looked at only if
+    they hold what that dialect does not have."""
+    opened = open_body(body)
+    members = opened.members
+    if members.keys().isdisjoint(LISTS) and (wrapped := find_wrapped(body)) is not None:
+        return parse_ask(registry.recognise(open_object(wrapped.body)[1]), body, headers, limits)
+    likely = registry.recognise({name: value for name, value in members.items() if name != "messages"})
+    known = opened_bytes(opened)
+    try:
+        ask = parse_ask(likely, known, headers, limits)
+    except MalformedRequest:
+        if (found := registry.recognise(members)) == likely:
+            raise
+    else:
+        if _is_at_home(ask) or (found := registry.recognise(members)) == likely:
+            return ask
+    return parse_ask(found, known, headers, limits)
+
+
+def _is_at_home(ask: Ask) -> bool:
+    """Whether the messages hold nothing that their dialect does not have."""
+    return ask.traits is not None and not ask.traits & _FOREIGN and not ask.conversation.near_misses
 
 
 def as_bytes(request: Request) -> bytes:
     if isinstance(request, bytes):
         return request
     if isinstance(request, str):
-        return request.encode("utf-8", "surrogatepass" if "\ud800" in request else "strict")
+        return request.encode("utf-8", "backslashreplace")  # half of a surrogate pair becomes its escape
     try:
         return msgspec.json.encode(request)
     except (TypeError, ValueError, RecursionError) as fault:

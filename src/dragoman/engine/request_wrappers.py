@@ -16,7 +16,7 @@ from dragoman.errors import MalformedRequest
 from dragoman.wire.json_pointers import escaped
 from dragoman.wire.json_reader import open_object, render_object
 
-_LISTS = frozenset({"messages", "input", "contents", "prompt"})
+LISTS = frozenset({"messages", "input", "contents", "prompt"})
 """What dialects call the messages: an object with one of them is a request."""
 _CARRIED = ("model", "stream")
 """What is taken from beside the request where the request does not say it itself."""
@@ -35,7 +35,7 @@ def find_wrapped(body: bytes, takes_model: bool = True) -> WrappedRequest | None
     `takes_model`: a body of its dialect names the model.
     """
     members = _members(body)
-    if not members.keys().isdisjoint(_LISTS):
+    if not members.keys().isdisjoint(LISTS):
         return None
     requests = {name: inner for name, raw in members.items() if (inner := _request_in(bytes(raw))) is not None}
     if len(requests) != 1:
@@ -50,7 +50,7 @@ def find_wrapped(body: bytes, takes_model: bool = True) -> WrappedRequest | None
 def _request_in(raw: Json) -> dict[str, Raw] | None:
     text = unquote(raw).encode() if raw[:2] == b'"{' else raw
     members = _members(text) if text[:1] == b"{" else {}
-    return None if members.keys().isdisjoint(_LISTS) else members
+    return None if members.keys().isdisjoint(LISTS) else members
 
 
 def _members(body: bytes) -> dict[str, Raw]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -28,6 +28,7 @@ from dragoman.dialects.dialect import (
     fixed_path,
 )
 from dragoman.dialects.raw_json import encode
+from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.request_schema import TEXT, turns
 
 _CREATED = "2025-01-01T00:00:00Z"
@@ -68,15 +69,15 @@ def render_question(body: bytes, model: str) -> bytes:
 TOKEN_COUNT = TokenCount("/v1/messages/count_tokens", "input_tokens", parse_question, render_question)
 
 
-_MEMBERS = {"system", "anthropic_version", "stop_sequences"}
+_MEMBERS = frozenset({"system", "anthropic_version", "stop_sequences"})
 _BLOCKS = frozenset(
     {"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "server_tool_use"}
 )
 
 
-def _recognise(body: Mapping[str, Any]) -> Likeness:
+def _recognise(seen: RequestGlance) -> Likeness:
     """By members, tools or blocks that Chat does not have. The list of messages has the same name in both."""
-    hinted = body.keys() & _MEMBERS or _has_tools(body) or _has_blocks(body)
+    hinted = seen.has(_MEMBERS) or _has_tools(seen) or any(_is_block(block) for block in seen.blocks)
     return Likeness.HINTED if hinted else Likeness.NONE
 
 
@@ -85,26 +86,13 @@ def _asks_for_reasoning(conversation: Conversation) -> bool:
     return thinking is not None and (thinking.on is True or thinking.adaptive) and thinking.visible is not False
 
 
-def _has_tools(body: Mapping[str, Any]) -> bool:
-    tools = _decoded(body.get("tools"))
+def _has_tools(seen: RequestGlance) -> bool:
+    tools = seen.decoded("tools") if seen.mentions("tools", b'"input_schema"') else None
     return isinstance(tools, list) and any(isinstance(tool, dict) and "input_schema" in tool for tool in tools)
 
 
-def _has_blocks(body: Mapping[str, Any]) -> bool:
-    messages = _decoded(body.get("messages"))
-    if not isinstance(messages, list):
-        return False
-    contents = (message.get("content") for message in messages if isinstance(message, dict))
-    return any(
-        isinstance(block, dict) and isinstance(block.get("type"), str) and block["type"] in _BLOCKS
-        for content in contents
-        if isinstance(content, list)
-        for block in content
-    )
-
-
-def _decoded(raw: Any) -> Any:
-    return msgspec.json.decode(raw) if isinstance(raw, (bytes, msgspec.Raw)) else raw
+def _is_block(block: Any) -> bool:
+    return isinstance(block, dict) and isinstance(block.get("type"), str) and block["type"] in _BLOCKS
 
 
 def _load_requests() -> RequestCodec:

@@ -7,8 +7,6 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote as escape
 
-import msgspec
-
 from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.bedrock import NAME
 from dragoman.dialects.bedrock.token_count import TOKEN_COUNT
@@ -23,39 +21,32 @@ from dragoman.dialects.dialect import (
     RequestCodec,
     UnservedPath,
 )
+from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.request_schema import TEXT
 
-_MEMBERS = {"inferenceConfig", "additionalModelRequestFields", "guardrailConfig", "additionalModelResponseFieldPaths"}
+_MEMBERS = frozenset(
+    {"inferenceConfig", "additionalModelRequestFields", "guardrailConfig", "additionalModelResponseFieldPaths"}
+)
 _BLOCKS = frozenset({"toolUse", "toolResult", "reasoningContent", "cachePoint", "guardContent", "citationsContent"})
 
 
-def _recognise(body: Mapping[str, Any]) -> Likeness:
+def _recognise(seen: RequestGlance) -> Likeness:
     """By members that no other dialect has, by a list of tools in `toolConfig`, or by blocks without a type."""
-    if body.keys() & _MEMBERS or "tools" in (_object(body.get("toolConfig")) or ()):
+    if seen.has(_MEMBERS) or _has_tools(seen):
         return Likeness.CERTAIN
-    if not _has_blocks(body):
+    if not seen.blocks or not all(_is_block(block) for block in seen.blocks):
         return Likeness.NONE
-    return Likeness.HINTED if "model" in body else Likeness.CERTAIN
+    return Likeness.HINTED if "model" in seen.members else Likeness.CERTAIN
 
 
-def _has_blocks(body: Mapping[str, Any]) -> bool:
-    """Whether messages hold blocks of one key: a text alone, or a kind that only Converse has."""
-    messages = _decoded(body.get("messages"))
-    contents = [one.get("content") for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
-    blocks = [block for content in contents if isinstance(content, list) for block in content]
-    return bool(blocks) and all(
-        isinstance(block, dict) and len(block) == 1 and ("text" in block or not _BLOCKS.isdisjoint(block))
-        for block in blocks
-    )
+def _has_tools(seen: RequestGlance) -> bool:
+    settings = seen.decoded("toolConfig")
+    return isinstance(settings, dict) and "tools" in settings
 
 
-def _object(raw: Any) -> dict[str, Any] | None:
-    found = _decoded(raw)
-    return found if isinstance(found, dict) else None
-
-
-def _decoded(raw: Any) -> Any:
-    return msgspec.json.decode(raw) if isinstance(raw, (bytes, msgspec.Raw)) else raw
+def _is_block(block: Any) -> bool:
+    """Whether a block has one key: a text alone, or a kind that only Converse has."""
+    return isinstance(block, dict) and len(block) == 1 and ("text" in block or not _BLOCKS.isdisjoint(block))
 
 
 def request_path(options: RenderOptions, template: str = "") -> str:

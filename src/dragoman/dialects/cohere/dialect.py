@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-import msgspec
-
 from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.cohere import NAME
 from dragoman.dialects.cohere.model_list import COHERE_MODELS
@@ -20,27 +15,23 @@ from dragoman.dialects.dialect import (
     UnservedPath,
     fixed_path,
 )
+from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.request_schema import TEXT, turns
 from dragoman.wire.sse import DONE_FRAME
 
-_MEMBERS = {"citation_options", "safety_mode", "strict_tools", "chat_history", "preamble"}
+_MEMBERS = frozenset({"citation_options", "safety_mode", "strict_tools", "chat_history", "preamble"})
 _CHOICES = ("REQUIRED", "NONE")
 
 
-def _recognise(body: Mapping[str, Any]) -> Likeness:
+def _recognise(seen: RequestGlance) -> Likeness:
     """By members, words or plans that Chat does not have. The list of messages has the same name in both."""
-    choice = _decoded(body.get("tool_choice"))
-    hinted = body.keys() & _MEMBERS or choice in _CHOICES or _has_plan(body)
+    hinted = seen.has(_MEMBERS) or seen.decoded("tool_choice") in _CHOICES or _has_plan(seen)
     return Likeness.HINTED if hinted else Likeness.NONE
 
 
-def _has_plan(body: Mapping[str, Any]) -> bool:
-    messages = _decoded(body.get("messages"))
+def _has_plan(seen: RequestGlance) -> bool:
+    messages = seen.decoded("messages") if seen.mentions("messages", b'"tool_plan"') else None
     return isinstance(messages, list) and any(isinstance(turn, dict) and "tool_plan" in turn for turn in messages)
-
-
-def _decoded(raw: Any) -> Any:
-    return msgspec.json.decode(raw) if isinstance(raw, (bytes, msgspec.Raw)) else raw
 
 
 def _asks_for_reasoning(conversation: Conversation) -> bool:

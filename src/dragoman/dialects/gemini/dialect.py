@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 from urllib.parse import quote as escape
 
 from dragoman.conversation.conversation import Conversation
@@ -24,13 +23,14 @@ from dragoman.dialects.dialect import (
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.model_list import GEMINI_MODELS
 from dragoman.dialects.gemini.token_count import TOKEN_COUNT
+from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.request_schema import TEXT
 
 _PATH = "/v1beta/models/"
 
 
-def _recognise(body: Mapping[str, Any]) -> Likeness:
-    return Likeness.CERTAIN if "contents" in body else Likeness.NONE
+def _recognise(seen: RequestGlance) -> Likeness:
+    return Likeness.CERTAIN if "contents" in seen.members else Likeness.NONE
 
 
 def request_path(options: RenderOptions, template: str = "") -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.dialect import (
@@ -20,14 +19,15 @@ from dragoman.dialects.dialect import (
 )
 from dragoman.dialects.ollama import NAME
 from dragoman.dialects.ollama.model_list import OLLAMA_MODELS
+from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.request_schema import TEXT, turns
 
-_OWN = {"options", "keep_alive", "think", "format"}
+_OWN = frozenset({"options", "keep_alive", "think", "format"})
 """Members that no other dialect has."""
 
 
-def _recognise(body: Mapping[str, Any]) -> Likeness:
-    return Likeness.HINTED if body.keys() & _OWN else Likeness.NONE
+def _recognise(seen: RequestGlance) -> Likeness:
+    return Likeness.HINTED if seen.has(_OWN) else Likeness.NONE
 
 
 def _asks_for_reasoning(conversation: Conversation) -> bool:

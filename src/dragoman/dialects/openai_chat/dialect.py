@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.settings import Effort
 from dragoman.dialects.dialect import (
@@ -23,13 +20,14 @@ from dragoman.dialects.openai_chat import ID_PREFIX, NAME
 from dragoman.dialects.openai_chat.filter_marks import MARKS, tidy_chunk
 from dragoman.dialects.openai_models import OPENAI_MODELS
 from dragoman.dialects.openai_paths import RELAYED_PATHS
+from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.request_schema import TEXT, turns
 from dragoman.wire.sse import DONE_FRAME
 
 _STREAM_MARKS = frozenset({"done", "__stream_end__", "__internal__", "stream_end"})
 
 
-def _recognise(body: Mapping[str, Any]) -> Likeness:
+def _recognise(seen: RequestGlance) -> Likeness:
     """Messages alone are no proof: other dialects have them too, with more beside them."""
     return Likeness.NONE
 

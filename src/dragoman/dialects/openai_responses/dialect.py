@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.dialect import (
     AnswerCodec,
@@ -20,11 +17,12 @@ from dragoman.dialects.dialect import (
 from dragoman.dialects.openai_models import OPENAI_MODELS
 from dragoman.dialects.openai_paths import RELAYED_PATHS
 from dragoman.dialects.openai_responses import ID_PREFIX, NAME
+from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.request_schema import TEXT
 
 
-def _recognise(body: Mapping[str, Any]) -> Likeness:
-    return Likeness.CERTAIN if "input" in body else Likeness.NONE
+def _recognise(seen: RequestGlance) -> Likeness:
+    return Likeness.CERTAIN if "input" in seen.members else Likeness.NONE
 
 
 def _asks_for_reasoning(conversation: Conversation) -> bool:
