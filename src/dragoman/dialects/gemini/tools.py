@@ -41,7 +41,7 @@ def several(raw: bytes, at: str) -> list[Raw]:
     return [Raw(raw)] if raw[:1] == b"{" else split_items(raw, at)
 
 
-def named(raw: bytes | Raw, at: str) -> dict[str, bytes]:
+def open_camel(raw: bytes | Raw, at: str) -> dict[str, bytes]:
     """The members of an object under their camelCase names, without nulls."""
     return {camel(key): bytes(value) for key, value in split_members(raw, at).items() if bytes(value) != b"null"}
 
@@ -71,7 +71,7 @@ def _parse_list(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
 
 
 def _parse_declaration(raw: bytes, places: tuple[int, int], at: str, wrapper: str) -> Tool:
-    wire = named(raw, at)
+    wire = open_camel(raw, at)
     name = wire.pop("name", b"")
     if name[:1] != b'"':
         raise MalformedRequest("a function declaration without a name", at=f"{at}/name")
@@ -132,7 +132,7 @@ def render_tool(tool: Tool) -> Json:
 
 def parse_choice(raw: bytes) -> tuple[ToolChoice | None, dict[str, Json]]:
     """The choice in a `functionCallingConfig`, and its other members."""
-    wire = named(raw, "/toolConfig/functionCallingConfig")
+    wire = open_camel(raw, "/toolConfig/functionCallingConfig")
     rest = dict(wire)
     mode = _mode(rest.pop("mode", b""))
     names = _names(rest.pop("allowedFunctionNames", b"[]"))
