@@ -75,10 +75,19 @@ class SettingRow(msgspec.Struct, frozen=True):
     """Our value to JSON; None if it is not rendered here."""
     limit: bool = False
     """Whether it is the limit of an answer, in an object: -1 means none there, and is left out."""
+    also: tuple[str, ...] = ()
+    """Other members of this dialect that may hold it."""
+    spelled: str = ""
+    """The field of Settings that names the member in which the client wrote it, if it is not `member`."""
 
     @property
     def member(self) -> str:
         return self.key or self.field
+
+    def fields(self) -> Iterator[tuple[str, str]]:
+        """The field of Settings that it holds, with each of its pointers."""
+        for member in (self.member, *self.also):
+            yield self.field, f"/{member}"
 
     def interpret(self, raw: Json) -> Json:
         """The value that is meant: not the text of a number, and not one stop sequence for a list of them."""
@@ -235,9 +244,11 @@ class SettingTable:
         self._dialect = dialect
         self._odd_form = odd_form
         objects = [row for row in self.rows if isinstance(row, SettingObject)]
+        rows_alone = [row for row in self.rows if isinstance(row, SettingRow)]
         self.plain: PlainMembers = {
-            row.member: (row.field, row.decode) for row in self.rows if isinstance(row, SettingRow)
+            member: (row.field, row.decode) for row in rows_alone for member in (row.member, *row.also)
         }
+        self._spelled = {member: row.spelled for row in rows_alone for member in (row.member, *row.also) if row.spelled}
         self._special: SpecialMembers = {one.member: one.parse_member for one in objects}
         self._holders = [one for one in objects if one.rows]
         self.form = SettingForm(
@@ -270,9 +281,13 @@ class SettingTable:
                 members, misses = tuple(given.items()), (*misses, *found)
         return members, misses
 
-    def parse(self, members: Iterable[tuple[str, Json]]) -> tuple[dict[str, Any], dict[str, Json]]:
+    def parse(self, members: Members) -> tuple[dict[str, Any], dict[str, Json]]:
         """The fields of our settings, and the extra fields. Dotted fields are those of a Thinking."""
-        return parse_members(members, self.plain, self._special, self._odd_form)
+        found, extras = parse_members(members, self.plain, self._special, self._odd_form)
+        for key, raw in members:
+            if key in self._spelled and raw != b"null":
+                found.setdefault(self._spelled[key], key)
+        return found, extras
 
     def _render(self, settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:
         refuse_settings(settings, self.unsupported, self._dialect)
@@ -287,8 +302,7 @@ class SettingTable:
     def _find_pointers(self) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
         for row in self.rows:
-            held = [(row.field, f"/{row.member}")] if isinstance(row, SettingRow) else row.fields()
-            for field, pointer in held:
+            for field, pointer in row.fields():
                 name = field.partition(".")[0]
                 found[name] = (*found.get(name, ()), pointer)
         return found
@@ -307,7 +321,7 @@ def _render_rows(rows: Iterable[SettingRow], settings: Settings) -> dict[str, Js
         value: Any = reduce(_look, row.field.split("."), settings)
         written = row.encode(value) if value is not None and value != () else None
         if written is not None:
-            out[row.member] = written
+            out[(row.spelled and getattr(settings, row.spelled)) or row.member] = written
     return out
 
 

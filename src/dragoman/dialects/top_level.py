@@ -113,6 +113,9 @@ def parse_members(
             except odd_form:
                 extras[key] = raw
                 continue
+            if found.keys() & fields.keys():
+                extras[key] = raw
+                continue
             found |= fields
             extras |= {f"{key}.{name}" if name else key: value for name, value in rest.items()}
         else:
