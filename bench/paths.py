@@ -34,7 +34,7 @@ import questions
 import conversation
 from dragoman.conversation.changes import Undo
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.openai_chat.answer_completion import complete_answer
+from dragoman.dialects.openai_chat.answer import complete_answer
 from dragoman.engine.adapt import adapt
 from dragoman.engine.translation import Translation
 from dragoman.gateway.app import Gateway

@@ -224,3 +224,18 @@ SHAPES: dict[str, Shape] = {
     "cohere": _cohere(),
     "ollama": _ollama(),
 }
+
+LONG = "x" * 70_000
+LONG_MESSAGES = {
+    "openai-chat": [
+        {"role": "user", "content": LONG},
+        {"role": "assistant", "content": [{"type": "text", "text": LONG}]},
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{LONG}"}}]},
+    ],
+    "openai-responses": [
+        {"role": "user", "content": LONG},
+        {"role": "assistant", "content": [{"type": "output_text", "text": LONG}]},
+        {"role": "user", "content": [{"type": "input_image", "image_url": f"data:image/png;base64,{LONG}"}]},
+    ],
+}
+"""Messages as long as pictures are."""

@@ -19,7 +19,7 @@ from dragoman.dialects import held_events
 from dragoman.dialects.anthropic.stream import AnthropicStreamRenderer
 from dragoman.dialects.call_order import CallOrder
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.openai_chat.stream_render import ChatStreamRenderer
+from dragoman.dialects.openai_chat.stream import ChatStreamRenderer
 from dragoman.engine.translation import Translation
 
 

@@ -14,8 +14,7 @@ from dragoman.conversation.failures import FailureKind
 from dragoman.conversation.parts import Opaque, Origin, Reasoning, Text
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.openai_chat.answer_parse import glance, parse_answer
-from dragoman.dialects.openai_chat.answer_render import render_answer
+from dragoman.dialects.openai_chat.answer import glance, parse_answer, render_answer
 from dragoman.dialects.openai_chat.dialect import DIALECT
 from dragoman.engine.adapt import adapt
 from dragoman.engine.translation import Translation

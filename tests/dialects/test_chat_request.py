@@ -33,8 +33,7 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
-from dragoman.dialects.openai_chat.request_parse import locate, parse_request
-from dragoman.dialects.openai_chat.request_render import render_request
+from dragoman.dialects.openai_chat.request import locate, parse_request, render_request
 from dragoman.errors import DuplicateKey, MalformedRequest, Unrepresentable
 
 CHAT = Origin("openai-chat")

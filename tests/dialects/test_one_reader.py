@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.corpus import sampled, spoken_in
+from tests.dialects.plain_shapes import LONG_MESSAGES
 from tests.dialects.plain_shapes import SHAPES as PLAIN_SHAPES
 from tests.shapes.chooser import seeded
 from tests.shapes.spoiled import spoil
@@ -78,6 +79,11 @@ def test_messages_of_usual_shapes_are_read_alike(name: str) -> None:
         taken += check(name, orjson.dumps(shape))
         check(name, json.dumps(shape).encode())
     assert taken > SWEEP / 2
+
+
+@pytest.mark.parametrize(("name", "messages"), [pair for pair in LONG_MESSAGES.items() if pair[0] in READERS])
+def test_long_content_fits_the_schema(name: str, messages: list[object]) -> None:
+    assert check(name, orjson.dumps({"model": "m", LISTS[name]: messages})) == 1
 
 
 @every_dialect

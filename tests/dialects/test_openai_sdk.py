@@ -14,7 +14,7 @@ from tests.sdk_readers import Loopback, loopback
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat import errors as chat_errors
-from dragoman.dialects.openai_chat.stream_render import ChatStreamRenderer
+from dragoman.dialects.openai_chat.stream import ChatStreamRenderer
 from dragoman.dialects.openai_responses import errors as responses_errors
 from dragoman.dialects.openai_responses.stream_render import ResponsesStreamRenderer
 from dragoman.wire.error_bodies import parse_failure

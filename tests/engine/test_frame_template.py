@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dragoman.dialects.openai_chat.plain_chunk import check_plain_chunk
+from dragoman.dialects.openai_chat.stream import check_plain_chunk
 from dragoman.engine.frame_template import FrameTemplate
 from dragoman.engine.relay_frames import RelayFrames
 

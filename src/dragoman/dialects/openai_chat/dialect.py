@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.settings import Effort
 from dragoman.dialects.dialect import (
@@ -17,12 +19,35 @@ from dragoman.dialects.dialect import (
     fixed_path,
 )
 from dragoman.dialects.openai_chat import ID_PREFIX, NAME
-from dragoman.dialects.openai_chat.filter_marks import MARKS, tidy_chunk
 from dragoman.dialects.openai_models import OPENAI_MODELS
 from dragoman.dialects.openai_paths import RELAYED_PATHS
 from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.request_schema import TEXT, turns
 from dragoman.wire.sse import DONE_FRAME
+
+IN_ANSWER = frozenset({"prompt_filter_results"})
+IN_CHOICE = frozenset({"content_filter_results", "content_filter_offsets"})
+MARKS = IN_ANSWER | IN_CHOICE
+
+
+def tidy_chunk(chunk: Any) -> Any | None:
+    """A chunk from which marks were taken, as clients read it; None where nothing is left of it."""
+    choices = chunk.get("choices") if isinstance(chunk, dict) else None
+    if not isinstance(choices, list):
+        return chunk
+    kept = [_with_delta(choice) for choice in choices if _says_something(choice)]
+    if not kept and not chunk.get("usage"):
+        return None
+    return {**chunk, "choices": kept}
+
+
+def _says_something(choice: Any) -> bool:
+    return not isinstance(choice, dict) or "delta" in choice or bool(choice.get("finish_reason"))
+
+
+def _with_delta(choice: Any) -> Any:
+    return {**choice, "delta": {}} if isinstance(choice, dict) and "delta" not in choice else choice
+
 
 _STREAM_MARKS = frozenset({"done", "__stream_end__", "__internal__", "stream_end"})
 
@@ -44,22 +69,16 @@ def _asks_for_reasoning(conversation: Conversation) -> bool:
 
 
 def _load_requests() -> RequestCodec:
-    from dragoman.dialects.openai_chat.request_parse import locate, locate_parts, parse_request
-    from dragoman.dialects.openai_chat.request_render import render_request
+    from dragoman.dialects.openai_chat.request import locate, locate_parts, parse_request, render_request
     from dragoman.dialects.openai_chat.settings import PLACES
 
     return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
 
 
 def _load_answers() -> AnswerCodec:
-    from dragoman.dialects.openai_chat.answer_completion import complete_answer
-    from dragoman.dialects.openai_chat.answer_parse import glance, parse_answer
-    from dragoman.dialects.openai_chat.answer_render import render_answer
+    from dragoman.dialects.openai_chat.answer import complete_answer, glance, parse_answer, render_answer
     from dragoman.dialects.openai_chat.errors import parse_error, render_error
-    from dragoman.dialects.openai_chat.plain_chunk import check_plain_chunk
-    from dragoman.dialects.openai_chat.stream_parse import ChatStreamParser
-    from dragoman.dialects.openai_chat.stream_render import ChatStreamRenderer
-    from dragoman.dialects.openai_chat.streamed_words import WORDS
+    from dragoman.dialects.openai_chat.stream import WORDS, ChatStreamParser, ChatStreamRenderer, check_plain_chunk
 
     return AnswerCodec(
         parse_answer,

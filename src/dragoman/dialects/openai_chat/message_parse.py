@@ -1,13 +1,9 @@
-"""Chat messages to ours.
-
-One strict typed decode takes the whole list. Only where it fails, each message is decoded again, and its unknown fields
-become extras.
-"""
+"""Chat messages to ours."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from operator import attrgetter
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter, is_
 from typing import Any
 
 import msgspec
@@ -34,13 +30,38 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
+from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name, observe_result
 from dragoman.dialects.openai_chat import NAME, ORIGIN
-from dragoman.dialects.openai_chat.plain_messages import parse_arguments
+from dragoman.dialects.openai_chat.schema import (
+    ChatAssistant,
+    ChatDeveloper,
+    ChatFunctionCall,
+    ChatFunctionResult,
+    ChatImage,
+    ChatSystem,
+    ChatText,
+    ChatToolResult,
+    ChatUrl,
+    ChatUser,
+    decode_message,
+    decode_parts,
+)
+from dragoman.dialects.parsed_messages import (
+    BRACE,
+    BRACE_END,
+    QUOTE,
+    ParsedList,
+    ParsedMessage,
+    describe,
+    is_blank,
+    share_places,
+)
 from dragoman.dialects.parsing import (
     OPENAI_FILES,
     cache_hint,
     extras_of,
     kind_of,
+    link_literal,
     made_id,
     parse_link,
     parse_state,
@@ -58,6 +79,211 @@ UNTITLED = "untitled"
 BARE = "bare"
 DOCUMENT_URL = "document_url"
 """Spellings of media other than Chat's own: a URL as plain text, and a document by its URL."""
+
+_BLANK_TEXT = int(Trait.BLANK_TEXT)
+_CALLS = int(Trait.CALLS)
+_HINTS = int(Trait.HINTS)
+_LISTED = int(Trait.LISTED)
+_MEDIA = int(Trait.MEDIA)
+_NAMED = int(Trait.NAMED)
+_NO_PARTS = int(Trait.NO_PARTS)
+_TURNS: Mapping[type, Role] = {ChatUser: USER, ChatSystem: SYSTEM, ChatDeveloper: DEVELOPER}
+_LONG = 64 * 1024
+"""Content of this size holds a picture rather than words."""
+
+
+class _ArgumentObject(msgspec.Struct, gc=False):
+    """Accepts any object and keeps nothing of it."""
+
+
+_check_object: Callable[[bytes | str], object] = msgspec.json.Decoder(_ArgumentObject).decode
+_decode_text = msgspec.json.Decoder(str).decode
+
+
+def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
+    """A message that fits the schema and holds texts, pictures, calls of functions or a result; None if it does not."""
+    try:
+        turn = decode_message(raw)
+    except msgspec.DecodeError:
+        return None
+    kind = type(turn)
+    raw_content = turn.content
+    if len(raw_content) < _LONG:
+        content = bytes(raw_content)
+        first = content[:1]
+    else:
+        first = bytes(memoryview(raw_content)[:1])  # pictures are not copied
+        content = bytes(raw_content) if first == b'"' else first
+    if kind is ChatToolResult:
+        identity = turn.tool_call_id
+        if first == b'"':
+            return (ParsedMessage(Message(TOOL, (Result(identity, (Text(content),)),), index), 0, "t", [identity]),)
+        found = _parse_parts(raw_content) if first == b"[" else None
+        if found is None:
+            return None
+        result = Result(identity, found.parts, listed=True)
+        return (ParsedMessage(Message(TOOL, (result,), index), observe_result(result), "t", [identity]),)
+    if kind is ChatAssistant:
+        if turn.tool_calls is not UNSET:
+            return _parse_calls(turn, content, index)
+        role, name = ASSISTANT, None
+    elif kind is ChatFunctionResult:
+        return None
+    else:
+        role, name = _TURNS[kind], turn.name or None
+        if name is None and turn.name is not UNSET:
+            return None
+    seen = 0 if name is None else _NAMED
+    if first == b'"':
+        message = Message(role, (Text(content),), index, name=name)
+        return (ParsedMessage(message, seen | _BLANK_TEXT if is_blank(content) else seen, CODES[role]),)
+    found = _parse_parts(raw_content) if first == b"[" else None
+    if found is None:
+        return None
+    message = Message(role, found.parts, index, name=name, listed=True)
+    return (ParsedMessage(message, seen | found.traits, CODES[role]),)
+
+
+def _parse_calls(turn: ChatAssistant, content: Json, index: int) -> Sequence[ParsedMessage] | None:
+    """A turn that calls functions, with a text before them or without."""
+    has_text = content[:1] == b'"' and content != EMPTY
+    if not turn.tool_calls or not (has_text or content in _NO_TEXT):
+        return None
+    seen = _CALLS | (_BLANK_TEXT if has_text and is_blank(content) else 0)
+    parts: list[Part] = [Text(content)] if has_text else []
+    ids: list[str] = []
+    for call in turn.tool_calls:
+        if type(call) is not ChatFunctionCall:
+            return None
+        function = call.function
+        arguments = function.arguments.encode()
+        if arguments[0] != BRACE or arguments[-1] != BRACE_END:
+            return None
+        try:
+            _check_object(arguments)
+        except (msgspec.DecodeError, RecursionError):
+            return None
+        parts.append(Call(call.id, function.name, arguments))
+        ids.append(call.id)
+        seen |= observe_name(function.name)
+    message = Message(ASSISTANT, tuple(parts), index, blank=b"" if has_text else content)
+    return (ParsedMessage(message, seen, CALLING, ids),)
+
+
+_NO_TEXT = (b"", b"null", EMPTY)
+
+
+class _ListedParts(msgspec.Struct, gc=False):
+    """The parts of a list, and what is to be seen in a turn of them."""
+
+    parts: tuple[Part, ...]
+    traits: int
+
+
+def _parse_parts(raw: Raw) -> _ListedParts | None:
+    """A list of texts and pictures; None if it holds anything else."""
+    try:
+        wire = decode_parts(raw)
+    except msgspec.DecodeError:
+        return None
+    seen = _LISTED if wire else _LISTED | _NO_PARTS
+    parts: list[Part] = []
+    for part in wire:
+        if type(part) is ChatText:
+            literal = bytes(part.text)
+            if literal[0] != QUOTE:
+                return None
+            hint = cache_hint(part.cache_control)
+            seen |= (_BLANK_TEXT if is_blank(literal) else 0) | (_HINTS if hint is not None else 0)
+            parts.append(Text(literal, hint=hint))
+        elif type(part) is ChatImage and type(part.image_url) is ChatUrl:
+            url = part.image_url.url
+            if memoryview(url)[0] != QUOTE:
+                return None
+            hint = cache_hint(part.cache_control)
+            seen |= _MEDIA | (_HINTS if hint is not None else 0)
+            detail = stated_detail(part.image_url.detail)
+            parts.append(Media(MediaKind.IMAGE, link_literal(url), detail=detail, hint=hint))
+        else:
+            return None
+    return _ListedParts(tuple(parts), seen)
+
+
+# The second pass
+
+
+def settle(listed: ParsedList) -> ParsedList:
+    """Make one message of consecutive results, and give ids to calls without one. The last one may be continued."""
+    done: list[ParsedMessage] = []
+    run: list[ParsedMessage] = []
+    seen = 0
+    marked = False
+    for one in listed.messages:
+        seen |= one.traits
+        if one.code == "t":
+            run.append(one)
+            continue
+        if run:
+            done.append(run[0] if len(run) == 1 else _join(run))
+            run = []
+        done.append(one)
+        marked = marked or one.message.prefill
+    if run:
+        done.append(run[0] if len(run) == 1 else _join(run))
+    if seen & _ODD_CALLS:
+        done = _identify(done)
+    if marked:
+        done = [*map(_unmark, done[:-1]), done[-1]]
+    return ParsedList(share_places(done) if listed.misses else done, listed.misses)
+
+
+_ODD_CALLS = int(Trait.LEGACY | Trait.ODD_IDS)
+
+
+def _join(run: list[ParsedMessage]) -> ParsedMessage:
+    """One message of several results."""
+    first, last = run[0].message, run[-1].message
+    seen = 0
+    ids: list[str] = []
+    for one in run:
+        seen |= one.traits
+        ids += one.ids
+    parts = tuple([part for one in run for part in one.message.parts])
+    return ParsedMessage(Message(TOOL, parts, first.at, last.at - first.at + 1), seen, "t", ids)
+
+
+def _identify(messages: list[ParsedMessage]) -> list[ParsedMessage]:
+    """Give ids to the calls without one, by their number. A result in the older form answers the last such call."""
+    done: list[ParsedMessage] = []
+    calls = 0
+    legacy = ""
+    for one in messages:
+        parts: list[Part] = []
+        for part in one.message.parts:
+            if type(part) is Call:
+                calls += 1
+                if not part.id:
+                    part = msgspec.structs.replace(part, id=made_id(calls, part.name))
+                if part.spelled == LEGACY:
+                    legacy = part.id
+            elif type(part) is Result and part.spelled == LEGACY:
+                part = msgspec.structs.replace(part, call_id=legacy)
+            parts.append(part)
+        same = all(map(is_, parts, one.message.parts))
+        done.append(one if same else describe(one.message.but(parts=tuple(parts))))
+    return done
+
+
+def _unmark(one: ParsedMessage) -> ParsedMessage:
+    """Only the last message can be continued. On the others the mark is an extra field."""
+    message = one.message
+    if not message.prefill:
+        return one
+    fields = dict(message.extras.fields) if message.extras is not None else {}
+    return describe(message.but(prefill=False, extras=Extras(NAME, {**fields, "prefix": b"true"})))
+
+
+# Messages with more than that
 
 
 class ChatWireFunction(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -108,212 +334,178 @@ class ChatWirePart(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     cache_control: Raw = ABSENT
 
 
-_messages = msgspec.json.Decoder(list[ChatWireMessage]).decode
 _message = msgspec.json.Decoder(ChatWireMessage)
 _part = msgspec.json.Decoder(ChatWirePart)
 
 ExtraFields = Mapping[str, Mapping[str, Json]]
-_NO_EXTRAS: ExtraFields = {}
+_ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM, "developer": DEVELOPER}
 
 
-def parse_messages(raw: bytes | Raw) -> tuple[Message, ...]:
-    """The list of messages. Consecutive tool messages become one TOOL message."""
+def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
+    """A message with anything that may stand in one, known or not."""
+    salvaged = salvage(raw, _message, f"/messages/{index}")
+    wire, extras = salvaged.value, salvaged.extras
+    role = wire.role
+    if role == "tool" or role == "function":
+        return (describe(Message(TOOL, (_parse_result(wire, extras, index),), index)),)
+    if role == "assistant":
+        return (describe(_parse_assistant(wire, extras, index)),)
+    return (describe(_parse_turn(wire, extras, index)),)
+
+
+def _parse_turn(wire: ChatWireMessage, extras: ExtraFields, index: int) -> Message:
+    content = bytes(wire.content)
+    if content[:1] == b'"':
+        parts: tuple[Part, ...] = (Text(content),)
+    else:
+        parts = _parse_content(content, index)
+    return Message(
+        _ROLES.get(wire.role, USER),
+        parts,
+        index,
+        name=wire.name or None,
+        hint=cache_hint(wire.cache_control),
+        extras=_extras(wire, extras, _FOREIGN_TO_PLAIN),
+        listed=content[:1] == b"[",
+        role_text="" if wire.role in _ROLES else wire.role,
+    )
+
+
+def _parse_assistant(wire: ChatWireMessage, extras: ExtraFields, index: int) -> Message:
+    content = bytes(wire.content)
+    parts: list[Part] = []
+    if wire.reasoning_content is not ABSENT or wire.reasoning is not ABSENT or wire.reasoning_details is not ABSENT:
+        parts += _parse_reasoning(wire)
+    calls = wire.tool_calls
+    if content[:1] == b'"':
+        if content != EMPTY or not (calls or wire.function_call):
+            parts.append(Text(content))
+    elif content not in NOTHING:
+        parts += _parse_content(content, index)
+    if wire.refusal is not ABSENT or wire.audio is not ABSENT or wire.annotations is not ABSENT:
+        parts += _parse_other_parts(wire)
+    if calls:
+        parts += [_parse_call(call, number, extras, index) for number, call in enumerate(calls)]
+    if wire.function_call:
+        parts.append(_parse_legacy_call(wire.function_call))
+    return Message(
+        ASSISTANT,
+        tuple(parts),
+        index,
+        name=wire.name or None,
+        hint=cache_hint(wire.cache_control),
+        extras=_extras(wire, extras, _FOREIGN_TO_ASSISTANT, "tool_calls"),
+        listed=content[:1] == b"[",
+        prefill=wire.prefix is True,
+        blank=content if calls and content in _BLANKS else b"",
+    )
+
+
+def _parse_reasoning(wire: ChatWireMessage) -> list[Part]:
+    listed = bytes(wire.reasoning_details)
+    details = [_detail(bytes(item)) for item in split_items(listed)] if listed[:1] == b"[" else []
+    if any(part.text is not None and _is_sealed(part) for part in details):
+        # We handed these out, with the same text in a plain field for clients that read only that.
+        return [*details]
+    parts: list[Part] = []
+    for field in ("reasoning_content", "reasoning"):
+        literal = bytes(getattr(wire, field))
+        if literal[:1] == b'"':
+            parts.append(Reasoning(text=Text(literal), field=field))
+    return [*parts, *details]
+
+
+def _parse_other_parts(wire: ChatWireMessage) -> list[Part]:
+    parts: list[Part] = []
+    refusal = bytes(wire.refusal)
+    if refusal[:1] == b'"':
+        parts.append(Refusal(refusal))
+    audio = bytes(wire.audio)
+    if audio[:1] == b"{":
+        words = bytes(split_members(audio).get("transcript", b""))
+        transcript = words if words[:1] == b'"' and words != EMPTY else None
+        parts.append(Opaque(kind="audio", json=audio, origin=ORIGIN, words=transcript))
+    annotations = bytes(wire.annotations)
+    if annotations[:1] == b"[":
+        parts += [Citation(json=bytes(item), origin=ORIGIN) for item in split_items(annotations)]
+    return parts
+
+
+def _parse_call(wire: ChatWireCall, number: int, extras: ExtraFields, index: int) -> Call:
+    if wire.custom is not None:
+        name, arguments, custom = wire.custom.name, _custom_input(wire.custom.input), True
+    elif wire.function is not None:
+        name, arguments, custom = wire.function.name, parse_arguments(bytes(wire.function.arguments)), False
+    else:
+        raise MalformedRequest("a tool call without its function", at=f"/messages/{index}/tool_calls/{number}/function")
+    identity = wire.id or ""
+    if not extras and wire.extra_content is ABSENT and wire.cache_control is ABSENT:
+        return Call(identity, name, arguments, None, custom)
+    at = f"$.tool_calls[{number}]"
+    fields = {**extras.get(at, {}), **extras.get(at + ".function", {})}
+    signature = _signature(bytes(wire.extra_content), fields)
+    return Call(
+        identity,
+        name,
+        arguments,
+        signature,
+        custom,
+        hint=cache_hint(wire.cache_control),
+        extras=extras_of(NAME, fields),
+    )
+
+
+def _parse_legacy_call(function: ChatWireFunction) -> Call:
+    return Call("", function.name, parse_arguments(bytes(function.arguments)), spelled=LEGACY)
+
+
+def _parse_result(wire: ChatWireMessage, extras: ExtraFields, index: int) -> Result:
+    content = bytes(wire.content)
+    legacy = wire.role == "function"
+    call_id = "" if legacy else wire.tool_call_id
+    if not isinstance(call_id, str):
+        raise MalformedRequest(
+            "a tool message without the id of its call",
+            at=f"/messages/{index}/tool_call_id",
+            hint="repeat the id of the tool call it answers",
+        )
+    if content[:1] == b'"':
+        parts: tuple[Part, ...] = (Text(content),)
+    else:
+        parts = _parse_content(content, index)
+    return Result(
+        call_id,
+        parts,
+        name=wire.name or None,
+        listed=content[:1] == b"[",
+        spelled=LEGACY if legacy else "",
+        hint=cache_hint(wire.cache_control),
+        extras=_extras(wire, extras, *(_IN_LEGACY if legacy else _IN_RESULT)),
+    )
+
+
+def _parse_content(content: bytes, index: int) -> tuple[Part, ...]:
+    if content in NOTHING:
+        return ()
+    at = f"/messages/{index}/content"
+    if content[:1] != b"[":
+        raise MalformedRequest("content is neither a string nor a list of parts", at=at)
+    return tuple([parse_part(bytes(item), f"{at}/{index}") for index, item in enumerate(split_items(content, at))])
+
+
+def parse_arguments(raw: bytes) -> Json:
+    """An argument string decoded and checked: a JSON object, or the string as it was where it holds none.
+
+    An empty one means no arguments. The schema of calls knows it, so it is a near miss.
+    """
+    if raw[:1] != b'"':
+        return b"{}" if raw in (b"", b"null") else raw
+    text = _decode_text(raw).encode().strip()
     try:
-        wire = _messages(raw)
-    except msgspec.DecodeError:
-        return _parse_salvaged(raw)
-    parser = ChatMessageParser()
-    for message in wire:
-        parser.parse(message, _NO_EXTRAS)
-    return parser.messages()
-
-
-def _parse_salvaged(raw: bytes | Raw) -> tuple[Message, ...]:
-    parser = ChatMessageParser()
-    for index, item in enumerate(split_items(raw, "/messages")):
-        salvaged = salvage(item, _message, f"/messages/{index}")
-        parser.parse(salvaged.value, salvaged.extras)
-    return parser.messages()
-
-
-class ChatMessageParser:
-    """Collects tool messages into one turn, and counts calls to make ids for those without one."""
-
-    def __init__(self) -> None:
-        self._done: list[Message] = []
-        self._results: list[Part] = []
-        self._since = 0
-        self._index = -1
-        self._calls = 0
-        self._legacy: str = ""
-
-    def parse(self, wire: ChatWireMessage, extras: ExtraFields) -> None:
-        self._index += 1
-        role = wire.role
-        if role == "tool" or role == "function":
-            if not self._results:
-                self._since = self._index
-            self._results.append(self._result(wire, extras))
-            return
-        if self._results:
-            self._flush()
-        if role == "user":
-            self._done.append(self._plain(USER, wire, extras))
-        elif role == "assistant":
-            self._done.append(self._assistant(wire, extras))
-        elif role == "system":
-            self._done.append(self._plain(SYSTEM, wire, extras))
-        elif role == "developer":
-            self._done.append(self._plain(DEVELOPER, wire, extras))
-        else:
-            self._done.append(self._plain(USER, wire, extras, role))
-
-    def messages(self) -> tuple[Message, ...]:
-        if self._results:
-            self._flush()
-        return (*map(_unmarked, self._done[:-1]), *self._done[-1:])
-
-    def _flush(self) -> None:
-        results = tuple(self._results)
-        self._done.append(Message(TOOL, results, self._since, len(results)))
-        self._results = []
-
-    def _plain(self, role: Role, wire: ChatWireMessage, extras: ExtraFields, role_text: str = "") -> Message:
-        content = bytes(wire.content)
-        if content[:1] == b'"':
-            parts: tuple[Part, ...] = (Text(content),)
-        else:
-            parts = self._content(content)
-        return Message(
-            role,
-            parts,
-            self._index,
-            name=wire.name or None,
-            hint=cache_hint(wire.cache_control),
-            extras=_extras(wire, extras, _FOREIGN_TO_PLAIN),
-            listed=content[:1] == b"[",
-            role_text=role_text,
-        )
-
-    def _assistant(self, wire: ChatWireMessage, extras: ExtraFields) -> Message:
-        content = bytes(wire.content)
-        parts: list[Part] = []
-        if wire.reasoning_content is not ABSENT or wire.reasoning is not ABSENT or wire.reasoning_details is not ABSENT:
-            parts += self._reasoning(wire)
-        calls = wire.tool_calls
-        if content[:1] == b'"':
-            if content != EMPTY or not (calls or wire.function_call):
-                parts.append(Text(content))
-        elif content not in NOTHING:
-            parts += self._content(content)
-        if wire.refusal is not ABSENT or wire.audio is not ABSENT or wire.annotations is not ABSENT:
-            parts += self._other_parts(wire)
-        if calls:
-            parts += [self._call(call, number, extras) for number, call in enumerate(calls)]
-        if wire.function_call:
-            parts.append(self._legacy_call(wire.function_call))
-        return Message(
-            ASSISTANT,
-            tuple(parts),
-            self._index,
-            name=wire.name or None,
-            hint=cache_hint(wire.cache_control),
-            extras=_extras(wire, extras, _FOREIGN_TO_ASSISTANT, "tool_calls"),
-            listed=content[:1] == b"[",
-            prefill=wire.prefix is True,
-            blank=content if calls and content in _BLANKS else b"",
-        )
-
-    def _reasoning(self, wire: ChatWireMessage) -> list[Part]:
-        listed = bytes(wire.reasoning_details)
-        details = [_detail(bytes(item)) for item in split_items(listed)] if listed[:1] == b"[" else []
-        if any(part.text is not None and _is_sealed(part) for part in details):
-            # We handed these out, with the same text in a plain field for clients that read only that.
-            return [*details]
-        parts: list[Part] = []
-        for field in ("reasoning_content", "reasoning"):
-            literal = bytes(getattr(wire, field))
-            if literal[:1] == b'"':
-                parts.append(Reasoning(text=Text(literal), field=field))
-        return [*parts, *details]
-
-    def _other_parts(self, wire: ChatWireMessage) -> list[Part]:
-        parts: list[Part] = []
-        refusal = bytes(wire.refusal)
-        if refusal[:1] == b'"':
-            parts.append(Refusal(refusal))
-        audio = bytes(wire.audio)
-        if audio[:1] == b"{":
-            words = bytes(split_members(audio).get("transcript", b""))
-            transcript = words if words[:1] == b'"' and words != EMPTY else None
-            parts.append(Opaque(kind="audio", json=audio, origin=ORIGIN, words=transcript))
-        annotations = bytes(wire.annotations)
-        if annotations[:1] == b"[":
-            parts += [Citation(json=bytes(item), origin=ORIGIN) for item in split_items(annotations)]
-        return parts
-
-    def _call(self, wire: ChatWireCall, number: int, extras: ExtraFields) -> Call:
-        self._calls += 1
-        if wire.custom is not None:
-            name, arguments, custom = wire.custom.name, _custom_input(wire.custom.input), True
-        elif wire.function is not None:
-            name, arguments, custom = wire.function.name, parse_arguments(bytes(wire.function.arguments)), False
-        else:
-            raise MalformedRequest(
-                "a tool call without its function", at=f"/messages/{self._index}/tool_calls/{number}/function"
-            )
-        identity = wire.id or made_id(self._calls, name)
-        if not extras and wire.extra_content is ABSENT and wire.cache_control is ABSENT:
-            return Call(identity, name, arguments, None, custom)
-        at = f"$.tool_calls[{number}]"
-        fields = {**extras.get(at, {}), **extras.get(at + ".function", {})}
-        signature = _signature(bytes(wire.extra_content), fields)
-        return Call(
-            identity,
-            name,
-            arguments,
-            signature,
-            custom,
-            hint=cache_hint(wire.cache_control),
-            extras=extras_of(NAME, fields),
-        )
-
-    def _legacy_call(self, function: ChatWireFunction) -> Call:
-        self._calls += 1
-        self._legacy = made_id(self._calls, function.name)
-        return Call(self._legacy, function.name, parse_arguments(bytes(function.arguments)), spelled=LEGACY)
-
-    def _result(self, wire: ChatWireMessage, extras: ExtraFields) -> Result:
-        content = bytes(wire.content)
-        legacy = wire.role == "function"
-        call_id = self._legacy if legacy else wire.tool_call_id
-        if not isinstance(call_id, str):
-            raise MalformedRequest(
-                "a tool message without the id of its call",
-                at=f"/messages/{self._index}/tool_call_id",
-                hint="repeat the id of the tool call it answers",
-            )
-        if content[:1] == b'"':
-            parts: tuple[Part, ...] = (Text(content),)
-        else:
-            parts = self._content(content)
-        return Result(
-            call_id,
-            parts,
-            name=wire.name or None,
-            listed=content[:1] == b"[",
-            spelled=LEGACY if legacy else "",
-            hint=cache_hint(wire.cache_control),
-            extras=_extras(wire, extras, *(_IN_LEGACY if legacy else _IN_RESULT)),
-        )
-
-    def _content(self, content: bytes) -> tuple[Part, ...]:
-        if content in NOTHING:
-            return ()
-        at = f"/messages/{self._index}/content"
-        if content[:1] != b"[":
-            raise MalformedRequest("content is neither a string nor a list of parts", at=at)
-        return tuple([parse_part(bytes(item), f"{at}/{index}") for index, item in enumerate(split_items(content, at))])
+        _check_object(text)
+    except (msgspec.DecodeError, RecursionError):
+        return b"{}" if raw == EMPTY else raw
+    return text
 
 
 def _extras(wire: ChatWireMessage, extras: ExtraFields, foreign: tuple[str, ...], own: str = "name") -> Extras | None:
@@ -335,14 +527,6 @@ def _extras(wire: ChatWireMessage, extras: ExtraFields, foreign: tuple[str, ...]
         elif name in foreign:
             fields[name] = text or _raw_json(value)
     return Extras(NAME, fields) if fields else None
-
-
-def _unmarked(message: Message) -> Message:
-    """Only the last message can be continued. On the others the mark is an extra field."""
-    if not message.prefill:
-        return message
-    fields = dict(message.extras.fields) if message.extras is not None else {}
-    return message.but(prefill=False, extras=Extras(NAME, {**fields, "prefix": b"true"}))
 
 
 def _raw_json(value: Any) -> bytes:

@@ -2,114 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Extras, Json
-from dragoman.conversation.settings import (
-    THINKING_FIELDS,
-    FormatKind,
-    ResponseFormat,
-    Settings,
-)
+from dragoman.conversation.settings import THINKING_FIELDS, Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
-from dragoman.dialects.dialect import MemberPlaces, RenderOptions
-from dragoman.dialects.near_misses.fitting import fits
-from dragoman.dialects.near_misses.settings import SettingForm, meant_settings
+from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.near_misses.loose_json import Fields, fields_of, text_of
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.message_parse import LEGACY
-from dragoman.dialects.openai_chat.setting_shapes import READERS, SHAPES, SPARE, decode_stream_options
-from dragoman.dialects.openai_chat.thinking import parse_thinking, render_thinking
+from dragoman.dialects.openai_chat.schema import ChatChoice, ChatFormat, ChatNamedChoice, ChatStreamOptions, EffortWord
 from dragoman.dialects.openai_chat.tools import parse_tools, render_tools, text_literal
 from dragoman.dialects.ownership import own_choice, require_own
 from dragoman.dialects.parsing import asks_for_stream, extras_of, stream_misses
 from dragoman.dialects.rendering import put
-from dragoman.dialects.top_level import (
-    Members,
-    ParsedMember,
-    PlainMembers,
-    SpecialMembers,
-    TopLevel,
-    decode_flag,
-    decode_number,
-    decode_whole,
-    decode_word,
-    joined_misses,
-    parse_members,
-    places_of,
-    setting_members,
+from dragoman.dialects.setting_table import (
+    SettingObject,
+    SettingRow,
+    SettingTable,
+    flag,
+    gather_thinking,
+    number,
+    render_stops,
+    whole,
+    word,
 )
+from dragoman.dialects.top_level import Members, ParsedMember, TopLevel, joined_misses, setting_members
+from dragoman.dialects.wire_schema import fits, open_decoder
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_object, split_items, split_members
 
-PLAIN: PlainMembers = {
-    "temperature": ("temperature", decode_number),
-    "top_p": ("top_p", decode_number),
-    "top_k": ("top_k", decode_number),
-    "min_p": ("min_p", decode_number),
-    "seed": ("seed", decode_whole),
-    "random_seed": ("seed", decode_whole),
-    "frequency_penalty": ("frequency_penalty", decode_number),
-    "presence_penalty": ("presence_penalty", decode_number),
-    "n": ("n", decode_whole),
-    "logprobs": ("logprobs", decode_flag),
-    "top_logprobs": ("top_logprobs", decode_whole),
-    "max_completion_tokens": ("max_tokens", decode_whole),
-    "max_tokens": ("max_tokens", decode_whole),
-    "parallel_tool_calls": ("parallel_tool_calls", decode_flag),
-    "verbosity": ("verbosity", decode_word),
-    "user": ("user", decode_word),
-    "metadata": ("metadata", bytes),
-    "service_tier": ("service_tier", decode_word),
-    "store": ("store", decode_flag),
-    "prompt_cache_key": ("prompt_cache_key", decode_word),
+# Thinking: `reasoning_effort`, OpenRouter's `reasoning` and DeepSeek's `thinking` are one intent
+
+
+def _parse_effort(raw: Json) -> ParsedMember:
+    return {"thinking.effort": Effort(unquote(raw))}, {}
+
+
+def _parse_reasoning(raw: Json) -> ParsedMember:
+    wire = msgspec.json.decode(raw, type=dict[str, Any])
+    given = {key: value for key, value in wire.items() if value is not None}
+    found = {_REASONING[key][0]: _REASONING[key][1](value) for key, value in given.items()}
+    if not found or wire.keys() - _REASONING.keys():
+        raise ValueError("reasoning")
+    return found, {}
+
+
+_REASONING: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "effort": ("thinking.effort", Effort),
+    "max_tokens": ("thinking.budget", int),
+    "exclude": ("thinking.visible", operator.not_),
+    "enabled": ("thinking.on", bool),
 }
-"""Name of a member → our field and its decoder."""
-
-SKIPPED = frozenset({"model", "messages", "stream", "stream_options", "tools", "functions"})
-"""Members that are parsed elsewhere."""
+"""The members of `reasoning` → our field, and what it makes of the value."""
+_SWITCHES = {"enabled": True, "disabled": False}
 
 
-def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
-    """Settings, tools and the fields that we do not know."""
-    members = setting_members(source, SKIPPED)
-    functions = source.get("functions")
-    if functions is not None and len(functions) == 4 and bytes(functions) == b"null":
-        members = (*members, ("functions", b"null"))
-    settings, extras, misses = parse_settings(members)
-    found = parse_tools(source)
-    usage = _include_usage(source)
-    near_misses = joined_misses(found.misses, misses, _odd_stream_options(source), stream_misses(source))
-    return TopLevel(settings, found.tools, extras, found.empty, None, usage, near_misses)
+def _parse_switch(raw: Json) -> ParsedMember:
+    wire = msgspec.json.decode(raw)
+    if wire.keys() != {"type"}:
+        raise ValueError("thinking")
+    return {"thinking.on": _SWITCHES[wire["type"]]}, {}
 
 
-@remembered
-def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
-    """Settings and unknown fields. Clients repeat them on every turn: the same bytes give the same objects."""
-    members, misses = meant_settings(members, FORM)
-    given = {key for key, raw in members if raw != b"null"}
-    if "top_logprobs" in given and "logprobs" not in given:
-        misses = (*misses, NearMiss(Miss.SETTING, "/top_logprobs", members=("logprobs",)))
-    thinking = {key: raw for key, raw in members if key in THINKING_FIELDS and raw != b"null"}
-    found, extras = parse_members([pair for pair in members if pair[0] not in thinking], PLAIN, PARSERS)
-    if thinking:
-        parse_thinking(thinking, found, extras)
-    for field, spelled in (("max_tokens", "limit_as"), ("seed", "seed_as")):
-        if field in found:
-            found[spelled] = next(key for key, raw in members if raw != b"null" and _field_of(key) == field)
-    return Settings(**found), extras_of(NAME, extras), misses
+def _render_effort(settings: Settings, _: Mapping[str, Json]) -> Json | None:
+    thinking = settings.thinking
+    if thinking is None or thinking.effort is None or "reasoning_effort" not in _thinking_members(thinking):
+        return None
+    return quote(thinking.effort)
 
 
-def _field_of(key: str) -> str:
-    return PLAIN[key][0] if key in PLAIN else ""
+def _render_reasoning(settings: Settings, _: Mapping[str, Json]) -> Json | None:
+    thinking = settings.thinking
+    if thinking is None or "reasoning" not in _thinking_members(thinking):
+        return None
+    hidden = None if thinking.visible is None else not thinking.visible
+    wire = {"effort": thinking.effort, "max_tokens": thinking.budget, "exclude": hidden, "enabled": thinking.on}
+    return msgspec.json.encode({key: value for key, value in wire.items() if value is not None})
+
+
+def _render_switch(settings: Settings, _: Mapping[str, Json]) -> Json | None:
+    thinking = settings.thinking
+    if thinking is None or thinking.on is None or "thinking" not in _thinking_members(thinking):
+        return None
+    return b'{"type":"enabled"}' if thinking.on else b'{"type":"disabled"}'
+
+
+def _thinking_members(thinking: Thinking) -> tuple[str, ...]:
+    """The members that the client used, and the others that the setting needs."""
+    used = tuple(thinking.spelled.split())
+    if "reasoning" in used:
+        return used
+    if thinking.budget is not None or thinking.visible is not None:
+        return ("reasoning",)
+    return "reasoning_effort", "thinking"
+
+
+# Stop sequences
 
 
 def _parse_stop(raw: bytes) -> ParsedMember:
@@ -121,6 +119,13 @@ def _parse_stop(raw: bytes) -> ParsedMember:
     if any(text[:1] != b'"' for text in texts):
         raise MalformedRequest("a stop sequence that is not a string", at="/stop")
     return {"stop": texts}, {}
+
+
+def _render_stop(settings: Settings, _: Mapping[str, Json]) -> Json | None:
+    return (render_stops(settings.stop) if settings.stop_listed else settings.stop[0]) if settings.stop else None
+
+
+# The tool choice, and the older `function_call`
 
 
 def _parse_choice(raw: bytes) -> ParsedMember:
@@ -162,6 +167,49 @@ def _parse_legacy_choice(raw: bytes) -> ParsedMember:
     return {"tool_choice": ToolChoice(ChoiceMode.NAMED, (msgspec.json.decode(raw)["name"],), spelled=LEGACY)}, {}
 
 
+_open_choice = open_decoder(str | ChatChoice)
+_open_named = open_decoder(ChatNamedChoice)
+
+
+def _shape_choice(raw: Json) -> object:
+    found = _open_choice(raw)
+    if not isinstance(found, str) and found.type in (UNSET, "function"):
+        return _open_named(raw)
+    return found
+
+
+def _own_choice(raw: Json) -> ToolChoice | None:
+    found: ToolChoice = _parse_choice(raw)[0]["tool_choice"]
+    return found
+
+
+def _render_choice(choice: ToolChoice | None) -> Json | None:
+    if choice is None or choice.spelled == LEGACY:
+        return None
+    match choice.mode:
+        case ChoiceMode.NAMED:
+            kind = b"" if choice.spelled == TYPELESS else b'"type":"function",'
+            return b"{" + kind + b'"function":{"name":' + quote(choice.names[0]) + b"}}"
+        case ChoiceMode.ALLOWED:
+            tools = [{"type": "function", "function": {"name": name}} for name in choice.names]
+            allowed = {"mode": "required" if choice.must else "auto", "tools": tools}
+            return msgspec.json.encode({"type": "allowed_tools", "allowed_tools": allowed})
+        case ChoiceMode.NATIVE:
+            return own_choice(choice, NAME)
+        case _:
+            return quote(ANY if choice.spelled == ANY else choice.mode)
+
+
+def _render_legacy_choice(choice: ToolChoice | None) -> Json | None:
+    if choice is None or choice.spelled != LEGACY:
+        return None
+    named = choice.mode is ChoiceMode.NAMED
+    return b'{"name":' + quote(choice.names[0]) + b"}" if named else quote(choice.mode)
+
+
+# The format of the answer
+
+
 def _parse_format(raw: bytes) -> ParsedMember:
     wire = split_members(raw, "/response_format")
     kind = _FORMATS.get(unquote(bytes(wire["type"])))
@@ -178,55 +226,181 @@ def _parse_format(raw: bytes) -> ParsedMember:
         bytes(schema["schema"]) if "schema" in schema else None,
         unquote(bytes(schema.get("name", b'""'))),
         text_literal(schema.get("description")),
-        None if strict == b"null" else decode_flag(strict),
+        None if strict == b"null" else flag(strict),
     )
     return {"response_format": form}, {}
 
 
 _FORMATS = {"text": FormatKind.TEXT, "json_object": FormatKind.JSON, "json_schema": FormatKind.SCHEMA}
 
-PARSERS: SpecialMembers = {
-    "stop": _parse_stop,
-    "tool_choice": _parse_choice,
-    "function_call": _parse_legacy_choice,
-    "response_format": _parse_format,
-}
+
+def _render_format(form: ResponseFormat | None) -> Json | None:
+    if form is None:
+        return None
+    if form.kind is not FormatKind.SCHEMA:
+        return b'{"type":"text"}' if form.kind is FormatKind.TEXT else b'{"type":"json_object"}'
+    schema: dict[str, Json] = {"name": quote(form.name or "response")}
+    if form.description is not None:
+        schema["description"] = form.description
+    if form.schema is not None:
+        schema["schema"] = form.schema
+    put(schema, "strict", form.strict)
+    return b'{"type":"json_schema","json_schema":' + render_object(schema) + b"}"
 
 
-def _own_choice(raw: bytes) -> ToolChoice | None:
-    found: ToolChoice = _parse_choice(raw)[0]["tool_choice"]
+_open_format = open_decoder(ChatFormat)
+
+
+def _shape_format(raw: Json) -> object:
+    found = _open_format(raw)
+    if found.type == "json_schema" and found.json_schema is UNSET:
+        raise msgspec.ValidationError("Object missing required field `json_schema`")
     return found
 
 
-def _written_choice(choice: ToolChoice) -> Json | None:
-    out: dict[str, Json] = {}
-    _render_choice(choice, out)
-    return out.get("tool_choice")
+def _meant_format(raw: Json) -> Json:
+    """The format of the answer that is meant: a bare word, a schema beside its type, or one without a name."""
+    fields = fields_of(raw)
+    if fields is None:
+        word = _WORDS.get(text_of(raw).lower())
+        return raw if word is None else render_object({"type": quote(word)})
+    kind, inner = text_of(fields.get("type")), fields_of(fields.get("json_schema"))
+    beside = {key: fields[key] for key in _SCHEMA_MEMBERS if key in fields}
+    if inner is None and kind in ("json_schema", "json_object") and fields_of(beside.get("schema")) is not None:
+        return _render_schema(beside)
+    if kind == "json_schema" and inner is not None and "name" not in inner:
+        return _render_schema(inner if "schema" in inner else {"schema": render_object(inner)})
+    return raw
 
 
-FORM = SettingForm(
-    PLAIN,
-    {
-        "stop_sequences": "stop",
-        "stopSequences": "stop",
-        "max_output_tokens": "max_tokens",
-        "maxOutputTokens": "max_tokens",
-        "maxTokens": "max_tokens",
-        "num_predict": "max_tokens",
-        "topP": "top_p",
-        "topK": "top_k",
-        "toolChoice": "tool_choice",
-        "responseFormat": "response_format",
-    },
-    "stop",
-    False,
-    _own_choice,
-    _written_choice,
-    shapes=SHAPES,
-    spare=SPARE,
-    readers=READERS,
+def _render_schema(members: Fields) -> Json:
+    schema = render_object({"name": quote("answer"), **members})
+    return render_object({"type": quote("json_schema"), "json_schema": schema})
+
+
+_WORDS = {"json": "json_object", "json_object": "json_object", "json_schema": "json_object", "text": "text"}
+"""Words for a format. One that says `json_schema` has no schema to go by."""
+_SCHEMA_MEMBERS = ("name", "description", "schema", "strict")
+
+
+# All settings
+
+_LIMITS = ("max_output_tokens", "maxOutputTokens", "maxTokens", "num_predict")
+
+SETTINGS = SettingTable(
+    NAME,
+    (
+        SettingRow("temperature", number),
+        SettingRow("top_p", number, names=("topP",)),
+        SettingRow("top_k", number, names=("topK",)),
+        SettingRow("min_p", number),
+        SettingRow("frequency_penalty", number),
+        SettingRow("presence_penalty", number),
+        SettingRow("n", whole),
+        SettingRow("logprobs", flag),
+        SettingRow("top_logprobs", whole),
+        SettingRow("parallel_tool_calls", flag),
+        SettingRow("verbosity", word),
+        SettingRow("user", word),
+        SettingObject(
+            member="metadata",
+            parse=lambda raw: ({"metadata": raw}, {}),
+            render=lambda settings, _: settings.metadata,
+            holds={"metadata": ""},
+            shape=msgspec.json.Decoder(dict[str, str]).decode,
+            spare=True,
+        ),
+        SettingRow("service_tier", word),
+        SettingRow("store", flag),
+        SettingRow("prompt_cache_key", word),
+        SettingRow("max_tokens", whole, names=_LIMITS, also=("max_completion_tokens",), spelled="limit_as"),
+        SettingRow("seed", whole, also=("random_seed",), spelled="seed_as"),
+        SettingObject(
+            member="stop",
+            parse=_parse_stop,
+            render=_render_stop,
+            holds={"stop": ""},
+            names=("stop_sequences", "stopSequences"),
+        ),
+        SettingObject(member="thinking", parse=_parse_switch, render=_render_switch, holds={"thinking": ""}),
+        SettingObject(
+            member="reasoning_effort",
+            parse=_parse_effort,
+            render=_render_effort,
+            holds={"thinking": ""},
+            shape=open_decoder(EffortWord),
+            spare=True,
+        ),
+        SettingObject(member="reasoning", parse=_parse_reasoning, render=_render_reasoning, holds={"thinking": ""}),
+        SettingObject(
+            member="tool_choice",
+            parse=_parse_choice,
+            render=lambda settings, _: _render_choice(settings.tool_choice),
+            holds={"tool_choice": ""},
+            names=("toolChoice",),
+            shape=_shape_choice,
+        ),
+        SettingObject(
+            member="function_call",
+            parse=_parse_legacy_choice,
+            render=lambda settings, _: _render_legacy_choice(settings.tool_choice),
+            holds={"tool_choice": ""},
+        ),
+        SettingObject(
+            member="response_format",
+            parse=_parse_format,
+            render=lambda settings, _: _render_format(settings.response_format),
+            holds={"response_format": ""},
+            names=("responseFormat",),
+            shape=_shape_format,
+            meant=_meant_format,
+        ),
+        SettingObject(
+            member="logit_bias",
+            parse=lambda raw: ({}, {"": raw}),
+            shape=msgspec.json.Decoder(dict[str, int]).decode,
+            spare=True,
+        ),
+    ),
+    stop="stop",
+    stop_listed=False,
+    parse_choice=_own_choice,
+    render_choice=_render_choice,
 )
-"""How Chat writes settings, and what other dialects call them."""
+PLACES = SETTINGS.places(
+    {"user": ("/user", "/safety_identifier"), "include": SETTINGS.pointers["thinking"]}, tools=("/tools", "/functions")
+)
+SKIPPED = frozenset({"model", "messages", "stream", "stream_options", "tools", "functions"})
+"""Members that are no settings."""
+
+
+def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
+    """Settings, tools and the fields that we do not know."""
+    members = setting_members(source, SKIPPED)
+    functions = source.get("functions")
+    if functions is not None and len(functions) == 4 and bytes(functions) == b"null":
+        members = (*members, ("functions", b"null"))
+    settings, extras, misses = parse_settings(members)
+    found = parse_tools(source)
+    usage = _include_usage(source)
+    near_misses = joined_misses(found.misses, misses, _odd_stream_options(source), stream_misses(source))
+    return TopLevel(settings, found.tools, extras, found.empty, None, usage, near_misses)
+
+
+@remembered
+def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
+    """Settings and unknown fields. Clients repeat them on every turn: the same bytes give the same objects."""
+    members, misses = SETTINGS.interpret(members)
+    given = {key for key, raw in members if raw != b"null"}
+    if "top_logprobs" in given and "logprobs" not in given:
+        misses = (*misses, NearMiss(Miss.SETTING, "/top_logprobs", members=("logprobs",)))
+    found, extras = SETTINGS.parse(members)
+    used = [key for key, _ in members if key in THINKING_FIELDS and key in given and key not in extras]
+    gather_thinking(found, spelled=" ".join(used))
+    return Settings(**found), extras_of(NAME, extras), misses
+
+
+_open_stream_options = open_decoder(ChatStreamOptions)
 
 
 def _include_usage(source: Mapping[str, Raw]) -> bool:
@@ -242,25 +416,10 @@ def _odd_stream_options(source: Mapping[str, Raw]) -> tuple[NearMiss, ...]:
     """The options of a stream, where they do not fit or there is no stream: then they are left out."""
     raw = bytes(source.get("stream_options", b"null"))
     streams = asks_for_stream(source)
-    if raw == b"null" or (streams and fits(decode_stream_options, raw)):
+    if raw == b"null" or (streams and fits(_open_stream_options, raw)):
         return ()
     kind = Miss.TYPE if streams else Miss.NO_STREAM
     return (NearMiss(kind, "/stream_options", members=("stream_options",), lost=raw),)
-
-
-_THOUGHTS = ("/thinking", "/reasoning_effort", "/reasoning")
-PLACES = MemberPlaces(
-    {
-        **places_of(PLAIN),
-        "max_tokens": ("/max_tokens", "/max_completion_tokens"),
-        "user": ("/user", "/safety_identifier"),
-        "tool_choice": ("/tool_choice", "/function_call"),
-        "thinking": _THOUGHTS,
-        "include": _THOUGHTS,
-    },
-    tools=("/tools", "/functions"),
-)
-"""Where a request holds its settings and tools."""
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
@@ -269,76 +428,13 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
     if conversation.empty_tools and not conversation.tools:
         out["tools"] = b"[]"
     out |= render_tools(conversation.tools)
-    out |= _render_settings(conversation.settings)
+    settings = conversation.settings
+    out |= SETTINGS.render(settings, conversation.extras)
+    if settings.top_logprobs is not None and settings.logprobs is None:
+        out["logprobs"] = b"true"
     if options.stream:
         out["stream"] = b"true"
         if options.usage:
             out["stream_options"] = b'{"include_usage":true}'
     out |= require_own(conversation.extras, NAME)
     return out
-
-
-def _settings_members(settings: Settings) -> dict[str, Json]:
-    out: dict[str, Json] = {}
-    for key, (field, _) in PLAIN.items():
-        value = getattr(settings, field)
-        if value is None or key in _ALIASES:
-            continue
-        if key == "metadata":
-            out[key] = value
-        else:
-            put(out, key, value)
-    if settings.top_logprobs is not None and settings.logprobs is None:
-        out["logprobs"] = b"true"
-    if settings.max_tokens is not None:
-        put(out, settings.limit_as or "max_tokens", settings.max_tokens)
-    if settings.seed is not None:
-        put(out, settings.seed_as or "seed", settings.seed)
-    if settings.stop:
-        out["stop"] = b"[" + b",".join(settings.stop) + b"]" if settings.stop_listed else settings.stop[0]
-    render_thinking(settings.thinking, out)
-    _render_choice(settings.tool_choice, out)
-    _render_format(settings.response_format, out)
-    return out
-
-
-_render_settings = IdentityCache(_settings_members)
-
-
-_ALIASES = frozenset({"random_seed", "seed", "max_tokens", "max_completion_tokens"})
-
-
-def _render_choice(choice: ToolChoice | None, out: dict[str, Json]) -> None:
-    if choice is None:
-        return
-    if choice.spelled == LEGACY:
-        named = choice.mode is ChoiceMode.NAMED
-        out["function_call"] = b'{"name":' + quote(choice.names[0]) + b"}" if named else quote(choice.mode)
-        return
-    match choice.mode:
-        case ChoiceMode.NAMED:
-            kind = b"" if choice.spelled == TYPELESS else b'"type":"function",'
-            out["tool_choice"] = b"{" + kind + b'"function":{"name":' + quote(choice.names[0]) + b"}}"
-        case ChoiceMode.ALLOWED:
-            tools = [{"type": "function", "function": {"name": name}} for name in choice.names]
-            allowed = {"mode": "required" if choice.must else "auto", "tools": tools}
-            out["tool_choice"] = msgspec.json.encode({"type": "allowed_tools", "allowed_tools": allowed})
-        case ChoiceMode.NATIVE:
-            out["tool_choice"] = own_choice(choice, NAME)
-        case _:
-            out["tool_choice"] = quote(ANY if choice.spelled == ANY else choice.mode)
-
-
-def _render_format(form: ResponseFormat | None, out: dict[str, Json]) -> None:
-    if form is None:
-        return
-    if form.kind is not FormatKind.SCHEMA:
-        out["response_format"] = b'{"type":"text"}' if form.kind is FormatKind.TEXT else b'{"type":"json_object"}'
-        return
-    schema: dict[str, Json] = {"name": quote(form.name or "response")}
-    if form.description is not None:
-        schema["description"] = form.description
-    if form.schema is not None:
-        schema["schema"] = form.schema
-    put(schema, "strict", form.strict)
-    out["response_format"] = b'{"type":"json_schema","json_schema":' + render_object(schema) + b"}"

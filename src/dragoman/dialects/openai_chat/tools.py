@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.dialects.near_misses.tools import MeantTools, parse_meant_tools
+from dragoman.dialects.near_misses.tools import MeantTool, MeantTools, ToolForm, parse_any_tools, parse_meant_tools
 from dragoman.dialects.openai_chat import NAME, ORIGIN
-from dragoman.dialects.openai_chat.near_misses import TOOLS
+from dragoman.dialects.openai_chat.schema import open_declared_tool, open_tool
 from dragoman.dialects.ownership import own_tool, require_own
 from dragoman.dialects.parsing import cache_hint, extras_of
+from dragoman.dialects.raw_json import UNREADABLE
 from dragoman.dialects.rendering import put
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import malformed, render_object, split_items, split_members
@@ -37,6 +38,39 @@ class _ChatTool(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 _tool = msgspec.json.Decoder(_ChatTool).decode
 _function = msgspec.json.Decoder(_ChatToolFunction).decode
+
+
+_ELSEWHERE = (b"functionDeclarations", b"function_declarations")
+
+
+def _fits_tool(entry: Json) -> bool:
+    """Whether a tool has Chat's form, or one that the rule for wrappers knows, or is a provider's own."""
+    try:
+        tool = open_tool(entry)
+    except UNREADABLE:
+        return False
+    if tool.function is not UNSET or tool.name is not UNSET:
+        return True
+    return tool.type not in (UNSET, "", "function") or (
+        any(key in entry for key in _ELSEWHERE) and b"JsonSchema" not in entry and _all_named(entry)
+    )
+
+
+def _all_named(entry: Json) -> bool:
+    """Whether each of the functions that an entry declares has a name."""
+    found = parse_any_tools(entry)
+    return found is None or all(tool.name for tool in found)
+
+
+def _render_meant(tool: MeantTool) -> Json:
+    function = {"name": quote(tool.name), "description": tool.description, "parameters": tool.schema}
+    function["strict"] = tool.strict
+    given = {key: value for key, value in function.items() if value is not None}
+    entry: dict[str, Json] = {"type": b'"function"', "function": render_object(given)}
+    return render_object(entry if tool.hint is None else {**entry, "cache_control": tool.hint})
+
+
+TOOLS = ToolForm(_fits_tool, _render_meant, decode=open_declared_tool)
 
 
 def parse_tools(source: Mapping[str, Raw]) -> MeantTools:

@@ -1,9 +1,12 @@
-"""Events to the bytes of a Chat stream."""
+"""A stream of Chat, both ways."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from dragoman.conversation.collect import UNFINISHED, merged
 from dragoman.conversation.events import (
@@ -25,25 +28,120 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.literals import quote
+from dragoman.conversation.parts import Origin
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.call_order import CallOrder
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.openai_chat import ID_PREFIX, NAME
-from dragoman.dialects.openai_chat.answer_pieces import (
+from dragoman.dialects.openai_chat import ID_PREFIX, NAME, ORIGIN
+from dragoman.dialects.openai_chat.answer import (
+    ChatAnswerParser,
     is_detailed,
     reasoning_field,
     render_annotation,
     render_logprobs,
     render_media,
+    render_signature,
+    render_stop,
 )
 from dragoman.dialects.openai_chat.errors import error_body
 from dragoman.dialects.openai_chat.reasoning_details import entry_type, render_piece, render_state
-from dragoman.dialects.openai_chat.stop_reasons import render_stop
-from dragoman.dialects.openai_chat.thought_signatures import render_signature
 from dragoman.dialects.openai_chat.usage import render_usage
+from dragoman.dialects.openai_stream import OpenAiStreamParser
 from dragoman.dialects.ownership import own_members
 from dragoman.dialects.parsing import vendor_id
-from dragoman.wire.sse import DONE_FRAME, render_data_frame
+from dragoman.dialects.raw_json import UNREADABLE, valid_utf8
+from dragoman.dialects.streamed_text import StreamedText, string_members
+from dragoman.wire.sse import DONE_FRAME, Frame, render_data_frame
+
+# A call has its name in its first chunk only. Texts of `reasoning_details` stand in `reasoning` too.
+WORDS = StreamedText(
+    string_members("content", "refusal", "reasoning", "reasoning_content", "name", "arguments", "input"),
+    re.compile(rb'"name"\s*+:\s*+"[^"]'),
+)
+
+
+Scalar = str | int | float | None
+
+
+class PlainFunction(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    arguments: str | None = None
+    name: str | None = None
+
+
+class PlainCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    function: PlainFunction
+    index: int = 0
+    id: str | None = None
+    type: str | None = None
+
+
+class PlainDelta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    role: str | None = None
+    content: str | None = None
+    refusal: str | None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = None
+    tool_calls: list[PlainCall] | None = None
+
+
+class PlainChoice(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    delta: PlainDelta
+    index: int = 0
+    finish_reason: str | None = None
+    native_finish_reason: str | None = None
+    logprobs: None = None
+
+
+class PlainChunk(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    choices: list[PlainChoice]
+    id: Scalar = None
+    object: Scalar = None
+    created: Scalar = None
+    model: Scalar = None
+    system_fingerprint: Scalar = None
+    service_tier: Scalar = None
+    obfuscation: Scalar = None
+    provider: Scalar = None
+    usage: None = None
+
+
+check_plain_chunk = msgspec.json.Decoder(PlainChunk).decode
+"""Raises DecodeError for any other chunk."""
+
+
+class ChatStreamParser(OpenAiStreamParser[ChatAnswerParser]):
+    """Chunks, and `[DONE]` at the end. A stream whose choices have all stopped is complete without it."""
+
+    __slots__ = ()
+
+    def __init__(self, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> None:
+        super().__init__(ChatAnswerParser(origin or ORIGIN, seed, think_tags))
+
+    def _take_frame(self, frame: Frame, out: list[Event]) -> None:
+        data = frame.data
+        if data.startswith(b"[DONE]"):
+            if self._answer.begun:
+                self._answer.finish(out)
+        elif frame.event == b"error":
+            self._answer.fail(data, out)
+        else:
+            self._parse_frame(data, out)
+
+    def _parse_plain_body(self, body: bytes, out: list[Event]) -> None:
+        answer = self._answer
+        try:
+            if answer.take(valid_utf8(body), out, whole=True) and answer.begun and not answer.over:
+                answer.finish(out)
+        except UNREADABLE:
+            self.skipped += 1
+            answer.over = False
+
+    def _end(self, out: list[Event]) -> None:
+        if self._answer.stopped:
+            self._answer.finish(out)
+        else:
+            super()._end(out)
+
 
 Place = tuple[int, int]
 

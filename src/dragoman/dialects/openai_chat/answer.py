@@ -1,0 +1,1105 @@
+"""A Chat answer, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.collect import text_of_arguments
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Cited,
+    Ended,
+    Event,
+    Failed,
+    Kept,
+    MediaDelta,
+    ReasoningDelta,
+    RefusalDelta,
+    Signed,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import EMPTY, joined, quote, unquote
+from dragoman.conversation.parts import (
+    Call,
+    Citation,
+    Extras,
+    Inline,
+    Json,
+    Media,
+    MediaKind,
+    Opaque,
+    Origin,
+    Part,
+    Reasoning,
+    Refusal,
+    Remote,
+    Text,
+)
+from dragoman.conversation.replies import Choice, Reply, Stop, Usage
+from dragoman.dialects.citations import page_of
+from dragoman.dialects.completion import CompleteObject, complete
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.openai_chat import ID_PREFIX, NAME, ORIGIN
+from dragoman.dialects.openai_chat.dialect import IN_ANSWER, IN_CHOICE
+from dragoman.dialects.openai_chat.reasoning_details import (
+    ENCRYPTED,
+    ReasoningEntry,
+    entry_type,
+    parse_entries,
+    render_piece,
+    render_state,
+)
+from dragoman.dialects.openai_chat.think_tags import ThinkTags
+from dragoman.dialects.openai_chat.usage import count_usage, parse_usage, render_usage
+from dragoman.dialects.ownership import own_fields, own_members, own_or_sealed
+from dragoman.dialects.parsing import answer_call_id, extras_of, parse_link, parse_state, vendor_id
+from dragoman.dialects.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, decode_object, encode
+from dragoman.dialects.split_surrogates import SurrogateMender
+from dragoman.wire.error_bodies import parse_failure
+
+# The words of the API itself, and those that compatible servers are seen or documented to use.
+REASONS: Mapping[str, Stop] = {
+    "stop": Stop.END,
+    "eos": Stop.END,
+    "stop_sequence": Stop.STOP_SEQUENCE,
+    "length": Stop.LENGTH,
+    "max_tokens": Stop.LENGTH,
+    "max_output_tokens": Stop.LENGTH,
+    "model_length": Stop.CONTEXT,
+    "model_context_window_exceeded": Stop.CONTEXT,
+    "tool_calls": Stop.CALLS,
+    "function_call": Stop.CALLS,
+    "tool_use": Stop.CALLS,
+    "content_filter": Stop.FILTER,
+    "sensitive": Stop.FILTER,
+    "safety": Stop.FILTER,
+    "recitation": Stop.FILTER,
+    "prohibited_content": Stop.FILTER,
+    "refusal": Stop.FILTER,
+    "error": Stop.ERROR,
+    "abort": Stop.ERROR,
+    "network_error": Stop.ERROR,
+    "insufficient_system_resource": Stop.ERROR,
+    "malformed_function_call": Stop.ERROR,
+}
+
+FAILURES = frozenset(word for word, reason in REASONS.items() if reason is Stop.ERROR)
+"""Words of an answer that failed."""
+
+WORDS: Mapping[Stop, bytes] = {
+    Stop.END: b"stop",
+    Stop.STOP_SEQUENCE: b"stop",
+    Stop.LENGTH: b"length",
+    Stop.CONTEXT: b"length",
+    Stop.CALLS: b"tool_calls",
+    Stop.FILTER: b"content_filter",
+    Stop.REFUSAL: b"content_filter",
+    Stop.BROKEN_CALL: b"stop",
+    Stop.PAUSE: b"stop",
+    Stop.ERROR: b"error",
+}
+
+
+def parse_stop(word: str, calls: bool, refused: bool) -> Stop:
+    """Our reason for a word, corrected by the answer: one with calls stops for them, whatever word the server sent."""
+    reason = REASONS.get(word) or REASONS.get(word.lower(), Stop.END)
+    if reason is Stop.END and calls:
+        return Stop.CALLS
+    if reason is Stop.CALLS and not calls:
+        reason = Stop.END
+    if reason is Stop.END and refused:
+        return Stop.REFUSAL
+    return reason
+
+
+def render_stop(reason: Stop, legacy: bool, refused: bool) -> bytes:
+    """The word for our reason. A refusal that the message itself holds is a normal stop."""
+    if reason is Stop.REFUSAL and refused:
+        return b"stop"
+    if reason is Stop.CALLS and legacy:
+        return b"function_call"
+    return WORDS[reason]
+
+
+class _Google(msgspec.Struct, gc=False):
+    thought_signature: str | None = None
+
+
+class _ExtraContent(msgspec.Struct, gc=False):
+    google: _Google | None = None
+
+
+_decode_extra = msgspec.json.Decoder(_ExtraContent).decode
+
+
+def parse_signature(extra_content: bytes, origin: Origin) -> Opaque | None:
+    """The state in `extra_content`, if any."""
+    try:
+        google = _decode_extra(extra_content).google
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if google is None or not google.thought_signature:
+        return None
+    return parse_state(reasoning_states.THOUGHT, quote(google.thought_signature), origin)
+
+
+def render_signature(held: Opaque) -> Json:
+    """The member `extra_content` that holds this state."""
+    return b'{"google":{"thought_signature":' + own_or_sealed(held, reasoning_states.THOUGHT, NAME) + b"}}"
+
+
+class ChatFunctionDelta(msgspec.Struct, gc=False):
+    name: str | None = None
+    arguments: Raw = ABSENT
+    input: Raw = ABSENT
+
+
+class ChatCallDelta(msgspec.Struct, gc=False):
+    index: int | None = None
+    id: str | None = None
+    type: str | None = None
+    function: ChatFunctionDelta | None = None
+    custom: ChatFunctionDelta | None = None
+    extra_content: Raw = ABSENT
+
+
+class ChatDelta(msgspec.Struct, gc=False):
+    content: Raw = ABSENT
+    reasoning_content: Raw = ABSENT
+    reasoning: Raw = ABSENT
+    reasoning_details: Raw = ABSENT
+    tool_calls: list[ChatCallDelta] | None = None
+    function_call: ChatFunctionDelta | None = None
+    refusal: Raw = ABSENT
+    annotations: Raw = ABSENT
+    audio: Raw = ABSENT
+    images: Raw = ABSENT
+    extra_content: Raw = ABSENT
+
+
+class ChatChoiceDelta(msgspec.Struct, gc=False):
+    index: int | None = None
+    delta: ChatDelta | None = None
+    message: ChatDelta | None = None
+    text: Raw = ABSENT
+    finish_reason: str | None = None
+    logprobs: Raw = ABSENT
+
+
+class ChatChunk(msgspec.Struct, gc=False):
+    id: str | int | None = None
+    choices: list[ChatChoiceDelta] | None = None
+    usage: Raw = ABSENT
+    error: Raw = ABSENT
+    x_groq: Raw = ABSENT
+
+
+class GlancedMessage(msgspec.Struct, gc=False):
+    """The members of a message that decide why it stopped."""
+
+    tool_calls: Raw = ABSENT
+    function_call: Raw = ABSENT
+    refusal: Raw = ABSENT
+
+
+class GlancedChoice(msgspec.Struct, gc=False):
+    finish_reason: str
+    message: GlancedMessage
+    index: int = 0
+
+
+class GlancedAnswer(msgspec.Struct, gc=False):
+    """The members of a relayed whole answer that matter to us."""
+
+    choices: list[GlancedChoice]
+    usage: Raw = ABSENT
+    error: Raw = ABSENT
+    x_groq: Raw = ABSENT
+
+
+class ChatHead(msgspec.Struct, gc=False):
+    """Members that are the same in every chunk."""
+
+    model: str | None = None
+    created: int | float | None = None
+    system_fingerprint: str | None = None
+    service_tier: str | None = None
+
+
+HEAD_KEYS = frozenset({"id", "object", "model", "created", "system_fingerprint", "service_tier"})
+BODY_KEYS = frozenset({"choices", "usage", "error", "obfuscation", "p", "padding"})
+CHOICE_KEYS = frozenset({"index", "delta", "message", "text", "finish_reason", "logprobs"})
+
+decode_chunk = msgspec.json.Decoder(ChatChunk).decode
+decode_glanced = msgspec.json.Decoder(GlancedAnswer).decode
+decode_head = msgspec.json.Decoder(ChatHead).decode
+
+
+_PLAIN_REASONING = frozenset({"reasoning_content", "reasoning", "think"})
+
+
+def render_annotation(citation: Json, origin: Origin) -> Json | None:
+    """A citation as an annotation, or None where Chat has no form for it."""
+    if origin.dialect == NAME:
+        return citation
+    page = page_of(citation)
+    if page is None:
+        return None
+    cited = {"start_index": page.start, "end_index": page.end, "url": page.url, "title": page.title}
+    return encode({"type": "url_citation", "url_citation": cited})
+
+
+def render_media(
+    kind: MediaKind, media_type: str, data: bytes, transcript: bytes | None, url: str, extras: Extras | None
+) -> bytes:
+    """The member of a message that holds a sound or a picture; empty for media that Chat has no member for."""
+    if kind is MediaKind.AUDIO:
+        words = b"" if transcript is None else b',"transcript":' + transcript
+        return b'"audio":{"data":' + data + words + own_members(extras, NAME) + b"}"
+    if kind is MediaKind.IMAGE:
+        return b'"images":[' + render_image(media_type, data, url) + b"]"
+    return b""
+
+
+def render_image(media_type: str, data: bytes, url: str) -> bytes:
+    literal = quote(url) if data == EMPTY else b'"data:' + media_type.encode() + b";base64," + data[1:]
+    return b'{"type":"image_url","image_url":{"url":' + literal + b"}}"
+
+
+def render_logprobs(tokens: Json | None) -> bytes:
+    return b"null" if tokens is None else b'{"content":' + tokens + b',"refusal":null}'
+
+
+def is_detailed(field: str) -> bool:
+    """Whether reasoning is in `reasoning_details` too, so that it can come back: all but the plain spellings."""
+    return field not in _PLAIN_REASONING
+
+
+def reasoning_field(field: str) -> bytes:
+    """The member that shows reasoning: `reasoning` beside details, else `reasoning_content`."""
+    return b'"reasoning":' if field == "reasoning" or field.startswith("reasoning.") else b'"reasoning_content":'
+
+
+TEXT, REASONING, REFUSAL, OTHER = "text", "reasoning", "refusal", ""
+
+LEGACY = Extras(NAME, {"function_call": b"true"})
+"""Marks a call that came as the old `function_call`, which has no id."""
+
+_QUOTE = 34
+_NULL = b"null"
+
+
+class OpenCall:
+    """A call that may still grow. Its name may come after its id."""
+
+    __slots__ = ("custom", "given", "held", "legacy", "ordinal", "part", "started")
+
+    def __init__(self, part: int, ordinal: int, given: str, custom: bool, legacy: bool) -> None:
+        self.part = part
+        self.ordinal = ordinal
+        self.given = given
+        self.custom = custom
+        self.legacy = legacy
+        self.started = False
+        self.held: list[Event] = []
+
+
+class OpenChoice:
+    """What is unfinished in one choice."""
+
+    __slots__ = (
+        "audio",
+        "calls",
+        "entry",
+        "extras",
+        "finish_reason",
+        "index",
+        "last",
+        "open",
+        "origin",
+        "part",
+        "parts",
+        "refused",
+        "seed",
+        "tags",
+        "text_part",
+    )
+
+    def __init__(self, index: int, origin: Origin, seed: str, tags: bool) -> None:
+        self.index = index
+        self.origin = origin
+        self.seed = seed
+        self.tags = ThinkTags() if tags else None
+        self.parts = 0
+        self.part = -1
+        self.open = OTHER
+        self.text_part = -1
+        self.audio = -1
+        self.entry: ReasoningEntry | None = None
+        self.calls: dict[int | str, OpenCall] = {}
+        self.last: int | str = 0
+        self.finish_reason: str | None = None
+        self.refused = False
+        self.extras: dict[str, Json] = {}
+
+    def enter(self, kind: str, out: list[Event]) -> int:
+        """The index of the open part of this kind. A new part begins where another kind was open."""
+        if self.open != kind:
+            self.begin(kind, out)
+        return self.part
+
+    def begin(self, kind: str, out: list[Event]) -> int:
+        self.leave(out)
+        self.open = kind
+        self.part = self.parts
+        self.parts += 1
+        return self.part
+
+    def leave(self, out: list[Event]) -> None:
+        """The end of a reasoning entry, whose state is complete only now."""
+        self.open = OTHER
+        if self.entry is None:
+            return
+        state = self.entry.state(self.origin)
+        if state is not None:
+            out.append(Signed(self.index, self.part, state, redacted=state.kind == reasoning_states.REDACTED))
+        elif not self.entry.literals and self.entry.kind == ENCRYPTED:
+            out.append(ReasoningDelta(self.index, self.part, EMPTY, ENCRYPTED))
+        self.entry = None
+
+    def tagged(self, pieces: list[tuple[bool, str]], out: list[Event]) -> None:
+        for thinking, text in pieces:
+            part = self.enter(REASONING if thinking else TEXT, out)
+            if thinking:
+                out.append(ReasoningDelta(self.index, part, quote(text), "think"))
+            else:
+                self.text_part = part
+                out.append(TextDelta(self.index, part, quote(text)))
+
+    def take_entries(self, entries: list[ReasoningEntry], out: list[Event]) -> None:
+        for entry in entries:
+            self._take_entry(entry, out)
+            for literal in entry.literals:
+                out.append(ReasoningDelta(self.index, self.part, literal, entry.kind))
+
+    def _take_entry(self, entry: ReasoningEntry, out: list[Event]) -> None:
+        held = self.entry
+        if self.open == REASONING and held is not None and held.key == entry.key and entry.kind != ENCRYPTED:
+            held.grow(entry)
+            return
+        bare = not entry.literals and entry.kind != ENCRYPTED
+        if not (bare and self.open == REASONING and held is None):
+            self.begin(REASONING, out)
+        self.entry = ReasoningEntry(entry.kind, entry.index, dict(entry.fields), list(entry.literals))
+
+    def take_call(self, call: ChatCallDelta, position: int | None, out: list[Event]) -> None:
+        """A call or a piece of one. `position` is its place in a whole message, where every entry is a call."""
+        function = call.function or call.custom or ChatFunctionDelta()
+        key = position if position is not None else self._key(call)
+        found = None if position is not None else self.calls.get(key)
+        if found is None or (call.id and found.given and call.id != found.given and function.name):
+            custom = call.custom is not None and call.function is None
+            found = self._open_call(key, call.id or "", custom, False, out)
+        self.last = key
+        self._grow_call(found, function, out)
+        if call.extra_content:
+            self._sign_call(found, call.extra_content, out)
+
+    def take_legacy(self, function: ChatFunctionDelta, out: list[Event]) -> None:
+        found = self.calls.get("legacy")
+        if found is None and not function.name:
+            return
+        if found is None:
+            found = self._open_call("legacy", "", False, True, out)
+        self._grow_call(found, function, out)
+
+    def _key(self, call: ChatCallDelta) -> int | str:
+        return call.index if call.index is not None else call.id or self.last
+
+    def _open_call(self, key: int | str, given: str, custom: bool, legacy: bool, out: list[Event]) -> OpenCall:
+        if key in self.calls:
+            # Some servers give all calls the same index. The earlier call stays open under another key.
+            self.calls[f"{key}/{len(self.calls)}"] = self.calls.pop(key)
+        call = OpenCall(self.begin(OTHER, out), len(self.calls), given, custom, legacy)
+        self.calls[key] = call
+        return call
+
+    def _grow_call(self, call: OpenCall, function: ChatFunctionDelta, out: list[Event]) -> None:
+        if not call.started and function.name:
+            self._start_call(call, function.name, out)
+        raw: Raw = function.input if call.custom else function.arguments
+        literal = bytes(raw)
+        if literal in (b"", EMPTY, _NULL):
+            return
+        if literal[0] != _QUOTE:
+            literal = quote(literal.decode())
+        (out if call.started else call.held).append(CallDelta(self.index, call.part, literal))
+
+    def _start_call(self, call: OpenCall, name: str, out: list[Event]) -> None:
+        call.started = True
+        identity = call.given or answer_call_id(self.seed, self.index, call.ordinal)
+        extras = LEGACY if call.legacy else None
+        out.append(CallStarted(self.index, call.part, identity, name, call.custom, extras, made=not call.given))
+        out += call.held
+        call.held.clear()
+
+    def _sign_call(self, call: OpenCall, extra_content: Raw, out: list[Event]) -> None:
+        found = parse_signature(bytes(extra_content), self.origin)
+        if found is not None:
+            (out if call.started else call.held).append(Signed(self.index, call.part, found))
+
+    def finish(self, out: list[Event]) -> None:
+        """Everything that waited for the end of the choice, without the stop itself."""
+        if self.tags is not None:
+            self.tagged(self.tags.close(), out)
+        self.leave(out)
+        for call in sorted(self.calls.values(), key=_place):
+            if not call.started:
+                self._start_call(call, "", out)
+            out.append(CallEnded(self.index, call.part))
+
+    def stop_extras(self) -> Extras | None:
+        return extras_of(NAME, self.extras)
+
+
+def _place(call: OpenCall) -> int:
+    return call.part
+
+
+_LIST = 91
+_ERROR_MEMBERS = frozenset({"message", "msg", "detail", "errors", "error_message", "error_msg", "error_code"})
+MOST_CHOICES = 1024
+"""OpenAI takes `n` up to 128; servers of one's own take more."""
+_TOO_MANY_CHOICES = Failure(
+    FailureKind.ANSWER_TOO_LARGE, f"The provider's answer has more than {MOST_CHOICES} choices.", 502
+)
+_STOPPED_WITH_ERROR = Failure(FailureKind.SERVER, "The provider stopped with an error and gave no reason.", 502)
+
+
+class ChatAnswerParser:
+    """An answer on its way in: the open choices, the head until it is complete, and the latest usage."""
+
+    __slots__ = (
+        "_choices",
+        "_extras",
+        "_head",
+        "_id",
+        "_running",
+        "_seed",
+        "_surrogates",
+        "_tags",
+        "_usage",
+        "begun",
+        "origin",
+        "over",
+    )
+
+    def __init__(self, origin: Origin, seed: str = "", think_tags: bool = False) -> None:
+        self.origin = origin
+        self.begun = False
+        self.over = False
+        self._seed = seed
+        self._tags = think_tags
+        self._id = ""
+        self._head = Started()
+        self._extras: dict[str, Json] = {}
+        self._usage = b""
+        self._choices: dict[int, OpenChoice] = {}
+        self._running = 0
+        self._surrogates = SurrogateMender()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether every choice has a finish reason."""
+        return bool(self._choices) and not self._running
+
+    def take(self, frame: bytes, out: list[Event], whole: bool = False) -> bool:
+        """Take one chunk or one whole answer. False where it cannot be decoded."""
+        try:
+            chunk = decode_chunk(frame)
+        except UNREADABLE:
+            frame, salvaged = self._salvage(frame)
+            if salvaged is None and frame[:1] == b"[" and b'"error"' in frame:
+                self.fail(frame, out)
+                return True
+            if salvaged is None:
+                return False
+            chunk = salvaged
+        if chunk.error is not ABSENT and bytes(chunk.error) != _NULL:
+            self.fail(frame, out)
+            return True
+        if chunk.choices is None and chunk.usage is ABSENT and _is_error(frame):
+            self.fail(frame, out)
+            return True
+        start = len(out)
+        if not self.begun:
+            self._begin(frame, chunk, out)
+        if (chunk.usage is not ABSENT and bytes(chunk.usage) != _NULL) or chunk.x_groq is not ABSENT:
+            self._take_usage(chunk)
+        extras: Mapping[bytes, dict[str, Json]] | None = None
+        for wire in chunk.choices or ():
+            index = wire.index or 0
+            choice = self._choices.get(index) or self._choice(index)
+            if choice is None:
+                self.over = True
+                out.append(Failed(_TOO_MANY_CHOICES))
+                return True
+            if self._take_choice(choice, wire, out, whole):
+                extras = _choice_extras(frame) if extras is None else extras
+                choice.extras = extras.get(b"%d" % index, choice.extras)
+        if self._surrogates.found:
+            self._surrogates.mend(out, start)
+        return True
+
+    def fail(self, frame: bytes, out: list[Event]) -> None:
+        self.over = True
+        out.append(Failed(parse_failure(200, {}, frame)))
+
+    def finish(self, out: list[Event]) -> None:
+        """The proper end, with everything that waited for it."""
+        self.over = True
+        if not self.begun:
+            self._emit_head(out)
+        choices = [self._choices[index] for index in sorted(self._choices)]
+        failed = next((choice for choice in choices if (choice.finish_reason or "").lower() in FAILURES), None)
+        if failed is not None:
+            out.append(Failed(_failure_of(failed)))
+            return
+        self._surrogates.flush(out)
+        for choice in choices:
+            choice.finish(out)
+        for choice in choices:
+            reason = parse_stop(choice.finish_reason or "", bool(choice.calls), choice.refused)
+            out.append(Stopped(choice.index, reason, choice.finish_reason or "", None, choice.stop_extras()))
+        usage = parse_usage(self._usage) if self._usage else None
+        if usage is not None:
+            out.append(Used(usage))
+        out.append(Ended())
+
+    def _salvage(self, frame: bytes) -> tuple[bytes, ChatChunk | None]:
+        """The chunk again, decoded with half a surrogate pair marked in it."""
+        frame = self._surrogates.mark(frame)
+        try:
+            return frame, decode_chunk(frame)
+        except UNREADABLE:
+            return frame, None
+
+    def _begin(self, frame: bytes, chunk: ChatChunk, out: list[Event]) -> None:
+        """Put the head together. It goes out with the first choice: a chunk before that may not name the model."""
+        try:
+            head = decode_head(frame)
+            fields = decode_members(frame)
+        except UNREADABLE:
+            head, fields = decode_head(b"{}"), {}
+        for key, raw in fields.items():
+            if key not in HEAD_KEYS and key not in BODY_KEYS and bytes(raw) != _NULL:
+                self._extras[key] = bytes(raw)
+        before = self._head
+        self._id = str(chunk.id or "") or self._id
+        self._head = Started(
+            id=self._id,
+            model=head.model or before.model,
+            created=int(head.created) if head.created and 0 < head.created < 2**53 else before.created,
+            fingerprint=head.system_fingerprint or before.fingerprint,
+            service_tier=head.service_tier or before.service_tier,
+        )
+        if chunk.choices:
+            self._emit_head(out, chunk.choices[0].index or 0)
+
+    def _emit_head(self, out: list[Event], choice: int | None = None) -> None:
+        self.begun = True
+        head = self._head
+        if head.model and not self.origin.model:
+            self.origin = Origin(self.origin.dialect, self.origin.provider, head.model, self.origin.account)
+        extras = extras_of(NAME, self._extras)
+        out.append(Started(head.id, head.model, head.created, head.fingerprint, head.service_tier, extras, choice))
+
+    def _take_usage(self, chunk: ChatChunk) -> None:
+        usage = bytes(chunk.usage)
+        if len(usage) > 4:
+            self._usage = usage
+        elif chunk.x_groq is not ABSENT and b'"usage"' in bytes(chunk.x_groq):
+            usage = bytes(decode_members(chunk.x_groq).get("usage", b""))
+            self._usage = usage if usage[:1] == b"{" else self._usage
+
+    def _choice(self, index: int) -> OpenChoice | None:
+        """A new choice; None if there are too many."""
+        if len(self._choices) >= MOST_CHOICES:
+            return None
+        self._running += 1
+        self._choices[index] = new = OpenChoice(index, self.origin, self._seed or self._id, self._tags)
+        return new
+
+    def _take_choice(self, choice: OpenChoice, wire: ChatChoiceDelta, out: list[Event], whole: bool) -> bool:
+        """Take what came of a choice. True if its other members are to be kept: it ends here, or came whole."""
+        delta = wire.message if whole else wire.delta
+        if delta is None:
+            delta, whole = wire.message, delta is None and wire.message is not None
+        if delta is not None:
+            logprobs = None
+            if wire.logprobs is not ABSENT and bytes(wire.logprobs) != _NULL:
+                logprobs = _token_logprobs(wire.logprobs)
+            self._take_delta(choice, delta, logprobs, out, whole)
+        elif wire.text is not ABSENT:
+            # A server of the old completions API: the answer is plain text.
+            self._take_content(choice, bytes(wire.text), None, out)
+        if wire.finish_reason and choice.finish_reason is None:
+            choice.finish_reason = wire.finish_reason
+            self._running -= 1
+            return True
+        return whole and choice.finish_reason is None
+
+    def _take_delta(
+        self, choice: OpenChoice, delta: ChatDelta, logprobs: Json | None, out: list[Event], whole: bool
+    ) -> None:
+        """Take a delta in the order in which a model works: reasoning, text, calls."""
+        if (
+            delta.reasoning_details is not ABSENT
+            or delta.reasoning_content is not ABSENT
+            or delta.reasoning is not ABSENT
+        ):
+            self._take_reasoning(choice, delta, out)
+        if delta.content is not ABSENT:
+            literal = bytes(delta.content)
+            if choice.open is TEXT and literal[0] == _QUOTE and literal != EMPTY and choice.tags is None:
+                out.append(TextDelta(choice.index, choice.part, literal, logprobs))
+            else:
+                self._take_content(choice, literal, logprobs, out)
+        if delta.refusal is not ABSENT:
+            self._take_refusal(choice, bytes(delta.refusal), out)
+        if delta.annotations is not ABSENT:
+            self._take_citations(choice, delta.annotations, out)
+        if delta.extra_content is not ABSENT:
+            self._take_text_signature(choice, delta.extra_content, out)
+        if delta.audio is not ABSENT:
+            self._take_audio(choice, delta.audio, out)
+        if delta.images is not ABSENT:
+            self._take_images(choice, delta.images, out)
+        if delta.tool_calls is not None:
+            for place, call in enumerate(delta.tool_calls):
+                choice.take_call(call, place if whole else None, out)
+        if delta.function_call is not None:
+            choice.take_legacy(delta.function_call, out)
+
+    def _take_content(self, choice: OpenChoice, literal: bytes, logprobs: Json | None, out: list[Event]) -> None:
+        if literal[0] == _QUOTE:
+            if literal != EMPTY:
+                self._take_text(choice, literal, logprobs, out)
+            elif logprobs is not None and choice.open == TEXT:
+                out.append(TextDelta(choice.index, choice.part, EMPTY, logprobs))
+        elif literal[0] == _LIST:
+            for part in decode_items(literal):
+                self._take_content_part(choice, bytes(part), out)
+
+    def _take_text(self, choice: OpenChoice, literal: bytes, logprobs: Json | None, out: list[Event]) -> None:
+        if choice.tags is not None:
+            choice.tagged(choice.tags.feed(unquote(literal)), out)
+            return
+        if choice.open != TEXT:
+            choice.text_part = choice.begin(TEXT, out)
+        out.append(TextDelta(choice.index, choice.part, literal, logprobs))
+
+    def _take_content_part(self, choice: OpenChoice, raw: bytes, out: list[Event]) -> None:
+        """Content as a list: Mistral's thinking, Databricks' summaries, and types that are kept verbatim."""
+        if raw[:1] != b"{":
+            return
+        fields = decode_members(raw)
+        kind = unquote(bytes(fields["type"])) if bytes(fields.get("type", b""))[:1] == b'"' else ""
+        text = bytes(fields.get("text", b""))
+        if kind == "text" and text[:1] == b'"':
+            if text != EMPTY:
+                self._take_text(choice, text, None, out)
+        elif kind == "thinking":
+            self._take_thinking(choice, fields.get("thinking", ABSENT), kind, out)
+        elif kind == "reasoning" and bytes(fields.get("summary", b""))[:1] == b"[":
+            self._take_thinking(choice, fields["summary"], "summary", out)
+        else:
+            opaque = Opaque(kind=kind, json=raw, origin=self.origin)
+            out.append(Kept(choice.index, choice.begin(OTHER, out), opaque))
+
+    def _take_thinking(self, choice: OpenChoice, raw: Raw, field: str, out: list[Event]) -> None:
+        if bytes(raw)[:1] == b'"':
+            self._take_reasoning_text(choice, bytes(raw), field, out)
+        for piece in decode_items(raw) if bytes(raw)[:1] == b"[" else ():
+            if bytes(piece)[:1] == b"{":
+                self._take_reasoning_text(choice, bytes(decode_members(piece).get("text", b"")), field, out)
+
+    def _take_reasoning_text(self, choice: OpenChoice, literal: bytes, field: str, out: list[Event]) -> None:
+        if literal[:1] == b'"' and literal != EMPTY:
+            out.append(ReasoningDelta(choice.index, choice.enter(REASONING, out), literal, field))
+
+    def _take_reasoning(self, choice: OpenChoice, delta: ChatDelta, out: list[Event]) -> None:
+        """The same text may come twice, as a string and as details. The details win, since they carry the state."""
+        details = delta.reasoning_details
+        entries = parse_entries(bytes(details)) if details is not ABSENT and bytes(details) != _NULL else []
+        if not any(entry.literals for entry in entries):
+            if delta.reasoning_content is not ABSENT and len(bytes(delta.reasoning_content)) > 2:
+                self._take_reasoning_text(choice, bytes(delta.reasoning_content), "reasoning_content", out)
+            elif delta.reasoning is not ABSENT:
+                self._take_reasoning_text(choice, bytes(delta.reasoning), "reasoning", out)
+        choice.take_entries(entries, out)
+
+    def _take_refusal(self, choice: OpenChoice, literal: bytes, out: list[Event]) -> None:
+        if literal[0] == _QUOTE and literal != EMPTY:
+            choice.refused = True
+            out.append(RefusalDelta(choice.index, choice.enter(REFUSAL, out), literal))
+
+    def _take_citations(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
+        for item in _objects(raw):
+            if choice.text_part < 0:
+                choice.text_part = choice.begin(TEXT, out)
+            out.append(Cited(choice.index, choice.text_part, item, self.origin))
+
+    def _take_text_signature(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
+        state = parse_signature(bytes(raw), self.origin)
+        if state is not None:
+            part = choice.text_part if choice.text_part >= 0 else choice.begin(REASONING, out)
+            out.append(Signed(choice.index, part, state))
+
+    def _take_audio(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
+        if bytes(raw)[:1] != b"{":
+            return
+        fields = {key: bytes(value) for key, value in decode_members(raw).items() if bytes(value) != _NULL}
+        data = fields.pop("data", EMPTY)
+        transcript = fields.pop("transcript", None)
+        if data == EMPTY and transcript in (None, EMPTY) and fields.get("id", EMPTY) == EMPTY:
+            return
+        if data[0] != _QUOTE or (transcript or EMPTY)[0] != _QUOTE:
+            return
+        if choice.audio < 0:
+            choice.audio = choice.begin(OTHER, out)
+        extras = extras_of(NAME, fields)
+        out.append(MediaDelta(choice.index, choice.audio, MediaKind.AUDIO, "", data, transcript, "", extras))
+
+    def _take_images(self, choice: OpenChoice, raw: Raw, out: list[Event]) -> None:
+        for item in _objects(raw):
+            image = decode_object(item).get("image_url")
+            url = image.get("url") if isinstance(image, dict) else image
+            if not isinstance(url, str):
+                continue
+            part, source = choice.begin(OTHER, out), parse_link(url)
+            data, address = (source.data, "") if isinstance(source, Inline) else (EMPTY, source.url)
+            out.append(MediaDelta(choice.index, part, MediaKind.IMAGE, source.media_type, data, None, address))
+
+
+def _choice_extras(frame: bytes) -> Mapping[bytes, dict[str, Json]]:
+    """The members of each choice that are not read here, by the number of the choice."""
+    found = {}
+    for raw in decode_items(decode_members(frame)["choices"]):
+        fields = {key: bytes(value) for key, value in decode_members(raw).items()}
+        found[fields.get("index", b"0")] = {
+            key: value for key, value in fields.items() if key not in CHOICE_KEYS and value != _NULL
+        }
+    return found
+
+
+def _is_error(frame: bytes) -> bool:
+    """Whether it is an error without the member `error`, as some servers send in place of a chunk."""
+    return b'"error"' in frame or not _ERROR_MEMBERS.isdisjoint(decode_members(frame))
+
+
+def _failure_of(choice: OpenChoice) -> Failure:
+    """The failure of a choice that ended in an error."""
+    if "error" in choice.extras:
+        return parse_failure(200, {}, b'{"error":' + choice.extras["error"] + b"}")
+    if choice.finish_reason == "error":
+        return _STOPPED_WITH_ERROR
+    return Failure(FailureKind.SERVER, f"The provider stopped with {choice.finish_reason}.", 502)
+
+
+def _token_logprobs(raw: Raw) -> Json | None:
+    text = bytes(raw)
+    if text[:1] != b"{":
+        return None
+    content = bytes(decode_members(text).get("content", b""))
+    return content if content[:1] == b"[" and len(content) > 2 else None
+
+
+def _objects(raw: Raw) -> Sequence[bytes]:
+    text = bytes(raw)
+    return [bytes(item) for item in decode_items(text) if bytes(item)[:1] == b"{"] if text[:1] == b"[" else ()
+
+
+def unreadable(body: bytes) -> Failed:
+    """The failure of a body that is no answer."""
+    beginning = quote(body[:200].decode("utf-8", "replace")).decode()
+    return Failed(
+        Failure(FailureKind.BROKEN_STREAM, f"The provider's answer cannot be read: {beginning}", 502, raw=body[:2000])
+    )
+
+
+def parse_answer(body: bytes, origin: Origin | None = None, *, think_tags: bool = False, seed: str = "") -> list[Event]:
+    """The events of a whole answer. A body that is no answer gives one event, the failure."""
+    answer = ChatAnswerParser(origin or ORIGIN, seed, think_tags)
+    out: list[Event] = []
+    try:
+        body.decode()
+        read = answer.take(body, out, whole=True)
+    except (*UNREADABLE, UnicodeDecodeError):
+        read = False
+    if not read or not (answer.begun or answer.over):
+        return [unreadable(body)]
+    if not answer.over:
+        answer.finish(out)
+    return [out[-1]] if type(out[-1]) is Failed else out
+
+
+def glance(body: bytes) -> tuple[Usage | None, Stop] | None:
+    """Usage and stop of an answer that is relayed as it is; None where only parsing can tell."""
+    try:
+        if not body.isascii():
+            body.decode()
+        glanced = decode_glanced(body)
+    except (*UNREADABLE, UnicodeDecodeError):
+        return None
+    first = None
+    for choice in glanced.choices:
+        if choice.finish_reason in FAILURES:
+            return None
+        if choice.index == 0 and first is None:
+            first = choice
+    if first is None or not _is_empty(glanced.error) or glanced.x_groq is not ABSENT:
+        return None
+    message = first.message
+    calls = not _is_empty(message.tool_calls) or not _is_empty(message.function_call)
+    stop = parse_stop(first.finish_reason, calls, not _is_empty(message.refusal))
+    return None if _is_empty(glanced.usage) else count_usage(glanced.usage), stop
+
+
+def _is_empty(raw: msgspec.Raw) -> bool:
+    return raw is ABSENT or bytes(raw) in (b"null", b"[]", b'""')
+
+
+def render_answer(reply: Reply, context: AnswerContext) -> bytes:
+    """The reply as one object."""
+    out = [
+        b'{"id":%b,"object":"chat.completion","created":%d,"model":%b,"choices":['
+        % (
+            quote(reply.id or vendor_id(ID_PREFIX, context.id)),
+            reply.created or context.created,
+            quote(context.model or reply.model),
+        ),
+        b",".join([_choice(index, choice, context) for index, choice in enumerate(reply.choices)]),
+        b"]",
+    ]
+    if reply.usage is not None:
+        out += (b',"usage":', render_usage(reply.usage))
+    if reply.service_tier is not None:
+        out += (b',"service_tier":', quote(reply.service_tier))
+    if reply.fingerprint is not None:
+        out += (b',"system_fingerprint":', quote(reply.fingerprint))
+    out += (own_members(reply.extras, NAME), b"}")
+    return b"".join(out)
+
+
+def _choice(index: int, choice: Choice, context: AnswerContext) -> bytes:
+    parts = _SortedParts(choice.parts, "functions" in context.request)
+    reason = choice.stop or (Stop.CALLS if parts.calls else Stop.END)
+    word = render_stop(reason, parts.legacy, bool(parts.refusals))
+    return b'{"index":%d,"message":%b,"logprobs":%b,"finish_reason":"%b"%b}' % (
+        *(index, parts.message(), render_logprobs(choice.logprobs), word, own_members(choice.extras, NAME)),
+    )
+
+
+class _SortedParts:
+    """The parts of a choice, sorted by the member of the message that holds them."""
+
+    def __init__(self, parts: tuple[Part, ...], legacy: bool) -> None:
+        self.texts: list[Text] = []
+        self.refusals: list[bytes] = []
+        self.calls: list[Call] = []
+        self.thoughts: list[Reasoning] = []
+        self.media: list[Media] = []
+        self.notes: list[Citation] = []
+        self.content: list[Part] = []
+        for part in parts:
+            match part:
+                case Text():
+                    self.texts.append(part)
+                    self.content.append(part)
+                case Call():
+                    self.calls.append(part)
+                case Reasoning():
+                    self.thoughts.append(part)
+                case Refusal():
+                    self.refusals.append(part.literal)
+                case Media():
+                    self.media.append(part)
+                case Citation():
+                    self.notes.append(part)
+                case Opaque() if part.origin.dialect == NAME:
+                    self.content.append(part)
+        self.legacy = legacy or any(own_members(call.extras, NAME) == b',"function_call":true' for call in self.calls)
+
+    def message(self) -> bytes:
+        out = [b'{"role":"assistant","content":', self._content()]
+        signatures = [part.signature for part in self.texts if part.signature is not None]
+        # A message has one place for the signature of a text. Further ones go into the reasoning details.
+        thoughts = self.thoughts + [Reasoning(text=None, state=state) for state in signatures[1:]]
+        if thoughts:
+            out.append(_reasoning(thoughts))
+        out += (b',"refusal":', joined("", self.refusals) if self.refusals else b"null")
+        notes = [note for part in self.notes if (note := render_annotation(part.json, part.origin)) is not None]
+        if notes:
+            out += (b',"annotations":[', b",".join(notes), b"]")
+        if signatures:
+            out += (b',"extra_content":', render_signature(signatures[0]))
+        out += _media(self.media)
+        if self.calls:
+            out.append(_legacy_call(self.calls[0]) if self.legacy else _calls(self.calls))
+        out.append(b"}")
+        return b"".join(out)
+
+    def _content(self) -> bytes:
+        if len(self.content) > len(self.texts):
+            return b"[" + b",".join([_content_part(part) for part in self.content]) + b"]"
+        if self.texts:
+            return joined("", [part.literal for part in self.texts])
+        return b"null" if self.calls or self.refusals or self.media else EMPTY
+
+
+def _content_part(part: Part) -> bytes:
+    if isinstance(part, Opaque):
+        return part.json
+    return b'{"type":"text","text":' + part.literal + b"}" if isinstance(part, Text) else b"null"
+
+
+def _reasoning(thoughts: list[Reasoning]) -> bytes:
+    """The text where clients show it, and once more with its state as details where there is any."""
+    texts = [part for part in thoughts if part.text is not None]
+    out = b""
+    if texts:
+        literal = joined("", [part.text.literal for part in texts if part.text is not None])
+        out = b"," + reasoning_field(texts[0].field) + literal
+    if any(part.state is not None or is_detailed(part.field) for part in thoughts):
+        entries = [_entry(part, number) for number, part in enumerate(thoughts)]
+        out += b',"reasoning_details":[' + b",".join(entries) + b"]"
+    return out
+
+
+def _entry(part: Reasoning, number: int) -> bytes:
+    kind = entry_type(part.field)
+    literal = part.text.literal if part.text is not None else None
+    if part.state is None:
+        return render_piece(kind, literal or EMPTY, number)[1:-1]
+    return render_state(part.state, literal, kind, number, streamed=False)
+
+
+def _calls(calls: list[Call]) -> bytes:
+    return b',"tool_calls":[' + b",".join([_call(call) for call in calls]) + b"]"
+
+
+def _call(call: Call) -> bytes:
+    kind, words = (b"custom", b"input") if call.custom else (b"function", b"arguments")
+    signed = b"" if call.signature is None else b',"extra_content":' + render_signature(call.signature)
+    return b'{"id":%b,"type":"%b","%b":{"name":%b,"%b":%b}%b}' % (
+        *(quote(call.id), kind, kind, quote(call.name), words, text_of_arguments(call), signed),
+    )
+
+
+def _legacy_call(call: Call) -> bytes:
+    return b',"function_call":{"name":%b,"arguments":%b}' % (quote(call.name), text_of_arguments(call))
+
+
+def _media(media: list[Media]) -> list[bytes]:
+    sounds = [part for part in media if part.kind is MediaKind.AUDIO and isinstance(part.source, Inline)]
+    pictures = [_image(part) for part in media if part.kind is MediaKind.IMAGE]
+    out = [_sound(part) for part in sounds[:1]]
+    if pictures:
+        out.append(b',"images":[' + b",".join(pictures) + b"]")
+    return out
+
+
+def _image(part: Media) -> bytes:
+    source = part.source
+    data = source.data if isinstance(source, Inline) else EMPTY
+    return render_image(source.media_type, data, source.url if isinstance(source, Remote) else "")
+
+
+def _sound(part: Media) -> bytes:
+    """The first sound. The SDK's type requires an id and an expiry date."""
+    data = part.source.data if isinstance(part.source, Inline) else EMPTY
+    fields: dict[str, bytes] = {"id": EMPTY, "expires_at": b"0"}
+    fields |= own_fields(part.extras, NAME)
+    more = own_members(Extras(NAME, fields), NAME)
+    return b',"audio":{"data":%b,"transcript":%b%b}' % (data, part.transcript or EMPTY, more)
+
+
+_CALL = CompleteObject(added={"type": b'"function"'})
+_MESSAGE = CompleteObject(
+    added={"role": b'"assistant"', "content": b"null", "refusal": b"null"},
+    never_null=frozenset({"annotations", "tool_calls"}),
+    inside={"tool_calls": _CALL},
+)
+_LOGPROBS = CompleteObject(added={"content": b"null", "refusal": b"null"})
+_CHOICE = CompleteObject(
+    added={"logprobs": b"null"}, never=IN_CHOICE, inside={"message": _MESSAGE, "logprobs": _LOGPROBS}
+)
+_MARK = b"_filter_results"
+
+
+class _WholeCall(msgspec.Struct, gc=False):
+    type: Raw
+
+
+class _WholeMessage(msgspec.Struct, gc=False):
+    role: Raw
+    content: Raw
+    refusal: Raw
+    tool_calls: list[_WholeCall] = []
+    annotations: Raw = ABSENT
+
+
+class _WholeLogprobs(msgspec.Struct, gc=False):
+    content: Raw
+    refusal: Raw
+
+
+class _WholeChoice(msgspec.Struct, gc=False):
+    message: _WholeMessage
+    logprobs: _WholeLogprobs | None
+
+
+class _WholeAnswer(msgspec.Struct, gc=False):
+    id: Raw
+    object: Raw
+    created: Raw
+    model: Raw
+    choices: list[_WholeChoice]
+
+
+_decode_whole = msgspec.json.Decoder(_WholeAnswer).decode
+
+
+def complete_answer(body: bytes, context: AnswerContext) -> bytes:
+    """The answer with the members that OpenAI's types require, and without a null that they do not allow."""
+    if _is_whole(body):
+        return body
+    head = {
+        "id": quote(vendor_id(ID_PREFIX, context.id)),
+        "object": b'"chat.completion"',
+        "created": b"%d" % context.created,
+        "model": quote(context.model),
+    }
+    return complete(body, CompleteObject(added=head, never=IN_ANSWER, inside={"choices": _CHOICE}))
+
+
+def _is_whole(body: bytes) -> bool:
+    """A quick look: most answers of most vendors need nothing."""
+    if _MARK in body:
+        return False
+    try:
+        answer = _decode_whole(body)
+    except UNREADABLE:
+        return False
+    return all(bytes(choice.message.annotations) != b"null" for choice in answer.choices)

@@ -1,0 +1,141 @@
+"""A Chat request, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message
+from dragoman.conversation.parts import Call, Json, Opaque, Part, Reasoning, Refusal, Result, Text
+from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.near_misses.loose_json import items_of
+from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
+from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm
+from dragoman.dialects.openai_chat import NAME, ORIGIN
+from dragoman.dialects.openai_chat.message_parse import parse_item, parse_odd_item, settle
+from dragoman.dialects.openai_chat.message_render import render_messages, render_unnamed
+from dragoman.dialects.openai_chat.schema import open_message, open_part
+from dragoman.dialects.openai_chat.settings import parse_top_level, render_top_level
+from dragoman.dialects.parsed_messages import ListParser, ParsedMessage, describe
+from dragoman.dialects.parsing import asks_for_stream, open_body, parse_model, request_parser
+from dragoman.dialects.rendering import BodyLayout, Pieces, amend_body, render_body
+from dragoman.dialects.wire_schema import fits
+from dragoman.errors import MalformedRequest
+
+
+@request_parser
+def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask:
+    """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
+    opened = open_body(body)
+    found = opened.members
+    meant = parse_members_meant(found, MEMBERS)
+    raw = meant.found.get("messages")
+    if raw is None:
+        raise MalformedRequest("there are no messages", at="/messages", hint='a Chat request has "messages"')
+    top = parse_top_level(meant.found)
+    listed = LIST.parse(raw, meant.list_name)
+    messages, traits = settle(listed).finish(_open(meant.system) if meant.system else ())
+    return Ask(
+        NAME,
+        parse_model(found),
+        asks_for_stream(found),
+        top.conversation(messages, (*meant.misses, *listed.misses)),
+        opened.source,
+        found,
+        headers or {},
+        top.include_usage,
+        opened.repairs,
+        traits,
+    )
+
+
+def _open(texts: tuple[Json, ...]) -> tuple[ParsedMessage]:
+    """A system text in a field of its own opens the messages."""
+    return (describe(Message(SYSTEM, tuple([Text(literal) for literal in texts]), FIELD)),)
+
+
+def locate(message: Message, part: int | None) -> str:
+    """The pointer to a message of a parsed request, or to one of its parts."""
+    if message.at == FIELD:
+        return "/system"
+    return f"/messages/{message.at}" if part is None else locate_parts(message)[part]
+
+
+def locate_parts(message: Message) -> list[str]:
+    """The pointers to all parts of a message. One part's depends on how many of its kind stand before it."""
+    if message.role is TOOL:
+        return [f"/messages/{message.at + part}" for part in range(len(message.parts))]
+    at = f"/messages/{message.at}"
+    pointers: list[str] = []
+    calls = others = 0
+    for part in message.parts:
+        pointers.append(at + _locate_part(part, message.listed, calls, others))
+        calls += type(part) is Call
+        others += not isinstance(part, (Reasoning, Call))
+    return pointers
+
+
+def _locate_part(part: Part, listed: bool, calls: int, others: int) -> str:
+    match part:
+        case Call():
+            return "/function_call" if part.spelled else f"/tool_calls/{calls}"
+        case Reasoning():
+            return f"/{part.field}"
+        case Refusal() if not listed:
+            return "/refusal"
+        case Opaque(kind="audio"):
+            return "/audio"
+    return f"/content/{others}" if listed else "/content"
+
+
+LAYOUT = BodyLayout("messages", True, render_top_level, render_messages)
+NEW = BodyLayout("messages", True, render_top_level, render_unnamed)
+
+
+def render_request(conversation: Conversation, options: RenderOptions, ask: Ask | None = None) -> bytes:
+    """The body: amended where `ask` is the client's own request in this dialect, else a new one."""
+    if ask is not None:
+        return amend_body(LAYOUT, ask, conversation, options)
+    return render_body(NEW, conversation, options)
+
+
+# How what does not fit is written
+
+
+def _render_turn(turn: MeantTurn) -> list[Json]:
+    """The results of a turn as messages of their own, then what else it says."""
+    results = turn.parts(Result)
+    others = tuple([_part(piece) for piece in turn.pieces if type(piece.meant) is not Result])
+    messages = [Message(TOOL, tuple(results))] if results else []
+    if others or not results:
+        calls = any(type(piece.meant) is Call and piece.kept is None for piece in turn.pieces)
+        role = ASSISTANT if calls else USER if turn.role is TOOL else turn.role
+        listed = turn.listed and not (len(others) == 1 and role is ASSISTANT and calls)
+        messages.append(Message(role, others, listed=listed, inline=role is SYSTEM, role_text=turn.role_text))
+    out: Pieces = []
+    render_messages(messages, 0, len(messages), out)
+    return items_of(b"[" + b"".join(out)[1:] + b"]") or []
+
+
+def _part(piece: MeantPart) -> Part:
+    if piece.kept is not None or piece.meant is None:
+        return Opaque(kind="", json=piece.kept or b"{}", origin=ORIGIN)
+    return piece.meant
+
+
+MEMBERS = MemberForm("messages", "", lambda raw: True, lambda texts: b"")
+FORM = WireForm(
+    name=NAME,
+    list_name="messages",
+    content_name="content",
+    roles=frozenset({"system", "developer", "user", "assistant", "tool", "function"}),
+    fits=lambda raw: fits(open_message, raw),
+    fits_part=lambda raw, role: fits(open_part, raw),
+    render=_render_turn,
+    takes_hints=True,
+    has_calls=True,
+    decode_part=lambda raw, role: open_part(raw),
+    optional={"refusal": b'"n'},
+    pictures_apart=True,
+)
+LIST = ListParser(FORM, parse_item, parse_odd_item)

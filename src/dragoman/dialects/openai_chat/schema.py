@@ -1,0 +1,231 @@
+"""The published schema of Chat Completions: what a request may hold."""
+
+from __future__ import annotations
+
+from typing import Annotated, final
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, UnsetType
+
+from dragoman.dialects.raw_json import ABSENT
+from dragoman.dialects.wire_schema import ClosedObject, Holds, Id, JsonLiteral, JsonObject, WireObject, open_decoder
+
+# Parts
+
+
+@final
+class ChatText(WireObject, tag="text"):
+    text: JsonLiteral
+    cache_control: Raw = ABSENT
+
+
+@final
+class ChatRefusalPart(WireObject, tag="refusal"):
+    refusal: JsonLiteral
+    cache_control: Raw = ABSENT
+
+
+class ChatUrl(ClosedObject):
+    url: Raw
+    detail: str = "auto"
+
+
+@final
+class ChatImage(WireObject, tag="image_url"):
+    image_url: ChatUrl | str
+    cache_control: Raw = ABSENT
+
+
+@final
+class ChatVideo(WireObject, tag="video_url"):
+    video_url: ChatUrl | str
+    cache_control: Raw = ABSENT
+
+
+@final
+class ChatDocument(WireObject, tag="document_url"):
+    document_url: ChatUrl | str
+    cache_control: Raw = ABSENT
+
+
+class ChatSound(ClosedObject):
+    data: Raw
+    format: str
+
+
+@final
+class ChatAudio(WireObject, tag="input_audio"):
+    input_audio: ChatSound | Annotated[str, Meta(pattern=r"^[^{]")]
+    cache_control: Raw = ABSENT
+
+
+class ChatFileContent(ClosedObject):
+    filename: str | UnsetType = UNSET
+    file_data: Raw | UnsetType = UNSET
+    file_id: Raw | UnsetType = UNSET
+
+
+@final
+class ChatFile(WireObject, tag="file"):
+    file: ChatFileContent
+    cache_control: Raw = ABSENT
+
+
+ChatPart = ChatText | ChatRefusalPart | ChatImage | ChatVideo | ChatDocument | ChatAudio | ChatFile
+Content = str | list[ChatPart] | None
+
+
+# Calls
+
+
+class ChatCalled(WireObject):
+    name: str
+    arguments: Annotated[str, Meta(min_length=1)]
+
+
+@final
+class ChatFunctionCall(WireObject, tag="function"):
+    id: Id
+    function: ChatCalled
+
+
+@final
+class ChatCustomCall(WireObject, tag="custom"):
+    id: Id
+    custom: Raw
+
+
+# Messages
+
+
+class ChatTurn(WireObject, tag_field="role"):
+    content: Annotated[Raw, Holds(Content)]
+    name: Annotated[str | UnsetType | None, Holds(Raw)] = UNSET
+    parts: UnsetType = UNSET
+
+
+@final
+class ChatSystem(ChatTurn, tag="system"):
+    """A system message."""
+
+
+@final
+class ChatDeveloper(ChatTurn, tag="developer"):
+    """A developer's message."""
+
+
+@final
+class ChatUser(ChatTurn, tag="user"):
+    """A user's message."""
+
+    images: UnsetType = UNSET
+
+
+@final
+class ChatAssistant(WireObject, tag="assistant", tag_field="role"):
+    content: Annotated[Raw, Holds(Content)] = ABSENT
+    tool_calls: Annotated[
+        list[ChatFunctionCall | ChatCustomCall] | UnsetType, Holds(list[ChatFunctionCall | ChatCustomCall] | None)
+    ] = UNSET
+    refusal: Annotated[UnsetType, Holds(str | None)] = UNSET
+    parts: UnsetType = UNSET
+    blocks: UnsetType = UNSET
+    text: UnsetType = UNSET
+    message: UnsetType = UNSET
+
+
+@final
+class ChatToolResult(WireObject, tag="tool", tag_field="role"):
+    content: Annotated[Raw, Holds(str | list[ChatPart])]
+    tool_call_id: Id
+
+
+@final
+class ChatFunctionResult(WireObject, tag="function", tag_field="role"):
+    name: str
+    content: Annotated[Raw, Holds(str | None)] = ABSENT
+
+
+ChatMessage = ChatUser | ChatAssistant | ChatToolResult | ChatSystem | ChatDeveloper | ChatFunctionResult
+
+decode_message = msgspec.json.Decoder(ChatMessage).decode
+decode_parts = msgspec.json.Decoder(list[ChatPart]).decode
+
+open_message = open_decoder(ChatMessage)
+open_part = open_decoder(ChatPart)
+
+
+# Tools
+
+
+class ChatDeclared(WireObject):
+    """A function that may be called."""
+
+    name: Id
+    description: str | UnsetType = UNSET
+    parameters: JsonObject = ABSENT
+
+
+class ChatDeclaredTool(WireObject):
+    """A tool in Chat's own form."""
+
+    type: str
+    function: ChatDeclared
+
+
+class ChatTool(WireObject):
+    """A tool of any kind. What it must have depends on its type."""
+
+    type: str | UnsetType = UNSET
+    function: ChatDeclared | UnsetType = UNSET
+    input_schema: UnsetType = UNSET
+    inputSchema: UnsetType = UNSET  # noqa: N815
+    toolSpec: UnsetType = UNSET  # noqa: N815
+    name: Id | UnsetType = UNSET
+    parameters: JsonObject = ABSENT
+
+
+open_tool = open_decoder(ChatTool)
+open_declared_tool = open_decoder(ChatDeclaredTool)
+
+
+# Settings
+
+
+class ChatNamed(ClosedObject):
+    name: str
+
+
+class ChatChoice(WireObject):
+    """A choice of another type than `function` is not looked at."""
+
+    type: str | UnsetType = UNSET
+    function: ChatNamed | UnsetType = UNSET
+
+
+class ChatNamedChoice(ClosedObject):
+    function: ChatNamed
+    type: str | UnsetType = UNSET
+
+
+class ChatFormatSchema(ClosedObject):
+    name: str
+    description: str | UnsetType = UNSET
+    schema: JsonObject = ABSENT
+    strict: bool | None = None
+
+
+class ChatFormat(ClosedObject):
+    type: str
+    json_schema: ChatFormatSchema | UnsetType = UNSET
+    grammar: Raw | UnsetType = UNSET
+    schema: Raw | UnsetType = UNSET
+
+
+class ChatStreamOptions(ClosedObject):
+    include_usage: bool | UnsetType = UNSET
+    include_obfuscation: bool | UnsetType = UNSET
+
+
+EffortWord = Annotated[str, Meta(pattern=r"^[a-z][a-z_-]{0,31}$")]
+"""A word. One that is not known here may be newer."""
