@@ -1,6 +1,6 @@
-"""Write the reference from the code: rules, facts, errors, commands, profiles, the script notation.
+"""Write the reference from the code: rules, facts, errors, commands, profiles, the script notation, the steps.
 
-python docs/generate.py            writes docs/reference
+python docs/generate.py            writes docs/reference, and the drawing in docs/theory/exchange.md
 python docs/generate.py --check    fails where it is stale
 """
 
@@ -24,6 +24,7 @@ from dragoman.config import reference as config
 from dragoman.conversation import script
 from dragoman.engine.explain import described
 from dragoman.engine.plan import FAITHFUL_CLIENT, context_for, rules_for
+from dragoman.engine.steps import STEPS
 from dragoman.gateway.routes import ROUTES
 from dragoman.profiles.facts import Facts, Stance, declared_questions
 from dragoman.profiles.models import ModelEntry, ModelThinking, catalogue
@@ -34,6 +35,9 @@ from dragoman.rules.rule import FAIL, KEEP, Rule
 FOLDER = Path(__file__).parent / "reference"
 ELSEWHERE = {"mutants.md"}
 """Pages that another program writes: `make mutants` needs a minute for its own."""
+DRAWN = Path(__file__).parent / "theory" / "exchange.md"
+"""The page with the drawing of the steps."""
+_DRAWING = re.compile(r"(?<=<!-- steps: written by docs/generate.py -->\n)```text\n.*?```\n", re.DOTALL)
 NOTE = "<!-- Written by docs/generate.py from the code; do not edit. -->"
 CONFIG = "`dragoman init` writes a commented example; `dragoman config check` names every mistake with its line."
 METHODS = {"medium": "media", "setting": "settings"}
@@ -48,6 +52,7 @@ def main(arguments: list[str]) -> int:
     FOLDER.mkdir(exist_ok=True)
     for name, text in pages.items():
         (FOLDER / name).write_text(text, "utf-8")
+    DRAWN.write_text(drawn_page(), "utf-8")
     return 0
 
 
@@ -57,7 +62,28 @@ def check(pages: dict[str, str]) -> int:
     stale = sorted(name for name in {*pages, *there} if pages.get(name) != there.get(name))
     for name in stale:
         print(f"docs/reference/{name} is stale; run: python docs/generate.py", file=sys.stderr)
+    if DRAWN.read_text("utf-8") != drawn_page():
+        print("docs/theory/exchange.md is stale; run: python docs/generate.py", file=sys.stderr)
+        return 1
     return 1 if stale else 0
+
+
+def drawn_page() -> str:
+    """The page of the exchange with the steps as they are."""
+    text, count = _DRAWING.subn(lambda _: f"```text\n{drawn_steps()}\n```\n", DRAWN.read_text("utf-8"))
+    assert count == 1, "the page has one place for the drawing"
+    return text
+
+
+def drawn_steps() -> str:
+    """The table of steps: under each what the driver does, and to which steps its answers lead."""
+    lines = []
+    for row in STEPS:
+        lines.append(f"{row.step.__name__ if row.step is not None else '(begin)':<14}the driver {row.driver}")
+        for verb, steps in row.verbs.items():
+            following = ", ".join([step.__name__ if step is not None else "(end)" for step in steps])
+            lines.append(f"  {f'{verb} ':─<16}─► {following}")
+    return "\n".join(lines)
 
 
 def written() -> dict[str, str]:

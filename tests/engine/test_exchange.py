@@ -17,9 +17,10 @@ from dragoman.engine.attempts import MAX_CORRECTIONS, Policy
 from dragoman.engine.compile_options import CallerOptions
 from dragoman.engine.destination import Destination, TargetRoute
 from dragoman.engine.exchange import Exchange
-from dragoman.engine.offline_driver import compile_offline
+from dragoman.engine.offline_driver import first_send
 from dragoman.engine.steps import (
     ENDS,
+    NOTHING_RECALLED,
     Answered,
     AttemptFailed,
     Choose,
@@ -27,6 +28,7 @@ from dragoman.engine.steps import (
     GaveUp,
     Reading,
     Recall,
+    Recalled,
     Send,
     Step,
     Streaming,
@@ -100,26 +102,26 @@ class Driver:
             case Choose(candidates):
                 return self.exchange.chosen(candidates[0])
             case Recall():
-                return self.exchange.recalled(self.kept)
+                return self.exchange.recalled(Recalled(self.kept))
             case FetchMedia(urls):
                 return self.exchange.fetched({url: self.media[url] for url in urls if url in self.media})
             case Send():
                 return self._send(step)
-            case AttemptFailed():
+            case AttemptFailed() | Wait():
                 return self.exchange.resume(0.5)
-            case Wait():
-                return self.exchange.waited()
             case _:
                 raise AssertionError(step)
 
     def _send(self, send: Send[Destination]) -> Step[Destination]:
         reply = self.provider(send)
         if isinstance(reply, Failure):
-            return self.exchange.broken(reply)
+            return self.exchange.failed(reply)
         status, body = reply
         if self.exchange.head(status) is not Reading.PIECES:
             return self.exchange.body(body)
-        return self.exchange.opening(body) or self.exchange.ended()
+        step = self.exchange.piece(body) or self.exchange.piece(None)
+        assert step is not None
+        return step
 
     def names(self) -> list[str]:
         return [type(step).__name__ for step in self.steps]
@@ -142,7 +144,7 @@ def test_a_plain_question_takes_three_steps() -> None:
     asked = driver.exchange
     assert driver.steps[-1] == Answered(GOOD)
     assert asked.usage is not None
-    assert (asked.attempts, asked.changes, asked.lessons, asked.failure) == (1, (), (), None)
+    assert (asked.attempts.sends, asked.changes, asked.lessons, asked.failure) == (1, (), (), None)
     assert (asked.usage.input, asked.usage.output) == (3, 2)
     assert asked.to_keep() is None
 
@@ -184,7 +186,7 @@ def test_after_a_failure(asked: Exchange[Destination], replies: list[Reply], ste
     assert driver.names()[2 : 2 + len(steps)] == steps
     if says:
         assert driver.steps[-1].failure.message == says
-    assert asked.attempts == len(driver.sent())
+    assert asked.attempts.sends == len(driver.sent())
 
 
 def test_keys_are_taken_in_turn_from_the_one_that_was_chosen() -> None:
@@ -277,7 +279,7 @@ def test_tries_are_counted_for_each_body() -> None:
     asked = exchange(destination("openai-compatible-lenient/x", policy=Policy(attempts=2)), max_tokens=7)
     driver = driven(asked, SERVER, OTHER_LIMIT, SERVER)
     assert isinstance(driver.steps[-1], Answered)
-    assert asked.attempts == 4
+    assert asked.attempts.sends == 4
 
 
 def test_corrections_are_bounded() -> None:
@@ -376,7 +378,7 @@ def test_where_nobody_can_be_asked_the_repair_is_named() -> None:
     assert (end.failure.status, end.failure.code) == (422, "refused-setting")
     assert isinstance(end.fault, RepairRefused)
     with pytest.raises(RepairRefused):
-        compile_offline(exchange(destination("anthropic/claude-sonnet-4-5", max_loss=Loss.NOTHING), seed=3))
+        first_send(exchange(destination("anthropic/claude-sonnet-4-5", max_loss=Loss.NOTHING), seed=3))
 
 
 def test_a_correction_that_would_lose_too_much_is_named_and_not_sent() -> None:
@@ -397,7 +399,7 @@ def test_what_was_kept_is_asked_for_before_anything_is_compiled() -> None:
     state = Opaque(
         "thought_signature", b'"c2lnbmVkc2lnbmVkc2lnbmVk"', Origin("gemini", "gemini", "gemini-3-pro-preview")
     )
-    send = asked.recalled({key: (state,)})
+    send = asked.recalled(Recalled({key: (state,)}))
     assert isinstance(send, Send)
     assert send.request.json["contents"][1]["parts"][0]["thoughtSignature"] == "c2lnbmVkc2lnbmVkc2lnbmVk"
 
@@ -476,16 +478,16 @@ def opened(target: str = "openai/gpt-4o") -> Exchange[Destination]:
     asked = exchange(destination(target), stream=True)
     step: Any = asked.chosen(destination(target))
     if isinstance(step, Recall):
-        asked.recalled({})
+        asked.recalled(NOTHING_RECALLED)
     assert asked.head(200) is Reading.PIECES
     return asked
 
 
 def test_a_stream_opens_with_the_first_event_for_the_client() -> None:
     asked = opened()
-    assert asked.opening(b": wait\n\n") is None
-    assert asked.opening(frame(content="Y")[:20]) is None
-    step = asked.opening(frame(content="Y")[20:])
+    assert asked.piece(b": wait\n\n") is None
+    assert asked.piece(frame(content="Y")[:20]) is None
+    step = asked.piece(frame(content="Y")[20:])
     assert isinstance(step, Streaming)
     assert step.first == b": wait\n\n" + frame(content="Y")
     assert not step.over
@@ -496,14 +498,14 @@ def test_a_stream_opens_with_the_first_event_for_the_client() -> None:
 
 def test_an_error_before_the_first_event_is_a_failed_attempt() -> None:
     asked = opened()
-    failed = asked.opening(b'data: {"error":{"message":"Slow down.","code":429}}\n\n')
+    failed = asked.piece(b'data: {"error":{"message":"Slow down.","code":429}}\n\n')
     assert isinstance(failed, AttemptFailed)
     assert isinstance(asked.resume(0.5), Wait)
 
 
 def test_an_error_after_it_is_the_end_of_the_stream() -> None:
     asked = opened()
-    step = asked.opening(frame(content="Y"))
+    step = asked.piece(frame(content="Y"))
     assert isinstance(step, Streaming)
     broken = step.translation.fail(Failure(FailureKind.TIMEOUT, "No answer for 60 s."))
     assert b"No answer for 60 s." in broken
@@ -514,12 +516,12 @@ def test_an_error_after_it_is_the_end_of_the_stream() -> None:
 
 def test_a_stream_that_ends_before_it_begins_is_a_failed_attempt() -> None:
     asked = opened()
-    assert isinstance(asked.ended(), AttemptFailed)
+    assert isinstance(asked.piece(None), AttemptFailed)
 
 
 def test_a_driver_can_cut_a_stream() -> None:
     asked = opened()
-    assert isinstance(asked.opening(frame(content="Y")), Streaming)
+    assert isinstance(asked.piece(frame(content="Y")), Streaming)
     going = Failure(FailureKind.OVERLOADED, "going away", 503)
     assert b"going away" in asked.cut(going)
     assert asked.failure is going
@@ -529,7 +531,7 @@ def test_what_to_keep_is_handed_out_with_its_place() -> None:
     asked = opened("gemini/gemini-3-pro-preview")
     call = {"functionCall": {"id": "c1", "name": "f", "args": {}}, "thoughtSignature": "c2lnbmVkc2lnbmVkc2lnbmVk"}
     candidate = {"index": 0, "content": {"role": "model", "parts": [call]}, "finishReason": "STOP"}
-    step = asked.opening(b"data: " + json.dumps({"candidates": [candidate]}).encode() + b"\r\n\r\n")
+    step = asked.piece(b"data: " + json.dumps({"candidates": [candidate]}).encode() + b"\r\n\r\n")
     assert isinstance(step, Streaming)
     step.translation.close()
     kept = asked.to_keep()

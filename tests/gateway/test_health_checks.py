@@ -33,7 +33,9 @@ def test_C30_a_model_that_answers_again_need_not_wait_for_the_next_round() -> No
         )
 
         async def scenario() -> None:
-            checks = HealthChecker(Services(Loaded(config=config)), first_retry=0.02)
+            services = Services(Loaded(config=config))
+            current = services.config, services.routes
+            checks = HealthChecker(services.dispatcher, lambda: current, services.log, first_retry=0.02)
             checks.start()
             await until(lambda: bool(checks.results))
             assert (checks.is_healthy("up"), checks.is_healthy("down")) == (True, False)

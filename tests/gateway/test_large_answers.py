@@ -109,7 +109,7 @@ def test_large_requests_are_told_to_come_again_when_too_many_wait(
         config = {"providers": {"up": provider("openai-compatible", behind.url)}}
         with gateway(config, tmp_path) as running:
             monkeypatch.setattr(HeavyWork, "is_full", True)
-            large = [{"role": "user", "content": "x" * (LARGE + 1)}]
+            large = [{"role": "user", "content": "x" * LARGE}]
             said = running.post("/v1/chat/completions", body("openai-chat", "up/m", messages=large))
             assert (said.status_code, said.headers["retry-after"]) == (503, "1"), said.text
             assert "busy with large requests" in said.text

@@ -46,7 +46,7 @@ from dragoman.conversation.bounded_cache import POOL
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.translation import Translation
 from dragoman.errors import ConfigError, DragomanError
-from dragoman.upstream.heavy_work import is_heavy
+from dragoman.upstream.heavy_work import LARGE as HEAVY
 from dragoman.wire.error_bodies import parse_failure
 
 SMALL = 60
@@ -247,7 +247,7 @@ def large_requests(line: Request) -> Iterator[tuple[str, bytes]]:
     turn = REQUESTS.index(line) % max(1, len(line.dialects))
     for dialect in (*line.dialects[turn:], *line.dialects[:turn]):
         content = line.make(dialect, min(line.count, LARGE)).replace(b"MODEL", b"anthropic/hello")
-        if is_heavy(content):
+        if len(content) > HEAVY:
             yield dialect, content
             if not FULL:
                 return

@@ -105,8 +105,8 @@ class ChatServices(Services):
 
     on_failure: Callable[[AttemptNote], None] | None = None
 
-    def note_failure(self, exchange: Exchange[HttpDestination], failed: AttemptFailed[HttpDestination]) -> None:
-        super().note_failure(exchange, failed)
+    def _note_failure(self, exchange: Exchange[HttpDestination], failed: AttemptFailed[HttpDestination]) -> None:
+        super()._note_failure(exchange, failed)
         if self.on_failure is not None:
             failure = failed.failure
             status = 0 if failure.kind in _SILENT else failure.status
@@ -120,8 +120,8 @@ async def take_turn(services: Services, model: str, messages: list[dict[str, Any
         ask = read({"model": model, "messages": messages, "stream": True}, source=DEFAULT_DIALECT)
         context = AnswerContext(model=model, id=services.request_id(), created=int(time.time()))
         route = await find_target(services, model, ask, context.id)
-        exchange = Exchange(ask, route, context, redaction=services.redaction)
-        dispatch = Dispatch(services, exchange, OWNER.name)
+        dispatch = services.dispatcher.open(ask, route, context, OWNER.name)
+        exchange = dispatch.exchange
         end = await dispatch.run()
     except (Refused, DragomanError) as fault:
         yield TurnFailed(as_failure(fault))

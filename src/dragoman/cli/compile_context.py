@@ -11,12 +11,10 @@ import msgspec
 
 from dragoman.cli.console import print_error
 from dragoman.cli.value_completion import complete_dialects, complete_formats, complete_rule_choices
-from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import check_choice, choose, doubt_of, loss_of, read
 from dragoman.engine.adapted import Adapted
 from dragoman.engine.compile_options import CallerOptions
-from dragoman.engine.destination import Destination, TargetRoute
-from dragoman.engine.exchange import Exchange
+from dragoman.engine.destination import Destination
 from dragoman.engine.offline_driver import compile_offline
 from dragoman.errors import OptionError, TargetError, Unrepresentable, near_match
 from dragoman.profiles.facts import Doubt
@@ -127,7 +125,7 @@ class CompileContext(msgspec.Struct, frozen=True):
     def compile(self, body: bytes, source: str, stream: bool | None) -> Adapted:
         try:
             ask = read(body, source=source, stream=stream)
-            return compile_offline(Exchange(ask, TargetRoute((self.destination,)), AnswerContext(), self.options))
+            return compile_offline(ask, self.destination, options=self.options)[1]
         except RecursionError:
             raise too_deep() from None
         except Unrepresentable as error:

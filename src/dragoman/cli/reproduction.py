@@ -21,7 +21,6 @@ from dragoman.dialects.dialect import AnswerContext, RenderOptions
 from dragoman.emulation.reproducing_test import reproducing_test
 from dragoman.engine.adapted import Adapted
 from dragoman.engine.destination import TargetRoute
-from dragoman.engine.exchange import Exchange
 from dragoman.engine.offline_driver import compile_offline
 from dragoman.engine.steps import Answered
 from dragoman.errors import OptionError, TargetError
@@ -87,7 +86,6 @@ class Reproduction(msgspec.Struct, frozen=True):
     async def send(self, file: Path | None, env_files: tuple[Path, ...]) -> tuple[Failure | None, str]:
         """Send the request to the configured provider. Returns its refusal, or its answer."""
         from dragoman.gateway.services import open_services
-        from dragoman.upstream.dispatch import Dispatch
 
         services = open_services(file, env_files, in_memory=True)
         try:
@@ -97,9 +95,9 @@ class Reproduction(msgspec.Struct, frozen=True):
                 raise OptionError(f'no provider is configured for "{self.destination.name}"', hint=hint)
             ask = msgspec.structs.replace(self.ask, stream=False)
             context = AnswerContext(model=ask.model or "", id="replay")
-            exchange = Exchange(ask, TargetRoute((route.first,)), context, redaction=services.redaction)
-            end = await Dispatch(services, exchange, "").run()
-            return exchange.failure, end.body.decode("utf-8", "replace") if isinstance(end, Answered) else ""
+            dispatch = services.dispatcher.open(ask, TargetRoute((route.first,)), context)
+            end = await dispatch.run()
+            return dispatch.exchange.failure, end.body.decode("utf-8", "replace") if isinstance(end, Answered) else ""
         finally:
             await services.close()
 
@@ -122,7 +120,7 @@ def _compile(failure: RefusalLine, request: dict[str, Any], dialect: str, destin
     ask = registry.dialect(dialect).requests.parse(msgspec.json.encode(request))
     if registry.dialect(dialect).model_in_path:
         ask = msgspec.structs.replace(ask, model=destination.target.model, stream=failure.stage == "stream")
-    adapted = compile_offline(Exchange(ask, TargetRoute((destination,)), AnswerContext()))
+    _, adapted = compile_offline(ask, destination)
     return Reproduction(failure, request, dialect, destination, ask, adapted)
 
 

@@ -15,8 +15,8 @@ from dragoman.errors import DragomanError, RepairRefused
 
 _EXACT = frozenset({405, 408, 415, 422})
 """Statuses of our own that say more than the dialect's 400 does."""
-
-
+_LONGEST_RAW, _LONGEST_MESSAGE = 1 << 20, 1 << 16
+"""Bytes and characters that are kept of what a provider says went wrong."""
 _KINDS = {413: FailureKind.TOO_LARGE, 503: FailureKind.OVERLOADED}
 
 
@@ -42,6 +42,13 @@ def render_failure(dialect: str, failure: Failure, context: AnswerContext) -> Re
     if status == 400 and failure.status in _EXACT:
         status = failure.status
     return RenderedFailure(status, {name.lower(): value for name, value in headers.items()}, body)
+
+
+def clipped(failure: Failure) -> Failure:
+    """A failure with no more of the provider's words than anybody reads."""
+    if len(failure.raw) <= _LONGEST_RAW and len(failure.message) <= _LONGEST_MESSAGE:
+        return failure
+    return msgspec.structs.replace(failure, raw=failure.raw[:_LONGEST_RAW], message=failure.message[:_LONGEST_MESSAGE])
 
 
 def with_numbers(failure: Failure, ask: Ask, context_window: int) -> Failure:

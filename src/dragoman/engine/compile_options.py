@@ -1,4 +1,4 @@
-"""What bounds one compilation: the destination's limits, tightened or replaced by the caller's."""
+"""What a caller sets for one request: it tightens what the destination allows, or replaces it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ import msgspec
 
 from dragoman.conversation.changes import Loss
 from dragoman.engine.adapt import check_choice, doubt_of, loss_of
-from dragoman.engine.compiler import PLAIN, Options
 from dragoman.engine.destination import Destination, ShownReasoning
-from dragoman.engine.history.compaction import UsedSummary
-from dragoman.engine.history.trimming import TrimRequest
-from dragoman.engine.reasoning_restore import Kept
 from dragoman.errors import OptionError
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Layer, Target, patched
@@ -37,6 +33,16 @@ class CallerOptions(msgspec.Struct, frozen=True):
     rules: Mapping[str, Any] = {}
     reasoning: ShownReasoning | None = None
     ask_usage: bool = False
+
+    def bound_loss(self, destination: Destination) -> Loss:
+        """The loss that is allowed, where the caller sets one."""
+        assert self.max_loss is not None
+        return self.max_loss if self.loosen else min(self.max_loss, destination.max_loss)
+
+    def bound_doubt(self, destination: Destination) -> Doubt:
+        """How doubts are treated, where the caller says so."""
+        assert self.doubt is not None
+        return self.doubt if self.loosen or self.doubt is Doubt.CAREFUL else destination.doubt
 
 
 NOTHING_SET = CallerOptions()
@@ -84,48 +90,3 @@ def _chosen_rules(header: str, loosen: bool) -> dict[str, str | bool]:
 def with_choices(target: Target, caller: CallerOptions) -> Target:
     """The target with the caller's own choices for rules."""
     return patched(target, Layer("request", {}, caller.rules)) if caller.rules else target
-
-
-def compile_options(
-    destination: Destination,
-    caller: CallerOptions,
-    kept: Mapping[str, Kept],
-    media: Mapping[str, bytes],
-    careful: bool,
-    history: TrimRequest | None = None,
-    summary: UsedSummary | None = None,
-) -> Options:
-    """The options for one compilation. `careful`: whatever was chosen, every doubt is now taken as a refusal."""
-    if (
-        caller is NOTHING_SET
-        and not (kept or media or careful or history or summary)
-        and destination.max_loss is Loss.CONTENT
-        and destination.synthetic
-        and not destination.ask_usage
-        and destination.doubt is Doubt.FAITHFUL
-    ):
-        return PLAIN
-    return Options(
-        max_loss=_max_loss(destination, caller),
-        synthetic=destination.synthetic,
-        stream=caller.stream,
-        ask_usage=destination.ask_usage or caller.ask_usage,
-        kept=kept,
-        media=media,
-        stop_after=caller.stop_after,
-        doubt=Doubt.CAREFUL if careful else _doubt(destination, caller),
-        history=history,
-        summary=summary,
-    )
-
-
-def _max_loss(destination: Destination, caller: CallerOptions) -> Loss:
-    if caller.max_loss is None:
-        return destination.max_loss
-    return caller.max_loss if caller.loosen else min(caller.max_loss, destination.max_loss)
-
-
-def _doubt(destination: Destination, caller: CallerOptions) -> Doubt:
-    if caller.doubt is Doubt.CAREFUL or (caller.loosen and caller.doubt is not None):
-        return caller.doubt
-    return destination.doubt

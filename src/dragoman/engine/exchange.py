@@ -9,13 +9,14 @@ gives the next step:
     step = exchange.body(data)                     # Answered: the client's bytes
 
 The exchange compiles every attempt from the client's original, decides what follows a failure (`attempts.py`),
-translates what comes back, and has what there is to report, to keep and to remember. `docs/theory/exchange.md` is its
-map.
+translates what comes back, and has what there is to report, to keep and to remember. `steps.STEPS` is the table of all
+steps, and `docs/theory/exchange.md` shows it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, Generic
 
 import msgspec
@@ -31,6 +32,7 @@ from dragoman.engine.adapted import Adapted
 from dragoman.engine.answer import translation_of
 from dragoman.engine.attempts import (
     MAX_TOTAL,
+    Attempts,
     Correct,
     FallBack,
     GiveUp,
@@ -42,38 +44,30 @@ from dragoman.engine.attempts import (
     TakeCare,
     next_step,
 )
-from dragoman.engine.client_failures import failure_of, with_numbers
+from dragoman.engine.client_failures import clipped, failure_of, with_numbers
 from dragoman.engine.compile_options import NOTHING_SET, CallerOptions, with_choices
 from dragoman.engine.destination import D, ShownReasoning, TargetRoute
-from dragoman.engine.history.calibration import (
-    AS_ESTIMATED,
-    CountedTokens,
-    TokenScale,
-    calibration_key,
-    can_be_estimated,
-)
+from dragoman.engine.history.calibration import CountedTokens, calibration_key, can_be_estimated
 from dragoman.engine.history.client_choice import chosen_policy, history_choice
-from dragoman.engine.history.compaction import PrefixSummary, UsedSummary, compact_keys, compacted
-from dragoman.engine.history.cuts import Cut
+from dragoman.engine.history.compaction import UsedSummary, compact_keys, compacted
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.recall import cut_keys, may_need_cut, shorter
 from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.lessons import Learnt, is_recognised, learn
-from dragoman.engine.reasoning_restore import Kept, has_keys, keeps, keys, scope
+from dragoman.engine.reasoning_restore import has_keys, keeps, keys, scope
 from dragoman.engine.reasoning_wish import expects_reasoning
 from dragoman.engine.spent_tokens import NOTHING_SPENT, Spent, parse_amount, spent_on
 from dragoman.engine.steps import (
     Answered,
     AttemptFailed,
     Choose,
-    CutToKeep,
     FetchMedia,
+    FoundSummary,
     GaveUp,
     Reading,
     Recall,
-    RecallCut,
-    RecallSummary,
+    Recalled,
     Send,
     Step,
     Streaming,
@@ -82,7 +76,6 @@ from dragoman.engine.steps import (
 )
 from dragoman.engine.stream_redaction import Redaction
 from dragoman.engine.translation import Translation
-from dragoman.engine.tried_targets import TriedTarget, clipped, with_targets
 from dragoman.engine.visit import Visit
 from dragoman.errors import RequestError
 from dragoman.profiles.profile import Layer, Target, patched
@@ -92,26 +85,23 @@ from dragoman.wire.error_bodies import parse_failure
 class Exchange(Generic[D]):
     """One request under way, and afterwards what became of it.
 
-    `destination` was asked last, and `request` is what it was sent. `attempts` counts every send; `lessons` names the
-    corrections that were tried, and `learnt` holds those that an accepted answer has proved and that last. `tried` are
-    the sends that failed, in order, and `refusals` the same with their bodies.
+    `destination` was asked last, and `request` is what it was sent. `attempts` knows every send; `lessons` names the
+    corrections that were tried, and `learnt` holds those that an accepted answer has proved and that last.
     """
 
     # What most exchanges never change stands on the class: an instance is made for every request.
     destination: D | None = None
     request: Adapted | None = None
     failure: Failure | None = None
-    attempts = 0
     lessons: tuple[str, ...] = ()
     learnt: tuple[Learnt, ...] = ()
-    tried: tuple[TriedTarget, ...] = ()
-    refusals: tuple[AttemptFailed[D], ...] = ()
     _visit: Visit[D]
     _translation: Translation | None = None
     _status = 0
     _headers: Iterable[tuple[str, str]] = ()
     _opening = b""
     _chance = 0.0
+    _waits = False
     _cost: float | None = None
     _cared = False
     _earlier: Failure | None = None
@@ -128,6 +118,7 @@ class Exchange(Generic[D]):
     ) -> None:
         self.ask = ask
         self.context = context
+        self.attempts = Attempts()
         self._route = route
         self._left = route.destinations
         self._options = options
@@ -172,11 +163,22 @@ class Exchange(Generic[D]):
 
     def to_keep(self) -> ToKeep | None:
         """What the next turn needs and the client cannot bring, once the answer is whole."""
-        states = self._translation.kept if self._translation is not None else None
-        if not states:
+        translation, visit = self._translation, self._visit
+        states = translation.kept if translation is not None else {}
+        trims = visit.history is not None or visit.destination.history is not None
+        if not states and not trims:
             return None
-        facts = self._visit.target.facts
-        return ToKeep(facts.provider, scope(facts), states)
+        facts = visit.target.facts
+        if not trims:
+            return ToKeep(facts.provider, scope(facts), states)
+        return ToKeep(
+            facts.provider,
+            scope(facts),
+            states,
+            cut=visit.cut_to_keep(self.request.cut if self.request is not None else None),
+            calibration=self._calibration_key(),
+            count=self._counted,
+        )
 
     @property
     def forbids_cuts(self) -> bool:
@@ -193,18 +195,14 @@ class Exchange(Generic[D]):
         """The summary that was sent in place of the beginning."""
         return self._visit.summary
 
-    def cut_to_keep(self) -> CutToKeep | None:
-        """The cut that was made for this request, for the turns that follow."""
-        return self._visit.cut_to_keep(self.request.cut if self.request is not None else None)
-
-    def calibration_key(self) -> str:
+    def _calibration_key(self) -> str:
         """What the provider's count of this request says something about; empty where there is no count."""
         usage = self.usage
         if usage is None or not usage.input:
             return ""
         return calibration_key(self._visit.destination.name, self.ask.conversation)
 
-    def counted(self) -> CountedTokens | None:
+    def _counted(self) -> CountedTokens | None:
         """The tokens of this request as we estimate them and as the provider counts them, where both see the same."""
         assert self.usage is not None
         assert self.request is not None
@@ -222,38 +220,60 @@ class Exchange(Generic[D]):
         """Ask this one. `target` is its own with what has been learnt about it, `key` the key to begin with."""
         left = self._left
         self._left = () if len(left) == 1 else tuple([one for one in left if one is not destination])
+        self.attempts.begin()
         found = with_choices(destination.target if target is None else target, self._options)
         self._visit = Visit(destination, found, key, destination.key_count - 1)
-        if keeps(found.facts, self.ask) and has_keys(self.ask.conversation):
-            return Recall(found.facts.provider, scope(found.facts), keys(self.ask.conversation, found.facts))
-        return self._recall_history()
+        return self._recall() or self._prepare()
 
-    def recalled(self, kept: Mapping[str, Kept]) -> Step[D]:
-        self._visit.kept = kept
-        return self._recall_history()
+    def _recall(self) -> Recall | None:
+        """What may have been kept for this request; None if that is nothing."""
+        visit, ask = self._visit, self.ask
+        facts, destination = visit.target.facts, visit.destination
+        wants_state = keeps(facts, ask) and has_keys(ask.conversation)
+        if destination.compact is None and destination.history is None and ask.conversation.extras is None:
+            return Recall(facts.provider, scope(facts), keys(ask.conversation, facts)) if wants_state else None
+        policy = self._trim_policy()
+        trims = policy is not None and may_need_cut(ask, policy)
+        self._summary_keys = self._find_summary_keys()
+        if policy is not None and trims:
+            visit.history = TrimRequest(policy)
+        if not wants_state and not trims and not self._summary_keys:
+            return None
+        return Recall(
+            provider=facts.provider if wants_state else "",
+            scope=scope(facts),
+            keys=keys(ask.conversation, facts) if wants_state else (),
+            summaries=self._summary_keys,
+            cuts=partial(self._cut_keys, policy) if policy is not None and trims else None,
+            calibration=calibration_key(destination.name, ask.conversation) if trims else "",
+        )
 
-    def _recall_history(self) -> Step[D]:
+    def _find_summary_keys(self) -> Mapping[str, int]:
         policy = self._visit.destination.compact
         if policy is None or len(self.ask.source) <= policy.above_tokens or self.forbids_cuts:
-            return self._recall_cut()
-        self._summary_keys = compact_keys(self.ask.conversation, policy)
-        return RecallSummary(self._summary_keys)
+            return {}
+        return compact_keys(self.ask.conversation, policy)
 
-    def summary_recalled(self, found: tuple[str, PrefixSummary] | None) -> Step[D]:
-        """The summary that was kept, under its key."""
+    def _cut_keys(self, policy: TrimPolicy, found: FoundSummary | None) -> Iterable[str]:
+        """The keys of cuts of the history, which begins with the summary if there is one."""
+        sent = self.ask.conversation
         if found is not None:
-            self._visit.summary = UsedSummary(self._summary_keys[found[0]], found[1])
-        return self._recall_cut()
+            sent = compacted(sent, self._used(found)).conversation
+        return cut_keys(sent, self._visit.destination.name, policy)
 
-    def _recall_cut(self) -> Step[D]:
-        destination, summary = self._visit.destination, self._visit.summary
-        policy = self._trim_policy()
-        if policy is None or not may_need_cut(self.ask, policy):
-            return self._prepare()
-        self._visit.history = TrimRequest(policy)
-        whole = self.ask.conversation
-        sent = whole if summary is None else compacted(whole, summary).conversation
-        return RecallCut(cut_keys(sent, destination.name, policy), calibration_key(destination.name, whole))
+    def _used(self, found: FoundSummary) -> UsedSummary:
+        return UsedSummary(self._summary_keys[found[0]], found[1])
+
+    def recalled(self, found: Recalled) -> Step[D]:
+        """What was kept."""
+        visit = self._visit
+        visit.kept = found.kept
+        if found.summary is not None:
+            visit.summary = self._used(found.summary)
+        if visit.history is not None:
+            cuts = () if found.cut is None else (found.cut,)
+            visit.history = TrimRequest(visit.history.policy, cuts, found.scale.per_estimate, found.scale.fixed)
+        return self._prepare()
 
     def _trim_policy(self) -> TrimPolicy | None:
         """How the history is trimmed for this destination: as configured, unless the client wants something else."""
@@ -262,27 +282,13 @@ class Exchange(Generic[D]):
             return configured
         return chosen_policy(configured, history_choice(self.ask.conversation), self._visit.target.facts, extras)
 
-    def cut_recalled(self, cut: Cut | None, scale: TokenScale = AS_ESTIMATED) -> Step[D]:
-        """The cut that was kept, and how the model counts."""
+    def fetched(self, media: Mapping[str, bytes] | Failure) -> Step[D]:
+        """What was fetched, by URL; or why there is no room for it, and then another target may not need it."""
+        if isinstance(media, Failure):
+            return self._next_target(media)
         visit = self._visit
-        if visit.history is not None:
-            cuts = () if cut is None else (cut,)
-            visit.history = TrimRequest(visit.history.policy, cuts, scale.per_estimate, scale.fixed)
+        visit.media = {**visit.media, **media}
         return self._prepare()
-
-    def fetched(self, media: Mapping[str, bytes]) -> Step[D]:
-        self._visit.add_media(media)
-        return self._prepare()
-
-    def unfetched(self, failure: Failure) -> Step[D]:
-        """The driver has no room for the media that this target needs: the next target, or the end."""
-        if self._left:
-            return Choose(self._left)
-        self.failure = self.failure or failure
-        return GaveUp(self.failure)
-
-    def waited(self) -> Step[D]:
-        return self._send_again()
 
     # After a send.
 
@@ -319,58 +325,45 @@ class Exchange(Generic[D]):
         answer = translation.whole(data)
         if translation.failure is not None:
             return self._failed(translation.failure)
-        if self.attempts > 1:
+        if self.attempts.sends > 1:
             self._accepted()
         return Answered(answer)
 
-    def opening(self, chunk: bytes) -> Step[D] | None:
-        """A chunk of a stream of which the client has seen nothing yet; None: read on.
+    def piece(self, data: bytes | None) -> Step[D] | None:
+        """A piece of a stream of which the client has seen nothing yet; without one it has ended. None: read on.
 
         Only when there is something for the client can nothing be tried again.
         """
         translation = self._translation
         assert translation is not None
-        self._opening += translation.feed(chunk)
+        over = data is None
+        self._opening += translation.close() if data is None else translation.feed(data)
         if translation.failure is not None:
             return self._failed(translation.failure)
-        if not translation.has_begun(self._opening):
+        if not over and not translation.has_begun(self._opening):
             return None
-        return self._streaming(translation, over=False)
+        if self.attempts.sends > 1:
+            self._accepted()
+        return Streaming(self._opening, translation, over)
 
-    def ended(self) -> Step[D]:
-        """The stream is over, and the client has seen nothing yet."""
-        translation = self._translation
-        assert translation is not None
-        self._opening += translation.close()
-        if translation.failure is not None:
-            return self._failed(translation.failure)
-        return self._streaming(translation, over=True)
-
-    def broken(self, failure: Failure) -> Step[D]:
+    def failed(self, failure: Failure) -> Step[D]:
         """The connection failed, and the client has seen nothing yet."""
         return self._failed(failure)
 
     def unsent(self, failure: Failure) -> Step[D]:
-        """The driver has no room for this send, and made none: the next target, or the end.
-
-        The client gets what a provider said before, if one did.
-        """
-        self.attempts -= 1
-        self._visit.tries -= 1
-        if self._left:
-            return Choose(self._left)
-        return self._give_up(self.failure or failure)
+        """The driver has no room for this send, and made none: the next target, or the end."""
+        self.attempts.count(-1)
+        return self._next_target(failure)
 
     def resent(self) -> bool:
         """Whether the same body may go out once more, because its connection closed before an answer.
 
         The provider may have read it, so it counts as a send: the limit of attempts holds for what a provider sees.
         """
-        visit = self._visit
-        if visit.tries >= visit.destination.policy.attempts or self.attempts >= MAX_TOTAL:
+        attempts = self.attempts
+        if attempts.tries >= self._visit.destination.policy.attempts or attempts.sends >= MAX_TOTAL:
             return False
-        self.attempts += 1
-        visit.tries += 1
+        attempts.count()
         return True
 
     def stream_ended(self) -> AttemptFailed[D] | None:
@@ -395,7 +388,11 @@ class Exchange(Generic[D]):
     # After a failure.
 
     def resume(self, chance: float = 0.0) -> Step[D]:
-        """Go on after a failure that was noted. `chance` is a number from 0 to 1 that the driver drew."""
+        """Go on after a failure that was noted, or after a wait. `chance` is a number from 0 to 1 that the driver
+        drew."""
+        if self._waits:
+            self._waits = False
+            return self._send_again()
         self._chance = chance
         return self._decide()
 
@@ -408,6 +405,7 @@ class Exchange(Generic[D]):
         recognised = learnt is not None or is_recognised(failure)
         match next_step(self._history(failure), failure, visit.destination.policy, self._chance, learnt, recognised):
             case Retry(delay):
+                self._waits = True
                 return Wait(delay)
             case Correct(lesson):
                 return self._correct(lesson)
@@ -434,19 +432,20 @@ class Exchange(Generic[D]):
         history = shorter(visit.history or TrimRequest(policy), failure, estimate)
         if history is None:
             return False
-        visit.shorten(history)
+        visit.history, visit.shortened = history, True
+        self.attempts.tries = 0
         return True
 
     def _history(self, failure: Failure) -> History:
         visit = self._visit
         return History(
-            tries=visit.tries,
-            corrections=visit.corrections,
+            tries=self.attempts.tries,
+            corrections=self.attempts.corrections,
             keys_left=visit.keys_left,
             targets_left=len(self._left),
-            total=self.attempts,
+            total=self.attempts.sends,
             reserved=bool(self._reserved(failure)),
-            careful=visit.is_careful,
+            careful=visit.refused is not None,
             cared=self._cared or visit.cared,
             renewable=visit.destination.renews_credentials and not visit.renewed,
         )
@@ -456,12 +455,15 @@ class Exchange(Generic[D]):
         if self.destination is visit.destination and self.request is not None:
             visit.corrected = (*visit.corrected, (self.request.body, self.request.headers))
         visit.correct(learnt)
+        self.attempts.correct()
         return self._prepare()
 
     def _take_care(self, failure: Failure) -> Step[D]:
         visit = self._visit
         assert self.request is not None
-        visit.take_care(AttemptFailed(visit.destination, visit.key, self.request, failure))
+        visit.refused = AttemptFailed(visit.destination, visit.key, self.request, failure)
+        visit.cared = True
+        self.attempts.tries = 0
         return self._prepare()
 
     def _take_back(self) -> Step[D]:
@@ -471,16 +473,18 @@ class Exchange(Generic[D]):
         assert refused is not None
         self.failure, self.request = refused.failure, refused.request
         visit.refused = None
-        visit.tries = visit.destination.policy.attempts
+        self.attempts.tries = visit.destination.policy.attempts
         return self._decide()
 
     def _take_next_key(self) -> Step[D]:
         self._visit.take_next_key()
+        self.attempts.tries -= 1
         return self._send_again()
 
     def _renew(self) -> Step[D]:
         """The sender knows of the refusal, and fetches credentials before it sends."""
-        self._visit.renew_credentials()
+        self._visit.renewed = True
+        self.attempts.tries -= 1
         return self._send_again()
 
     def _fall_back(self, failure: Failure) -> Step[D]:
@@ -496,10 +500,19 @@ class Exchange(Generic[D]):
             return ()
         return tuple([one for one in self._route.reserved.get(failure.kind, ()) if one is not tried])
 
+    def _next_target(self, failure: Failure) -> Step[D]:
+        """This target is not asked: the next one, or the end. The client gets what a provider said before, if any."""
+        if self._left:
+            return Choose(self._left)
+        if self.destination is not None:
+            return self._give_up(self.failure or failure)
+        self.failure = failure
+        return GaveUp(failure)
+
     def _give_up(self, failure: Failure) -> GaveUp:
         assert self.destination is not None
         counted = with_numbers(failure, self.ask, self.destination.target.facts.context_window)
-        self.failure = with_targets(counted, self.tried)
+        self.failure = self.attempts.named(counted)
         return GaveUp(self.failure)
 
     # Compiling and sending.
@@ -510,13 +523,12 @@ class Exchange(Generic[D]):
         try:
             request = visit.compile(self.ask, self._options)
         except RequestError as fault:
-            return self._take_back() if visit.is_careful else self._skip(fault)
-        missing = visit.unasked_media(request)
-        if missing:
+            return self._take_back() if visit.refused is not None else self._skip(fault)
+        if request.wants and (missing := visit.unasked_media(request)):
             return FetchMedia(missing)
-        if self._was_refused(request):
+        if self.attempts.sends and self._was_refused(request):
             return self._same_again()
-        if visit.is_careful:
+        if visit.refused is not None:
             self._cared = True
             self.lessons = (*self.lessons, care.LESSON)
         elif visit.learnt:
@@ -533,7 +545,7 @@ class Exchange(Generic[D]):
     def _same_again(self) -> Step[D]:
         """What was corrected changes nothing here: it is not sent, and proves nothing."""
         visit = self._visit
-        if visit.is_careful:
+        if visit.refused is not None:
             return self._take_back()
         visit.learnt = visit.learnt[:-1]
         return self._decide()
@@ -557,8 +569,7 @@ class Exchange(Generic[D]):
     def _send(self, request: Adapted) -> Send[D]:
         visit = self._visit
         self.destination, self.request = visit.destination, request
-        self.attempts += 1
-        visit.tries += 1
+        self.attempts.count()
         return Send(visit.destination, visit.key, request)
 
     def _failed(self, failure: Failure) -> AttemptFailed[D]:
@@ -566,22 +577,16 @@ class Exchange(Generic[D]):
         assert self.request is not None
         failure = clipped(failure).at(visit.destination.provider)
         self.failure = failure if self._redaction is None else self._redaction.failure(failure)
-        self.tried = (*self.tried, TriedTarget(visit.destination.name, failure.kind.value, failure.status))
         refused = AttemptFailed(visit.destination, visit.key, self.request, self.failure)
-        self.refusals = (*self.refusals, refused)
+        self.attempts.failures += (refused,)
         return refused
-
-    def _streaming(self, translation: Translation, over: bool) -> Streaming:
-        if self.attempts > 1:
-            self._accepted()
-        return Streaming(self._opening, translation, over)
 
     def _accepted(self) -> None:
         """The provider took it after all: what was corrected on the way is proved."""
         self.failure = None
         visit = self._visit
-        if visit.learnt or visit.is_careful:
+        if visit.learnt or visit.refused is not None:
             self.learnt = tuple([one for one in visit.learnt if one.lasting])
-        if visit.is_careful:
+        if visit.refused is not None:
             proven = care.proven_by_care(self.ask, visit.target, visit.options(self._options))
             self.learnt = self.learnt if proven is None else (*self.learnt, proven)

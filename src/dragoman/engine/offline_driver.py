@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from dragoman.conversation.conversation import Ask
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapted import Adapted
-from dragoman.engine.destination import D
+from dragoman.engine.compile_options import NOTHING_SET, CallerOptions
+from dragoman.engine.destination import D, TargetRoute
 from dragoman.engine.exchange import Exchange
-from dragoman.engine.steps import Choose, FetchMedia, GaveUp, Recall, RecallCut, RecallSummary, Send, Step
+from dragoman.engine.steps import NOTHING_RECALLED, Choose, FetchMedia, GaveUp, Recall, Send, Step
 from dragoman.errors import RequestError
 
+_NO_CONTEXT = AnswerContext()
 
-def compile_offline(exchange: Exchange[D]) -> Adapted:
+
+def compile_offline(
+    ask: Ask, destination: D, context: AnswerContext = _NO_CONTEXT, options: CallerOptions = NOTHING_SET
+) -> tuple[Exchange[D], Adapted]:
+    """An exchange with one destination as far as its first send, and what would be sent. Raises RequestError."""
+    exchange = Exchange(ask, TargetRoute((destination,)), context, options)
+    return exchange, first_send(exchange)
+
+
+def first_send(exchange: Exchange[D]) -> Adapted:
     """What would be sent first where nothing is kept and nothing can be fetched. Raises RequestError."""
     step: Step[D] = exchange.start()
     while not isinstance(step, Send):
@@ -17,11 +30,7 @@ def compile_offline(exchange: Exchange[D]) -> Adapted:
             case Choose(candidates):
                 step = exchange.chosen(candidates[0])
             case Recall():
-                step = exchange.recalled({})
-            case RecallSummary():
-                step = exchange.summary_recalled(None)
-            case RecallCut():
-                step = exchange.cut_recalled(None)
+                step = exchange.recalled(NOTHING_RECALLED)
             case FetchMedia():
                 step = exchange.fetched({})
             case GaveUp(failure, fault):

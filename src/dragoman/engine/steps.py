@@ -1,84 +1,99 @@
-"""What an exchange asks its driver to do, and how it ends: one small value for each.
+"""What an exchange asks its driver to do, and how it ends: one small value for each, and the table of what follows.
 
-A driver answers a step with the method named in its docstring, and gets the next step.
+A driver answers a step with one of the verbs that `STEPS` has for it, and gets the next step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import Generic
+from typing import Any, Generic
 
 import msgspec
 
 from dragoman.conversation.failures import Failure
 from dragoman.engine.adapted import Adapted
 from dragoman.engine.destination import D
+from dragoman.engine.history.calibration import AS_ESTIMATED, CountedTokens, TokenScale
+from dragoman.engine.history.compaction import PrefixSummary
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.reasoning_restore import Kept
 from dragoman.engine.translation import Translation
 from dragoman.errors import RequestError
 
+FoundSummary = tuple[str, PrefixSummary]
+"""A summary, and the key under which it was kept."""
+
 
 class Choose(msgspec.Struct, Generic[D], frozen=True, gc=False):
-    """Say which of these is asked next: the driver knows their health, keys and lessons. → `chosen`."""
+    """Say which of these is asked next: the driver knows their health, keys and lessons."""
 
     candidates: tuple[D, ...]
 
 
 class Recall(msgspec.Struct, frozen=True, gc=False):
-    """Look up what was kept for this caller under these keys, the latest first. → `recalled`.
+    """Look up all that was kept for this caller and that the request may need.
 
     Keys are made as they are read: a driver that keeps nothing does not pay for them.
     """
 
-    provider: str
-    scope: str
-    keys: Iterable[str]
+    provider: str = ""
+    """Whose state is wanted; empty if none is."""
+    scope: str = ""
+    """How far that state may travel."""
+    keys: Iterable[str] = ()
+    """The keys of the state, the latest first."""
+    summaries: Iterable[str] = ()
+    """The keys of summaries; the first one that has any is wanted."""
+    cuts: Callable[[FoundSummary | None], Iterable[str]] | None = None
+    """The keys of cuts of a history that begins with this summary; the first one that has any is wanted."""
+    calibration: str = ""
+    """Under which it is kept, for all callers, how the model counts; empty if that is not wanted."""
 
 
-class RecallCut(msgspec.Struct, frozen=True, gc=False):
-    """Look up the cut of this conversation's history that was kept for this caller, under the first of these keys that
-    has one; and how the model counts, which is kept for all under `calibration`. → `cut_recalled`."""
+class Recalled(msgspec.Struct, frozen=True, gc=False):
+    """What a `Recall` has found."""
 
-    keys: Iterable[str]
-    calibration: str
+    kept: Mapping[str, Kept] = {}
+    """State, by its key."""
+    summary: FoundSummary | None = None
+    cut: Cut | None = None
+    scale: TokenScale = AS_ESTIMATED
+    """How the model counts."""
 
 
-class RecallSummary(msgspec.Struct, frozen=True, gc=False):
-    """Look up the summary that was kept for this caller under the first of these keys that has one.
-    → `summary_recalled`."""
-
-    keys: Iterable[str]
+NOTHING_RECALLED = Recalled()
 
 
 class FetchMedia(msgspec.Struct, frozen=True, gc=False):
-    """Fetch these: the target does not take them by URL. What cannot be had is left out. → `fetched`, or
-    `unfetched` if the driver has no room for them."""
+    """Fetch these: the target does not take them by URL. What cannot be had is left out."""
 
     urls: tuple[str, ...]
 
 
 class Send(msgspec.Struct, Generic[D], frozen=True, gc=False):
-    """POST `request.body` to `request.path` of the destination, signed with its n-th key. → `head`, or `broken`;
-    `unsent` where the driver does not send it."""
+    """POST `request.body` to `request.path` of the destination, signed with its n-th key."""
 
     destination: D
     key: int
     request: Adapted
 
 
-class AttemptFailed(msgspec.Struct, Generic[D], frozen=True, gc=False):
-    """Note what became of this send; nothing has reached the client. → `resume`."""
+class AttemptFailed(msgspec.Struct, Generic[D]):
+    """Note what became of this send; nothing has reached the client."""
 
     destination: D
     key: int
     request: Adapted
     failure: Failure
+    at: float = 0.0
+    """When it failed, by the driver's clock."""
+    waited: float = 0.0
+    """The seconds of waiting after it."""
 
 
 class Wait(msgspec.Struct, frozen=True, gc=False):
-    """Wait so many seconds. → `waited`."""
+    """Wait so many seconds."""
 
     seconds: float
 
@@ -91,7 +106,7 @@ class Answered(msgspec.Struct, frozen=True, gc=False):
 
 class Streaming(msgspec.Struct, frozen=True, gc=False):
     """The client's answer begins with `first`; nothing can be tried again. Feed the rest to `translation` and close it,
-    unless the upstream's stream is `over` already; then → `stream_ended`."""
+    unless the upstream's stream is `over` already."""
 
     first: bytes
     translation: Translation
@@ -106,7 +121,7 @@ class GaveUp(msgspec.Struct, frozen=True, gc=False):
 
 
 class Reading(Enum):
-    """How the body of an answer is read: `WHOLE` or as an `ERROR` (→ `body`), or piece by piece (→ `opening`)."""
+    """How the body of an answer is read: `WHOLE` or as an `ERROR` (`body`), or piece by piece (`piece`)."""
 
     WHOLE = "whole"
     ERROR = "error"
@@ -114,32 +129,62 @@ class Reading(Enum):
 
 
 class ToKeep(msgspec.Struct, frozen=True, gc=False):
-    """State that must come back on the next turn and that the client cannot carry; found again by a `Recall`."""
+    """What the next turn of the conversation needs and the client cannot carry; found again by a `Recall`."""
 
     provider: str
     scope: str
-    states: Mapping[str, Kept]
+    states: Mapping[str, Kept] = {}
+    """State, by its key."""
+    cut: tuple[str, Cut] | None = None
+    """The cut that was made, and its key."""
+    calibration: str = ""
+    """The key of how the model counts; empty if the provider has not counted."""
+    count: Callable[[], CountedTokens | None] | None = None
+    """Estimates the tokens beside the provider's count. It takes time."""
 
 
-class CutToKeep(msgspec.Struct, frozen=True, gc=False):
-    """A cut that later turns of the conversation take over; found again by a `RecallCut`."""
-
-    key: str
-    cut: Cut
-
-
-Step = (
-    Choose[D]
-    | Recall
-    | RecallSummary
-    | RecallCut
-    | FetchMedia
-    | Send[D]
-    | AttemptFailed[D]
-    | Wait
-    | Answered
-    | Streaming
-    | GaveUp
-)
+Step = Choose[D] | Recall | FetchMedia | Send[D] | AttemptFailed[D] | Wait | Answered | Streaming | GaveUp
 End = Answered | Streaming | GaveUp
 ENDS = (Answered, Streaming, GaveUp)
+
+
+class StepRow(msgspec.Struct, frozen=True):
+    """One row of the table of steps."""
+
+    step: type[Any] | None
+    """None: nothing has been asked yet."""
+    driver: str
+    """What the driver does."""
+    verbs: Mapping[str, tuple[type[Any] | None, ...]]
+    """What it tells the exchange, and the steps that may follow; None: there is nothing more to do."""
+
+
+_NEXT_SEND = (FetchMedia, Send, Choose, GaveUp)
+"""What follows once all that is remembered is known: the request is compiled, or cannot be."""
+
+STEPS: tuple[StepRow, ...] = (
+    StepRow(None, "has a request and where it may go", {"start": (Choose,)}),
+    StepRow(Choose, "picks a destination by its health, and a key", {"chosen": (Recall, *_NEXT_SEND)}),
+    StepRow(Recall, "looks up state, summary, cut and calibration", {"recalled": _NEXT_SEND}),
+    StepRow(
+        FetchMedia,
+        "fetches what the target does not take by URL",
+        {"fetched": (Send, Choose, GaveUp)},
+    ),
+    StepRow(
+        Send,
+        "sends the body, and reads as `head` says",
+        {
+            "body": (Answered, AttemptFailed),
+            "piece": (Streaming, AttemptFailed),
+            "failed": (AttemptFailed,),
+            "unsent": (Choose, GaveUp),
+        },
+    ),
+    StepRow(AttemptFailed, "notes the failure, draws a number", {"resume": (Wait, *_NEXT_SEND)}),
+    StepRow(Wait, "waits", {"resume": (Send,)}),
+    StepRow(Streaming, "passes the stream on", {"stream_ended": (None, AttemptFailed)}),
+    StepRow(Answered, "gives the client its answer", {}),
+    StepRow(GaveUp, "gives the client the failure", {}),
+)
+"""All steps: what the driver does, and what may follow. `docs/theory/exchange.md` shows it."""

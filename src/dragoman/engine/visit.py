@@ -7,10 +7,11 @@ from typing import Generic
 
 import msgspec
 
+from dragoman.conversation.changes import Loss
 from dragoman.conversation.conversation import Ask
 from dragoman.engine.adapted import Adapted
-from dragoman.engine.compile_options import CallerOptions, compile_options
-from dragoman.engine.compiler import Options, compile_ask
+from dragoman.engine.compile_options import NOTHING_SET, CallerOptions
+from dragoman.engine.compiler import PLAIN, Options, compile_ask
 from dragoman.engine.configured_options import configured
 from dragoman.engine.destination import D
 from dragoman.engine.history.compaction import UsedSummary
@@ -19,42 +20,42 @@ from dragoman.engine.history.recall import cut_key
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.lessons import Learnt
 from dragoman.engine.reasoning_restore import Kept
-from dragoman.engine.steps import AttemptFailed, CutToKeep
+from dragoman.engine.steps import AttemptFailed
+from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Layer, Target, patched
 
 
 class Visit(msgspec.Struct, Generic[D]):
-    """One destination being asked: what it is taken to accept, and what was tried on it.
-
-    `tries` counts sends of the same body, `corrected` are those that were corrected, with their
-    headers. `refused` is the refusal over which
-    care is taken, while the careful body is under way; `cared`: care was taken, or would change nothing. `history`: how
-    it is trimmed; `shortened`: it was trimmed again because the provider found it too long. `renewed`: newer
-    credentials were asked for.
-    """
+    """One destination being asked: what it is taken to accept, and what is put into its request."""
 
     destination: D
     target: Target
+    """Its target, with what has been learnt about it."""
     key: int
+    """The number of its key."""
     keys_left: int
-    tries: int = 0
-    corrections: int = 0
     learnt: tuple[Learnt, ...] = ()
+    """The lessons that were applied, in their order."""
     kept: Mapping[str, Kept] = {}
+    """State of earlier turns."""
     media: Mapping[str, bytes] = {}
+    """What was fetched, by URL."""
     urls: tuple[str, ...] = ()
+    """What was to be fetched."""
     refused: AttemptFailed[D] | None = None
+    """The refusal over which care is taken, while the careful body is under way."""
     cared: bool = False
+    """Care was taken, or would change nothing."""
     corrected: tuple[tuple[bytes, Mapping[str, str]], ...] = ()
+    """The bodies and headers that were refused and corrected."""
     summary: UsedSummary | None = None
+    """What stands for the beginning of the history."""
     history: TrimRequest | None = None
+    """How the history is trimmed."""
     shortened: bool = False
+    """It was trimmed again because the provider found it too long."""
     renewed: bool = False
-
-    @property
-    def is_careful(self) -> bool:
-        """Whether care is being taken: every doubt counts as a refusal."""
-        return self.refused is not None
+    """Newer credentials were asked for."""
 
     def compile(self, ask: Ask, caller: CallerOptions) -> Adapted:
         """The request for the next send. Raises RequestError."""
@@ -65,49 +66,49 @@ class Visit(msgspec.Struct, Generic[D]):
         return request
 
     def options(self, caller: CallerOptions) -> Options:
-        return compile_options(
-            self.destination, caller, self.kept, self.media, self.is_careful, self.history, self.summary
+        """What bounds a compilation: the destination's limits, tightened or replaced by the caller's. While care is
+        taken every doubt counts as a refusal."""
+        destination, careful = self.destination, self.refused is not None
+        if (
+            caller is NOTHING_SET
+            and not (self.kept or self.media or careful or self.history or self.summary)
+            and destination.max_loss is Loss.CONTENT
+            and destination.synthetic
+            and not destination.ask_usage
+            and destination.doubt is Doubt.FAITHFUL
+        ):
+            return PLAIN
+        return Options(
+            max_loss=caller.bound_loss(destination) if caller.max_loss is not None else destination.max_loss,
+            synthetic=destination.synthetic,
+            stream=caller.stream,
+            ask_usage=destination.ask_usage or caller.ask_usage,
+            kept=self.kept,
+            media=self.media,
+            stop_after=caller.stop_after,
+            doubt=Doubt.CAREFUL if careful else caller.bound_doubt(destination) if caller.doubt else destination.doubt,
+            history=self.history,
+            summary=self.summary,
         )
-
-    def add_media(self, media: Mapping[str, bytes]) -> None:
-        self.media = {**self.media, **media}
 
     def unasked_media(self, request: Adapted) -> tuple[str, ...]:
         """The URLs that the request wants fetched and that were not asked for yet. Each is asked for once."""
-        missing = tuple([url for url in request.wants if url not in self.urls]) if request.wants else ()
+        missing = tuple([url for url in request.wants if url not in self.urls])
         self.urls += missing
         return missing
 
     def correct(self, learnt: Learnt) -> None:
         """Take a fact as the refusal states it."""
-        self.tries = 0
-        self.corrections += 1
         self.learnt = (*self.learnt, learnt)
         self.target = patched(self.target, Layer(f"lesson {learnt.lesson}", learnt.facts))
-
-    def take_care(self, refused: AttemptFailed[D]) -> None:
-        self.refused = refused
-        self.cared = True
-        self.tries = 0
 
     def take_next_key(self) -> None:
         self.key = (self.key + 1) % self.destination.key_count
         self.keys_left -= 1
-        self.tries -= 1
 
-    def renew_credentials(self) -> None:
-        self.renewed = True
-        self.tries -= 1
-
-    def shorten(self, history: TrimRequest) -> None:
-        """Trim the conversation further, because the provider found it too long."""
-        self.history = history
-        self.shortened = True
-        self.tries = 0
-
-    def cut_to_keep(self, cut: Cut | None) -> CutToKeep | None:
-        """The cut, where it was made for this request and later turns can use it."""
+    def cut_to_keep(self, cut: Cut | None) -> tuple[str, Cut] | None:
+        """The cut and its key, if it was made for this request and later turns can use it."""
         history = self.history
         if cut is None or history is None or self.shortened or cut in history.cuts:
             return None
-        return CutToKeep(cut_key(cut.digest, self.destination.name, history.policy), cut)
+        return cut_key(cut.digest, self.destination.name, history.policy), cut

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
-from collections.abc import Iterable, Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import msgspec
 
@@ -19,12 +19,9 @@ from dragoman.config.schema import Config, HealthChecks, LogLevel
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import read
-from dragoman.engine.exchange import Exchange
 from dragoman.engine.steps import GaveUp, Streaming
-from dragoman.engine.stream_redaction import Redaction
-from dragoman.gateway.request_log import RequestLog
 from dragoman.upstream.destinations import Routes
-from dragoman.upstream.dispatch import Dispatch, World
+from dragoman.upstream.dispatch import Dispatcher
 
 _QUESTION = {"messages": [{"role": "user", "content": "Say OK."}], "max_tokens": 16, "stream": True}
 _AT_ONCE = 4
@@ -32,15 +29,6 @@ _LONGEST_ERROR = 1_000
 FIRST_RETRY = 10.0
 """Seconds."""
 _RETRY_FACTOR, _LONGEST_RETRY = 2.0, 60.0
-
-
-class CheckedGateway(World, Protocol):
-    """What a check needs of the gateway. Its configuration and routes change with every reload."""
-
-    config: Config
-    routes: Routes
-    redaction: Redaction
-    lines: RequestLog
 
 
 class CheckResult(msgspec.Struct, frozen=True):
@@ -56,8 +44,17 @@ class CheckResult(msgspec.Struct, frozen=True):
 class HealthChecker:
     """Runs the rounds, and knows what they found."""
 
-    def __init__(self, gateway: CheckedGateway, first_retry: float = FIRST_RETRY) -> None:
-        self._gateway = gateway
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        configured: Callable[[], tuple[Config, Routes]],
+        log: Callable[[LogLevel, dict[str, Any]], None],
+        first_retry: float = FIRST_RETRY,
+    ) -> None:
+        """`configured`: the configuration and its routes as they are now; every reload changes them."""
+        self._dispatcher = dispatcher
+        self._configured = configured
+        self._log = log
         self._first_retry = first_retry
         self._results: dict[str, CheckResult] = {}
         self._last_request = time.monotonic()
@@ -88,7 +85,7 @@ class HealthChecker:
 
     async def check_all(self) -> tuple[CheckResult, ...]:
         """One round. Results of models that are gone go too."""
-        self._results = await self._checked(checked_models(self._gateway.config))
+        self._results = await self._checked(checked_models(self._configured()[0]))
         return self.results
 
     async def check_again(self) -> None:
@@ -102,7 +99,7 @@ class HealthChecker:
 
     async def _run(self) -> None:
         while True:
-            wanted = self._gateway.config.health_checks
+            wanted = self._configured()[0].health_checks
             if wanted is None:
                 await asyncio.sleep(1.0)
                 continue
@@ -113,8 +110,8 @@ class HealthChecker:
                 await self.check_all()
                 await self._until_next_round(wanted)
             except Exception as fault:  # the next round may go well, and nobody would begin it again
-                trace = self._gateway.redaction.text("".join(traceback.format_exception(fault)))
-                self._gateway.lines.add(LogLevel.ERROR, {"event": "crash", "error": trace})
+                trace = self._dispatcher.redaction.text("".join(traceback.format_exception(fault)))
+                self._log(LogLevel.ERROR, {"event": "crash", "error": trace})
                 await asyncio.sleep(wanted.interval)
 
     def _is_idle(self, wanted: HealthChecks) -> bool:
@@ -132,7 +129,7 @@ class HealthChecker:
         await asyncio.sleep(left)
 
     async def _check(self, name: str, gate: asyncio.Semaphore) -> CheckResult:
-        limit = (self._gateway.config.health_checks or HealthChecks()).max_latency_ms
+        limit = (self._configured()[0].health_checks or HealthChecks()).max_latency_ms
         async with gate:
             started = time.perf_counter()
             try:
@@ -145,14 +142,12 @@ class HealthChecker:
 
     async def _ask(self, name: str) -> str:
         """Wait for the first byte of an answer; what went wrong, if anything did."""
-        gateway = self._gateway
-        route = gateway.routes.find(name)
+        route = self._configured()[1].find(name)
         if route is None:
             return "the model has no target"
         ask = read({"model": name, **_QUESTION}, source=DEFAULT_DIALECT)
         only = msgspec.structs.replace(route, destinations=(route.first,), reserved={})
-        exchange = Exchange(ask, only, AnswerContext(model=name, id=f"check-{name}"), redaction=gateway.redaction)
-        dispatch = Dispatch(gateway, exchange, "")
+        dispatch = self._dispatcher.open(ask, only, AnswerContext(model=name, id=f"check-{name}"))
         end = await dispatch.run()
         if isinstance(end, GaveUp):
             return end.failure.message[:_LONGEST_ERROR]

@@ -7,22 +7,24 @@ Everything that an exchange wants of the store is asked for here.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 import msgspec
 
-from dragoman.engine.history.calibration import AS_ESTIMATED, ENOUGH, CountedTokens, TokenScale, observed
+from dragoman.engine.history.calibration import AS_ESTIMATED, ENOUGH, TokenScale, observed
 from dragoman.engine.history.compaction import PrefixSummary
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.lesson_book import CorrectedTargets, LessonRecord, remember
 from dragoman.engine.lessons import Learnt, Patch
 from dragoman.engine.reasoning_restore import Kept
-from dragoman.engine.steps import CutToKeep, Recall, RecallCut, RecallSummary, ToKeep
+from dragoman.engine.steps import Recall, Recalled, ToKeep
 from dragoman.profiles.profile import Target, merge
 from dragoman.store import StateOwner, Store
 from dragoman.store.summaries import Summary, SummaryKind
 from dragoman.upstream.destinations import HttpDestination
+
+T = TypeVar("T")
 
 
 class StoredMemory:
@@ -57,47 +59,51 @@ class StoredMemory:
             await self._lessons.put(record)
         self._tell(destination, learnt)
 
-    def recall(self, caller: str, wanted: Recall) -> Coroutine[Any, Any, Mapping[str, Kept]]:
+    async def recall(self, caller: str, wanted: Recall) -> Recalled:
         """What was kept for this caller."""
-        return self._vault.find(StateOwner(caller, wanted.provider, wanted.scope), wanted.keys)
+        kept: Mapping[str, Kept] = {}
+        if wanted.provider:
+            kept = await self._vault.find(StateOwner(caller, wanted.provider, wanted.scope), wanted.keys)
+        if wanted.cuts is None and not wanted.summaries:
+            return Recalled(kept)
+        summary = await self._find(caller, wanted.summaries, PrefixSummary)
+        cut = await self._find(caller, wanted.cuts(summary), Cut) if wanted.cuts is not None else None
+        scale = self.token_scale(wanted.calibration) if wanted.calibration else AS_ESTIMATED
+        return Recalled(kept, summary, cut[1] if cut is not None else None, scale)
 
-    def keep(self, caller: str, state: ToKeep) -> Coroutine[Any, Any, None]:
-        """Keep state for this caller's next turn."""
-        return self._vault.put(StateOwner(caller, state.provider, state.scope), state.states)
+    async def _find(self, caller: str, keys: Iterable[str], kind: type[T]) -> tuple[str, T] | None:
+        """The first of its kind that was kept, and its key."""
+        found = await self._summaries.find(caller, keys)
+        value = None if found is None else _readable(found[1], kind)
+        return None if found is None or value is None else (found[0], value)
 
-    async def recall_summary(self, caller: str, wanted: RecallSummary) -> tuple[str, PrefixSummary] | None:
-        """The summary of the beginning of this caller's conversation, and its key."""
-        found = await self._summaries.find(caller, wanted.keys)
-        kept = None if found is None else _readable(found[1], PrefixSummary)
-        return None if found is None or kept is None else (found[0], kept)
+    async def keep(self, caller: str, state: ToKeep) -> None:
+        """Keep it for this caller's next turn."""
+        if state.states:
+            await self._vault.put(StateOwner(caller, state.provider, state.scope), state.states)
+        if state.cut is not None:
+            key, cut = state.cut
+            await self._summaries.put(caller, key, Summary(SummaryKind.CUT, msgspec.json.encode(cut)))
+        if state.calibration and state.count is not None and self._wants_count(state.calibration):
+            counted = state.count()
+            if counted is not None:
+                known = self._calibrations.find(state.calibration)
+                self._calibrations.put(state.calibration, observed(known, counted))
 
     async def keep_summary(self, caller: str, key: str, summary: PrefixSummary) -> None:
         """Keep a summary, unless there is one already."""
         await self._summaries.put(caller, key, Summary(SummaryKind.SUMMARY, msgspec.json.encode(summary)))
-
-    async def recall_cut(self, caller: str, wanted: RecallCut) -> Cut | None:
-        """The cut of an earlier turn of this caller's conversation."""
-        found = await self._summaries.find(caller, wanted.keys)
-        return None if found is None else _readable(found[1], Cut)
-
-    async def keep_cut(self, caller: str, kept: CutToKeep) -> None:
-        """Keep a cut for the turns that follow."""
-        await self._summaries.put(caller, kept.key, Summary(SummaryKind.CUT, msgspec.json.encode(kept.cut)))
 
     def token_scale(self, key: str) -> TokenScale:
         """How a model counts, by what was reported so far."""
         known = self._calibrations.find(key)
         return AS_ESTIMATED if known is None else known.scale()
 
-    def wants_count(self, key: str) -> bool:
+    def _wants_count(self, key: str) -> bool:
         """Whether one more count of this model would be of use: once it is known well, one in sixteen is enough."""
         known = self._calibrations.find(key)
         self._answers += 1
         return known is None or known.count < ENOUGH or self._answers % ENOUGH == 0
-
-    def calibrate(self, key: str, counted: CountedTokens) -> None:
-        """Take a provider's count into account."""
-        self._calibrations.put(key, observed(self._calibrations.find(key), counted))
 
     async def records(self) -> tuple[LessonRecord, ...]:
         """All that is known, in order of target and name."""
@@ -128,9 +134,6 @@ class StoredMemory:
         for one in sorted(found, key=lambda record: record.learnt):
             facts[one.target] = merge(facts.get(one.target, {}), one.facts)
         return facts
-
-
-T = TypeVar("T")
 
 
 def _readable(kept: Summary, kind: type[T]) -> T | None:

@@ -104,8 +104,8 @@ def _weight(record: RequestRecord) -> int:
     size = len(ask.source) if ask is not None else 0
     if exchange is not None and exchange.request is not None:
         size += len(exchange.request.body)
-        if exchange.refusals:
-            size += sum([len(one.request.body) for one in exchange.refusals])
+        if failures := exchange.attempts.failures:
+            size += sum([len(one.request.body) for one in failures])
     if record.copy:
         return size + sum(map(len, record.copy))
     return size + len(record.answer) if record.answer is not None else size

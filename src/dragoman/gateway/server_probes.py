@@ -12,7 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from hashlib import sha256
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import msgspec
@@ -24,7 +24,6 @@ from dragoman.engine.lesson_book import DAY, LessonRecord
 from dragoman.errors import TemplateError
 from dragoman.gateway.background_tasks import BackgroundTasks, CircuitBreaker
 from dragoman.gateway.live_models import LiveModels
-from dragoman.gateway.request_log import RequestLog
 from dragoman.probe.live.budget import ProbeBudget
 from dragoman.store import LessonRecords
 from dragoman.store.leases import Leases
@@ -55,32 +54,27 @@ _FAILURES, _PAUSE = 1, 3600.0
 _LONGEST_NAME = 200
 
 
-class ProbingGateway(Protocol):
-    """What a probe needs of the gateway."""
-
-    @property
-    def live_models(self) -> LiveModels: ...
-
-    @property
-    def lines(self) -> RequestLog: ...
-
-    def transport(self, destination: HttpDestination) -> Transport: ...
-
-    def signed(self, destination: HttpDestination) -> tuple[tuple[str, str], ...]: ...
-
-
 class ServerProbes:
-    """Begins probes, and keeps what they find. `redact` takes secrets out of what servers say."""
+    """Begins probes, and keeps what they find."""
 
     def __init__(
         self,
-        gateway: ProbingGateway,
         records: LessonRecords,
         leases: Leases,
+        *,
+        models: LiveModels,
+        connect: Callable[[HttpDestination], Transport],
+        sign: Callable[[HttpDestination], tuple[tuple[str, str], ...]],
         redact: Callable[[str], str],
+        log: Callable[[LogLevel, dict[str, Any]], None],
         budget: ProbeBudget = _BUDGET,
     ) -> None:
-        self._gateway = gateway
+        """`connect` and `sign`: the connections and the headers for a server. `redact` takes secrets out of what
+        servers say."""
+        self._models = models
+        self._connect = connect
+        self._sign = sign
+        self._log = log
         self._records = records
         self._leases = leases
         self._holder = uuid4().hex
@@ -117,7 +111,7 @@ class ServerProbes:
         except Exception as fault:  # nobody waits for this task, so nobody else would tell
             self._breaker.failed(destination.name)
             trace = self._redact("".join(traceback.format_exception(fault)))
-            self._gateway.lines.add(LogLevel.ERROR, {"event": "crash", "error": trace})
+            self._log(LogLevel.ERROR, {"event": "crash", "error": trace})
 
     def _is_known(self, destination: HttpDestination, mark: str) -> bool:
         known = next((one for one in self._records.find(destination.name) if one.name == PROBE), None)
@@ -145,12 +139,12 @@ class ServerProbes:
             return None
         from dragoman.probe.live.server_template import find_template
 
-        headers, transport = self._gateway.signed(destination), self._gateway.transport(destination)
+        headers, transport = self._sign(destination), self._connect(destination)
         return await find_template(destination.base_url, destination.target.model, headers, transport, _FIND_SECONDS)
 
     async def _mark(self, destination: HttpDestination, template: str) -> str:
         """What tells one state of a server from another: its models, what it says about this one, and the template."""
-        entries = await self._gateway.live_models.entries(destination, self._gateway.transport(destination))
+        entries = await self._models.entries(destination, self._connect(destination))
         entry = {name: value for name, value in entries.get(destination.target.model, {}).items() if name != "created"}
         stated = msgspec.json.encode((sorted(entries), entry, template), order="sorted")
         return f"{PROBE}-{sha256(stated).hexdigest()[:16]}"
@@ -168,7 +162,7 @@ class ServerProbes:
 
     async def _keep(self, destination: HttpDestination, mark: str, asked: AskedServer) -> None:
         line = {"event": "probe", "target": destination.name, "requests": asked.requests, "facts": asked.facts}
-        self._gateway.lines.add(LogLevel.INFO, {**line, "by": asked.by, "ended": asked.ended})
+        self._log(LogLevel.INFO, {**line, "by": asked.by, "ended": asked.ended})
         if not asked.facts:
             self._breaker.failed(destination.name)
             return
@@ -199,8 +193,8 @@ class ServerProbes:
             return AskedServer({}, (), FoundBy.ASKED, ended=f"nothing is asked in {destination.target.dialect}")
         asked = asked_dialect(destination.target.dialect)
         path = asked.dialect.request_path(RenderOptions(model, False), "")
-        server = ProbedServer(destination.url(path), model, self._gateway.signed(destination), asked)
-        return await ask_server(server, self._gateway.transport(destination), self.budget, self._redact)
+        server = ProbedServer(destination.url(path), model, self._sign(destination), asked)
+        return await ask_server(server, self._connect(destination), self.budget, self._redact)
 
 
 def _refusals(record: LessonRecord, asked: AskedServer) -> Iterator[LessonRecord]:

@@ -9,6 +9,7 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -19,7 +20,6 @@ from dragoman.config.schema import LogLevel, StoreKind
 from dragoman.conversation.conversation import Ask
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.lessons import Learnt
-from dragoman.engine.request_limits import RequestLimits
 from dragoman.engine.steps import AttemptFailed
 from dragoman.engine.stream_redaction import Redaction
 from dragoman.errors import DragomanError
@@ -54,12 +54,10 @@ from dragoman.store import (
     timestamp,
 )
 from dragoman.store.clock import REAL_CLOCKS, Clocks
-from dragoman.upstream.auth.authorizers import Authorizers
 from dragoman.upstream.destinations import HttpDestination, Routes
+from dragoman.upstream.dispatch import Dispatcher, Transports
 from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import HeavyWork
-from dragoman.upstream.transport import Tls, TransportLimits
-from dragoman.upstream.transport.transport import Transport
 from dragoman.wire.error_bodies import provider_error
 
 _SUMMARIES_AT_ONCE = 4
@@ -111,16 +109,34 @@ class Services:
         self.ticker = CoarseTimer()
         self.health = Health(self.store.cooldowns)
         self.figures = LiveFigures()
-        self.checks = HealthChecker(self)
         self.summaries = BackgroundTasks(_SUMMARIES_AT_ONCE)
         self.summary_breaker = CircuitBreaker(_SUMMARY_FAILURES, _SUMMARY_PAUSE)
         self.redaction = Redaction(self.redactor.text, self.redactor.known)
         self.memory = StoredMemory(self.store, self._note_lesson)
-        self.probes = ServerProbes(self, self.store.lessons, self.store.leases, self.redactor.text)
         self.media = MediaFetcher(self.config.media)
         self.heavy = HeavyWork()
-        self.authorizers = Authorizers()
-        self.transports: dict[tuple[str | None, int], Transport] = {}
+        self.transports = Transports()
+        self.dispatcher = Dispatcher(
+            memory=self.memory,
+            media=self.media,
+            send_limits=self.send_limits,
+            health=self.health,
+            transports=self.transports,
+            heavy=self.heavy,
+            limits=self.config.limits,
+            redaction=self.redaction,
+            note_failure=self._note_failure,
+        )
+        self.checks = HealthChecker(self.dispatcher, lambda: (self.config, self.routes), self.log)
+        self.probes = ServerProbes(
+            self.store.lessons,
+            self.store.leases,
+            models=self.live_models,
+            connect=self.transports.of,
+            sign=self.health.signed,
+            redact=self.redactor.text,
+            log=self.log,
+        )
         self.started = time.time()
         self._prefix = secrets.token_hex(5)
         self._count = 0
@@ -183,6 +199,7 @@ class Services:
         self.media.config = config.media
         self.store.reconfigure(config.store)
         self.recent.keep(keeps_bodies(config))
+        self.dispatcher.limits = config.limits
         self.config, self.routes, self.clients = config, routes, Clients(config.keys)
 
     async def reload_if_changed(self) -> None:
@@ -225,18 +242,9 @@ class Services:
         if self.spans is not None:
             self.spans.close()
 
-    def signed(self, destination: HttpDestination) -> tuple[tuple[str, str], ...]:
-        """The headers for a destination, with a key of its pool that is not left alone."""
-        key = self.health.key(destination, time.perf_counter()) if destination.key_count > 1 else 0
-        return destination.signed(key)
-
-    def transport(self, destination: HttpDestination) -> Transport:
-        """The connections for a destination: those of one trust and one bound are shared."""
-        key = (destination.ca_file, destination.connections)
-        found = self.transports.get(key)
-        if found is None:
-            found = self.transports[key] = Transport(TransportLimits(per_origin=key[1]), Tls(key[0]))
-        return found
+    def log(self, level: LogLevel, line: dict[str, Any]) -> None:
+        """Write a line, as the log is configured now."""
+        self.lines.add(level, line)
 
     async def all_metrics(self) -> MetricsSnapshot:
         """The metrics of this process and of all that serve beside it."""
@@ -278,15 +286,7 @@ class Services:
             {metrics.CONFIG.name: (self.config_digest,)},
         )
 
-    @property
-    def answer_limit(self) -> int:
-        return self.config.limits.answer
-
-    @property
-    def limits(self) -> RequestLimits:
-        return self.config.limits
-
-    def note_failure(self, exchange: Exchange[HttpDestination], failed: AttemptFailed[HttpDestination]) -> None:
+    def _note_failure(self, exchange: Exchange[HttpDestination], failed: AttemptFailed[HttpDestination]) -> None:
         """Count a failed send, and write it down with what was asked and what was sent."""
         failure = failed.failure
         self.metrics.failed(failed.destination.name, failure.kind.value)

@@ -14,7 +14,6 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import read
 from dragoman.engine.destination import TargetRoute
-from dragoman.engine.exchange import Exchange
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.steps import Answered
 from dragoman.gateway.budgets import hold_request
@@ -22,7 +21,6 @@ from dragoman.gateway.callers import Known
 from dragoman.gateway.request_record import RequestRecord, record_request
 from dragoman.gateway.services import Services
 from dragoman.upstream.destinations import HttpDestination
-from dragoman.upstream.dispatch import Dispatch
 
 LONGEST_WORDS = 65_536
 """Characters of an answer that are looked at: a decision or a summary is shorter, and a model may say anything."""
@@ -46,8 +44,8 @@ async def ask_model(
         else None
     )
     context = AnswerContext(model=models[0], id=request_id, created=int(time.time()))
-    exchange = Exchange(ask, route, context, redaction=services.redaction)
-    dispatch = Dispatch(services, exchange, known.name)
+    dispatch = services.dispatcher.open(ask, route, context, known.name)
+    exchange = dispatch.exchange
     record = RequestRecord(request_id, DEFAULT_DIALECT, known, time.perf_counter(), context, models[0], hold=held)
     record.ask, record.exchange, record.dispatch = ask, exchange, dispatch
     try:

@@ -37,8 +37,7 @@ from dragoman.engine.steps import (
     FetchMedia,
     GaveUp,
     Recall,
-    RecallCut,
-    RecallSummary,
+    Recalled,
     Send,
     Step,
     Streaming,
@@ -122,18 +121,14 @@ class SdkExchange:
                 case Choose(candidates):
                     step = exchange.chosen(candidates[0], memory.corrected(candidates[0]))
                 case Recall():
-                    step = exchange.recalled(memory.recall(step))
-                case RecallSummary():
-                    step = exchange.summary_recalled(None)
-                case RecallCut():
-                    step = exchange.cut_recalled(None)
+                    step = exchange.recalled(Recalled(memory.recall(step)))
                 case FetchMedia():
                     step = exchange.fetched({})
                 case AttemptFailed():
                     self._note(step)
                     step = exchange.resume()
                 case Wait():
-                    step = exchange.waited()
+                    step = exchange.resume()
                 case Answered(body):
                     self._learn()
                     self._keep()
@@ -173,7 +168,7 @@ class SdkExchange:
 
     def _keep(self) -> None:
         state = self.exchange.to_keep()
-        if state is not None:
+        if state is not None and state.states:
             self._memory.keep(state)
 
     def _refusal(self, failure: Failure) -> SdkResponse:

@@ -190,7 +190,7 @@ def _received(asking: SdkExchange, response: Any, chunks: Iterator[bytes]) -> St
     try:
         while step is None:
             chunk = next(chunks, None)
-            step = exchange.ended() if chunk is None else exchange.opening(chunk)
+            step = exchange.piece(chunk)
     finally:
         if not isinstance(step, Streaming):
             response.close()
@@ -205,7 +205,7 @@ async def _async_received(asking: SdkExchange, response: Any, chunks: AsyncItera
     try:
         while step is None:
             chunk = await anext(chunks, None)
-            step = exchange.ended() if chunk is None else exchange.opening(chunk)
+            step = exchange.piece(chunk)
     finally:
         if not isinstance(step, Streaming):
             await response.aclose()

@@ -11,55 +11,55 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
 from random import random
 from time import perf_counter
-from typing import Protocol, TypeVar
+from typing import ParamSpec, Protocol, TypeVar
 
 import msgspec
 
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.replies import Usage
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.attempts import KEY_BOUND
+from dragoman.engine.compile_options import NOTHING_SET, CallerOptions
+from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
-from dragoman.engine.history.calibration import CountedTokens, TokenScale
-from dragoman.engine.history.compaction import PrefixSummary
-from dragoman.engine.history.cuts import Cut
 from dragoman.engine.lessons import Learnt
-from dragoman.engine.reasoning_restore import Kept
 from dragoman.engine.request_limits import RequestLimits
 from dragoman.engine.steps import (
     ENDS,
     Answered,
     AttemptFailed,
     Choose,
-    CutToKeep,
     End,
     FetchMedia,
     GaveUp,
     Reading,
     Recall,
-    RecallCut,
-    RecallSummary,
+    Recalled,
     Send,
     Step,
     Streaming,
     ToKeep,
     Wait,
 )
+from dragoman.engine.stream_redaction import Redaction
 from dragoman.engine.written_report import WrittenReport, write_report
 from dragoman.profiles.profile import Target
 from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.auth.authorizers import Authorizers
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.health import Health
-from dragoman.upstream.heavy_work import LARGE, SMALL, HeavyWork, is_heavy
+from dragoman.upstream.heavy_work import LARGE, HeavyWork, RequestWork
 from dragoman.upstream.refusals import error_body, transport_failure
-from dragoman.upstream.transport import Incoming, Outgoing, TransportFailure
+from dragoman.upstream.transport import Incoming, Outgoing, Tls, TransportFailure, TransportLimits
 from dragoman.upstream.transport.transport import Transport
 from dragoman.wire.json_size import count_escapes, count_read_values
 
 NO_USAGE = Usage()
 TOO_MANY_ESCAPES = "the provider's answer holds more escapes than an answer may (limits.escapes)"
 TOO_MANY_VALUES = "the provider's answer holds more JSON values than an answer may (limits.values)"
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 
 class Memory(Protocol):
@@ -71,29 +71,11 @@ class Memory(Protocol):
     def known_lessons(self, destination: HttpDestination, caller: str) -> tuple[str, ...]:
         """The names of the lessons that hold for this destination and caller. Never waits."""
 
-    async def recall(self, caller: str, wanted: Recall) -> Mapping[str, Kept]:
+    async def recall(self, caller: str, wanted: Recall) -> Recalled:
         """What was kept for this caller."""
 
     async def keep(self, caller: str, state: ToKeep) -> None:
         """Keep it for this caller's next turn."""
-
-    async def recall_summary(self, caller: str, wanted: RecallSummary) -> tuple[str, PrefixSummary] | None:
-        """The summary of the beginning of this caller's conversation, and its key."""
-
-    async def recall_cut(self, caller: str, wanted: RecallCut) -> Cut | None:
-        """The cut of an earlier turn of this caller's conversation."""
-
-    async def keep_cut(self, caller: str, kept: CutToKeep) -> None:
-        """Keep it for the turns that follow."""
-
-    def token_scale(self, key: str) -> TokenScale:
-        """How a model counts, by what was reported so far. Never waits."""
-
-    def wants_count(self, key: str) -> bool:
-        """Whether one more count of this model would be of use. Never waits."""
-
-    def calibrate(self, key: str, counted: CountedTokens) -> None:
-        """Take a provider's count into account. Never waits."""
 
     async def learn(self, destination: HttpDestination, learnt: Learnt, caller: str, request_id: str) -> None:
         """Remember a lesson that an accepted request has proved."""
@@ -153,56 +135,67 @@ class SendLimits(Protocol):
         """Count what was really used. Never waits, never fails."""
 
 
-class World(Protocol):
-    """What all dispatches of a gateway share."""
+class Transports(dict[tuple[str | None, int], Transport]):
+    """The connections to all destinations: those of one trust and one bound are shared."""
 
-    @property
-    def health(self) -> Health: ...
-
-    @property
-    def memory(self) -> Memory: ...
-
-    @property
-    def media(self) -> MediaSource: ...
-
-    @property
-    def heavy(self) -> HeavyWork: ...
-
-    @property
-    def send_limits(self) -> SendLimits: ...
-
-    @property
-    def authorizers(self) -> Authorizers: ...
-
-    @property
-    def answer_limit(self) -> int:
-        """The most bytes of an answer."""
-
-    @property
-    def limits(self) -> RequestLimits:
-        """How much an answer may hold."""
-
-    def transport(self, destination: HttpDestination) -> Transport:
-        """The connections for a destination."""
-
-    def note_failure(self, exchange: Exchange[HttpDestination], failed: AttemptFailed[HttpDestination]) -> None:
-        """Count a failed send and write it down."""
+    def of(self, destination: HttpDestination) -> Transport:
+        key = (destination.ca_file, destination.connections)
+        found = self.get(key)
+        if found is None:
+            found = self[key] = Transport(TransportLimits(per_origin=key[1]), Tls(key[0]))
+        return found
 
 
-_SMALL_PIECE = 32 * 1024
-"""Bytes of a stream that are read at once without giving others their turn."""
-Result = TypeVar("Result")
+class Dispatcher:
+    """Opens requests to models, for every entrance. All of them share what it holds."""
+
+    def __init__(
+        self,
+        *,
+        memory: Memory,
+        media: MediaSource,
+        send_limits: SendLimits,
+        health: Health,
+        transports: Transports,
+        heavy: HeavyWork,
+        limits: RequestLimits,
+        redaction: Redaction,
+        note_failure: Callable[[Exchange[HttpDestination], AttemptFailed[HttpDestination]], None],
+    ) -> None:
+        """`limits`: how much an answer may hold. `note_failure` counts a failed send and writes it down."""
+        self.memory = memory
+        self.media = media
+        self.send_limits = send_limits
+        self.health = health
+        self.transports = transports
+        self.heavy = heavy
+        self.authorizers = Authorizers()
+        self.limits = limits
+        self.redaction = redaction
+        self.note_failure = note_failure
+
+    def open(
+        self,
+        ask: Ask,
+        route: TargetRoute[HttpDestination],
+        context: AnswerContext,
+        caller: str = "",
+        *,
+        options: CallerOptions = NOTHING_SET,
+        work: RequestWork | None = None,
+    ) -> Dispatch:
+        """A request that has not been sent yet. `work`: where it was parsed."""
+        exchange = Exchange(ask, route, context, options, self.redaction)
+        return Dispatch(self, exchange, caller, work or RequestWork(self.heavy, caller, len(ask.source)))
 
 
 class Dispatch:
-    """Carries out one exchange for one caller. `asked_at` is when a provider was first to be asked, `queued` how many
-    seconds sends waited for room in the limits of their destination. `failed_at` are the times of failed sends, `waits`
-    the seconds of waiting after the n-th of them."""
+    """Carries out one exchange for one caller."""
 
     asked_at = 0.0
+    """When a provider was first to be asked."""
     queued = 0.0
-    failed_at: tuple[float, ...] = ()
-    waits: Mapping[int, float] = {}
+    """Seconds that sends waited for room in the limits of their destination."""
     _booking: SendBooking | None = None
     _held = _seen = 0
     _report: WrittenReport | None = None
@@ -210,42 +203,37 @@ class Dispatch:
     _incoming: Incoming | None = None
     _media: HeldMedia | None = None
 
-    def __init__(self, world: World, exchange: Exchange[HttpDestination], caller: str) -> None:
+    def __init__(self, shared: Dispatcher, exchange: Exchange[HttpDestination], caller: str, work: RequestWork) -> None:
         self.exchange = exchange
-        self._world = world
+        self._shared = shared
         self._caller = caller
+        self._work = work
 
     def known_lessons(self) -> tuple[str, ...]:
         """The lessons that were known of the destination that was asked, before this request."""
         destination, exchange = self.exchange.destination, self.exchange
-        if destination is None:
+        known = self._shared.memory.known_lessons(destination, self._caller) if destination is not None else ()
+        if not known:
             return ()
         learnt = {*exchange.lessons, *(one.lesson for one in exchange.learnt)}
-        known = self._world.memory.known_lessons(destination, self._caller)
-        return tuple([name for name in known if name.partition(" ")[0] not in learnt]) if known else ()
+        return tuple([name for name in known if name.partition(" ")[0] not in learnt])
 
     async def run(self) -> End:
         """Send until there is an answer for the client, or nothing left to try."""
         try:
-            step = await self._choose(self.exchange.start())
-            while True:
-                if isinstance(step, Send):
-                    step = await self._send(step)
-                elif isinstance(step, ENDS):
-                    await self._conclude(step)
-                    if not isinstance(step, Streaming):
-                        self._let_go_of_media()
-                    return step
-                else:
-                    step = await self._carry_out(step)
+            step: Step[HttpDestination] = self.exchange.start()
+            while not isinstance(step, ENDS):
+                step = await (self._send(step) if isinstance(step, Send) else self._carry_out(step))
+            await self._conclude(step)
         except BaseException:
             await self._abandon()
             raise
+        return step
 
     async def prepare(self) -> Send[HttpDestination] | GaveUp:
         """What would be sent first, media and kept state included; or why nothing can be sent."""
         try:
-            step = await self._choose(self.exchange.start())
+            step: Step[HttpDestination] = self.exchange.start()
             while not isinstance(step, (Send, GaveUp)):
                 step = await self._carry_out(step)
             return step
@@ -266,14 +254,15 @@ class Dispatch:
                 yield opened.first
             try:
                 async for chunk in incoming:
-                    self._count(chunk)
-                    out = feed(chunk) if self._held < _SMALL_PIECE else await self._read(partial(feed, chunk))
+                    self._held += len(chunk)
+                    self._seen += len(chunk)
+                    out = feed(chunk) if self._held <= LARGE else await self._work.run_to_end(partial(feed, chunk))
                     if out:
                         self._held = 0
                         yield out
                     if translation.failure is not None:
                         break
-                last = b"" if opened.over else await self._end(translation.close)
+                last = b"" if opened.over else await self._read(self._seen, translation.close)
             except TransportFailure as fault:
                 last = translation.fail(transport_failure(fault))
             await self._stream_ended()
@@ -285,81 +274,82 @@ class Dispatch:
 
     async def _carry_out(self, step: Step[HttpDestination]) -> Step[HttpDestination]:
         """Every step but a send."""
-        exchange, world = self.exchange, self._world
+        exchange = self.exchange
         match step:
-            case Choose():
-                return await self._choose(step)
+            case Choose(candidates):
+                return await self._choose(candidates)
             case Recall():
-                kept = await world.memory.recall(self._caller, step)
-                return await self._compile(lambda: exchange.recalled(kept))
-            case RecallSummary():
-                summary = await world.memory.recall_summary(self._caller, step)
-                return await self._compile(lambda: exchange.summary_recalled(summary))
-            case RecallCut():
-                cut = await world.memory.recall_cut(self._caller, step)
-                scale = world.memory.token_scale(step.calibration)
-                return await self._compile(lambda: exchange.cut_recalled(cut, scale))
+                return await self._tell(exchange.recalled, await self._shared.memory.recall(self._caller, step))
             case FetchMedia(urls):
-                return await self._fetch(urls)
+                return await self._tell(exchange.fetched, await self._fetch(urls))
             case AttemptFailed():
                 await self._close()  # before anything else is opened
                 self.settle()
                 self._note(step)
                 chance = random()  # noqa: S311 - waits are spread by it, nothing is hidden
-                return await self._compile(lambda: exchange.resume(chance))
+                return await self._tell(exchange.resume, chance)
             case Wait(seconds):
-                self.waits = {**self.waits, len(self.failed_at): seconds}
+                exchange.attempts.failures[-1].waited = seconds
                 await asyncio.sleep(seconds)
-                return exchange.waited()
+                return exchange.resume()
             case _:
                 raise AssertionError(f"{type(step).__name__} cannot be carried out")
 
-    async def _choose(self, step: Choose[HttpDestination]) -> Step[HttpDestination]:
-        world, candidates = self._world, step.candidates
-        self._release()
-        picked = self._picked = candidates[0] if len(candidates) == 1 else self._healthiest(candidates)
-        key = world.health.key(picked, perf_counter()) if picked.key_count > 1 else 0
-        target = world.memory.corrected(picked, self._caller)
-        if len(self.exchange.ask.source) < SMALL:
-            return self.exchange.chosen(picked, target, key)
-        return await self._compile(lambda: self.exchange.chosen(picked, target, key))
+    async def _tell(self, verb: Callable[Given, Result], *given: Given.args, **named: Given.kwargs) -> Result:
+        """Tell the exchange what became of a step: beside the event loop if the request is a large one."""
+        if not self._work.is_large:
+            return verb(*given, **named)
+        return await self._work.run(partial(self._with_report, verb, *given, **named))
 
-    async def _compile(self, work: Callable[[], Step[HttpDestination]]) -> Step[HttpDestination]:
-        """What compiles the request: beside the event loop if it is a large one."""
-        if not (self._media is not None and self._media.size > LARGE) and not is_heavy(self.exchange.ask.source):
-            return work()
-        return await self._world.heavy.run(lambda: self._with_report(work()), self._caller)
-
-    async def _fetch(self, urls: tuple[str, ...]) -> Step[HttpDestination]:
-        self._media = self._media or self._world.media.hold()
-        try:
-            found = await self._world.media.fetch(urls, self._media)
-        except MediaRefused as refused:
-            self._media.let_go()
-            return self.exchange.unfetched(refused.failure)
-        return await self._compile(lambda: self.exchange.fetched(found))
-
-    def _let_go_of_media(self) -> None:
-        if self._media is not None:
-            self._media.let_go()
-
-    def _with_report(self, step: Step[HttpDestination]) -> Step[HttpDestination]:
+    def _with_report(self, verb: Callable[Given, Result], *given: Given.args, **named: Given.kwargs) -> Result:
         """The report is written here too: it would hold up everybody where it is put down."""
-        self._report = write_report(self.exchange.changes)
-        return step
+        result = verb(*given, **named)
+        if self._report is None or self._report.changes is not self.exchange.changes:
+            self._report = write_report(self.exchange.changes)
+        return result
+
+    async def _read(
+        self, size: int, verb: Callable[Given, Result], *given: Given.args, **named: Given.kwargs
+    ) -> Result:
+        """Read a piece of a stream: beside the event loop if it is large, or of an event that has become large."""
+        if size <= LARGE:
+            return verb(*given, **named)
+        return await self._work.run_to_end(partial(verb, *given, **named))
 
     def written_report(self) -> WrittenReport | None:
         """The report of the request as it was sent last, where it was long enough to be written beside the loop."""
         report = self._report
         return report if report is not None and report.changes is self.exchange.changes else None
 
+    async def _choose(self, candidates: tuple[HttpDestination, ...]) -> Step[HttpDestination]:
+        shared = self._shared
+        self._release()
+        picked = self._picked = candidates[0] if len(candidates) == 1 else self._healthiest(candidates)
+        key = shared.health.key(picked, perf_counter()) if picked.key_count > 1 else 0
+        target = shared.memory.corrected(picked, self._caller)
+        return await self._tell(self.exchange.chosen, picked, target, key)
+
     def _healthiest(self, candidates: tuple[HttpDestination, ...]) -> HttpDestination:
         """The first that is not left alone; the first of all where each is."""
         now = perf_counter()
-        return next((one for one in candidates if self._world.health.open(one, now)), candidates[0])
+        return next((one for one in candidates if self._shared.health.open(one, now)), candidates[0])
+
+    async def _fetch(self, urls: tuple[str, ...]) -> Mapping[str, bytes] | Failure:
+        media = self._media = self._media or self._shared.media.hold()
+        try:
+            found = await self._shared.media.fetch(urls, media)
+        except MediaRefused as refused:
+            media.let_go()
+            return refused.failure
+        self._work.grow(media.size)
+        return found
+
+    def _let_go_of_media(self) -> None:
+        if self._media is not None:
+            self._media.let_go()
 
     async def _send(self, send: Send[HttpDestination]) -> Step[HttpDestination]:
-        destination, request = send.destination, send.request
+        destination, request, shared = send.destination, send.request, self._shared
         self.asked_at = self.asked_at or perf_counter()
         if destination.rate_limits is not None and (failure := await self._book(destination)) is not None:
             return self.exchange.unsent(failure)
@@ -367,21 +357,20 @@ class Dispatch:
         outgoing = Outgoing("POST", destination.url(request.path), headers, request.body)
         try:
             if destination.scheme is not None:
-                outgoing = await self._world.authorizers.authorize(destination.scheme, outgoing)
-            transport = self._world.transport(destination)
-            incoming = await transport.send(outgoing, destination.timeouts, self.exchange.resent)
-            self._incoming = incoming
+                outgoing = await shared.authorizers.authorize(destination.scheme, outgoing)
+            transport = shared.transports.of(destination)
+            incoming = self._incoming = await transport.send(outgoing, destination.timeouts, self.exchange.resent)
             return await self._receive(incoming)
         except TransportFailure as fault:
-            return self.exchange.broken(transport_failure(fault))
+            return self.exchange.failed(transport_failure(fault))
         except NoCredentials as fault:
-            return self.exchange.broken(Failure(FailureKind.AUTH, str(fault), fault.status))
+            return self.exchange.failed(Failure(FailureKind.AUTH, str(fault), fault.status))
 
     async def _book(self, destination: HttpDestination) -> Failure | None:
         """Book the send that follows; why that cannot be, if so."""
         started = perf_counter()
         try:
-            booked = await self._world.send_limits.book(destination, self.exchange.ask)
+            booked = await self._shared.send_limits.book(destination, self.exchange.ask)
         finally:
             self.queued += perf_counter() - started
         if isinstance(booked, Failure):
@@ -393,83 +382,66 @@ class Dispatch:
         """What the last send really used counts from now on. Where that is not known, its input as it was booked."""
         booking, self._booking = self._booking, None
         if booking is not None:
-            self._world.send_limits.settle(booking, usage)
+            self._shared.send_limits.settle(booking, usage)
 
     async def _receive(self, incoming: Incoming) -> Step[HttpDestination]:
         exchange = self.exchange
-        reading = await self._head(incoming)
-        if reading is Reading.WHOLE:
-            answer = await incoming.read(self._world.answer_limit)
-            small = not is_heavy(answer) and not is_heavy(
-                exchange.ask.source
-            )  # some answers repeat the request's tools
-            return exchange.body(answer) if small else await self._read_heavy(answer)
-        if reading is Reading.ERROR:
-            error = await error_body(incoming)
-            return (
-                exchange.body(error)
-                if len(error) < SMALL
-                else await self._world.heavy.run(lambda: exchange.body(error), self._caller)
-            )
+        # To find out what kind of answer it is, the last turn of the request is read again, and may be large.
+        reading = await self._tell(exchange.head, incoming.status, incoming.headers)
+        if reading is Reading.PIECES:
+            return await self._receive_opening(incoming)
+        body = (
+            await incoming.read(self._shared.limits.answer) if reading is Reading.WHOLE else await error_body(incoming)
+        )
+        self._work.grow(len(body))
+        return await self._tell(self._take_body, body)
+
+    async def _receive_opening(self, incoming: Incoming) -> Step[HttpDestination]:
+        """A stream as far as nothing of it is for the client."""
+        exchange = self.exchange
         async for chunk in incoming:
-            self._count(chunk)
-            step = await self._read(partial(exchange.opening, chunk))
+            self._held += len(chunk)
+            self._seen += len(chunk)
+            step = await self._read(self._held, exchange.piece, chunk)
             if step is not None:
                 self._held = 0
                 return step
-        return await self._end(exchange.ended)
+        step = await self._read(self._seen, exchange.piece, None)
+        assert step is not None
+        return step
 
-    async def _head(self, incoming: Incoming) -> Reading:
-        """What kind of answer it is. To find out, the last turn of the request is read again, and may be large."""
-        head = partial(self.exchange.head, incoming.status, incoming.headers)
-        return head() if not is_heavy(self.exchange.ask.source) else await self._world.heavy.run(head, self._caller)
-
-    def _count(self, chunk: bytes) -> None:
-        """Count the bytes of a stream, and of its event that is not complete yet."""
-        self._held += len(chunk)
-        self._seen += len(chunk)
-
-    async def _read(self, work: Callable[[], Result]) -> Result:
-        """Read a piece of a stream: beside the event loop if it is large, or of an event that has become large."""
-        return work() if self._held < _SMALL_PIECE else await self._world.heavy.run_to_end(work, self._caller)
-
-    async def _end(self, close: Callable[[], Result]) -> Result:
-        """Read the end of a stream: what is held may be an event of megabytes."""
-        return close() if self._seen < LARGE else await self._world.heavy.run_to_end(close, self._caller)
-
-    async def _read_heavy(self, answer: bytes) -> Step[HttpDestination]:
-        """A large answer, beside the event loop."""
-        return await self._world.heavy.run(partial(self._read_counted, answer), self._caller)
-
-    def _read_counted(self, answer: bytes) -> Step[HttpDestination]:
-        limits = self._world.limits
-        if count_escapes(answer, limits.escapes) > limits.escapes:
-            return self.exchange.broken(Failure(FailureKind.ANSWER_TOO_LARGE, TOO_MANY_ESCAPES, 502))
-        if len(answer) > limits.values and count_read_values(answer, limits.values) > limits.values:
-            return self.exchange.broken(Failure(FailureKind.ANSWER_TOO_LARGE, TOO_MANY_VALUES, 502))
-        return self.exchange.body(answer)
+    def _take_body(self, body: bytes) -> Step[HttpDestination]:
+        """The body of an answer, unless it holds too much."""
+        limits, size = self._shared.limits, len(body)
+        if size > limits.escapes and count_escapes(body, limits.escapes) > limits.escapes:
+            return self.exchange.failed(Failure(FailureKind.ANSWER_TOO_LARGE, TOO_MANY_ESCAPES, 502))
+        if size > limits.values and count_read_values(body, limits.values) > limits.values:
+            return self.exchange.failed(Failure(FailureKind.ANSWER_TOO_LARGE, TOO_MANY_VALUES, 502))
+        return self.exchange.body(body)
 
     def _note(self, failed: AttemptFailed[HttpDestination]) -> None:
-        health, destination, failure, now = self._world.health, failed.destination, failed.failure, perf_counter()
-        self.failed_at = (*self.failed_at, now)
+        health, destination, failure, now = self._shared.health, failed.destination, failed.failure, perf_counter()
+        failed.at = now
         health.failed(destination, failure, now)
         if failure.kind in KEY_BOUND and destination.key_count > 1:
             health.pause_key(destination, failed.key, failure, now)
         if failure.kind is FailureKind.AUTH and destination.scheme is not None:
             date = self._incoming.header("date") if self._incoming is not None else None
-            self._world.authorizers.refused(destination.scheme, date or "")
-        self._world.note_failure(self.exchange, failed)
+            self._shared.authorizers.refused(destination.scheme, date or "")
+        self._shared.note_failure(self.exchange, failed)
 
     async def _conclude(self, end: End) -> None:
         """An answer is the provider's success, and proves what was learnt for it."""
         exchange, destination = self.exchange, self._picked
         assert destination is not None
         for learnt in exchange.learnt:
-            await self._world.memory.learn(destination, learnt, self._caller, exchange.context.id)
+            await self._shared.memory.learn(destination, learnt, self._caller, exchange.context.id)
+        if isinstance(end, Streaming):
+            self._shared.health.began(destination)
+            return
+        self._let_go_of_media()
         if isinstance(end, Answered):
             await self._succeeded(destination)
-        elif isinstance(end, Streaming):
-            self._world.health.began(destination)
         else:
             self._release()
 
@@ -481,23 +453,10 @@ class Dispatch:
             await self._succeeded(destination)
 
     async def _succeeded(self, destination: HttpDestination) -> None:
-        self._world.health.succeeded(destination)
+        self._shared.health.succeeded(destination)
         state = self.exchange.to_keep()
         if state is not None:
-            await self._world.memory.keep(self._caller, state)
-        if destination.history is not None or self.exchange.trims:
-            await self._keep_history()
-
-    async def _keep_history(self) -> None:
-        """What the next turn of a long conversation needs."""
-        exchange, memory = self.exchange, self._world.memory
-        cut = exchange.cut_to_keep()
-        if cut is not None:
-            await memory.keep_cut(self._caller, cut)
-        key = exchange.calibration_key()
-        counted = exchange.counted() if key and memory.wants_count(key) else None
-        if counted is not None:
-            memory.calibrate(key, counted)
+            await self._shared.memory.keep(self._caller, state)
 
     async def _abandon(self) -> None:
         self._release()
@@ -507,7 +466,7 @@ class Dispatch:
     def _release(self) -> None:
         """The destination that was picked last was not asked, or its answer says nothing about its health."""
         if self._picked is not None:
-            self._world.health.released(self._picked)
+            self._shared.health.released(self._picked)
 
     async def _close(self) -> None:
         if self._incoming is not None:

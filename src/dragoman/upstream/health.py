@@ -6,6 +6,7 @@ seconds to wait, and a key that is refused or limited.
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
@@ -103,6 +104,10 @@ class Health:
             return
         if failure.retry_after is not None and failure.status == _TOO_MANY:
             self._shared.rest(destination.name, min(failure.retry_after, _LONGEST_QUIET))
+
+    def signed(self, destination: HttpDestination) -> tuple[tuple[str, str], ...]:
+        """The headers for a destination, with a key of its pool that is not left alone."""
+        return destination.signed(self.key(destination, perf_counter()) if destination.key_count > 1 else 0)
 
     def released(self, destination: HttpDestination) -> None:
         """The request was abandoned: it tells nothing, and another may try."""

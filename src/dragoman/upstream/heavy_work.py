@@ -22,10 +22,9 @@ from dragoman.conversation.failures import Failure, FailureKind
 
 Result = TypeVar("Result")
 
-LARGE = 1024 * 1024
-SMALL = 32 * 1024
-MANY_SIGNS = 8_000
-"""Quotes and commas: four quotes make a member of an object, so this is a conversation of some hundred messages."""
+LARGE = 96 * 1024
+"""Bytes from which on a body is worked on beside the event loop. So much of the oddest JSON takes 0.1 s. The turn of an
+agent is mostly shorter, and takes 2 ms."""
 THREADS = 2
 MOST_WAITING = 64
 """Requests that wait for a thread. Each of them holds a body of up to `server.max_body`."""
@@ -37,12 +36,6 @@ BUSY = Failure(
     503,
     retry_after=1.0,
 )
-
-
-def is_heavy(body: bytes) -> bool:
-    """Whether working on a body may take longer than others should wait: it is long, or it holds very much."""
-    size = len(body)
-    return size > SMALL and (size > LARGE or body.count(b'"') + body.count(b",") > MANY_SIGNS)
 
 
 @lru_cache(maxsize=1)
@@ -182,3 +175,28 @@ class HeavyWork:
         self._waiting.clear()
         for _ in range(self._threads):
             self._jobs.put(None)
+
+
+class RequestWork:
+    """Where the work for one request is done: on the event loop while it is small, in a thread once it is large."""
+
+    __slots__ = ("_heavy", "_key", "is_large")
+
+    def __init__(self, heavy: HeavyWork, key: str, size: int) -> None:
+        """`size`: the bytes of the request."""
+        self.is_large = size > LARGE
+        self._heavy = heavy
+        self._key = key
+
+    def grow(self, size: int) -> None:
+        """So many bytes more are to be worked on: an answer, or media."""
+        if size > LARGE:
+            self.is_large = True
+
+    async def run(self, work: Callable[[], Result]) -> Result:
+        """A caller that is cancelled does not wait for it."""
+        return await self._heavy.run(work, self._key) if self.is_large else work()
+
+    async def run_to_end(self, work: Callable[[], Result]) -> Result:
+        """In a thread. A caller that is cancelled waits for it: nobody else may touch what it works on."""
+        return await self._heavy.run_to_end(work, self._key)

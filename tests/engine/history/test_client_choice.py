@@ -21,7 +21,7 @@ from dragoman.engine.destination import Destination, TargetRoute
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.result_clearing import CLEARED, ClearPolicy, clear_results
-from dragoman.engine.steps import RecallCut, Send
+from dragoman.engine.steps import NOTHING_RECALLED, Recall, Send
 
 CLEAR = {"type": "clear_tool_uses_20250919", "trigger": {"type": "input_tokens", "value": 1_000}}
 
@@ -224,10 +224,14 @@ def asking(chosen: Destination, **more: Any) -> Exchange[Destination]:
 def test_an_exchange_trims_for_a_client_that_wants_it_and_for_none_that_forbids_it() -> None:
     chosen = destination("openai/gpt-4")
     asked = asking(chosen, truncation="auto")
-    assert isinstance(asked.chosen(chosen), RecallCut)
-    assert isinstance(asked.cut_recalled(None), Send)
+    recall = asked.chosen(chosen)
+    assert isinstance(recall, Recall)
+    assert recall.cuts is not None
+    assert isinstance(asked.recalled(NOTHING_RECALLED), Send)
     assert asked.trims
-    assert asked.cut_to_keep() is not None
+    kept = asked.to_keep()
+    assert kept is not None
+    assert kept.cut is not None
     chosen = destination("openai/gpt-4", history=TrimPolicy(max_history_tokens=500))
     asked = asking(chosen, truncation="disabled")
     assert isinstance(asked.chosen(chosen), Send)

@@ -12,7 +12,7 @@ from dragoman.conversation.failures import FailureKind
 from dragoman.engine.destination import Destination
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.history.policy import TrimPolicy
-from dragoman.engine.steps import Answered, GaveUp, RecallCut, Send, Step
+from dragoman.engine.steps import Answered, GaveUp, Recall, Recalled, Send, Step
 
 TRIM = TrimPolicy(max_history_tokens=1_000)
 TURNS: list[Any] = [
@@ -42,15 +42,15 @@ class TrimDriver(Driver):
         return 200, GOOD
 
     def _next(self, step: Step[Destination]) -> Step[Destination]:
-        if isinstance(step, RecallCut):
-            found = next((self.cuts[key] for key in step.keys if key in self.cuts), None)
-            return self.exchange.cut_recalled(found)
+        if isinstance(step, Recall) and step.cuts is not None:
+            found = next((self.cuts[key] for key in step.cuts(None) if key in self.cuts), None)
+            return self.exchange.recalled(Recalled(cut=found))
         return super()._next(step)
 
     def keep(self) -> None:
-        kept = self.exchange.cut_to_keep()
-        if kept is not None:
-            self.cuts[kept.key] = kept.cut
+        kept = self.exchange.to_keep()
+        if kept is not None and kept.cut is not None:
+            self.cuts[kept.cut[0]] = kept.cut[1]
 
 
 def asked(messages: list[Any], *route: Destination, **more: Any) -> Exchange[Destination]:
@@ -72,7 +72,7 @@ def test_a_cut_is_kept_once_and_recalled_by_the_next_turn() -> None:
 def test_a_short_request_recalls_nothing() -> None:
     driver = TrimDriver(asked([{"role": "user", "content": "Hi"}], destination(history=TRIM)), {})
     driver.run()
-    assert "RecallCut" not in driver.names()
+    assert "Recall" not in driver.names()
 
 
 def test_a_conversation_that_is_too_long_is_trimmed_to_what_the_provider_says_once() -> None:
@@ -83,7 +83,9 @@ def test_a_conversation_that_is_too_long_is_trimmed_to_what_the_provider_says_on
     assert len(second["messages"]) < len(first["messages"])
     assert second["messages"][-1] == LONG[-1]
     assert "history-trim" in {change.rule for change in driver.exchange.changes}
-    assert driver.exchange.cut_to_keep() is None
+    kept = driver.exchange.to_keep()
+    assert kept is not None
+    assert kept.cut is None
 
 
 @pytest.mark.parametrize("policy", [None, TrimPolicy(max_history_tokens=0, on_refusal=False)])

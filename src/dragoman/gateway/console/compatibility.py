@@ -11,7 +11,6 @@ from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.emulation.emulator_verdict import EmulatorVerdict
 from dragoman.engine.adapt import read
-from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.offline_driver import compile_offline
 from dragoman.errors import DragomanError, RequestError, TargetError
@@ -152,11 +151,9 @@ def _destination(services: Services, name: str) -> HttpDestination | TargetError
 def _cell(services: Services, pattern: dict[str, Any], destination: HttpDestination | TargetError) -> CompatibilityCell:
     if isinstance(destination, TargetError):
         return CompatibilityCell(verdict="refused", message=str(destination))
-    exchange = Exchange(
-        read(pattern, source=DEFAULT_DIALECT), TargetRoute((destination,)), AnswerContext(model=destination.name)
-    )
+    ask = read(pattern, source=DEFAULT_DIALECT)
     try:
-        sent = compile_offline(exchange)
+        exchange, sent = compile_offline(ask, destination, AnswerContext(model=destination.name))
     except RequestError as fault:
         return CompatibilityCell(verdict="refused", message=str(fault))
     report = shown_report(sent.changes, exchange.target, services.profiles)

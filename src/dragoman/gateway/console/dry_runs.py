@@ -12,8 +12,6 @@ from dragoman.emulation.emulator_verdict import EmulatorVerdict, emulator_for, j
 from dragoman.engine.adapt import read
 from dragoman.engine.adapted import Adapted
 from dragoman.engine.compile_options import CallerOptions
-from dragoman.engine.destination import TargetRoute
-from dragoman.engine.exchange import Exchange
 from dragoman.engine.offline_driver import compile_offline
 from dragoman.engine.token_estimate import estimate_request
 from dragoman.errors import DragomanError, TargetError
@@ -90,8 +88,7 @@ def _dry_run(services: Services, ask: Ask, name: str, options: CallerOptions, ca
     try:
         destination = found.first if found is not None else profile_destination(name, services.profiles)
         corrected = msgspec.structs.replace(destination, target=services.memory.corrected(destination, caller))
-        exchange = Exchange(ask, TargetRoute((corrected,)), AnswerContext(model=name), options)
-        sent = compile_offline(exchange)
+        exchange, sent = compile_offline(ask, corrected, AnswerContext(model=name), options)
         return ShownDryRun(
             target=name,
             name=destination.name,

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine.adapt import read
 from dragoman.engine.adapted import Adapted
-from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.offline_driver import compile_offline
 from dragoman.engine.routing.candidates import Decision
@@ -177,8 +175,7 @@ def _compiled_again(services: Services, entry: Entry) -> tuple[Exchange[HttpDest
         return None
     try:
         ask = read(entry.request, source=entry.client_dialect, stream=entry.stream)
-        exchange = Exchange(ask, TargetRoute((route.first,)), AnswerContext())
-        sent = compile_offline(exchange)
+        exchange, sent = compile_offline(ask, route.first)
     except DragomanError:
         return None
     return (exchange, sent) if sent.json == msgspec.json.decode(entry.sent) else None
@@ -233,13 +230,12 @@ def _sends(services: Services, recent: RecentExchange) -> tuple[ShownSend, ...]:
         return ()
     found: list[ShownSend] = []
     began, lessons = recent.since_start(dispatch.asked_at), list(exchange.lessons)
-    failed_at = [recent.since_start(moment) for moment in dispatch.failed_at]
-    for number, refused in enumerate(exchange.refusals):
-        at = failed_at[number] if number < len(failed_at) else recent.entry.duration
+    for number, refused in enumerate(exchange.attempts.failures):
+        at = recent.since_start(refused.at) if refused.at else recent.entry.duration
         failed = _failed_send(services, exchange, refused, (began, at))
-        waited = dispatch.waits.get(number + 1, 0.0)
-        found.append(msgspec.structs.replace(failed, waited=waited, lesson=_lesson(lessons, exchange, number)))
-        began = at + waited
+        lesson = _lesson(lessons, exchange, number)
+        found.append(msgspec.structs.replace(failed, waited=refused.waited, lesson=lesson))
+        began = at + refused.waited
     if exchange.failure is None:
         found.append(ShownSend(target=exchange.destination.name, begins=began, ends=recent.entry.ttfb or began))
     return tuple(found)
@@ -247,7 +243,7 @@ def _sends(services: Services, recent: RecentExchange) -> tuple[ShownSend, ...]:
 
 def _lesson(lessons: list[str], exchange: Exchange[HttpDestination], number: int) -> str:
     """The correction that a refusal led to: the next send had another body for the same target."""
-    refusals: Sequence[AttemptFailed[HttpDestination]] = exchange.refusals
+    refusals: Sequence[AttemptFailed[HttpDestination]] = exchange.attempts.failures
     refused = refusals[number]
     following = refusals[number + 1] if number + 1 < len(refusals) else None
     same = exchange.destination if following is None else following.destination

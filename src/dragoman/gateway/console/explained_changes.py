@@ -12,7 +12,6 @@ import msgspec
 from dragoman.conversation.changes import Change
 from dragoman.engine.adapt import read
 from dragoman.engine.adapted import Adapted
-from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.explain import Reason, explain_target
 from dragoman.engine.lint import headline
@@ -127,7 +126,7 @@ def _without_place(exchange: Exchange[HttpDestination], at: str) -> bytes:
     request = without_place(msgspec.json.decode(ask.source), at)
     again = with_path_wishes(read(request, source=ask.dialect), ask.model, ask.stream)
     corrected = msgspec.structs.replace(destination, target=target)
-    return compile_offline(Exchange(again, TargetRoute((corrected,)), exchange.context)).body
+    return compile_offline(again, corrected, exchange.context)[1].body
 
 
 def _kind(change: KeptChange) -> MarkKind:

@@ -10,13 +10,12 @@ from functools import partial
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.compile_options import caller_options
 from dragoman.engine.destination import TargetRoute
-from dragoman.engine.exchange import Exchange
-from dragoman.engine.offline_driver import compile_offline
+from dragoman.engine.offline_driver import first_send
 from dragoman.engine.steps import Send
 from dragoman.engine.token_count import count_request, estimated_count, parse_count_request, render_count
 from dragoman.gateway.callers import Known, Refused, Slot, admit
 from dragoman.gateway.client_watch import noticing
-from dragoman.gateway.endpoints.generate import beside
+from dragoman.gateway.endpoints.generate import begin_work
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.model_names import find_destinations
 from dragoman.gateway.outbound import ESTIMATED, Outbound, header
@@ -24,6 +23,7 @@ from dragoman.gateway.services import Services
 from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
+from dragoman.upstream.heavy_work import RequestWork
 from dragoman.upstream.transport import Outgoing, TransportFailure
 
 LIMIT = 1 << 20
@@ -41,16 +41,18 @@ async def count(
         limits = services.config.limits
         body = await inbound.body(services.config.server.max_body, limits.encodings)
         parse = partial(parse_count_request, dialect, body, inbound.headers, model, limits)
-        ask = await beside(services, known, body, parse)
+        work = begin_work(services, known, body)
+        ask = await work.run(parse)
         name = ask.model or services.config.default_model or ""
         first = find_destinations(services, known, name, dialect).first
         if known.limits is not None:
             await admit(services, known, known.limits, 0)
         options = caller_options(inbound.headers, loosen=known.admin)
-        exchange = Exchange(ask, TargetRoute((first,)), AnswerContext(model=name, id=outbound.id), options)
+        context = AnswerContext(model=name, id=outbound.id)
+        dispatch = services.dispatcher.open(ask, TargetRoute((first,)), context, known.name, options=options, work=work)
         named = header(b"x-dragoman-model", first.name)
         with noticing(inbound):
-            counted = await _counted(services, exchange, known, first, dialect)
+            counted = await _counted(services, dispatch, work, first, dialect)
         if counted is not None:
             await outbound.whole(200, counted, [named])
         else:
@@ -58,13 +60,14 @@ async def count(
 
 
 async def _counted(
-    services: Services, exchange: Exchange[HttpDestination], known: Known, first: HttpDestination, dialect: str
+    services: Services, dispatch: Dispatch, work: RequestWork, first: HttpDestination, dialect: str
 ) -> bytes | None:
-    """The provider's own figure, or None where it gives none. Raises where the request itself could not be sent."""
-    if first.target.dialect != exchange.ask.dialect:
-        await beside(services, known, exchange.ask.source, partial(compile_offline, exchange))
+    """The provider's own figure, or None if it gives none. `dialect`: in which the client reads it, which may differ
+    from that of the request inside its question. Raises if the request itself could not be sent."""
+    if first.target.dialect != dispatch.exchange.ask.dialect:
+        await work.run(partial(first_send, dispatch.exchange))
         return None
-    step = await Dispatch(services, exchange, known.name).prepare()
+    step = await dispatch.prepare()
     if not isinstance(step, Send):
         raise Refused(step.failure)
     asked = count_request(step.request, first.target.profile)
@@ -74,8 +77,8 @@ async def _counted(
     outgoing = Outgoing("POST", first.url(asked.path), headers, asked.body)
     try:
         if first.scheme is not None:
-            outgoing = await services.authorizers.authorize(first.scheme, outgoing)
-        incoming = await services.transport(first).send(outgoing, first.timeouts, _counting_is_safe)
+            outgoing = await services.dispatcher.authorizers.authorize(first.scheme, outgoing)
+        incoming = await services.transports.of(first).send(outgoing, first.timeouts, _counting_is_safe)
         answer = await incoming.read(LIMIT)
     except (TransportFailure, NoCredentials):
         return None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import TypeVar
 
 import msgspec
 
@@ -16,7 +15,6 @@ from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, Route
 from dragoman.engine.compile_options import caller_options
 from dragoman.engine.destination import TargetRoute
-from dragoman.engine.exchange import Exchange
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.path_wishes import parse_routed
 from dragoman.engine.request_limits import RequestLimits, parse_ask
@@ -38,9 +36,7 @@ from dragoman.gateway.shutdown import GOING_AWAY, is_ending
 from dragoman.gateway.stored_answers import with_stored_turns
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
-from dragoman.upstream.heavy_work import BUSY, SMALL, is_heavy
-
-Result = TypeVar("Result")
+from dragoman.upstream.heavy_work import BUSY, RequestWork
 
 
 async def generate(
@@ -86,7 +82,8 @@ async def _generate(
         body = await with_stored_turns(services, outbound, record, body)
     known = record.known
     parse = partial(_parse, record.dialect, known, body, inbound.headers, at, limits)
-    ask, record.estimate = parse() if len(body) < SMALL else await beside(services, known, body, parse)
+    work = begin_work(services, known, body)
+    ask, record.estimate = await work.run(parse) if work.is_large else parse()
     record.ask = ask
     record.model = name = ask.model or services.config.default_model or ""
     lead = find_lead(services, known, name, record.dialect)
@@ -96,7 +93,7 @@ async def _generate(
         record.reserved = record.estimate if known.counts_tokens else None
     watch = ClientWatch(inbound)
     try:
-        await _dispatch(services, inbound, outbound, record, ask, route)
+        await _dispatch(services, inbound, outbound, record, ask=ask, route=route, work=work)
     except asyncio.CancelledError:
         if watch.gone:
             raise ClientGone from None
@@ -112,8 +109,10 @@ async def _dispatch(
     inbound: Inbound,
     outbound: Outbound,
     record: RequestRecord,
+    *,
     ask: Ask,
     route: TargetRoute[HttpDestination] | None,
+    work: RequestWork,
 ) -> None:
     """Send the request. `route` is None where one has to be chosen first."""
     if route is None:
@@ -125,23 +124,27 @@ async def _dispatch(
         record.hold = await hold_request(services, record.known, budget, record.estimate, route)
         record.notices += record.hold.headers
     services.probes.note_use(route.first)
-    record.exchange = exchange = _exchange(services, inbound, record, ask, route)
-    record.dispatch = dispatch = Dispatch(services, exchange, record.known.name)
+    record.context = _context(record, ask)
+    options = caller_options(inbound.headers, loosen=record.known.admin)
+    if record.known.counts_tokens or record.known.budget is not None:
+        options = msgspec.structs.replace(options, ask_usage=True)
+    record.dispatch = dispatch = services.dispatcher.open(
+        ask, route, record.context, record.known.name, options=options, work=work
+    )
+    record.exchange = exchange = dispatch.exchange
     figures, first = services.figures, route.first.name
     figures.began(first)
     try:
         await _answer(services, outbound, record, dispatch)
     finally:
         figures.ended(first)
-        if record.first_byte and exchange.attempts == 1:
+        if record.first_byte and exchange.attempts.sends == 1:
             figures.measured(first, record.first_byte)
 
 
-def _exchange(
-    services: Services, inbound: Inbound, record: RequestRecord, ask: Ask, route: TargetRoute[HttpDestination]
-) -> Exchange[HttpDestination]:
-    """The request on its way, now that it may go."""
-    record.context = AnswerContext(
+def _context(record: RequestRecord, ask: Ask) -> AnswerContext:
+    """What the answer needs to know of the request, now that it may go."""
+    return AnswerContext(
         model=record.model,
         created=int(time.time()),
         clock=time.time,
@@ -151,10 +154,6 @@ def _exchange(
         framing=record.context.framing,
         errors=record.context.errors,
     )
-    options = caller_options(inbound.headers, loosen=record.known.admin)
-    if record.known.counts_tokens or record.known.budget is not None:
-        options = msgspec.structs.replace(options, ask_usage=True)
-    return Exchange(ask, route, record.context, options, services.redaction)
 
 
 async def _answer(services: Services, outbound: Outbound, record: RequestRecord, dispatch: Dispatch) -> None:
@@ -205,14 +204,12 @@ async def _go_away(outbound: Outbound, record: RequestRecord) -> None:
     await outbound.end(last)
 
 
-async def beside(services: Services, known: Known, body: bytes, work: Callable[[], Result]) -> Result:
-    """Work on a body before anything is sent: beside the event loop if it is much. Raises Refused if too much of that
-    waits already."""
-    if not is_heavy(body):
-        return work()
-    if services.heavy.is_full:
+def begin_work(services: Services, known: Known, body: bytes) -> RequestWork:
+    """Where the work for a request is done. Raises Refused if it is a large one and too many of them wait already."""
+    work = RequestWork(services.heavy, known.name, len(body))
+    if work.is_large and services.heavy.is_full:
         raise Refused(BUSY)
-    return await services.heavy.run(work, known.name)
+    return work
 
 
 def _parse(

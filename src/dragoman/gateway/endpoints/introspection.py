@@ -11,21 +11,19 @@ import msgspec
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import read
-from dragoman.engine.exchange import Exchange
 from dragoman.engine.request_limits import check_body
 from dragoman.engine.steps import Send
 from dragoman.engine.summary import fold
 from dragoman.gateway.callers import Known, Refused, Slot, admit
 from dragoman.gateway.client_watch import noticing
 from dragoman.gateway.dry_run_options import DryRunOptions
-from dragoman.gateway.endpoints.generate import beside
+from dragoman.gateway.endpoints.generate import begin_work
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.metrics import render_metrics
 from dragoman.gateway.model_names import find_destinations
 from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.services import Services
 from dragoman.store import StoreUnavailable
-from dragoman.upstream.dispatch import Dispatch
 
 TEXT = b"text/plain; version=0.0.4; charset=utf-8"
 
@@ -136,11 +134,12 @@ async def adapt(services: Services, inbound: Inbound, outbound: Outbound, known:
         parse = partial(
             read, request, source=wanted.source, headers=inbound.headers, stream=wanted.stream, limits=limits
         )
-        ask = await beside(services, known, request, parse)
+        work = begin_work(services, known, request)
+        ask = await work.run(parse)
         context = AnswerContext(model=wanted.to, id=outbound.id)
-        exchange = Exchange(ask, route, context, wanted.options(), services.redaction)
+        dispatch = services.dispatcher.open(ask, route, context, known.name, options=wanted.options(), work=work)
         with noticing(inbound):
-            step = await Dispatch(services, exchange, known.name).prepare()
+            step = await dispatch.prepare()
     if not isinstance(step, Send):
         raise Refused(step.failure)
     shown = {

@@ -141,13 +141,13 @@ async def _passed(
     """The provider's answer as it is, or its refusal without our secrets."""
     destination = sending.destination
     named = [header(b"x-dragoman-model", destination.name)]
-    headers = (("content-type", sent[0]), *services.signed(destination))
+    headers = (("content-type", sent[0]), *services.health.signed(destination))
     url = destination.url(dialect(destination.target.dialect).relay_root + sending.path)
     outgoing = Outgoing("POST", url, headers, sent[1])
     try:
         if destination.scheme is not None:
-            outgoing = await services.authorizers.authorize(destination.scheme, outgoing)
-        transport = services.transport(destination)
+            outgoing = await services.dispatcher.authorizers.authorize(destination.scheme, outgoing)
+        transport = services.transports.of(destination)
         incoming: Incoming = await transport.send(outgoing, destination.timeouts, sending.resent)
         if incoming.status < 300:
             return await _answered(services, outbound, incoming, named)

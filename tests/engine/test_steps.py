@@ -1,0 +1,157 @@
+"""The table of steps says what really follows what: every way that was seen is in it, and every way in it is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import msgspec
+import pytest
+from tests.engine.test_exchange import GOOD, HI, Driver, destination, doubted, exchange, refused
+
+from dragoman.conversation.changes import Loss
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.engine.attempts import Policy
+from dragoman.engine.destination import Destination
+from dragoman.engine.exchange import Exchange
+from dragoman.engine.steps import ENDS, STEPS, FetchMedia, Send, Step, StepRow, Streaming
+from dragoman.profiles.profile import Layer, patched
+
+ROWS = {row.step: row for row in STEPS}
+PICTURE = {"type": "image_url", "image_url": {"url": "http://pictures.test/a.png"}}
+LOST = Failure(FailureKind.NETWORK, "The connection closed.", 502)
+FULL = Failure(FailureKind.OVERLOADED, "There is no room.", 503)
+STREAM = b'data: {"choices":[{"index":0,"delta":{"content":"Y"}}]}\n\n'
+BROKEN = b'data: {"error":{"message":"Slow down.","code":429}}\n\n'
+Seen = set[tuple[str, str, str]]
+
+
+def name(step: Any) -> str:
+    return step.__name__ if step is not None else ""
+
+
+def written() -> Seen:
+    """The table as triples: a step, a verb, and what follows."""
+    return {(name(row.step), verb, name(one)) for row in STEPS for verb, steps in row.verbs.items() for one in steps}
+
+
+class Walker(Driver):
+    """Notes every way from step to step. `refuses`: what it has no room for."""
+
+    def __init__(self, asked: Exchange[Destination], replies: list[Any], refuses: str = "") -> None:
+        super().__init__(asked, lambda send: replies.pop(0) if replies else (200, GOOD))
+        self.refuses = refuses
+        self.media = {"http://pictures.test/a.png": b"\x89PNG"}
+        self.seen: Seen = set()
+        self._verb = ""
+
+    def run(self) -> Any:
+        before, step = "", self._told("start", self.exchange.start())
+        while True:
+            self.seen.add((before, self._verb, type(step).__name__))
+            if isinstance(step, ENDS):
+                break
+            before, step = type(step).__name__, self._next(step)
+        if isinstance(step, Streaming):
+            last = step.translation.close() if len(self.seen) % 2 else step.translation.fail(LOST)
+            failed = self.exchange.stream_ended()
+            self.seen.add(("Streaming", "stream_ended", type(failed).__name__ if failed is not None else ""))
+            assert last is not None
+        return step
+
+    def _told(self, verb: str, step: Any) -> Any:
+        self._verb = verb
+        return step
+
+    def _next(self, step: Step[Destination]) -> Any:
+        if isinstance(step, FetchMedia) and self.refuses == "media":
+            return self._told("fetched", self.exchange.fetched(FULL))
+        if isinstance(step, Send):
+            return self._send(step)
+        (verb,) = ROWS[type(step)].verbs
+        return self._told(verb, super()._next(step))
+
+    def _send(self, send: Send[Destination]) -> Any:
+        if self.refuses == "sends":
+            return self._told("unsent", self.exchange.unsent(FULL))
+        reply = self.provider(send)
+        if isinstance(reply, Failure):
+            return self._told("failed", self.exchange.failed(reply))
+        status, body = reply
+        if self.exchange.head(status).value != "pieces":
+            return self._told("body", self.exchange.body(body))
+        return self._told("piece", self.exchange.piece(body) or self.exchange.piece(None))
+
+
+QUICK = Policy(attempts=2, base=0)
+CLAUDE = "anthropic/claude-sonnet-4-5"
+
+
+def unsure_of_urls() -> Destination:
+    """Nobody knows whether it takes pictures by URL."""
+    layer = Layer("test", {"media": {"image": {"url": "unknown"}}})
+    known = destination("together/x")
+    return msgspec.structs.replace(known, target=patched(known.target, layer))
+
+
+ROUTES: dict[str, tuple[Destination, ...]] = {
+    "one": (destination(policy=QUICK),),
+    "two": (destination(policy=QUICK), destination("mistral/mistral-large-latest")),
+    "doubted": (doubted(policy=QUICK), destination()),
+    "media": (destination(CLAUDE, policy=QUICK),),
+    "media, then another": (destination(CLAUDE), destination(policy=QUICK)),
+    "media in doubt": (unsure_of_urls(),),
+    "strict": (destination(CLAUDE, max_loss=Loss.NOTHING),),
+    "strict, then another": (destination(CLAUDE, max_loss=Loss.NOTHING), destination()),
+    "media, then strict": (destination(policy=QUICK), destination(CLAUDE, max_loss=Loss.NOTHING)),
+    "keeps": (destination("gemini/gemini-3-pro-preview", policy=QUICK),),
+    "keeps, then another": (destination("gemini/gemini-3-pro-preview", max_loss=Loss.NOTHING), destination()),
+}
+REPLIES: dict[str, list[Any]] = {
+    "good": [],
+    "lost": [LOST],
+    "lost for good": [LOST] * 9,
+    "busy": [refused("busy", 503)],
+    "unknown refusal": [refused("Something is wrong.")] * 3,
+    "lesson": [refused("'max_tokens' is not supported. Use 'max_completion_tokens' instead.")],
+    "refused": [refused("Bad key.", 401)] * 9,
+    "no pictures by URL": [refused("Invalid image_url: failed to download image from URL.")] * 2,
+    "stream": [(200, STREAM)],
+    "broken stream": [(200, BROKEN), (200, STREAM)],
+}
+HISTORY = [HI, {"role": "assistant", "content": "Hello."}]
+
+
+def walks() -> Iterator[Walker]:
+    for route, replies, refuses in product(ROUTES.values(), REPLIES.values(), ("", "media", "sends")):
+        for before, content, more in (
+            ([], "Hi", {"max_tokens": 5}),
+            ([], "Hi", {"seed": 3, "stream": True}),
+            ([], [PICTURE], {}),
+            (HISTORY, [PICTURE], {}),
+            (HISTORY, [PICTURE], {"seed": 3}),
+        ):
+            messages = [*before, {"role": "user", "content": content}]
+            asked = exchange(*route, messages=messages, **more)
+            yield Walker(asked, list(replies), refuses)
+
+
+def test_what_follows_is_what_the_table_says() -> None:
+    seen: Seen = set()
+    for walker in walks():
+        walker.run()
+        seen |= walker.seen
+    assert seen == written()
+
+
+@pytest.mark.parametrize("row", STEPS, ids=lambda row: name(row.step))
+def test_every_verb_of_the_table_is_one_of_the_exchange(row: StepRow) -> None:
+    assert all(callable(getattr(Exchange, verb)) for verb in row.verbs)
+    assert row.driver
+
+
+def test_the_table_has_every_step() -> None:
+    steps = {one.__origin__ if hasattr(one, "__origin__") else one for one in Step.__args__}
+    assert steps == {row.step for row in STEPS if row.step is not None}
+    assert {row.step for row in STEPS if not row.verbs} == set(ENDS) - {Streaming}
