@@ -26,7 +26,7 @@ from dragoman.engine.explain import described
 from dragoman.engine.plan import FAITHFUL_CLIENT, context_for, rules_for
 from dragoman.engine.steps import STEPS
 from dragoman.gateway.routes import ROUTES
-from dragoman.profiles.facts import Facts, Stance, declared_questions
+from dragoman.profiles.facts import Facts, Stance, declared_questions, facts_of_form
 from dragoman.profiles.models import ModelEntry, ModelThinking, catalogue
 from dragoman.profiles.profile import Profiles
 from dragoman.rules import BY_NAME, GROUPS
@@ -214,7 +214,8 @@ def _fact(name: str, readers: list[str], said: str) -> tuple[str, ...]:
     read = ", ".join(f"[{reader}](rules.md#{reader})" for reader in readers)
     how = declared_questions().get(name)
     script = f"`{how.script or how.tools}`" if how is not None else ""
-    return (f"`{name}`", _type(field.type), _default(field), described(name), script, read, said)
+    about = f"{described(name)} (form alone)" if name in facts_of_form() else described(name)
+    return (f"`{name}`", _type(field.type), _default(field), about, script, read, said)
 
 
 def _type(annotation: Any) -> str:

@@ -57,7 +57,9 @@ def test_A16_a_repeated_call_id_fails_everywhere_if_asked_for(tmp_path: Path) ->
     assert sent(once, OPENAI, rules={"duplicate-call-id": "fail"}).json["messages"] == once["messages"]
     chosen = {"duplicate-call-id": "fail"}
     assert through_gateway(tmp_path, "openai-compatible-lenient", TWICE, rules=chosen) == 422
-    assert through_gateway(tmp_path, "openai-compatible-lenient", TWICE)["messages"] == TWICE["messages"]
+    made = through_gateway(tmp_path, "openai-compatible-lenient", TWICE)["messages"]
+    assert [made[1], made[2]] == TWICE["messages"][1:3]
+    assert made[3]["tool_calls"][0]["id"] == made[4]["tool_call_id"] != made[2]["tool_call_id"]
 
 
 MARK = {"type": "ephemeral"}

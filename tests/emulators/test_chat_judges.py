@@ -223,17 +223,6 @@ OPENROUTER = [
     ),
     (talk({**USER, "done": True}, **GEMINI), 400, '{"error":{"code":400,"message":"Invalid JSON payload received.'),
     (talk(USER, RESULT, **GEMINI), 400, '{"error":{"code":400,"message":"Please ensure that the number of function'),
-    (talk(USER, SYSTEM, USER, **HAIKU), 400, '{"type":"error","error":{"type":"invalid_request_error","message":"role'),
-    (
-        talk(USER, SYSTEM, USER, **CLAUDE),
-        400,
-        '{"type":"error","error":{"type":"invalid_request_error","message":"mess',
-    ),
-    (
-        talk(USER, SAID, SYSTEM, **CLAUDE),
-        400,
-        '{"type":"error","error":{"type":"invalid_request_error","message":"mess',
-    ),
     (talk({"role": "user", "content": ""}, **HAIKU), 400, '{"type":"error","error":{"type":"invalid_request_error"'),
     (
         talk(USER, SAID, **CLAUDE),

@@ -60,6 +60,32 @@ def test_the_command_line_takes_it() -> None:
     assert CliRunner().invoke(cli, ["lint", "-", *options, "--doubt", "careful"], input=request).exit_code == 1
 
 
+LATE_SYSTEM = {"model": "x", "messages": [HI, {"role": "system", "content": "Be brief."}, HI]}
+ROUTED_CLAUDE = "openrouter/anthropic/claude-haiku-4.5"
+"""Nobody knows whether it refuses a late system message, and it is tried in a translation, too (K40)."""
+
+
+@pytest.mark.parametrize("source", ["openai-chat", "anthropic"])
+def test_what_is_tried_stays_until_it_is_refused_and_then_changes_in_place(source: str) -> None:
+    request = {**LATE_SYSTEM, "max_tokens": 9}
+    tried = dragoman.adapt(request, target=ROUTED_CLAUDE, source=source)
+    assert [message["role"] for message in tried.json["messages"]] == ["user", "system", "user"]
+    careful = dragoman.adapt(request, target=ROUTED_CLAUDE, source=source, doubt="careful")
+    assert careful.json["messages"][1] == {"role": "user", "content": "[System] Be brief."}
+    assert [change.rule for change in careful.changes] == ["late-system"]
+
+
+def test_a_doubt_about_form_alone_is_none() -> None:
+    """K41: ids and spellings are written with care at once, since nothing is lost; fields and turns are not."""
+    call = {"id": "x" * 60, "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    result = {"role": "tool", "tool_call_id": "x" * 60, "content": ""}
+    turns = [HI, {"role": "assistant", "tool_calls": [call]}, result, MOODY]
+    adapted = dragoman.adapt({"model": "m", "messages": turns, "tools": []}, target="together/m")
+    assert {change.rule for change in adapted.changes} == {"call-id-form", "empty-tools"}
+    assert len(adapted.json["messages"][2]["tool_call_id"]) <= 40
+    assert adapted.json["messages"][3] == MOODY
+
+
 EMPTY_USER = {"model": "x", "messages": [{"role": "user", "content": ""}]}
 
 PROVEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
@@ -67,6 +93,7 @@ PROVEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (DOUBTED, {"model": "m", "messages": [HI], "frobnicate": 1}, {"unknown_settings": "refuses"}),
     (DOUBTED, UNKNOWN, {"unknown_fields": "refuses", "unknown_settings": "refuses"}),
     ("together/x", EMPTY_USER, {"empty_user": "refuses"}),
+    (ROUTED_CLAUDE, LATE_SYSTEM, {"late_system": "refuses"}),
 ]
 
 

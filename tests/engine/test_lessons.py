@@ -291,6 +291,7 @@ CASES: dict[str, Case] = {
         lambda body: len(body["messages"][2]["tool_call_id"]),
         50,
         24,
+        knows={"odd_call_id": "accepts"},
     ),
     "empty-content": Case(
         (

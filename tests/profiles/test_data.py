@@ -218,18 +218,19 @@ def test_A1_other_models_are_not_touched_by_them(model: str) -> None:
 
 
 ROUTED = [
-    ("anthropic/claude-haiku-4.5", "opening", "any", "opening"),
-    ("anthropic/claude-sonnet-4.6", "opening", "user", "opening"),
-    ("anthropic/claude-opus-4.8", "before-answer", "user", None),
-    ("mistralai/mistral-large", "after-user", "any", None),
+    ("anthropic/claude-haiku-4.5", "anywhere", "tried", "any"),
+    ("anthropic/claude-sonnet-4.6", "anywhere", "tried", "user"),
+    ("anthropic/claude-opus-4.8", "anywhere", "tried", "user"),
+    ("mistralai/mistral-large", "after-user", "accepts", "any"),
 ]
 
 
-@pytest.mark.parametrize(("model", "place", "last", "choice"), ROUTED)
-def test_openrouter_has_the_rules_of_who_stands_behind(model: str, place: str, last: str, choice: str | None) -> None:
+@pytest.mark.parametrize(("model", "place", "late", "last"), ROUTED)
+def test_openrouter_has_the_rules_of_who_stands_behind(model: str, place: str, late: str, last: str) -> None:
+    """K40: late system messages of Claude's are tried where they stand."""
     facts = facts_of(f"openrouter/{model}")
-    assert (facts.system_place, facts.last_turn) == (place, last)
-    assert late_system(f"openrouter/{model}") == choice
+    assert (facts.system_place, facts.late_system, facts.last_turn) == (place, late, last)
+    assert late_system(f"openrouter/{model}") is None
     assert facts.cache_hints is Stance.ACCEPTS
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.errors import ProfileError, TargetError
-from dragoman.profiles.facts import ACCEPTS, REFUSES, UNKNOWN, Facts, Medium, Setting, settled
+from dragoman.profiles.facts import ACCEPTS, REFUSES, TRIED, UNKNOWN, Care, Facts, Medium, Setting, settled
 from dragoman.profiles.profile import (
     Layer,
     Models,
@@ -251,16 +251,30 @@ def test_a_profile_without_a_dialect_is_refused() -> None:
         make_profile("mine", {}, "mine.toml")
 
 
-@pytest.mark.parametrize(("same", "doubt"), [(True, ACCEPTS), (False, REFUSES)])
-def test_D1_doubt_favours_the_client_in_its_own_dialect_and_care_elsewhere(same: bool, doubt: str) -> None:
+@pytest.mark.parametrize(
+    ("care", "doubt", "form", "tried"),
+    [
+        (Care.NONE, ACCEPTS, ACCEPTS, ACCEPTS),
+        (Care.FORM, ACCEPTS, REFUSES, ACCEPTS),
+        (Care.TRANSLATION, REFUSES, REFUSES, ACCEPTS),
+        (Care.FULL, REFUSES, REFUSES, REFUSES),
+    ],
+)
+def test_D1_doubt_favours_the_client_in_its_own_dialect_and_care_elsewhere(
+    care: Care, doubt: str, form: str, tried: str
+) -> None:
+    """K41: a doubt about form alone is decided with care at once. K40: what is tried is refused only with full care."""
     facts = Facts(
         empty_user=UNKNOWN,
+        odd_call_id=UNKNOWN,
+        late_system=TRIED,
         no_parts=ACCEPTS,
         blank_text=REFUSES,
         media={"image": Medium(url=UNKNOWN)},
         settings={"seed": Setting(support=UNKNOWN)},
     )
-    found = settled(facts, same)
+    found = settled(facts, care)
+    assert (found.odd_call_id, found.late_system) == (form, tried)
     assert (found.empty_user, found.no_parts, found.blank_text) == (doubt, ACCEPTS, REFUSES)
     assert (found.medium("image").url, found.medium("image").inline) == (doubt, ACCEPTS)
     assert found.setting("seed").support == doubt

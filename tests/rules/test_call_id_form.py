@@ -95,7 +95,12 @@ def test_a_legacy_call_has_no_id_to_write() -> None:
     call = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
     answer = {"role": "function", "name": "f", "content": "x"}
     body = {"messages": [{"role": "user", "content": "Hi"}, call, answer], "functions": [{"name": "f"}]}
-    known = {"call_id_pattern": "[a-zA-Z0-9]{9}", "call_id_length": 9, "odd_call_id": "refuses"}
+    known = {
+        "call_id_pattern": "[a-zA-Z0-9]{9}",
+        "call_id_length": 9,
+        "odd_call_id": "refuses",
+        "legacy_calls": "accepts",
+    }
     target = patched(BUILTIN.target("openai-compatible-lenient/some-model"), Layer("test", known))
     done = compile_ask(read(body, source="openai-chat"), target)
     assert (done.changes, done.json["messages"]) == ((), body["messages"])

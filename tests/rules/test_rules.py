@@ -26,7 +26,7 @@ from dragoman.conversation.pairs import pair
 from dragoman.conversation.traits import observe
 from dragoman.engine.adapt import BUILTIN, read
 from dragoman.errors import Unrepresentable
-from dragoman.profiles.facts import Facts, settled
+from dragoman.profiles.facts import Care, Facts, settled
 from dragoman.rules import BY_NAME, GROUPS, ORDER
 from dragoman.rules import __file__ as rules_package
 from dragoman.rules.context import Context
@@ -126,7 +126,7 @@ def contexts(rule: Rule, dialect: str) -> Iterator[Context]:
 def wanting(name: str, dialect: str) -> list[Facts]:
     """The facts of real targets that call for a rule, or would if somebody asked for it."""
     known = [BUILTIN.target(target) for target in TARGETS]
-    found = [settled(target.facts, target.dialect == dialect) for target in known]
+    found = [settled(target.facts, Care.FORM if target.dialect == dialect else Care.TRANSLATION) for target in known]
     return [facts for facts in found if BY_NAME[name].when(facts)]
 
 

@@ -16,7 +16,7 @@ from dragoman.engine import explain as explaining
 from dragoman.engine.adapt import choose
 from dragoman.engine.explain import Explained, Reason
 from dragoman.engine.summary import weight
-from dragoman.profiles.facts import Stance
+from dragoman.profiles.facts import DOUBTS, Stance
 
 
 @click.command()
@@ -94,7 +94,7 @@ def render_reason(reason: Reason) -> str:
 def _render_fact(reason: Reason) -> str:
     if reason.value == Stance.REFUSES:
         return f"it refuses {reason.about}"
-    if reason.value == Stance.UNKNOWN:
+    if reason.value in DOUBTS:
         return f"it is unknown whether it accepts {reason.about}"
     if isinstance(reason.value, dict):
         return f"it does not accept every value of {', '.join(reason.value)}"

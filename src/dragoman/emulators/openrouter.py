@@ -147,7 +147,6 @@ _REQUEST = RecordShape(
 )
 _UPSTREAM_NAMES = {"google": "Google", "anthropic": "Anthropic", "mistralai": "Mistral", "openai": "OpenAI"}
 _CLAUDE = re.compile(r"claude-(?:[a-z]+-)?(\d)(?:[.-](\d{1,2}))?(?!\d)")
-_DIRECTIVE_HINT = "; the directive-only form (content: [] with output_config) is accepted at any position"
 UpstreamCheck = Callable[[list[Any], str], "ChatRefusal | None"]
 
 
@@ -268,9 +267,6 @@ def _check_gemini(messages: list[Any], model: str) -> ChatRefusal | None:
 
 def _check_claude(messages: list[Any], model: str) -> ChatRefusal | None:
     turns = after_opening(messages)
-    late = _check_late_system(turns, model)
-    if late is not None:
-        return late
     for at, message in enumerate(turns):
         if role(message) == "user" and message["content"] in ("", []):
             sentence = "all messages must have non-empty content except for the optional final assistant message"
@@ -287,25 +283,6 @@ def _version(model: str) -> tuple[int, int]:
     """The version of a Claude model; (0, 0) if the name has none."""
     found = _CLAUDE.search(model)
     return (int(found[1]), int(found[2] or 0)) if found else (0, 0)
-
-
-def _check_late_system(turns: list[Any], model: str) -> ChatRefusal | None:
-    places = [at for at, message in enumerate(turns) if role(message) in ("system", "developer")]
-    for at in places:
-        if at + 1 in places:  # consecutive ones count as one; the last is reported
-            continue
-        if _version(model) < (4, 8):
-            return _anthropic_refusal("role 'system' is not supported on this model")
-        first = at
-        while first - 1 in places:
-            first -= 1
-        if first == 0 or role(turns[first - 1]) not in ("user", "tool"):
-            sentence = "must follow a 'user' message or an 'assistant' message ending in a server tool result"
-            return _anthropic_refusal(f"messages.{at}: role 'system' {sentence}{_DIRECTIVE_HINT}")
-        if at + 1 < len(turns) and role(turns[at + 1]) != "assistant":
-            sentence = "must precede an 'assistant' message or end the array"
-            return _anthropic_refusal(f"messages.{at}: role 'system' {sentence}{_DIRECTIVE_HINT}")
-    return None
 
 
 def _check_claude_pairs(messages: list[Any]) -> ChatRefusal | None:

@@ -17,7 +17,7 @@ from dragoman.engine.evidence import watched
 from dragoman.engine.lessons import Learnt, Patch
 from dragoman.engine.plan import client_of, context_for, plan, plan_for
 from dragoman.engine.reasoning_restore import restored
-from dragoman.profiles.facts import Facts, Stance, settled
+from dragoman.profiles.facts import DOUBTS, Facts, Stance, settled
 from dragoman.profiles.profile import Target, merge
 from dragoman.rules.context import Context
 
@@ -55,15 +55,15 @@ def _doubts(facts: Facts) -> Iterator[_Doubt]:
 
 
 def _unknown_fields(value: msgspec.Struct) -> Iterator[str]:
-    return (name for name in value.__struct_fields__ if getattr(value, name) is Stance.UNKNOWN)
+    return (name for name in value.__struct_fields__ if getattr(value, name) in DOUBTS)
 
 
 def _body(ask: Ask, target: Target, options: Options, refused: list[Patch]) -> bytes:
     """The request where just these doubts are refusals, and the others are decided for the client."""
     known = msgspec.to_builtins(target.facts, str_keys=True)
     facts = msgspec.convert(merge(known, _merged(refused)), Facts)
-    known_context = context_for(target, client_of(ask, target, faithful=True))
-    context = msgspec.structs.replace(known_context, facts=settled(facts, same_dialect=True))
+    client = client_of(ask, target, faithful=True)
+    context = msgspec.structs.replace(context_for(target, client), facts=settled(facts, client.care))
     return compile_by(plan_for(context), ask, target, options).body
 
 

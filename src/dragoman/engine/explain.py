@@ -11,9 +11,9 @@ import msgspec
 from dragoman.engine.adapt import BUILTIN, choose
 from dragoman.engine.evidence import evidence, reasons, value_of, watched
 from dragoman.engine.lint import headline
-from dragoman.engine.plan import EXPECTING_CLIENT, FAITHFUL_CLIENT, plan
+from dragoman.engine.plan import CERTAIN_CLIENT, EXPECTING_CLIENT, plan
 from dragoman.engine.unseen_content import unseen_content
-from dragoman.profiles.facts import Stance, declarations
+from dragoman.profiles.facts import DOUBTS, declarations
 from dragoman.profiles.profile import Evidence, Profiles, Target
 from dragoman.rules import GROUPS
 from dragoman.rules.context import Context
@@ -52,7 +52,7 @@ def explain(
 
 def explain_target(target: Target, profiles: Profiles, names: Container[str] | None = None) -> list[Explained]:
     """The same for a target that is configured, of all rules or of these."""
-    certain = plan(target, FAITHFUL_CLIENT)
+    certain = plan(target, CERTAIN_CLIENT)
     careful = plan(target, EXPECTING_CLIENT)
     explained = [
         _explained(rule, group, rule not in certain.rules, careful.context, target, profiles)
@@ -92,7 +92,7 @@ def _explained(
 
 
 def _is_certain(name: str, target: Target) -> bool:
-    return value_of(name, target.facts) is not Stance.UNKNOWN
+    return value_of(name, target.facts) not in DOUBTS
 
 
 def _reason(name: str, target: Target, profiles: Profiles) -> Reason:

@@ -23,7 +23,7 @@ from dragoman.dialects.dialect import RenderOptions
 from dragoman.engine.adapt import BUILTIN, Request, as_bytes, choose, doubt_of, read
 from dragoman.engine.compiler import Options, compile_ask
 from dragoman.engine.evidence import evidence, reasons, watched
-from dragoman.engine.plan import FAITHFUL_CLIENT, Plan, client_of, plan
+from dragoman.engine.plan import CERTAIN_CLIENT, Plan, client_of, plan
 from dragoman.engine.refusal_places import found_in, with_place
 from dragoman.engine.report import ReportBuilder, body_repairs, reported
 from dragoman.engine.token_estimate import estimate_request, may_exceed
@@ -161,10 +161,9 @@ def _listed(targets: str | Iterable[str]) -> Sequence[str]:
 
 def _lint_target(ask: Ask, target: Target, profiles: Profiles, doubt: Doubt) -> list[Finding]:
     same = ask.dialect == target.dialect
-    faithful = same and doubt is Doubt.FAITHFUL
-    planned = plan(target, client_of(ask, target, faithful))
+    planned = plan(target, client_of(ask, target, doubt is Doubt.FAITHFUL))
     conversation, steps, fault = _run(ask, planned, same)
-    refused = None if faithful else _refused(ask, target)
+    refused = _refused(ask, target, same)
     found = [_finding(step, target, refused, planned.facts, profiles) for step in steps]
     found += _too_long(ask, target)
     found += _unseen(ask, conversation, target)
@@ -200,19 +199,17 @@ def _steps(rule: Rule, notes: Sequence[Note], report: ReportBuilder, read: tuple
     return [_Step(rule, note, change, read) for note, change in zip(notes, changes, strict=True)]
 
 
-def _refused(ask: Ask, target: Target) -> set[tuple[str, str]]:
+def _refused(ask: Ask, target: Target, same: bool) -> set[tuple[str, str]]:
     """What is repaired even where every doubt is decided in the client's favour: rule and pointer."""
-    _, steps, _ = _run(ask, plan(target, FAITHFUL_CLIENT), False)
+    _, steps, _ = _run(ask, plan(target, CERTAIN_CLIENT), same)
     return {(step.change.rule, step.change.at) for step in steps}
 
 
-def _finding(
-    step: _Step, target: Target, refused: set[tuple[str, str]] | None, facts: Facts, profiles: Profiles
-) -> Finding:
+def _finding(step: _Step, target: Target, refused: set[tuple[str, str]], facts: Facts, profiles: Profiles) -> Finding:
     rule, change = step.rule, step.change
     read = reasons(step.read, facts)
     against = _relevant(read, step.note)
-    certain = refused is None or (change.rule, change.at) in refused
+    certain = (change.rule, change.at) in refused
     severity = Severity.ERROR if certain and read and not rule.optional else Severity.WARNING
     words = _words(target, against, profiles) if severity is Severity.ERROR else ""
     says = words or headline(rule)

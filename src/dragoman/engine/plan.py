@@ -9,7 +9,7 @@ import msgspec
 from dragoman.conversation.conversation import Ask
 from dragoman.engine.reasoning_wish import expects_reasoning
 from dragoman.engine.top_level_cache import TopLevelCache
-from dragoman.profiles.facts import Facts, settled
+from dragoman.profiles.facts import Care, Facts, settled
 from dragoman.profiles.profile import Target
 from dragoman.rules import ORDER
 from dragoman.rules.context import Context
@@ -39,13 +39,14 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class ClientKind(msgspec.Struct, frozen=True):
-    """What a plan must know of the client. `same_dialect`: it speaks the target's dialect, so that doubts are decided
-    in its favour. `translated`: it speaks another. Neither holds where a client of the same dialect asks for care.
-    `expects_reasoning`: it speaks another dialect and expects to be shown the thinking."""
+    """What a plan must know of the client."""
 
-    same_dialect: bool
+    care: Care
+    """How doubts about the target are decided."""
     translated: bool = False
+    """It speaks another dialect."""
     expects_reasoning: bool = False
+    """It speaks another dialect and expects to be shown the thinking."""
 
 
 _plans: WeakKeyDictionary[Target, dict[ClientKind, Plan]] = WeakKeyDictionary()
@@ -55,13 +56,17 @@ def client_of(ask: Ask, target: Target, faithful: bool) -> ClientKind:
     """The client of a request. `faithful`: doubts may be decided in its favour."""
     if ask.dialect == target.dialect:
         return FAITHFUL_CLIENT if faithful else CAREFUL_CLIENT
-    return EXPECTING_CLIENT if expects_reasoning(ask) else FOREIGN_CLIENT
+    foreign, careful = _EXPECTING_CLIENTS if expects_reasoning(ask) else _FOREIGN_CLIENTS
+    return foreign if faithful else careful
 
 
-FAITHFUL_CLIENT = ClientKind(same_dialect=True)
-CAREFUL_CLIENT = ClientKind(same_dialect=False)
-FOREIGN_CLIENT = ClientKind(same_dialect=False, translated=True)
-EXPECTING_CLIENT = ClientKind(same_dialect=False, translated=True, expects_reasoning=True)
+CERTAIN_CLIENT = ClientKind(Care.NONE)
+FAITHFUL_CLIENT = ClientKind(Care.FORM)
+CAREFUL_CLIENT = ClientKind(Care.FULL)
+FOREIGN_CLIENT = ClientKind(Care.TRANSLATION, translated=True)
+EXPECTING_CLIENT = ClientKind(Care.TRANSLATION, translated=True, expects_reasoning=True)
+_FOREIGN_CLIENTS = (FOREIGN_CLIENT, ClientKind(Care.FULL, translated=True))
+_EXPECTING_CLIENTS = (EXPECTING_CLIENT, ClientKind(Care.FULL, translated=True, expects_reasoning=True))
 
 
 def plan(target: Target, client: ClientKind) -> Plan:
@@ -78,7 +83,7 @@ def plan(target: Target, client: ClientKind) -> Plan:
 def context_for(target: Target, client: ClientKind) -> Context:
     """What the rules are given for a target, before anything else of the request is known."""
     return Context(
-        settled(target.facts, client.same_dialect),
+        settled(target.facts, client.care),
         target.choices,
         target.texts,
         translated=client.translated,

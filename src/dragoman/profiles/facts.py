@@ -1,14 +1,14 @@
 """The catalogue of facts: everything in which providers and models differ.
 
 A fact is stated in a profile, with evidence. A rule is triggered by facts, never by a name. A fact that can be doubted
-is a `Stance` of three states: in the client's own dialect `unknown` triggers nothing, since the client may know better;
-where we translate, `unknown` means careful.
+is a `Stance`: in the client's own dialect `unknown` triggers nothing, since the client may know better; where we
+translate, `unknown` means careful. A fact about form alone is decided with care in both, since nothing is lost by it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -19,6 +19,9 @@ class Stance(StrEnum):
     ACCEPTS = "accepts"
     REFUSES = "refuses"
     UNKNOWN = "unknown"
+    """Nobody knows. In the client's own dialect it is taken as accepted, in a translation as refused."""
+    TRIED = "tried"
+    """Nobody knows, and it is taken as accepted in a translation too. Only a refusal of the target leads to care."""
 
 
 DoubtName = Literal["faithful", "careful"]
@@ -36,7 +39,22 @@ class Doubt(StrEnum):
     CAREFUL = "careful"
 
 
-ACCEPTS, REFUSES, UNKNOWN = Stance.ACCEPTS, Stance.REFUSES, Stance.UNKNOWN
+class Care(IntEnum):
+    """Which doubts are decided as refusals, from none to all."""
+
+    NONE = 0
+    """None: what is left is certain."""
+    FORM = 1
+    """Those about form alone, where care loses nothing: the client's own dialect."""
+    TRANSLATION = 2
+    """All but what is worth a try: another dialect, where we choose the words."""
+    FULL = 3
+    """All: care is asked for, or the target has refused."""
+
+
+ACCEPTS, REFUSES, UNKNOWN, TRIED = Stance.ACCEPTS, Stance.REFUSES, Stance.UNKNOWN, Stance.TRIED
+DOUBTS = (UNKNOWN, TRIED)
+"""What a fact says that nobody knows."""
 
 
 class CachePlace(StrEnum):
@@ -191,15 +209,27 @@ class Asked(msgspec.Struct, frozen=True):
     """Is it often refused? Then it is the first suspect."""
 
 
-def asked(description: str, script: str = "", **more: Any) -> Meta:
-    """What a fact is about, and how it is asked for."""
-    return Meta(description=description, extra={"asked": Asked(script, **more)})
+def asked(description: str, script: str = "", *, form: bool = False, **more: Any) -> Meta:
+    """What a fact is about, and how it is asked for. `form`: see `form`."""
+    return Meta(description=description, extra={"asked": Asked(script, **more), "form": form})
+
+
+def form(description: str) -> Meta:
+    """What a fact is about that concerns form alone: the careful form is undone in the answer, or says the same.
+
+    So there is nothing to lose, and a doubt about it is decided with care at once, also in the client's own dialect."""
+    return Meta(description=description, extra={"form": True})
 
 
 def declarations() -> dict[str, Meta]:
     """What is declared of each fact, in their order."""
     found = {field.name: getattr(field.type, "__metadata__", ()) for field in msgspec.structs.fields(Facts)}
     return {name: metas[0] if metas else Meta() for name, metas in found.items()}
+
+
+def facts_of_form() -> frozenset[str]:
+    """The facts that concern form alone."""
+    return frozenset(name for name, meta in declarations().items() if (meta.extra or {}).get("form"))
 
 
 def declared_questions() -> dict[str, Asked]:
@@ -293,7 +323,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     empty_system: Annotated[Stance, asked("a system message of empty text", 'system ""')] = UNKNOWN
     empty_system_block: Annotated[Stance, Meta(description="a list with an empty text as the system text")] = ACCEPTS
     list_content: Annotated[
-        Stance, asked("text content spelled as a list of parts", "user [Good morning.]; assistant")
+        Stance, asked("text content spelled as a list of parts", "user [Good morning.]; assistant", form=True)
     ] = ACCEPTS
     several_texts: Annotated[
         Stance, asked("a list of texts where one string would say the same", "user [Good|evening.]; assistant")
@@ -330,7 +360,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             after=("last-turn",),
         ),
     ] = UNKNOWN
-    string_content: Annotated[Stance, Meta(description="text content spelled as a string")] = ACCEPTS
+    string_content: Annotated[Stance, form("text content spelled as a string")] = ACCEPTS
     call_content: Annotated[
         CallContent, Meta(description="what must stand for the content of a turn of nothing but calls")
     ] = CallContent.ANY
@@ -388,7 +418,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Stance,
         asked("fields of a part that its type does not have", "user [Good day. @x_mark=1]; assistant", often=True),
     ] = ACCEPTS
-    empty_calls: Annotated[Stance, Meta(description="an empty list of tool calls, or null for it")] = ACCEPTS
+    empty_calls: Annotated[Stance, form("an empty list of tool calls, or null for it")] = ACCEPTS
     prefill_mark: Annotated[Stance, Meta(description="the mark on a last assistant turn that asks to continue it")] = (
         UNKNOWN
     )
@@ -417,11 +447,11 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Mapping[str, str],
         Meta(description="form of further top-level fields that hold a text (regular expression)"),
     ] = {}
-    null_settings: Annotated[Stance, Meta(description="null for an optional top-level key")] = ACCEPTS
+    null_settings: Annotated[Stance, form("null for an optional top-level key")] = ACCEPTS
 
     # calls and results
     call_id_pattern: Annotated[str, Meta(description="form of a tool call's id (regular expression; empty: any)")] = ""
-    odd_call_id: Annotated[Stance, Meta(description="an id of another form")] = REFUSES
+    odd_call_id: Annotated[Stance, form("an id of another form")] = REFUSES
     thought_in_id: Annotated[Stance, Meta(description="a thought signature in the tail of a call's id")] = UNKNOWN
     call_id_length: Annotated[int, Meta(description="length of the ids we make where one does not fit")] = 24
     tool_name_pattern: Annotated[str, Meta(description="form of a tool's name (regular expression; empty: any)")] = ""
@@ -438,10 +468,14 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = ACCEPTS
     duplicate_ids: Annotated[
         Stance,
-        asked("one call id in two turns", "user; call a; result a; assistant; user; call a; result a; assistant"),
+        asked(
+            "one call id in two turns",
+            "user; call a; result a; assistant; user; call a; result a; assistant",
+            form=True,
+        ),
     ] = UNKNOWN
     duplicate_ids_in_turn: Annotated[
-        Stance, asked("one call id twice in a turn", "user; call a a; result a a; assistant")
+        Stance, asked("one call id twice in a turn", "user; call a a; result a a; assistant", form=True)
     ] = REFUSES
     orphan_result: Annotated[
         Stance,
@@ -493,15 +527,13 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = ACCEPTS
     result_error: Annotated[Stance, Meta(description="a result marked as an error")] = ACCEPTS
     custom_tools: Annotated[Stance, Meta(description="tools that take plain text")] = REFUSES
-    legacy_calls: Annotated[Stance, Meta(description="`functions`, `function_call` and the role `function`")] = ACCEPTS
+    legacy_calls: Annotated[Stance, form("`functions`, `function_call` and the role `function`")] = ACCEPTS
     flat_tools: Annotated[bool, Meta(description="calls and results only as text (some Gemini proxies)")] = False
 
     # reasoning
     reasoning_text: Annotated[Stance, Meta(description="thinking sent back without a signature")] = UNKNOWN
     reasoning_field: Annotated[str, Meta(description="the field for thinking, where a dialect has several")] = ""
-    odd_reasoning_field: Annotated[Stance, Meta(description="thinking in another field than `reasoning_field`")] = (
-        UNKNOWN
-    )
+    odd_reasoning_field: Annotated[Stance, form("thinking in another field than `reasoning_field`")] = UNKNOWN
     reasoning_states: Annotated[
         tuple[str, ...], Meta(description="kinds of opaque reasoning state it issues and takes")
     ] = ()
@@ -547,14 +579,14 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     strict_max: Annotated[int, Meta(description="how many strict tools it takes (0: any number)")] = 0
     strict_optional_max: Annotated[int, Meta(description="how many optional fields they may have in all")] = 0
     strict_optional: Annotated[Stance, Meta(description="fields that may be left out in a strict tool")] = ACCEPTS
-    empty_required: Annotated[Stance, Meta(description="an empty list of required fields in a schema")] = UNKNOWN
+    empty_required: Annotated[Stance, form("an empty list of required fields in a schema")] = UNKNOWN
     strict_union_max: Annotated[int, Meta(description="how many fields of several types they may have in all")] = 0
     undeclared_tools: Annotated[Stance, Meta(description="calls in the history, no tools declared")] = ACCEPTS
     empty_description: Annotated[
         Stance, asked("a tool with an empty description", tools='silent_lookup ""', words=("description",))
     ] = ACCEPTS
     tools_without_description: Annotated[Stance, Meta(description="a tool without a description")] = ACCEPTS
-    empty_tools: Annotated[Stance, Meta(description="an empty list of tools")] = UNKNOWN
+    empty_tools: Annotated[Stance, form("an empty list of tools")] = UNKNOWN
     duplicate_tools: Annotated[
         Stance, asked("two tools of one name", tools="twin; twin", words=("unique", "duplicate"))
     ] = ACCEPTS
@@ -587,7 +619,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         "named",
         "allowed",
     )
-    odd_choice: Annotated[Stance, Meta(description="a tool choice in another vendor's words (`any`)")] = UNKNOWN
+    odd_choice: Annotated[Stance, form("a tool choice in another vendor's words (`any`)")] = UNKNOWN
     odd_choices: Annotated[
         tuple[str, ...], Meta(description="other vendors' forms of a tool choice that it takes nevertheless")
     ] = ()
@@ -649,19 +681,28 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 ANY_SETTING = Setting()
 
 
-def settled(facts: Facts, same_dialect: bool) -> Facts:
-    """The facts with every doubt decided: for the client's own dialect in its favour, else with care."""
-    doubt = ACCEPTS if same_dialect else REFUSES
-    changes: dict[str, Any] = {}
-    for field in facts.__struct_fields__:
-        value = getattr(facts, field)
-        if value is UNKNOWN:
-            changes[field] = doubt
-    changes["media"] = {kind: _settle(medium, doubt) for kind, medium in facts.media.items()}
-    changes["settings"] = {name: _settle(setting, doubt) for name, setting in facts.settings.items()}
+def settled(facts: Facts, care: Care) -> Facts:
+    """The facts with every doubt decided, with so much care."""
+    decided = {
+        UNKNOWN: REFUSES if care >= Care.TRANSLATION else ACCEPTS,
+        TRIED: REFUSES if care is Care.FULL else ACCEPTS,
+    }
+    changes = _decisions(facts, decided)
+    if care is Care.FORM:
+        changes |= {name: REFUSES for name in _FORM if getattr(facts, name) is UNKNOWN}
+    changes["media"] = {kind: _settle(medium, decided) for kind, medium in facts.media.items()}
+    changes["settings"] = {name: _settle(setting, decided) for name, setting in facts.settings.items()}
     return msgspec.structs.replace(facts, **changes)
 
 
-def _settle(value: Any, doubt: Stance) -> Any:
-    doubtful = {name: doubt for name in value.__struct_fields__ if getattr(value, name) is UNKNOWN}
-    return msgspec.structs.replace(value, **doubtful) if doubtful else value
+def _settle(value: Any, decided: Mapping[Stance, Stance]) -> Any:
+    changes = _decisions(value, decided)
+    return msgspec.structs.replace(value, **changes) if changes else value
+
+
+def _decisions(value: Any, decided: Mapping[Stance, Stance]) -> dict[str, Any]:
+    stances = ((name, getattr(value, name)) for name in value.__struct_fields__)
+    return {name: decided[stance] for name, stance in stances if type(stance) is Stance and stance in decided}
+
+
+_FORM = facts_of_form()
