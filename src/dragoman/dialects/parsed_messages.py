@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
+from typing import Any
 
 import msgspec
 from msgspec import Raw
@@ -69,22 +70,19 @@ class ParsedList(msgspec.Struct):
 
     def finish(self, opening: Sequence[ParsedMessage] = ()) -> tuple[tuple[Message, ...], int]:
         """All messages, and the traits that `observe_messages` would find in them."""
+        parsed = [*opening, *self.messages] if opening else self.messages
         traits = _ALWAYS
-        done: list[Message] = []
-        codes: list[str] = []
         ids: list[str] = []
         asked: Sequence[str] = ()
-        for one in (*opening, *self.messages):
-            done.append(one.message)
+        for one in parsed:
             traits |= one.traits
-            code = one.code
-            codes.append(code)
-            if code == CALLING:
+            if one.code == CALLING:
                 asked = one.ids
                 ids += asked
-            elif code == "t" and one.ids != asked:
+            elif one.code == "t" and one.ids != asked:
                 traits |= _UNPAIRED
-        return tuple(done), traits | observe_ids(ids) | observe_roles("".join(codes))
+        traits |= observe_ids(ids) | observe_roles("".join([one.code for one in parsed]))
+        return tuple([one.message for one in parsed]), traits
 
 
 ParseItem = Callable[[Json, int], Sequence[ParsedMessage] | None]
@@ -102,6 +100,10 @@ class ListParser(msgspec.Struct, frozen=True):
     """Takes what fits the schema."""
     parse_odd_item: ParseOddItem
     """Takes what holds more than the schema names."""
+    decode_list: Callable[[bytes | Raw], Sequence[Any]] | None = None
+    """Decodes a list in which every item fits, at once; then `parse_turn` takes each: faster than `parse_item`."""
+    parse_turn: Callable[[Any, int], Sequence[ParsedMessage] | None] = lambda turn, index: None
+    """An item that is decoded to messages; None if it does not fit."""
 
     def parse(self, raw: bytes | Raw, member: str) -> ParsedList:
         """The messages. `member`: where the list stands."""
@@ -111,12 +113,31 @@ class ListParser(msgspec.Struct, frozen=True):
         if not listed or member != own:
             misses = (NearMiss(Miss.LIST, f"/{member}", members=(member, own)),)
             refuse_no_turn(bytes(raw), self.form, member)
+        elif (fitting := self._parse_at_once(raw)) is not None:
+            return ParsedList(fitting)
         items: Sequence[bytes | Raw] = split_items(raw, f"/{own}") if listed else [bytes(raw)]
         parse_item = self.parse_item
         found = [parse_item(bytes(item), index) for index, item in enumerate(items)]
         if None in found:
             return self._parse_meant(items, found, member, misses)
         return ParsedList(list(chain.from_iterable(found)), misses)  # type: ignore[arg-type]
+
+    def _parse_at_once(self, raw: bytes | Raw) -> list[ParsedMessage] | None:
+        """All messages if every item fits; None if one does not."""
+        if self.decode_list is None:
+            return None
+        try:
+            turns = self.decode_list(raw)
+        except (msgspec.DecodeError, RecursionError):
+            return None
+        done: list[ParsedMessage] = []
+        parse_turn = self.parse_turn
+        for index, turn in enumerate(turns):
+            found = parse_turn(turn, index)
+            if found is None:
+                return None
+            done += found
+        return done
 
     def _parse_meant(
         self,

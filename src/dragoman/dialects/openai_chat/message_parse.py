@@ -106,6 +106,11 @@ def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
         turn = decode_message(raw)
     except msgspec.DecodeError:
         return None
+    return parse_turn(turn, index)
+
+
+def parse_turn(turn: Any, index: int) -> Sequence[ParsedMessage] | None:
+    """A message of `ChatMessage`. The decode has checked all but what stays raw in it."""
     kind = type(turn)
     raw_content = turn.content
     if len(raw_content) < _LONG:

@@ -12,9 +12,9 @@ from dragoman.dialects.near_misses.loose_json import items_of
 from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm
 from dragoman.dialects.openai_chat import NAME, ORIGIN
-from dragoman.dialects.openai_chat.message_parse import parse_item, parse_odd_item, settle
+from dragoman.dialects.openai_chat.message_parse import parse_item, parse_odd_item, parse_turn, settle
 from dragoman.dialects.openai_chat.message_render import render_messages, render_unnamed
-from dragoman.dialects.openai_chat.schema import open_message, open_part
+from dragoman.dialects.openai_chat.schema import decode_messages, open_message, open_part
 from dragoman.dialects.openai_chat.settings import parse_top_level, render_top_level
 from dragoman.dialects.parsed_messages import ListParser, ParsedMessage, describe
 from dragoman.dialects.parsing import asks_for_stream, open_body, parse_model, request_parser
@@ -138,4 +138,4 @@ FORM = WireForm(
     optional={"refusal": b'"n'},
     pictures_apart=True,
 )
-LIST = ListParser(FORM, parse_item, parse_odd_item)
+LIST = ListParser(FORM, parse_item, parse_odd_item, decode_messages, parse_turn)

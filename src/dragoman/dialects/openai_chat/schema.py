@@ -149,6 +149,7 @@ class ChatFunctionResult(WireObject, tag="function", tag_field="role"):
 ChatMessage = ChatUser | ChatAssistant | ChatToolResult | ChatSystem | ChatDeveloper | ChatFunctionResult
 
 decode_message = msgspec.json.Decoder(ChatMessage).decode
+decode_messages = msgspec.json.Decoder(list[ChatMessage]).decode
 decode_parts = msgspec.json.Decoder(list[ChatPart]).decode
 
 open_message = open_decoder(ChatMessage)
