@@ -15,7 +15,7 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Call, MediaKind, Reasoning, Text
 from dragoman.conversation.replies import Reply, Stop
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.ollama.stream_parse import OllamaStreamParser
+from dragoman.dialects.ollama.stream import OllamaStreamParser
 from dragoman.dialects.registry import dialect
 
 ANSWERS = dialect("ollama").answers

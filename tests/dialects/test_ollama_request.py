@@ -16,7 +16,7 @@ from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import NO_ID, Call, Inline, Media, MediaKind, Part, Reasoning, Result, Text
 from dragoman.conversation.settings import Effort, FormatKind, Settings, Thinking
 from dragoman.dialects.dialect import RenderOptions
-from dragoman.dialects.ollama.media_kinds import media_type_of
+from dragoman.dialects.ollama.message_parse import media_type_of
 from dragoman.dialects.registry import dialect
 from dragoman.engine.adapt import adapt
 from dragoman.errors import MalformedRequest, Unrepresentable

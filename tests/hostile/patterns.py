@@ -50,7 +50,7 @@ BUILT: dict[str, tuple[str, ...]] = {
     "conversation/script.py": (),  # found as values
     "conversation/traits.py": (),  # found as a value
     "dialects/gemini/streamed_words.py": (),  # found as a value
-    "dialects/ollama/streamed_words.py": (),  # found as a value
+    "dialects/ollama/stream.py": (),  # found as a value
     "dialects/registry.py": (r"/v1(?:beta1)?/projects/[^/]+/locations/[^/]+",),
     "dialects/streamed_text.py": (),  # found as values
     "emulators/anthropic/field_checks.py": (),

@@ -171,6 +171,35 @@ def _mark_made_part(part: Part, made: frozenset[str]) -> Part:
     return msgspec.structs.replace(part, spelled=NO_ID) if identity in made else part
 
 
+def join_results(messages: Sequence[ParsedMessage]) -> list[ParsedMessage]:
+    """The messages, consecutive ones of a tool as one, for dialects in which each result is an item by itself."""
+    done: list[ParsedMessage] = []
+    run: list[ParsedMessage] = []
+    for one in messages:
+        if one.code == "t":
+            run.append(one)
+            continue
+        if run:
+            done.append(run[0] if len(run) == 1 else _join(run))
+            run = []
+        done.append(one)
+    if run:
+        done.append(run[0] if len(run) == 1 else _join(run))
+    return done
+
+
+def _join(run: list[ParsedMessage]) -> ParsedMessage:
+    """One message of several results."""
+    first, last = run[0].message, run[-1].message
+    traits = 0
+    ids: list[str] = []
+    for one in run:
+        traits |= one.traits
+        ids += one.ids
+    parts = tuple([part for one in run for part in one.message.parts])
+    return ParsedMessage(Message(TOOL, parts, first.at, last.at - first.at + 1), traits, "t", ids)
+
+
 def share_places(messages: Iterable[ParsedMessage]) -> list[ParsedMessage]:
     """The messages of a list whose items were written anew, where a message may come from several items.
 

@@ -41,15 +41,16 @@ class CallIds:
         """The call's own id, or the one that it gets. A new turn of calls ends the wait for earlier ones."""
         self._calls += 1
         if not self._calling:
-            self._waiting.clear()
-            self._order.clear()
-            self._by_name.clear()
             self._calling = True
             self._turn += 1
-        identity = call.id or self._stranger() or self._made(self._calls, call.name)
+            self._waiting, self._order, self._by_name = {}, deque(), {}
+        identity = call.id or (self._stranger() if self._strangers else "") or self._made(self._calls, call.name)
         self._waiting[identity] = call.name
         self._order.append(identity)
-        self._by_name.setdefault(call.name, deque()).append(identity)
+        if call.name in self._by_name:
+            self._by_name[call.name].append(identity)
+        else:
+            self._by_name[call.name] = deque((identity,))
         return identity
 
     def _stranger(self) -> str:
@@ -75,7 +76,8 @@ class CallIds:
 
     def _first(self, name: str | None) -> str:
         """The first call of this name that waits, else the first of all."""
-        return self._first_in(self._by_name.get(name or "", deque())) or self._first_in(self._order)
+        named = self._by_name.get(name or "")
+        return (self._first_in(named) if named else "") or self._first_in(self._order)
 
     def _first_in(self, order: deque[str]) -> str:
         while order and order[0] not in self._waiting:

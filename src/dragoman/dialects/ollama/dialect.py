@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.dialect import (
@@ -12,15 +14,71 @@ from dragoman.dialects.dialect import (
     Framing,
     Job,
     Likeness,
+    ListedModel,
+    ModelListing,
     OtherForm,
     RequestCodec,
     UnservedPath,
     fixed_path,
 )
 from dragoman.dialects.ollama import NAME
-from dragoman.dialects.ollama.model_list import OLLAMA_MODELS
+from dragoman.dialects.raw_json import encode
 from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.request_schema import TEXT, turns
+
+_ARCHITECTURE = "dragoman"
+_DETAILS = {
+    "parent_model": "",
+    "format": _ARCHITECTURE,
+    "family": _ARCHITECTURE,
+    "families": [_ARCHITECTURE],
+    "parameter_size": "",
+    "quantization_level": "",
+}
+_NO_DIGEST = "0" * 64
+
+
+def _time(model: ListedModel) -> str:
+    return datetime.fromtimestamp(model.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _entry(model: ListedModel) -> dict[str, Any]:
+    """A model as `/api/tags` lists it. The sizes of models that others run are not known."""
+    return {
+        "name": model.name,
+        "model": model.name,
+        "modified_at": _time(model),
+        "size": 0,
+        "digest": _NO_DIGEST,
+        "details": _DETAILS,
+        "capabilities": model.capabilities,
+    }
+
+
+def _render_model(model: ListedModel) -> bytes:
+    """A model as `/api/show` shows it."""
+    known: dict[str, Any] = {"general.architecture": _ARCHITECTURE}
+    if model.context_window:
+        known[f"{_ARCHITECTURE}.context_length"] = model.context_window
+    shown = {
+        "modelfile": f"FROM {model.name}",
+        "parameters": "",
+        "template": "",
+        "license": "",
+        "details": _DETAILS,
+        "model_info": known,
+        "capabilities": model.capabilities,
+        "modified_at": _time(model),
+    }
+    return encode(shown | ({"description": model.description} if model.description else {}))
+
+
+def _render_models(models: Sequence[ListedModel]) -> bytes:
+    return encode({"models": [_entry(model) for model in models]})
+
+
+OLLAMA_MODELS = ModelListing(_render_model, _render_models, shows_abilities=True)
+
 
 _OWN = frozenset({"options", "keep_alive", "think", "format"})
 """Members that no other dialect has."""
@@ -40,20 +98,16 @@ def _ndjson(query: Mapping[str, str]) -> Framing:
 
 
 def _load_requests() -> RequestCodec:
-    from dragoman.dialects.ollama.request_parse import locate, locate_parts, parse_request
-    from dragoman.dialects.ollama.request_render import render_request
+    from dragoman.dialects.ollama.request import locate, locate_parts, parse_request, render_request
     from dragoman.dialects.ollama.settings import PLACES
 
     return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
 
 
 def _load_answers() -> AnswerCodec:
-    from dragoman.dialects.ollama.answer_parse import parse_answer
-    from dragoman.dialects.ollama.answer_render import render_answer
+    from dragoman.dialects.ollama.answer import parse_answer, render_answer
     from dragoman.dialects.ollama.errors import parse_error, render_error
-    from dragoman.dialects.ollama.stream_parse import OllamaStreamParser
-    from dragoman.dialects.ollama.stream_render import OllamaStreamRenderer
-    from dragoman.dialects.ollama.streamed_words import WORDS
+    from dragoman.dialects.ollama.stream import WORDS, OllamaStreamParser, OllamaStreamRenderer
 
     return AnswerCodec(
         parse_answer,

@@ -6,197 +6,221 @@ may come without ids: then a result answers the first waiting call of its name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
 
 import msgspec
-from msgspec import Raw
+from msgspec.structs import replace
 
 from dragoman.conversation.literals import EMPTY
-from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
-from dragoman.conversation.parts import NO_ID, Call, Inline, Json, Media, Part, Reasoning, Result, Text
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message, Role
+from dragoman.conversation.parts import NO_ID, Call, Inline, Json, Media, MediaKind, Part, Reasoning, Result, Text
+from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name
 from dragoman.dialects.near_misses.call_ids import CallIds
 from dragoman.dialects.ollama import NAME, THINKING
-from dragoman.dialects.ollama.media_kinds import kind_of, media_type_of
+from dragoman.dialects.ollama.schema import OllamaCall, OllamaMessage, message_decoder
+from dragoman.dialects.parsed_messages import (
+    ParsedList,
+    ParsedMessage,
+    describe,
+    is_blank,
+    join_results,
+    share_places,
+)
 from dragoman.dialects.parsing import extras_of
 from dragoman.dialects.raw_json import ABSENT, NOTHING
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import salvage, split_items
 
-
-class OllamaWireFunction(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    name: str
-    arguments: Raw = ABSENT
-    index: int | None = None
-
-
-class OllamaWireCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    function: OllamaWireFunction
-    id: str | None = None
-    type: str | None = None
-
-
-class OllamaWireMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    role: str
-    content: Raw = ABSENT
-    thinking: Raw = ABSENT
-    images: Raw = ABSENT
-    tool_calls: list[OllamaWireCall] | None = None
-    tool_name: str | None = None
-    tool_call_id: str | None = None
-
-
-_messages = msgspec.json.Decoder(list[OllamaWireMessage]).decode
-_message = msgspec.json.Decoder(OllamaWireMessage)
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM, "developer": DEVELOPER, "tool": TOOL}
+_decode_message = message_decoder.decode
+_BLANK_TEXT = int(Trait.BLANK_TEXT)
+_CALLS = int(Trait.CALLS)
+_LEGACY = int(Trait.LEGACY)
+_OF_IDS = int(Trait.ODD_IDS | Trait.DUPLICATE_ID)
 
 ExtraFields = Mapping[str, Mapping[str, Json]]
 _NO_EXTRAS: ExtraFields = {}
 
 
-def parse_messages(raw: bytes | Raw) -> tuple[Message, ...]:
-    """The list of messages. Consecutive tool messages become one TOOL message."""
-    parser = OllamaMessageParser()
+def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
+    """A message that fits the schema; None if it does not. Those of a text, a result or calls have a short way."""
     try:
-        wire = _messages(raw)
-    except msgspec.DecodeError:
-        for index, item in enumerate(split_items(raw, "/messages")):
-            salvaged = salvage(item, _message, f"/messages/{index}")
-            parser.parse(salvaged.value, salvaged.extras)
-        return parser.messages()
-    for message in wire:
-        parser.parse(message, _NO_EXTRAS)
-    return parser.messages()
+        turn = _decode_message(raw)
+        content, thinking, calls = bytes(turn.content), turn.thinking, turn.tool_calls
+        identity, name = turn.tool_call_id, turn.tool_name
+        role = _ROLES.get(turn.role)
+        if content[:1] == b'"' and thinking is ABSENT and turn.images is ABSENT and role is not None:
+            if role is TOOL:
+                if calls is None:
+                    return (_parse_result(identity or "", name, content, index),)
+            elif identity is None and name is None:
+                if calls is None:
+                    message = Message(role, (Text(content),), index)
+                    return (ParsedMessage(message, _BLANK_TEXT if is_blank(content) else 0, CODES[role]),)
+                if role is ASSISTANT and calls:
+                    return (_parse_calls(calls, content, index),)
+        role = role or _ROLES.get(turn.role.lower())
+        if role is None or (thinking is not ABSENT and memoryview(thinking)[0] not in b'"n'):
+            return None
+        return (describe(_parse_message(turn, role, index)),)
+    except (msgspec.DecodeError, MalformedRequest):
+        return None
 
 
-class OllamaMessageParser:
-    """Collects tool messages into one turn. The ids of calls and results are settled when all of them are known."""
+def _parse_result(identity: str, name: str | None, content: Json, index: int) -> ParsedMessage:
+    spelled = "" if identity else NO_ID
+    result = Result(identity, (Text(content),), False, name or None, False, False, spelled)
+    return ParsedMessage(Message(TOOL, (result,), index), 0 if identity else _LEGACY, "t", [identity])
 
-    def __init__(self) -> None:
-        self._done: list[Message] = []
-        self._results: list[Part] = []
-        self._since = 0
-        self._index = -1
-        self._unnamed = False
 
-    def parse(self, wire: OllamaWireMessage, extras: ExtraFields) -> None:
-        self._index += 1
-        role = _ROLES.get(wire.role.lower())
-        if role is TOOL:
-            self._since = self._since if self._results else self._index
-            self._results.append(self._result(wire, extras))
-            return
-        self._flush()
-        if role is ASSISTANT:
-            self._done.append(self._assistant(wire, extras))
-            return
-        fields = {**_beside(wire), **extras.get("$", {})}
-        role_text = "" if role is not None else wire.role
-        parts = self._content(wire)
-        found = Message(role or USER, parts, self._index, extras=extras_of(NAME, fields), role_text=role_text)
-        self._done.append(found)
+def _parse_calls(calls: Sequence[OllamaCall], content: Json, index: int) -> ParsedMessage:
+    parts: list[Part] = []
+    ids: list[str] = []
+    seen = _CALLS
+    if content != EMPTY:
+        parts.append(Text(content))
+        seen = _CALLS | _BLANK_TEXT if is_blank(content) else _CALLS
+    for place, wire in enumerate(calls):
+        call = _parse_call(wire, index, place)
+        parts.append(call)
+        ids.append(call.id)
+        seen |= observe_name(call.name) | (_LEGACY if call.spelled else 0)
+    return ParsedMessage(Message(ASSISTANT, tuple(parts), index), seen, CALLING, ids)
 
-    def messages(self) -> tuple[Message, ...]:
-        self._flush()
-        return identified(self._done) if self._unnamed else tuple(self._done)
 
-    def _flush(self) -> None:
-        if self._results:
-            results, self._results = tuple(self._results), []
-            self._done.append(Message(TOOL, results, self._since, len(results)))
+def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
+    """A message with members that the schema does not name, or with a role that nobody knows."""
+    salvaged = salvage(raw, message_decoder, f"/messages/{index}")
+    turn = salvaged.value
+    return (describe(_parse_message(turn, _ROLES.get(turn.role.lower()), index, salvaged.extras)),)
 
-    def _content(self, wire: OllamaWireMessage) -> tuple[Part, ...]:
-        """Media, then the text. An empty text beside media says nothing."""
-        literal = self._text(wire)
-        media = self._media(bytes(wire.images))
-        if literal == EMPTY and media:
-            return media
-        return (*media, Text(literal)) if literal else media
 
-    def _text(self, wire: OllamaWireMessage) -> bytes:
-        literal = bytes(wire.content)
-        if literal in NOTHING:
-            return b""
-        if literal[:1] != b'"':
-            at = f"/messages/{self._index}/content"
-            raise MalformedRequest("content is not a string", at=at, hint="put media into `images`")
-        return literal
+def _parse_message(turn: OllamaMessage, role: Role | None, index: int, extras: ExtraFields = _NO_EXTRAS) -> Message:
+    content = _parse_content(turn, index)
+    calls = turn.tool_calls or ()
+    if role is TOOL:
+        identity, name = turn.tool_call_id or "", turn.tool_name or None
+        fields = _gather_fields(turn, ("thinking", "tool_calls"), extras)
+        spelled = "" if identity else NO_ID
+        result = Result(identity, content, False, name, spelled=spelled, extras=extras_of(NAME, fields))
+        return Message(TOOL, (result,), index)
+    if role is not ASSISTANT:
+        fields = _gather_fields(turn, ("thinking", "tool_calls", "tool_name", "tool_call_id"), extras)
+        role_text = "" if role is not None else turn.role
+        return Message(role or USER, content, index, extras=extras_of(NAME, fields), role_text=role_text)
+    parts: list[Part] = []
+    thinking = bytes(turn.thinking)
+    if thinking[:1] == b'"' and thinking != EMPTY:
+        parts.append(Reasoning(text=Text(thinking), field=THINKING))
+    if not calls or content != (Text(EMPTY),):
+        parts += content
+    parts += [_parse_call(call, index, place, extras) for place, call in enumerate(calls)]
+    fields = _gather_fields(turn, ("tool_name", "tool_call_id"), extras)
+    return Message(ASSISTANT, tuple(parts), index, extras=extras_of(NAME, fields))
 
-    def _media(self, raw: bytes) -> tuple[Part, ...]:
-        if raw in NOTHING:
-            return ()
-        at = f"/messages/{self._index}/images"
-        return tuple([_parse_medium(bytes(item), f"{at}/{place}") for place, item in enumerate(split_items(raw, at))])
 
-    def _assistant(self, wire: OllamaWireMessage, extras: ExtraFields) -> Message:
-        parts: list[Part] = []
-        thinking = bytes(wire.thinking)
-        if thinking[:1] == b'"' and thinking != EMPTY:
-            parts.append(Reasoning(text=Text(thinking), field=THINKING))
-        content = self._content(wire)
-        if not wire.tool_calls or content != (Text(EMPTY),):
-            parts += content
-        parts += [self._call(call, place, extras) for place, call in enumerate(wire.tool_calls or ())]
-        fields = {**_named(wire), **extras.get("$", {})}
-        return Message(ASSISTANT, tuple(parts), self._index, extras=extras_of(NAME, fields))
+def _parse_content(turn: OllamaMessage, index: int) -> tuple[Part, ...]:
+    """Media, then the text. An empty text beside media says nothing."""
+    content = bytes(turn.content)
+    if content[:1] == b'"':
+        text: tuple[Part, ...] = (Text(content),)
+    elif content in NOTHING:
+        text = ()
+    else:
+        at = f"/messages/{index}/content"
+        raise MalformedRequest("content is not a string", at=at, hint="put media into `images`")
+    images = bytes(turn.images)
+    if images in NOTHING:
+        return text
+    at = f"/messages/{index}/images"
+    media = [_parse_medium(bytes(item), f"{at}/{place}") for place, item in enumerate(split_items(images, at))]
+    return tuple(media) if media and content == EMPTY else (*media, *text)
 
-    def _call(self, wire: OllamaWireCall, place: int, extras: ExtraFields) -> Call:
-        arguments = bytes(wire.function.arguments)
-        if arguments in NOTHING:
-            arguments = b"{}"
-        if arguments[:1] != b"{":
-            at = f"/messages/{self._index}/tool_calls/{place}/function/arguments"
+
+def _parse_call(wire: OllamaCall, index: int, place: int, extras: ExtraFields = _NO_EXTRAS) -> Call:
+    arguments, identity = bytes(wire.function.arguments), wire.id or ""
+    if arguments[:1] != b"{":
+        if arguments not in NOTHING:
+            at = f"/messages/{index}/tool_calls/{place}/function/arguments"
             raise MalformedRequest("arguments that are no object", at=at)
-        self._unnamed = self._unnamed or not wire.id
-        at = f"$.tool_calls[{place}]"
-        fields = {**extras.get(at, {}), **extras.get(at + ".function", {})}
-        return Call(wire.id or "", wire.function.name, arguments, extras=extras_of(NAME, fields))
-
-    def _result(self, wire: OllamaWireMessage, extras: ExtraFields) -> Result:
-        self._unnamed = self._unnamed or not wire.tool_call_id
-        fields = {**_thoughts(wire), **_calls(wire), **extras.get("$", {})}
-        parts = self._content(wire)
-        return Result(wire.tool_call_id or "", parts, name=wire.tool_name or None, extras=extras_of(NAME, fields))
+        arguments = b"{}"
+    call = Call(identity, wire.function.name, arguments, None, False, "" if identity else NO_ID)
+    if not extras:
+        return call
+    path = f"$.tool_calls[{place}]"
+    fields = {**extras.get(path, {}), **extras.get(f"{path}.function", {})}
+    return replace(call, extras=extras_of(NAME, fields))
 
 
-def identified(messages: list[Message]) -> tuple[Message, ...]:
-    """The messages with the ids that the order of calls and results tells, where there are none."""
-    ids = CallIds([part for message in messages for part in message.parts])
-    return tuple([message.but(parts=tuple([_identified(part, ids) for part in message.parts])) for message in messages])
+def _gather_fields(turn: OllamaMessage, foreign: Sequence[str], extras: ExtraFields) -> Mapping[str, Json]:
+    """Extra fields, with those members that belong to messages of another role."""
+    found = {name: msgspec.json.encode(value) for name in foreign if (value := getattr(turn, name))}
+    return {**{name: value for name, value in found.items() if value != b"null"}, **extras.get("$", {})}
 
 
-def _identified(part: Part, ids: CallIds) -> Part:
-    if type(part) is Call:
-        identity = ids.call(part)
-        return part if part.id else msgspec.structs.replace(part, id=identity, spelled=NO_ID)
-    if type(part) is Result:
-        identity, name = ids.result(part)
-        named = part.name or name or None
-        spelled = "" if part.call_id else NO_ID
-        return msgspec.structs.replace(part, call_id=identity, name=named, spelled=spelled)
-    return part
+# The second pass
+
+
+def settle(listed: ParsedList) -> ParsedList:
+    """Make one message of consecutive results, and give the ids that the order of calls and results tells."""
+    done = join_results(listed.messages)
+    if any(one.traits & _LEGACY for one in done):
+        ids = CallIds([part for one in done for part in one.message.parts])
+        done = [_identify(one, ids) if one.ids else one for one in done]
+    return ParsedList(share_places(done) if listed.misses else done, listed.misses)
+
+
+def _identify(one: ParsedMessage, ids: CallIds) -> ParsedMessage:
+    """The message with its ids, and results with the names of their calls."""
+    parts: list[Part] = []
+    found: list[str] = []
+    for part in one.message.parts:
+        if type(part) is Call:
+            identity = ids.call(part)
+            found.append(identity)
+            part = part if part.id else replace(part, id=identity)
+        elif type(part) is Result:
+            identity, name = ids.result(part)
+            found.append(identity)
+            part = replace(part, call_id=identity, name=part.name or name or None)
+        parts.append(part)
+    return ParsedMessage(replace(one.message, parts=tuple(parts)), one.traits & ~_OF_IDS, one.code, found)
+
+
+# Media: a request does not name their type, but their bytes begin with it
+
+_HEAD = 24
+"""Characters of base64 that are looked at: eighteen bytes."""
+_BEGINNINGS = (
+    (b"\x89PNG", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"BM", "image/bmp"),
+    (b"ID3", "audio/mpeg"),
+    (b"\xff\xfb", "audio/mpeg"),
+    (b"OggS", "audio/ogg"),
+    (b"fLaC", "audio/flac"),
+)
+_CONTAINED = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+"""What a RIFF file holds."""
+_USUAL = "image/png"
 
 
 def _parse_medium(literal: Json, at: str) -> Media:
     if literal[:1] != b'"':
         raise MalformedRequest("an image that is not a string of base64", at=at)
     media_type = media_type_of(literal)
-    return Media(kind_of(media_type), Inline(media_type, literal))
+    kind = MediaKind.AUDIO if media_type.startswith("audio/") else MediaKind.IMAGE
+    return Media(kind, Inline(media_type, literal))
 
 
-def _thoughts(wire: OllamaWireMessage) -> dict[str, Json]:
-    thinking = bytes(wire.thinking)
-    return {} if thinking in NOTHING else {"thinking": thinking}
-
-
-def _calls(wire: OllamaWireMessage) -> dict[str, Json]:
-    return {"tool_calls": msgspec.json.encode(wire.tool_calls)} if wire.tool_calls else {}
-
-
-def _named(wire: OllamaWireMessage) -> dict[str, Json]:
-    named = {"tool_name": wire.tool_name, "tool_call_id": wire.tool_call_id}
-    return {key: msgspec.json.encode(value) for key, value in named.items() if value}
-
-
-def _beside(wire: OllamaWireMessage) -> dict[str, Json]:
-    """Members that belong to messages of another role."""
-    return {**_thoughts(wire), **_calls(wire), **_named(wire)}
+def media_type_of(literal: Json) -> str:
+    """The media type of a JSON string of base64. Where nothing tells, it is a picture."""
+    try:
+        head = b64decode(literal[1:-1][:_HEAD].rstrip(b"=") + b"==")
+    except ValueError:
+        return _USUAL
+    if head[:4] == b"RIFF":
+        return _CONTAINED.get(head[8:12], _USUAL)
+    return next((media_type for beginning, media_type in _BEGINNINGS if head.startswith(beginning)), _USUAL)

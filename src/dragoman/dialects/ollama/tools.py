@@ -9,13 +9,14 @@ from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.dialects.near_misses.tools import MeantTools, parse_meant_tools
+from dragoman.dialects.near_misses.tools import MeantTool, MeantTools, ToolForm, parse_meant_tools
 from dragoman.dialects.ollama import NAME, ORIGIN
-from dragoman.dialects.ollama.near_misses import TOOLS
+from dragoman.dialects.ollama.schema import open_tool
 from dragoman.dialects.ownership import own_tool, require_own
 from dragoman.dialects.parsing import extras_of
 from dragoman.dialects.rendering import inside
 from dragoman.dialects.top_level import Tools
+from dragoman.dialects.wire_schema import fits
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
 
@@ -23,10 +24,19 @@ OWN_SCHEMA = "function.parameters"
 """Where the schema of a tool stood that a client of this dialect sent: it knows what its server reads of it."""
 
 
+def _render_meant(tool: MeantTool) -> Json:
+    function = {"name": quote(tool.name), "description": tool.description, "parameters": tool.schema}
+    given = {key: value for key, value in function.items() if value is not None}
+    return render_object({"type": b'"function"', "function": render_object(given)})
+
+
+FORM = ToolForm(lambda entry: fits(open_tool, entry), _render_meant, decode=open_tool)
+
+
 @remembered
 def parse_tools(raw: bytes) -> MeantTools:
     """The tools, and whether the client sent an empty list."""
-    return MeantTools((), False) if raw == b"null" else parse_meant_tools(raw, TOOLS, _parse_list)
+    return MeantTools((), False) if raw == b"null" else parse_meant_tools(raw, FORM, _parse_list)
 
 
 def _parse_list(raw: bytes) -> tuple[Tools, bool]:

@@ -1,18 +1,52 @@
-"""Events to the bytes of an Ollama stream: one JSON object a line."""
+"""An Ollama stream, both ways: one JSON object a line."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from dragoman.conversation.collect import UNFINISHED
 from dragoman.conversation.events import Event, Failed
 from dragoman.conversation.failures import Failure
-from dragoman.conversation.parts import Json
+from dragoman.conversation.parts import Json, Origin
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.ollama.answer import MessageBuilder, OllamaAnswerParser
 from dragoman.dialects.ollama.errors import error_body
-from dragoman.dialects.ollama.message_builder import MessageBuilder
+from dragoman.dialects.parsing import FRAME_TOO_LONG
+from dragoman.dialects.streamed_text import StreamedText, string_members
 from dragoman.wire.json_reader import render_object
-from dragoman.wire.ndjson import line
+from dragoman.wire.ndjson import NdjsonDecoder, line
+
+_FLAT = rb"\{[^{}]*+\}"
+_NESTED = rb"\{(?:[^{}]++|\{(?:[^{}]++|%b)*+\})*+\}" % _FLAT
+
+WORDS = StreamedText(
+    string_members("content", "thinking", "name"),
+    re.compile(rb'"function"\s*+:'),
+    # Arguments are an object here. Three levels of it are found, which is nearly always all.
+    arguments=re.compile(rb'"arguments"\s*+:\s*+(%b)' % _NESTED),
+)
+
+
+class OllamaStreamParser(OllamaAnswerParser):
+    """Lines of a stream. It never raises; `skipped` counts the lines that it could not decode."""
+
+    __slots__ = ("_lines",)
+
+    def __init__(self, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> None:
+        super().__init__(seed)
+        self._lines = NdjsonDecoder()
+
+    def feed(self, data: bytes) -> list[Event]:
+        out = [event for line in self._lines.feed(data) for event in self.take(line)]
+        if self._lines.overflowed and not self.over:
+            self.fail(FRAME_TOO_LONG, out)
+        return out
+
+    def close(self) -> list[Event]:
+        out = [event for line in self._lines.close() for event in self.take(line)]
+        self.finish(out)
+        return out
 
 
 class OllamaStreamRenderer(MessageBuilder):

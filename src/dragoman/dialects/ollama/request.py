@@ -1,0 +1,164 @@
+"""An Ollama request, both ways. One of `/api/generate` has a prompt in place of its messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.literals import joined
+from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
+from dragoman.conversation.parts import NO_ID, Call, Json, Media, Part, Reasoning, Result, Text
+from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.near_misses.loose_json import as_text, items_of
+from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
+from dragoman.dialects.near_misses.turns import MeantTurn, WireForm
+from dragoman.dialects.ollama import NAME
+from dragoman.dialects.ollama.message_parse import parse_item, parse_odd_item, settle
+from dragoman.dialects.ollama.message_render import render_messages
+from dragoman.dialects.ollama.schema import open_turn
+from dragoman.dialects.ollama.settings import parse_top_level, render_top_level
+from dragoman.dialects.parsed_messages import ListParser, describe
+from dragoman.dialects.parsing import asks_for_stream, open_body, parse_model, request_parser
+from dragoman.dialects.rendering import BodyLayout, Pieces, amend_body, render_body
+from dragoman.dialects.wire_schema import fits
+from dragoman.errors import MalformedRequest, Unrepresentable
+
+
+@request_parser
+def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask:
+    """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
+    opened = open_body(body)
+    found = opened.members
+    meant = parse_members_meant(found, MEMBERS)
+    raw = meant.found.get("messages")
+    if raw is None:
+        raise MalformedRequest("there are no messages", at="/messages", hint='a chat request has "messages"')
+    top = parse_top_level(meant.found)
+    listed = LIST.parse(raw, meant.list_name)
+    texts = tuple([Text(literal) for literal in meant.system])
+    messages, traits = settle(listed).finish((describe(Message(SYSTEM, texts, FIELD)),) if texts else ())
+    return Ask(
+        NAME,
+        parse_model(found),
+        _streams(found),
+        top.conversation(messages, (*meant.misses, *listed.misses)),
+        opened.source,
+        found,
+        headers or {},
+        top.include_usage,
+        opened.repairs,
+        traits,
+    )
+
+
+def _streams(members: Mapping[str, Raw]) -> bool:
+    """Whether the answer is a stream: so it is where the request does not say otherwise."""
+    return bytes(members.get("stream", b"null")) == b"null" or asks_for_stream(members)
+
+
+def locate(message: Message, part: int | None) -> str:
+    """The pointer to a message of a parsed request, or to one of its parts."""
+    if message.at == FIELD:
+        return "/system"
+    return f"/messages/{message.at}" if part is None else locate_parts(message)[part]
+
+
+def locate_parts(message: Message) -> list[str]:
+    """The pointers to all parts of a message. One part's depends on how many of its kind stand before it."""
+    if message.role is TOOL:
+        return [f"/messages/{message.at + part}" for part in range(len(message.parts))]
+    pointers: list[str] = []
+    calls = media = 0
+    for part in message.parts:
+        pointers.append(f"/messages/{message.at}{_locate_part(part, calls, media)}")
+        calls += type(part) is Call
+        media += type(part) is Media
+    return pointers
+
+
+def _locate_part(part: Part, calls: int, media: int) -> str:
+    match part:
+        case Call():
+            return f"/tool_calls/{calls}"
+        case Media():
+            return f"/images/{media}"
+        case Reasoning():
+            return "/thinking"
+    return "/content"
+
+
+LAYOUT = BodyLayout("messages", True, render_top_level, render_messages)
+
+
+def render_request(conversation: Conversation, options: RenderOptions, ask: Ask | None = None) -> bytes:
+    """The body: amended where `ask` is the client's own request in this dialect, else a new one."""
+    if ask is not None:
+        return amend_body(LAYOUT, ask, conversation, options)
+    return render_body(LAYOUT, conversation, options)
+
+
+# How what does not fit is written
+
+
+def _render_turn(turn: MeantTurn) -> list[Json]:
+    """The results of a turn as messages of their own, then what else it says."""
+    results = [_plain_result(part) for part in turn.parts(Result)]
+    others = [part for piece in turn.pieces if (part := piece.meant) is not None and type(part) is not Result]
+    if any(piece.meant is None for piece in turn.pieces):
+        raise Unrepresentable("a part that ollama does not have")
+    messages = [Message(TOOL, tuple(results))] if results else []
+    if others or not results:
+        messages.append(Message(_role(turn, others), _ordered(others), role_text=turn.role_text))
+    out: Pieces = []
+    render_messages(messages, 0, len(messages), out)
+    return items_of(b"[" + b"".join(out)[1:] + b"]") or []
+
+
+def _role(turn: MeantTurn, parts: list[Part]) -> Role:
+    called = any(type(part) is Call for part in parts)
+    return ASSISTANT if called else USER if turn.role is TOOL else turn.role
+
+
+def _ordered(parts: list[Part]) -> tuple[Part, ...]:
+    """Thinking, media, one text, calls."""
+    thoughts = [part for part in parts if type(part) is Reasoning]
+    calls = [_whole_call(part) for part in parts if type(part) is Call]
+    return (*thoughts, *_one_text([part for part in parts if type(part) in (Media, Text)]), *calls)
+
+
+def _one_text(parts: list[Part]) -> tuple[Part, ...]:
+    texts = [part.literal for part in parts if type(part) is Text]
+    media = [part for part in parts if type(part) is not Text]
+    return (*media, Text(joined("\n", texts))) if texts else tuple(media)
+
+
+def _plain_result(part: Part) -> Part:
+    assert type(part) is Result
+    return msgspec.structs.replace(part, parts=_one_text(list(part.parts)))
+
+
+def _whole_call(call: Call) -> Call:
+    if call.arguments[:1] == b"{":
+        return call
+    return msgspec.structs.replace(call, arguments=b'{"arguments":' + as_text(call.arguments) + b"}")
+
+
+MEMBERS = MemberForm("messages", "", lambda raw: True, lambda texts: b"")
+FORM = WireForm(
+    name=NAME,
+    list_name="messages",
+    content_name="content",
+    roles=frozenset({"user", "assistant", "system", "developer", "tool"}),
+    fits=lambda raw: fits(open_turn, raw),
+    fits_part=lambda raw, role: False,
+    render=_render_turn,
+    has_calls=True,
+    needs_ids=False,
+    no_id=NO_ID,
+    string_content=True,
+    argument_objects=True,
+)
+LIST = ListParser(FORM, parse_item, parse_odd_item)
