@@ -7,8 +7,10 @@ up to one (`metrics_board.py`).
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from functools import partial
 
 import msgspec
 
@@ -108,10 +110,6 @@ class Histogram(msgspec.Struct):
     counts: list[int]
     total: float = 0.0
 
-    def add(self, bounds: tuple[float, ...], value: float) -> None:
-        self.total += value
-        self.counts[bisect_left(bounds, value)] += 1
-
     def plus(self, other: Histogram) -> Histogram:
         both = zip(self.counts, other.counts, strict=True)
         return Histogram([mine + theirs for mine, theirs in both], self.total + other.total)
@@ -137,33 +135,35 @@ class Metrics:
         self.active = 0
         self.aborted = 0
         self.before = MetricsSnapshot()
-        self._counts: dict[str, dict[Labels, float]] = {}
-        self._histograms: dict[str, dict[Labels, Histogram]] = {}
+        self._counts: dict[str, dict[Labels, float]] = defaultdict(partial(defaultdict, int))
+        self._histograms: dict[str, dict[Labels, Histogram]] = defaultdict(dict)
         self._targets: set[str] = set()
 
     def request(self, dialect: str, target: str, status: int) -> None:
-        self._count(REQUESTS, (dialect, self._known_target(target), str(status)))
+        self._counts[REQUESTS.name][dialect, self._known_target(target), str(status)] += 1
 
     def used(self, target: str, input_tokens: int, output_tokens: int, estimated: bool = False) -> None:
         target = self._known_target(target)
-        for direction, count in (("input", input_tokens), ("output", output_tokens)):
-            if count:
-                self._count(TOKENS, (target, direction, str(estimated).lower()), count)
+        counts = self._counts[TOKENS.name]
+        if input_tokens:
+            counts[target, "input", _truth(estimated)] += input_tokens
+        if output_tokens:
+            counts[target, "output", _truth(estimated)] += output_tokens
 
     def charged(self, target: str, cost: float, estimated: bool) -> None:
-        self._count(COST, (self._known_target(target), str(estimated).lower()), cost)
+        self._counts[COST.name][self._known_target(target), _truth(estimated)] += cost
 
     def changed(self, rule: str, count: int = 1) -> None:
-        self._count(CHANGES, (rule,), count)
+        self._counts[CHANGES.name][(rule,)] += count
 
     def failed(self, target: str, kind: str) -> None:
-        self._count(FAILURES, (self._known_target(target), kind))
+        self._counts[FAILURES.name][self._known_target(target), kind] += 1
 
     def rate_limited(self, target: str, limit: str, outcome: str) -> None:
-        self._count(FULL, (self._known_target(target), limit, outcome))
+        self._counts[FULL.name][self._known_target(target), limit, outcome] += 1
 
     def learnt(self, target: str, lesson: str) -> None:
-        self._count(LEARNT, (self._known_target(target), lesson))
+        self._counts[LEARNT.name][self._known_target(target), lesson] += 1
 
     def timed(self, target: str, duration: float, first_byte: float | None, overhead: float) -> None:
         """The times of one request, in seconds."""
@@ -186,16 +186,13 @@ class Metrics:
         histograms = {name: list(found.items()) for name, found in self._histograms.items()}
         return summed([self.before, MetricsSnapshot(values, histograms)])
 
-    def _count(self, family: MetricFamily, labels: Labels, count: float = 1) -> None:
-        counts = self._counts.setdefault(family.name, {})
-        counts[labels] = counts.get(labels, 0) + count
-
     def _time(self, family: MetricFamily, labels: Labels, seconds: float) -> None:
-        found = self._histograms.setdefault(family.name, {})
-        histogram = found.get(labels)
+        histograms, bounds = self._histograms[family.name], family.bounds
+        histogram = histograms.get(labels)
         if histogram is None:
-            histogram = found[labels] = Histogram([0] * (len(family.bounds) + 1))
-        histogram.add(family.bounds, seconds)
+            histogram = histograms[labels] = Histogram([0] * (len(bounds) + 1))
+        histogram.total += seconds
+        histogram.counts[bisect_left(bounds, seconds)] += 1
 
     def _known_target(self, target: str) -> str:
         """Limits the number of targets, because clients may send any model name. Further ones count as "other"."""
@@ -255,6 +252,10 @@ def _render_labels(family: MetricFamily, labels: Labels, bound: str | None = Non
     if bound is not None:
         pairs.append(f'le="{bound}"')
     return "{" + ",".join(pairs) + "}" if pairs else ""
+
+
+def _truth(value: bool) -> str:
+    return "true" if value else "false"
 
 
 def _number(value: float) -> str:
