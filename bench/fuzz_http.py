@@ -11,15 +11,15 @@ import itertools
 import logging
 import math
 from collections.abc import Coroutine, Iterable
+from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeVar
 
 import h11
 import uvicorn
-from uvicorn.server import ServerState
 
 from dragoman.gateway.client_errors import BODY_ERRORS
 from dragoman.gateway.coarse_timer import CoarseTimer
-from dragoman.gateway.http_protocol import bounded_protocol
+from dragoman.gateway.http_protocol import HTTP_LOGGER, bounded_protocol
 from dragoman.gateway.inbound import ClientGone, Inbound
 from dragoman.upstream.transport.connection import Connection
 from dragoman.upstream.transport.in_flight import InFlight
@@ -105,7 +105,7 @@ class HttpFuzz:
         self._seen: list[Seen] = []
         self._fault: Exception | None = None
         self._timer = CoarseTimer()
-        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        HTTP_LOGGER.setLevel(logging.CRITICAL)
         self._config = uvicorn.Config(
             self._app,
             interface="asgi3",
@@ -140,7 +140,7 @@ class HttpFuzz:
 
     async def _request(self, given: list[bytes]) -> tuple[list[Seen], bytes]:
         self._seen = []
-        state = ServerState()
+        state = SimpleNamespace(connections=set(), tasks=set(), total_requests=0)
         made: Any = self._config.http_protocol_class
         protocol = made(config=self._config, server_state=state, app_state={}, _loop=self.loop)
         wire = Wire()

@@ -155,6 +155,18 @@ def test_the_gateway_does_not_know_its_console() -> None:
     ] == []
 
 
+def test_only_the_public_api_of_uvicorn_is_used() -> None:
+    """Its `Config` and its `Server`. Its protocols are its own business, and may change with every version."""
+    named = {
+        node.attr
+        for path in FILES
+        for node in ast.walk(syntax_tree(path))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "uvicorn"
+    }
+    assert named == {"Config", "Server"}
+    assert {module for path in FILES for module in imports(path) if module.split(".")[0] == "uvicorn"} == {"uvicorn"}
+
+
 def test_what_is_pure_reaches_for_nothing() -> None:
     pure = [path for path in FILES if package(path) in PURE or is_pure_probe(path)]
     assert len(pure) > 200

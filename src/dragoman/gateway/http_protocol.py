@@ -1,7 +1,10 @@
-"""uvicorn's HTTP protocol with limits on everything that a client may send or leave unread, and with less overhead.
+"""HTTP/1.1 of the gateway, with limits on everything that a client may send or leave unread.
 
-It saves 3 % of a small request: no timer per answer (one check per second over all connections instead), head and body
-in one write, and one search for control characters in the whole head instead of one per header.
+uvicorn runs it: the class is the option `http` of its `Config`. uvicorn owns the event loop, the listening sockets and
+the lifespan. It gives a protocol the `server_state`, in which it finds the open connections and the requests under way,
+and calls `shutdown` when it wants to end. Nothing else of uvicorn is used.
+
+There is no timer per answer: one check per second looks at all connections. Head and body of an answer are one write.
 
 Trailers are counted and dropped: a key or an encoding in a trailer is nothing. `Upgrade` is ignored, as the standard
 allows: the request is answered as if it had not been there.
@@ -10,22 +13,39 @@ allows: the request is answered as if it had not been there.
 from __future__ import annotations
 
 import asyncio
+import http
+import logging
 import os
 import socket
 import struct
+from collections import deque
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import unquote
 
 import httptools
-from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 HEAD_SECONDS = 30.0
 """The time that a client has for the head of a request."""
 
 MAX_PIPELINED = 32
 """Requests that may wait on a connection for the answer to the one before them."""
+
+MAX_UNREAD = 65_536
+"""Bytes of a body that may wait for the endpoint. Then nothing more is read from the client."""
+
+HTTP_LOGGER = logging.getLogger("dragoman.http")
+
+_PHRASES = {one.value: one.phrase for one in http.HTTPStatus}
+_STATUS_LINES = {status: f"HTTP/1.1 {status} {_PHRASES.get(status, '')}\r\n".encode() for status in range(100, 600)}
+_ASGI = {"version": "3.0", "spec_version": "2.3"}
+_SAFE = bytes([9, *range(32, 127), *range(128, 256)])
+_BODILESS = frozenset({204, 304})
+_TOO_SLOW = 408
+_NO_LINGER = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
+
+Message = dict[str, Any]
+"""What an ASGI application receives or sends, or its scope."""
 
 
 class HeadRefused(Exception):
@@ -34,35 +54,81 @@ class HeadRefused(Exception):
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
         head = b"content-type: text/plain\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % (len(why) + 1)
-        self.answer = b"%b%b%b\n" % (STATUS_LINE[status], head, why.encode())
+        self.answer = b"%b%b%b\n" % (_STATUS_LINES[status], head, why.encode())
 
 
-_SAFE = bytes([9, *range(32, 127), *range(128, 256)])
-_BODILESS = frozenset({204, 304})
-_TOO_SLOW = 408
-_NO_LINGER = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
+class ResponseCycle:
+    """One request and its answer, as an ASGI application sees them. Head and first piece of the body are one write."""
 
+    def __init__(self, connection: BoundedProtocol, scope: Message, keep_alive: bool, awaits_leave: bool) -> None:
+        self.scope = scope
+        self.keep_alive = keep_alive
+        self.body = bytearray()
+        """What has arrived of the body and was not received yet."""
+        self.more_body = True
+        self.news = asyncio.Event()
+        """Set if there is something to receive."""
+        self.disconnected = False
+        self.complete = False
+        """Whether the answer has its end."""
+        self.written = 0
+        """Bytes of the answer."""
+        self._connection = connection
+        self._transport = connection.transport
+        self._awaits_leave = awaits_leave
+        """Whether the client sends its body only after `100 Continue`."""
+        self._started = False
+        self._head = b""
+        self._chunked = False
+        self._until_close = False
+        """Whether the body ends with the connection, for HTTP/1.0."""
+        self._remaining = 0
+        """Bytes of the body that `content-length` still promises."""
 
-class ResponseCycle(RequestResponseCycle):
-    """One request and its answer. The head is sent together with the first piece of the body.
+    async def run(self, app: Any) -> None:
+        """Let the application answer. If it does not, the client gets an error, or at least an end."""
+        try:
+            await app(self.scope, self.receive, self.send)
+        except BaseException as error:
+            HTTP_LOGGER.error("the application failed", exc_info=error)
+            await self._fail()
+        else:
+            if not (self.complete or self.disconnected):
+                HTTP_LOGGER.error("the application did not finish its answer")
+                await self._fail()
 
-    `written` counts the bytes of the answer. `_until_close`: the body ends with the connection, for HTTP/1.0.
-    """
+    async def _fail(self) -> None:
+        if self._started:
+            self._transport.close()
+            return
+        body = b"Internal Server Error"
+        headers = [(b"content-type", b"text/plain"), (b"content-length", b"21"), (b"connection", b"close")]
+        await self.send({"type": "http.response.start", "status": 500, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body})
 
-    written = 0
-    _head = b""
-    _until_close = False
+    async def receive(self) -> Message:
+        if self._awaits_leave and not self._transport.is_closing():
+            self._awaits_leave = False
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if not (self.disconnected or self.complete):
+            self._connection.resume_reading()
+            await self.news.wait()
+            self.news.clear()
+        if self.disconnected or self.complete:
+            return {"type": "http.disconnect"}
+        body, self.body = bytes(self.body), bytearray()
+        return {"type": "http.request", "body": body, "more_body": self.more_body}
 
-    async def send(self, message: Any) -> None:
-        if self.flow.write_paused and not self.disconnected:
-            await self.flow.drain()
+    async def send(self, message: Message) -> None:
+        if (writable := self._connection.writable) is not None and not self.disconnected:
+            await writable.wait()
         if self.disconnected:
             return
-        if self.response_complete:
+        if self.complete:
             raise RuntimeError(f"{message['type']} after the end of an answer")
-        if not self.response_started:
-            self.response_started = True
-            self.waiting_for_100_continue = False
+        if not self._started:
+            self._started = True
+            self._awaits_leave = False
             self._head = self._render_head(message["status"], message["headers"])
             return
         last = not message.get("more_body", False)
@@ -70,17 +136,22 @@ class ResponseCycle(RequestResponseCycle):
         if last:
             self._finish()
 
+    def leave(self) -> None:
+        """The client is gone."""
+        if not self.complete:
+            self.disconnected = True
+            self.news.set()
+
     def _render_head(self, status: int, headers: list[tuple[bytes, bytes]]) -> bytes:
         """The head of the answer. Raises if a header contains a line end or control character."""
         named = dict(headers)
         lines = [b"%b: %b\r\n" % pair for pair in headers]
         if b"content-length" in named:
-            self.chunked_encoding = False
-            self.expected_content_length = int(named[b"content-length"])
+            self._remaining = int(named[b"content-length"])
         elif status not in _BODILESS and self.scope["method"] != "HEAD":
             self._until_close = self.scope["http_version"] == "1.0"
-            self.chunked_encoding = not self._until_close
-            if self.chunked_encoding:
+            self._chunked = not self._until_close
+            if self._chunked:
                 lines.append(b"transfer-encoding: chunked\r\n")
         if status == _TOO_SLOW:
             self.keep_alive = False  # half a body is still to come, and nobody waits for it
@@ -91,33 +162,32 @@ class ResponseCycle(RequestResponseCycle):
         head = b"".join(lines)
         if head.translate(None, _SAFE) != b"\r\n" * len(lines):
             raise RuntimeError("a header contains a line end or another control character")
-        return b"%b%b\r\n" % (STATUS_LINE[status], head)
+        return b"%b%b\r\n" % (_STATUS_LINES[status], head)
 
     def _write(self, body: bytes, last: bool) -> None:
         head, self._head = self._head, b""
         if self.scope["method"] == "HEAD":
-            self.expected_content_length = 0
             body = b""
-        elif self.chunked_encoding:
+        elif self._chunked:
             end = b"0\r\n\r\n" if last else b""
             body = b"%x\r\n%b\r\n%b" % (len(body), body, end) if body else end
         elif not self._until_close:
-            self.expected_content_length -= len(body)
-            if self.expected_content_length < 0 or (last and self.expected_content_length):
+            self._remaining -= len(body)
+            if self._remaining < 0 or (last and self._remaining):
                 raise RuntimeError("the body does not have the length of its content-length")
         if head or body:
             self.written += len(head) + len(body)
-            self.transport.write(head + body)
+            self._transport.write(head + body)
 
     def _finish(self) -> None:
-        self.response_complete = True
-        self.message_event.set()
+        self.complete = True
+        self.news.set()
         if not self.keep_alive:
-            self.transport.close()
-        self.on_response()
+            self._transport.close()
+        self._connection.start_next()
 
 
-class BoundedProtocol(HttpToolsProtocol):
+class BoundedProtocol(asyncio.Protocol):
     """Limits the size and duration of a head, trailers, waiting requests, and the time between requests.
 
     `_least` and `_most` bound the bytes of a head, trailer or chunk extension from below and above. They are counted
@@ -126,115 +196,72 @@ class BoundedProtocol(HttpToolsProtocol):
 
     head_limit: int
     idle_seconds: float
+    transport: asyncio.Transport
+    writable: asyncio.Event | None = None
+    """Set while the client does not read its answer: what waits for it."""
     head_since: float | None = None
     idle_since: float | None = None
     _piece = _least = _most = 0
+    _cycle: ResponseCycle | None = None
+    """The last request that began. Its body is read."""
     _active: ResponseCycle | None = None
+    """The request that is answered. Others may have begun behind it."""
     _stuck_at = -1
     _stuck_since = 0.0
     _refusal: HeadRefused | None = None
-    _upgrading = _has_body = False
+    _upgrading = _has_body = _paused = _expects_leave = False
+    _scheme = "http"
+    _url = b""
+
+    def __init__(self, config: Any, server_state: Any, **_others: Any) -> None:
+        """uvicorn calls it, with more than is used here."""
+        self._app = config.loaded_app
+        self._server = server_state
+        self._loop = asyncio.get_running_loop()
+        self._parser: Any = httptools.HttpRequestParser(self)
+        self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._waiting: deque[ResponseCycle] = deque()
+
+    # What the event loop and uvicorn call.
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self.head_since = self.loop.time()
+        self._server.connections.add(self)
+        self.transport = transport
+        self._scheme = "https" if transport.get_extra_info("sslcontext") else "http"
+        self.head_since = self._loop.time()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """As in uvicorn, and the request under way learns of it even where others wait behind it."""
-        waiting = [cycle for cycle, _ in self.pipeline]
-        self.pipeline.clear()
-        for cycle in (self._active, *waiting):
-            if cycle is not None and not cycle.response_complete:
-                cycle.disconnected = True
-                cycle.message_event.set()
-        super().connection_lost(exc)
+        self._server.connections.discard(self)
+        for cycle in (self._active, *self._waiting):
+            if cycle is not None:
+                cycle.leave()
+        self._waiting.clear()
+        self._active = self._cycle = self._parser = None  # no cycle of references remains
+        self.resume_writing()
 
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self.head_since = self.loop.time()
-        self.idle_since = None
-        self._least, self._most = 0, self._piece
-        self._upgrading = False
+    def eof_received(self) -> None:
+        """Close the connection."""
 
-    def on_headers_complete(self) -> None:
-        """As in uvicorn, without web sockets and without its own limit of requests."""
-        parser, headers = self.parser, self.headers
-        if parser.should_upgrade():
-            self._upgrading = True  # the parser leaves the body out; `_ignore_upgrade` begins again
-            return
-        self.head_since = None
-        version = parser.get_http_version()
-        self._check_head(headers, version)
-        self.headers = []  # trailers would be put among them
-        scope = self.scope
-        scope["method"] = parser.get_method().decode("ascii")
-        scope["http_version"] = version
-        url = httptools.parse_url(self.url)
-        path = url.path.decode("ascii")
-        scope["path"] = unquote(path) if "%" in path else path
-        scope["raw_path"], scope["query_string"] = url.path, url.query or b""
-        current = self.cycle
-        cycle = self.cycle = ResponseCycle(
-            scope,
-            self.transport,
-            self.flow,
-            self.logger,
-            self.access_logger,
-            False,
-            self.server_state.default_headers,
-            asyncio.Event(),
-            self.expect_100_continue,
-            version != "1.0" and parser.should_keep_alive(),
-            self.on_response_complete,
-        )
-        if current is None or current.response_complete:
-            self._active = cycle
-            self._start_asgi_task(cycle, self.app)
-        else:  # it starts when the request before it is answered
-            self._queue(cycle)
-
-    def _check_head(self, headers: list[tuple[bytes, bytes]], version: str) -> None:
-        """Raise HeadRefused for a head that is too large, or that does not say which host it is for."""
-        if self._most > self.head_limit and _size(self.url, headers) > self.head_limit:
-            raise self._refused(431, "the head of the request is too large")
-        hosts = [value for name, value in headers if name == b"host"]
-        if len(hosts) != 1 and (hosts or version != "1.0"):
-            raise self._refused(400, "a request needs exactly one Host header")
-
-    def _queue(self, cycle: ResponseCycle) -> None:
-        """Reading goes on, because only a reader notices that the client leaves."""
-        if len(self.pipeline) >= MAX_PIPELINED:
-            raise self._refused(400, f"more than {MAX_PIPELINED} requests wait on this connection")
-        self.pipeline.appendleft((cycle, self.app))
-
-    def _refused(self, status: int, why: str) -> HeadRefused:
-        """Keep the refusal, because the parser hides what its callbacks raise."""
-        self._refusal = HeadRefused(status, why)
-        return self._refusal
-
-    def on_body(self, body: bytes) -> None:
-        """Quick, because a client may send a chunk for every byte. `_tell_of_body` does the rest."""
-        self._least = 0
-        if not self.cycle.response_complete:
-            self.cycle.body += body
-            self._has_body = True
-
-    def on_message_complete(self) -> None:
-        if not self._upgrading:
-            super().on_message_complete()
-
-    def on_response_complete(self) -> None:
-        """As in uvicorn, but without a timer."""
-        self.server_state.total_requests += 1
-        if self.transport.is_closing():
-            return
-        self.flow.resume_reading()
-        if self.pipeline:
-            cycle, app = self.pipeline.pop()
-            self._active = cycle  # type: ignore[assignment]
-            self._start_asgi_task(cycle, app)
+    def shutdown(self) -> None:
+        """Close after the answer that is under way."""
+        if self._cycle is None or self._cycle.complete:
+            self.transport.close()
         else:
-            self.idle_since = self.loop.time()
+            self._cycle.keep_alive = False
+
+    def pause_writing(self) -> None:
+        self.writable = asyncio.Event()
+
+    def resume_writing(self) -> None:
+        if self.writable is not None:
+            self.writable.set()
+            self.writable = None
+
+    def resume_reading(self) -> None:
+        if self._paused:
+            self._paused = False
+            self.transport.resume_reading()
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
@@ -243,7 +270,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._least += size
         self._most += size
         try:
-            self.parser.feed_data(data)
+            self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as pause:
             self._ignore_upgrade(data[pause.args[0] :])
         except httptools.HttpParserError:
@@ -251,32 +278,139 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._least > self.head_limit:
             self._end(HeadRefused(431, "the head of the request, or what follows its body, is too large"))
         if self._has_body:
-            self._tell_of_body()
+            self._announce_body()
 
-    def _tell_of_body(self) -> None:
-        """Wake the endpoint, and stop reading where it does not keep up."""
+    # What the parser calls.
+
+    def on_message_begin(self) -> None:
+        self._url = b""
+        self._headers = []
+        self._expects_leave = self._upgrading = False
+        self.head_since = self._loop.time()
+        self.idle_since = None
+        self._least, self._most = 0, self._piece
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self._expects_leave = True
+        self._headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        parser, headers = self._parser, self._headers
+        if parser.should_upgrade():
+            self._upgrading = True  # the parser leaves the body out; `_ignore_upgrade` begins again
+            return
+        self.head_since = None
+        version = parser.get_http_version()
+        self._check_head(headers, version)
+        self._headers = []  # trailers would be put among them
+        url = httptools.parse_url(self._url)
+        path = url.path.decode("ascii")
+        scope = {
+            "type": "http",
+            "asgi": _ASGI,
+            "http_version": version,
+            "method": parser.get_method().decode("ascii"),
+            "scheme": self._scheme,
+            "path": unquote(path) if "%" in path else path,
+            "raw_path": url.path,
+            "query_string": url.query or b"",
+            "root_path": "",
+            "headers": headers,
+        }
+        last = self._cycle
+        keep_alive = version != "1.0" and parser.should_keep_alive()
+        cycle = self._cycle = ResponseCycle(self, scope, keep_alive, self._expects_leave)
+        if last is None or last.complete:
+            self._start(cycle)
+        else:  # it starts when the request before it is answered
+            self._queue(cycle)
+
+    def on_body(self, body: bytes) -> None:
+        """Quick, because a client may send a chunk for every byte. `_announce_body` does the rest."""
+        self._least = 0
+        cycle = self._cycle
+        if cycle is not None and not cycle.complete:
+            cycle.body += body
+            self._has_body = True
+
+    def on_message_complete(self) -> None:
+        cycle = self._cycle
+        if cycle is not None and not self._upgrading and not cycle.complete:
+            cycle.more_body = False
+            cycle.news.set()
+
+    # Requests in turn.
+
+    def _start(self, cycle: ResponseCycle) -> None:
+        self._active = cycle
+        tasks = self._server.tasks
+        task = self._loop.create_task(cycle.run(self._app))
+        task.add_done_callback(tasks.discard)
+        tasks.add(task)
+
+    def _queue(self, cycle: ResponseCycle) -> None:
+        """Reading goes on, because only a reader notices that the client leaves."""
+        if len(self._waiting) >= MAX_PIPELINED:
+            raise self._refuse(400, f"more than {MAX_PIPELINED} requests wait on this connection")
+        self._waiting.append(cycle)
+
+    def start_next(self) -> None:
+        """An answer is complete: begin with the request behind it."""
+        self._server.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.resume_reading()
+        if self._waiting:
+            self._start(self._waiting.popleft())
+        else:
+            self.idle_since = self._loop.time()
+
+    # Limits.
+
+    def _check_head(self, headers: list[tuple[bytes, bytes]], version: str) -> None:
+        """Raise HeadRefused for a head that is too large, or that does not say which host it is for."""
+        if self._most > self.head_limit and _size(self._url, headers) > self.head_limit:
+            raise self._refuse(431, "the head of the request is too large")
+        hosts = [value for name, value in headers if name == b"host"]
+        if len(hosts) != 1 and (hosts or version != "1.0"):
+            raise self._refuse(400, "a request needs exactly one Host header")
+
+    def _refuse(self, status: int, why: str) -> HeadRefused:
+        """Keep the refusal, because the parser hides what its callbacks raise."""
+        self._refusal = HeadRefused(status, why)
+        return self._refusal
+
+    def _announce_body(self) -> None:
+        """Wake the endpoint, and stop reading if it does not keep up."""
         self._has_body = False
-        if len(self.cycle.body) > HIGH_WATER_LIMIT:
-            self.flow.pause_reading()
-        self.cycle.message_event.set()
+        if (cycle := self._cycle) is None:
+            return
+        if len(cycle.body) > MAX_UNREAD and not self._paused:
+            self._paused = True
+            self.transport.pause_reading()
+        cycle.news.set()
 
     def _ignore_upgrade(self, rest: bytes) -> None:
         """Parse the request again without its `Upgrade`."""
-        method = self.parser.get_method()
+        method = self._parser.get_method()
         if method == b"CONNECT" or not self._upgrading:
             self._end(HeadRefused(400, "this server is not a proxy"))
             return
-        kept = [b"%b: %b\r\n" % pair for pair in self.headers if pair[0] not in (b"upgrade", b"connection")]
-        version = self.parser.get_http_version().encode()
-        self.parser = httptools.HttpRequestParser(self)
-        self.data_received(b"%b %b HTTP/%b\r\n%b\r\n%b" % (method, self.url, version, b"".join(kept), rest))
+        kept = [b"%b: %b\r\n" % pair for pair in self._headers if pair[0] not in (b"upgrade", b"connection")]
+        version = self._parser.get_http_version().encode()
+        self._parser = httptools.HttpRequestParser(self)
+        self.data_received(b"%b %b HTTP/%b\r\n%b\r\n%b" % (method, self._url, version, b"".join(kept), rest))
 
     def _end(self, refusal: HeadRefused) -> None:
         """Tell the client, unless an answer is under way, and close."""
         if self.transport.is_closing():
             return
-        active = self._active
-        if active is None or active.response_complete:
+        if self._active is None or self._active.complete:
             self.transport.write(refusal.answer)
         self.transport.close()
 
@@ -299,7 +433,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return now - self._stuck_since > seconds
 
 
-def bounded_protocol(limit: int, idle: float) -> type[HttpToolsProtocol]:
+def bounded_protocol(limit: int, idle: float) -> type[BoundedProtocol]:
     """The protocol with a head of at most `limit` bytes, and `idle` seconds between requests."""
 
     class Configured(BoundedProtocol):

@@ -28,7 +28,7 @@ from dragoman.config.validation import is_loopback, public_bind_refusal
 from dragoman.errors import DragomanError
 from dragoman.gateway import banner, open_files
 from dragoman.gateway.app import Gateway
-from dragoman.gateway.http_protocol import bounded_protocol, close_overdue
+from dragoman.gateway.http_protocol import HTTP_LOGGER, bounded_protocol, close_overdue
 from dragoman.gateway.known_names import known_names, own_profiles
 from dragoman.gateway.metrics_board import MetricsBoard
 from dragoman.gateway.request_log import RequestLog
@@ -210,7 +210,7 @@ def _serve(
 ) -> int:
     place = role.board.place(role.place) if role is not None else None
     services = Services(loaded, file, profiles, check, alone=role is None, place=place)
-    _redirect_uvicorn_log(services)
+    _redirect_server_log(services)
     shortage = open_files.shortage(open_files.raise_limit(), loaded.config.server.max_concurrent)
     for warning in (*loaded.warnings, *([shortage] if shortage is not None else [])):
         services.lines.add(LogLevel.WARNING, {"event": "config", "warning": warning})
@@ -373,15 +373,16 @@ def show(summary: banner.GatewaySummary) -> None:
     banner.show(Console(stderr=True, highlight=False), summary)
 
 
-def _redirect_uvicorn_log(services: Services) -> None:
-    """Write the messages of uvicorn to the gateway's log."""
-    logger = logging.getLogger("uvicorn.error")
-    logger.handlers = [_UvicornLogHandler(services)]
-    logger.setLevel(logging.WARNING)
-    logger.propagate = False
+def _redirect_server_log(services: Services) -> None:
+    """Write the messages of uvicorn and of the HTTP protocol to the gateway's log."""
+    handler = _ServerLogHandler(services)
+    for logger in (logging.getLogger("uvicorn.error"), HTTP_LOGGER):
+        logger.handlers = [handler]
+        logger.setLevel(logging.WARNING)
+        logger.propagate = False
 
 
-class _UvicornLogHandler(logging.Handler):
+class _ServerLogHandler(logging.Handler):
     def __init__(self, services: Services) -> None:
         super().__init__(logging.WARNING)
         self._services = services
