@@ -22,10 +22,10 @@ JUDGES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "azure-foundry": ("azure-foundry", {}),
     "vertex-anthropic": ("vertex-anthropic", {}),
     "anthropic": ("anthropic", {}),
-    "anthropic-compatible": ("anthropic", {}),
+    "anthropic-compatible-strict": ("anthropic", {}),
     "gemini": ("gemini", {}),
     "gemini-compatible": ("gemini-openai", {}),
-    "gemini-native-compatible": ("gemini", {}),
+    "gemini-native-compatible-strict": ("gemini", {}),
     "bedrock": ("bedrock", {}),
     "bedrock-anthropic": ("bedrock", {}),
     "vertex": ("vertex", {}),
@@ -51,10 +51,13 @@ JUDGES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "llamacpp": ("llamacpp", {}),
     "lmstudio": ("lmstudio", {}),
     "sglang": ("sglang", {}),
-    "openai-compatible": ("compatible", {}),
+    "openai-compatible-strict": ("compatible", {}),
     "openai-compatible-lenient": ("compatible-lenient", {}),
     "strict-template": ("template", {"template": "alternating"}),
-    "auto": ("compatible", {}),
+    "auto": ("compatible-lenient", {}),
+    "openai-compatible": ("compatible-lenient", {}),
+    "anthropic-compatible": ("anthropic-compatible", {}),
+    "gemini-native-compatible": ("gemini-native-compatible", {}),
 }
 # a profile's path may be relative to its base URL; the emulator knows the vendor's from the root
 _PREFIXES = ("", "/v1", "/v1beta", "/api", "/api/v1", "/openai", "/openai/v1", "/v1beta/openai", "/compatibility/v1")

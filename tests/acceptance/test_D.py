@@ -120,7 +120,7 @@ def test_D3_claude_gets_all_of_them() -> None:
     assert sent(TWO, CLAUDE).json["system"] == "Say apple.\n\nSay banana."
 
 
-@pytest.mark.parametrize("profile", ["openai-compatible", "openai-compatible-lenient"])
+@pytest.mark.parametrize("profile", ["openai-compatible-strict", "openai-compatible-lenient"])
 def test_D3_claude_behind_a_chat_gateway_gets_one_message(tmp_path: Path, profile: str) -> None:
     expected = ["Say apple.\n\nSay banana."]
     assert systems(sent(TWO, f"{profile}/claude-sonnet-4-5").json["messages"]) == expected

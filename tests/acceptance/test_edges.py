@@ -103,7 +103,7 @@ def test_C42_a_header_whose_variable_is_not_set_is_not_sent_and_warned_about(tmp
 
 @pytest.mark.parametrize("base", ["", "/v1", "/v1beta", "/v1beta/models"])
 def test_C43_any_version_in_the_address_of_a_gemini_proxy_is_put_right(base: str) -> None:
-    provider = Provider(profile="gemini-native-compatible", base_url=f"http://proxy.example{base}")
+    provider = Provider(profile="gemini-native-compatible-strict", base_url=f"http://proxy.example{base}")
     route = Routes(Config(providers={"p": provider}), Profiles()).find("p/gemini-2.5-pro")
     assert route is not None
     assert route.first.base_url == "http://proxy.example"

@@ -200,7 +200,7 @@ def test_E3_E11_marks_of_a_stream_never_reach_the_client(tmp_path: Path, dialect
         told = running.post(path(dialect, "m"), body(dialect, "m", stream=True)).text
         assert told.count("Hello") >= 2
         assert [mark for mark in MARKS if f'"{mark}"' in told] == []
-    relayed = adapt({"model": "m", "messages": PLAIN, "stream": True}, target="openai-compatible/x").stream()
+    relayed = adapt({"model": "m", "messages": PLAIN, "stream": True}, target="openai-compatible-strict/x").stream()
     out = b"".join(relayed.feed(one) for one in frames) + relayed.finish()
     assert [mark for mark in MARKS if f'"{mark}"'.encode() in out] == []
     assert out.endswith(DONE)
@@ -304,7 +304,7 @@ UNTIDY = [
 ]
 
 
-@pytest.mark.parametrize("profile", ["openrouter", "strict-template", "openai-compatible"])
+@pytest.mark.parametrize("profile", ["openrouter", "strict-template", "openai-compatible-strict"])
 def test_E18_streamed_and_whole_requests_are_repaired_alike(tmp_path: Path, profile: str) -> None:
     both = []
     with served(tmp_path, lambda seen: None, profile=profile) as (running, behind):

@@ -16,7 +16,7 @@ TOOL_TYPE = "GenerateContentRequest.tools[0].tool_type: required one_of 'tool_ty
 SIGNATURE = "Unable to submit request because Thought signature is not valid"
 ROLE = "Please use a valid role: user, model"
 
-CHAT, NATIVE = "gemini-compatible", "gemini-native-compatible"
+CHAT, NATIVE = "gemini-compatible", "gemini-native-compatible-strict"
 MODEL = "gemini-2.5-pro"
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}}
 TOOLS = [{"type": "function", "function": {"name": "look", "parameters": SCHEMA}}]
@@ -100,7 +100,7 @@ def test_C48_a_native_client_may_spell_it_either_way(tmp_path: Path) -> None:
         assert [shape(body) for body in behind.bodies()] == ["function_declarations", "functionDeclarations"]
 
 
-@pytest.mark.parametrize("profile", ["gemini", "openai-compatible", "openrouter"])
+@pytest.mark.parametrize("profile", ["gemini", "openai-compatible-strict", "openrouter"])
 def test_tools_are_kept_where_no_profile_gives_them_up(tmp_path: Path, profile: str) -> None:
     """X10."""
     with upstream(judged(lambda body: "tools" not in body, TOOL_TYPE)) as behind:
@@ -142,7 +142,7 @@ LATE = [
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("profile", [CHAT, "openai-compatible", "openai-compatible-lenient", "openrouter"])
+@pytest.mark.parametrize("profile", [CHAT, "openai-compatible-strict", "openai-compatible-lenient", "openrouter"])
 @pytest.mark.parametrize("asked", [LATE, CONTINUED])
 def test_C3_C48_roles_are_put_right_wherever_the_refusal_arrives(
     tmp_path: Path, profile: str, asked: list[Any]
@@ -159,7 +159,7 @@ def test_C49_a_fallback_follows_an_exhausted_ladder(tmp_path: Path, stream: bool
         return good(seen) if seen.body["model"] == "clean" else refused(seen, TOOL_TYPE)
 
     with upstream(judge) as behind:
-        providers = {"p": provider(CHAT, behind.url), "q": provider("openai-compatible", behind.url)}
+        providers = {"p": provider(CHAT, behind.url), "q": provider("openai-compatible-strict", behind.url)}
         models = {"m": {"target": f"p/{MODEL}", "fallbacks": ["q/clean"]}}
         running: Running
         with gateway({"providers": providers, "models": models}, tmp_path) as running:

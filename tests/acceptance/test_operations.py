@@ -180,8 +180,8 @@ def test_C40_a_line_of_any_profile_is_replayed(profile: str) -> None:
     ("more", "judge"),
     [
         ({"provider": "gemini", "params": {"model": "gemini-2.5-pro"}}, "gemini"),
-        ({"provider": "ours"}, "compatible"),
-        ({"provider": "ours", "target": "ours/x", "upstream_dialect": "anthropic"}, "anthropic"),
+        ({"provider": "ours"}, "compatible-lenient"),
+        ({"provider": "ours", "target": "ours/x", "upstream_dialect": "anthropic"}, "anthropic-compatible"),
     ],
 )
 def test_C40_a_line_that_names_little_is_replayed_too(more: dict[str, Any], judge: str) -> None:

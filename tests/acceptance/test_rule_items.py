@@ -134,9 +134,9 @@ def test_B7_blocks_become_a_string_in_chat(tmp_path: Path) -> None:
         "messages": [says("user", blocks), says("assistant", blocks[:1]), HI],
     }
     expected = [says("system", "a\nb"), says("user", "x\ny"), says("assistant", "x"), HI]
-    for target in (OPENAI, "openrouter/openai/gpt-4o", "openai-compatible/x"):
+    for target in (OPENAI, "openrouter/openai/gpt-4o", "openai-compatible-strict/x"):
         assert sent(request, target, source="anthropic").json["messages"] == expected
-    with served(tmp_path, profile="openai-compatible") as (running, behind):
+    with served(tmp_path, profile="openai-compatible-strict") as (running, behind):
         assert running.post("/v1/messages", request).status_code == 200
         assert behind.seen[-1].body["messages"] == expected
 

@@ -138,7 +138,9 @@ def silent() -> Iterator[OneChunk]:
 
 
 def config(tmp_path: Path, **urls: str) -> tuple[str, ...]:
-    lines = [f"  {name}: {{profile: openai-compatible, base_url: '{url}', api_key: x}}" for name, url in urls.items()]
+    lines = [
+        f"  {name}: {{profile: openai-compatible-strict, base_url: '{url}', api_key: x}}" for name, url in urls.items()
+    ]
     names = [f"{name}/m" for name in urls]
     text = (
         "providers:\n"
@@ -172,7 +174,7 @@ def test_a_refusal_names_its_reason_and_takes_the_message_back(tmp_path: Path) -
 def test_a_provider_that_is_not_there(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    provider = f"{{profile: openai-compatible, base_url: 'http://127.0.0.1:{port}', retries: {{attempts: 1}}}}"
+    provider = f"{{profile: openai-compatible-strict, base_url: 'http://127.0.0.1:{port}', retries: {{attempts: 1}}}}"
     (tmp_path / "chat.yaml").write_text(f"providers: {{a: {provider}}}\n")
     done = talk("Hi", args=("-c", "chat.yaml", "a/m"))
     assert "a/m did not answer: " in done.stderr

@@ -60,7 +60,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Answering]:
 
 
 def write(tmp_path: Path, port: int, key: str = KEY, more: str = "") -> None:
-    provider = f"{{profile: openai-compatible, base_url: 'http://127.0.0.1:{port}/v1', api_key: {key}}}"
+    provider = f"{{profile: openai-compatible-strict, base_url: 'http://127.0.0.1:{port}/v1', api_key: {key}}}"
     (tmp_path / "dragoman.yaml").write_text(f"providers:\n  mine: {provider}\nserver: {{port: 0}}\n{more}")
     (tmp_path / "dragoman.yaml").chmod(0o600)
 

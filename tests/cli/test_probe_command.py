@@ -85,13 +85,13 @@ def test_a_profile_is_compared_with_its_server(monkeypatch: pytest.MonkeyPatch, 
     with emulator("compatible", roles=["system", "user", "assistant", "tool", "developer"]) as running:
         monkeypatch.setenv("LLM_GATEWAY_URL", running.base_url)
         report = tmp_path / "report.json"
-        ran = run("openai-compatible/some-model", "--check", "--report", str(report))
+        ran = run("openai-compatible-strict/some-model", "--check", "--report", str(report))
     assert ran.exit_code == 1
     rows = {line.split()[0]: line.split()[1:] for line in ran.stdout.splitlines() if line}
     assert rows["developer_role"] == ["refuses", "accepts", "other"]
     assert "unknown_settings" not in rows
     sent = json.loads(report.read_text())
-    assert sent["profile"] == "openai-compatible"
+    assert sent["profile"] == "openai-compatible-strict"
     assert "127.0.0.1" not in report.read_text()
     assert {one["agreement"] for one in sent["compared"] if one["fact"] == "developer_role"} == {"other"}
 
@@ -168,7 +168,7 @@ def test_a_dialect_can_be_chosen(template: RunningEmulator) -> None:
 def test_a_provider_of_another_dialect_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     with emulator("anthropic") as running:
         monkeypatch.setenv("LLM_GATEWAY_URL", running.base_url.removesuffix("/v1"))
-        ran = run("anthropic-compatible/claude-sonnet-4-5", "--check")
+        ran = run("anthropic-compatible-strict/claude-sonnet-4-5", "--check")
     assert "facts hold" in ran.stdout
     assert "last_turn" not in ran.stdout
 

@@ -42,7 +42,7 @@ def written(folder: Path, text: str, name: str = "ours.toml") -> str:
 
 
 def test_two_profiles_are_compared_fact_by_fact() -> None:
-    ran = run("diff", "openai-compatible", "openai-compatible-lenient", "--json")
+    ran = run("diff", "openai-compatible-strict", "openai-compatible-lenient", "--json")
     found = {one["fact"]: (one["first"], one["second"]) for one in json.loads(ran.stdout)}
     assert ran.exit_code == 1
     assert found["unknown_fields"] == ("refuses", "accepts")
@@ -62,7 +62,7 @@ def test_a_file_is_compared_with_a_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["openai-compatible", "mistral/mistral-large-latest", "vllm/some-model", "openrouter", "zai"]
+    "name", ["openai-compatible-strict", "mistral/mistral-large-latest", "vllm/some-model", "openrouter", "zai"]
 )
 def test_the_laws_hold_for_profiles_of_ours(name: str) -> None:
     ran = run("test", name)

@@ -13,7 +13,9 @@ from dragoman.config.schema import Growth, Jitter, MaxLoss, StoreKind
 from dragoman.config.variables import Environment
 
 KNOWN = KnownNames(
-    profiles=frozenset({"anthropic", "openrouter", "gemini", "groq", "openai", "openai-compatible", "strict-template"}),
+    profiles=frozenset(
+        {"anthropic", "openrouter", "gemini", "groq", "openai", "openai-compatible-strict", "strict-template"}
+    ),
     rules={
         "late-system": ("keep", "user", "opening", "fail"),
         "many-systems": ("auto", "separate", "join"),

@@ -251,6 +251,8 @@ def test_E8_strictness_is_carried_over_either_way(strict: bool | None, facts: di
     provider = {"type": "openai", "base_url": "http://127.0.0.1:1/v1", "strict_validation": strict}
     imported = import_nnp({"providers.yaml": {"providers": {"p": provider}}}, {})
     assert imported.config["providers"]["p"].get("facts") == facts
+    profile = imported.config["providers"]["p"]["profile"]
+    assert profile == ("openai-compatible-strict" if strict else "openai-compatible")
 
 
 def test_E8_E9_E15_nnp_is_carried_over() -> None:

@@ -103,7 +103,7 @@ def test_two_accounts_of_one_maker_need_a_word() -> None:
 
 def test_a_family_may_name_a_profile_whose_key_is_in_the_environment() -> None:
     config = {
-        "providers": {"corp": {"profile": "openai-compatible", "base_url": "http://x/v1"}},
+        "providers": {"corp": {"profile": "openai-compatible-strict", "base_url": "http://x/v1"}},
         "families": {"claude": "anthropic"},
     }
     found = routes(config, ANTHROPIC_API_KEY="sk-ant-0123456789").find("claude-opus-5")

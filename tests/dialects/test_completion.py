@@ -164,7 +164,13 @@ ANSWER = b"""{"id":"a1","object":"chat.completion","created":5,"model":"m","choi
 
 @pytest.mark.parametrize(
     ("target", "completed"),
-    [("mistral/m", True), ("groq/m", True), ("openai-compatible/m", True), ("deepseek/m", True), ("openai/m", False)],
+    [
+        ("mistral/m", True),
+        ("groq/m", True),
+        ("openai-compatible-strict/m", True),
+        ("deepseek/m", True),
+        ("openai/m", False),
+    ],
 )
 def test_the_profile_says_whose_answers_are_complete(target: str, completed: bool) -> None:
     answer = adapt(REQUEST, target=target, source="openai-chat").answer(ANSWER)

@@ -18,7 +18,7 @@ TARGETS = [
     "gemini/gemini-2.5-flash",
     "mistral/mistral-large-latest",
     "openrouter/openai/gpt-4o",
-    "openai-compatible/m",
+    "openai-compatible-strict/m",
 ]
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}}
 TOOLS: list[Any] = [

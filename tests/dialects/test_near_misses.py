@@ -491,7 +491,12 @@ def test_pointers_lead_into_the_clients_request(
 
 
 OWN_TARGETS = {
-    CHAT: ["openai/gpt-4o", "openai-compatible/m", "mistral/mistral-large-latest", "groq/llama-3.3-70b-versatile"],
+    CHAT: [
+        "openai/gpt-4o",
+        "openai-compatible-strict/m",
+        "mistral/mistral-large-latest",
+        "groq/llama-3.3-70b-versatile",
+    ],
     ANTHROPIC: ["anthropic/claude-sonnet-4-5"],
     GEMINI: ["gemini/gemini-2.5-flash", "vertex/gemini-2.5-flash"],
     RESPONSES: ["openai-responses/gpt-5"],
@@ -525,7 +530,7 @@ def test_a_server_that_does_not_check_gets_what_came(
     name: str, case: str, odd: list[Any], whole: list[Any], at: str, kind: Miss
 ) -> None:
     """K17."""
-    lenient = {CHAT: "openai-compatible-lenient/m", ANTHROPIC: "anthropic-compatible/m"}
+    lenient = {CHAT: "openai-compatible-lenient/m", ANTHROPIC: "anthropic-compatible-strict/m"}
     if name not in lenient:
         return
     done = adapt({LIST_NAMES[name]: odd}, source=name, target=lenient[name])

@@ -30,7 +30,7 @@ def test_D4_every_profile_has_a_judge_that_accepts_and_refuses(profile: str) -> 
 def test_D4_a_path_may_be_relative_to_the_base_url(path: str) -> None:
     body = orjson.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi"}], "zzz": 1})
     assert judge("groq", "m", path, {}, body) is not None
-    assert judge("openai-compatible", "m", path, {}, body) is not None
+    assert judge("openai-compatible-strict", "m", path, {}, body) is not None
 
 
 def test_D4_a_path_nobody_knows_is_an_error_of_the_test() -> None:

@@ -358,7 +358,7 @@ def test_a_caller_may_only_tighten_unless_it_may_loosen(own: Doubt, options: Cal
 @pytest.mark.parametrize(("loosen", "end"), [(False, GaveUp), (True, Answered)])
 def test_nor_may_it_lose_more_than_the_destination_allows(loosen: bool, end: type) -> None:
     asked = exchange(
-        destination("openai-compatible/x", max_loss=Loss.NOTHING),
+        destination("openai-compatible-strict/x", max_loss=Loss.NOTHING),
         messages=[MOODY],
         options=CallerOptions(max_loss=Loss.CONTENT, loosen=loosen),
     )

@@ -627,7 +627,7 @@ def test_tools_are_never_dropped_where_they_may_be_needed() -> None:
     target = patched(PROFILES.target("gemini-compatible/gemini-3-pro"), Layer("test", shaped))
     assert refused(TOOL_TYPE, target, {**PLAIN, "tools": TOOLS}) is None
     assert refused(TOOL_TYPE, target, {**ANSWERED, "tool_choice": "auto"}) is None
-    for name in ("gemini/gemini-3-pro", "openai/gpt-4o", "openai-compatible/x"):  # no profile of theirs says so
+    for name in ("gemini/gemini-3-pro", "openai/gpt-4o", "openai-compatible-strict/x"):  # no profile of theirs says so
         assert refused(TOOL_TYPE, patched(PROFILES.target(name), Layer("test", shaped)), ANSWERED) is None
 
 

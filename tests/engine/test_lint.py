@@ -234,6 +234,6 @@ def test_every_rule_has_a_headline() -> None:
 def test_a_conversation_that_is_too_long_for_its_model(words: int, found: list[str]) -> None:
     """The window comes from the catalogue where the host states none."""
     request = {"model": "m", "messages": [{"role": "user", "content": "word " * words}]}
-    findings = lint(request, targets="openai-compatible/gpt-4")
+    findings = lint(request, targets="openai-compatible-strict/gpt-4")
     assert [one.rule for one in findings] == found
     assert all(one.severity == "warning" and "holds 8,192" in one.says for one in findings)

@@ -40,7 +40,7 @@ class Calendar:
 @contextmanager
 def budgeted(folder: Path, budget: dict[str, Any], up: Upstream, clock: Calendar) -> Iterator[Running]:
     config = {
-        "providers": {"plain": provider("openai-compatible", up.url)},
+        "providers": {"plain": provider("openai-compatible-strict", up.url)},
         "models": {"own": {"target": "plain/house", "price": PRICE}},
         "keys": {"anna": {"sha256": hashlib.sha256(b"anna").hexdigest(), "budget": budget}},
     }
@@ -149,8 +149,8 @@ def test_a_router_model_is_not_asked_for_a_key_that_cannot_pay_it(
         router.script(json.dumps({"reasoning": "Because.", "model": "second"}))
         config = {
             "providers": {
-                "plain": provider("openai-compatible", up.url),
-                "judge": provider("openai-compatible", router.base_url),
+                "plain": provider("openai-compatible-strict", up.url),
+                "judge": provider("openai-compatible-strict", router.base_url),
             },
             "models": {
                 "first": {"target": "plain/first", "price": PRICE},

@@ -52,7 +52,7 @@ def running(plain: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     price = {"input": 1000, "output": 2000}
     with emulator("openai") as told, emulator("openrouter") as router:
         providers = {
-            "plain": provider("openai-compatible", plain.url),
+            "plain": provider("openai-compatible-strict", plain.url),
             "told": provider("openai", told.base_url),
             "router": provider("openrouter", router.base_url),
         }

@@ -111,7 +111,10 @@ def test_log_probabilities_in_the_legacy_form(tmp_path: Path) -> None:
         "logprobs": {"content": [token, {**token, "token": "!"}]},
     }
     whole = {"id": "chatcmpl-7", "object": "chat.completion", "created": 7, "model": "m", "choices": [choice]}
-    with upstream(lambda seen: (200, whole)) as behind, gateway(_one("openai-compatible", behind), tmp_path) as running:
+    with (
+        upstream(lambda seen: (200, whole)) as behind,
+        gateway(_one("openai-compatible-strict", behind), tmp_path) as running,
+    ):
         made = running.openai().completions.create(model="p/m", prompt="2+2=", logprobs=1, echo=True)
         assert (behind.bodies()[0]["logprobs"], behind.bodies()[0]["top_logprobs"]) == (True, 1)
     told = made.choices[0].logprobs

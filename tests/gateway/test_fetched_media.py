@@ -71,7 +71,7 @@ def pictures() -> Iterator[Pictures]:
 def stage(tmp_path: Path, **media: Any) -> Iterator[tuple[Running, Upstream, Pictures]]:
     with upstream() as behind, pictures() as server:
         config = {
-            "providers": {"up": provider("openai-compatible", behind.url, **INLINE)},
+            "providers": {"up": provider("openai-compatible-strict", behind.url, **INLINE)},
             "media": {"allow": ["127.0.0.0/8"], **media},
         }
         with gateway(config, tmp_path) as running:

@@ -41,7 +41,7 @@ def streamed(count: int) -> bytes:
 def test_twenty_probabilities_for_each_token_are_an_answer(client: str, tmp_path: Path) -> None:
     whole = with_probabilities(1500)
     with upstream(lambda seen: (200, whole)) as behind:
-        config = {"providers": {"up": provider("openai-compatible", behind.url)}}
+        config = {"providers": {"up": provider("openai-compatible-strict", behind.url)}}
         with gateway(config, tmp_path) as running:
             said = running.post(path(client, "up/m"), body(client, "up/m"))
             assert said.status_code == 200, said.text[:500]
@@ -71,8 +71,8 @@ def test_an_answer_that_is_too_large_is_asked_for_once(what: str, client: str, t
     with upstream(answer) as behind, upstream() as other:
         config = {
             "providers": {
-                "up": provider("openai-compatible", behind.url),
-                "other": provider("openai-compatible", other.url),
+                "up": provider("openai-compatible-strict", behind.url),
+                "other": provider("openai-compatible-strict", other.url),
             },
             "models": {"both": {"target": "up/m", "fallbacks": ["other/m"]}},
             "limits": limits,
@@ -88,7 +88,7 @@ def test_an_answer_that_is_too_large_is_asked_for_once(what: str, client: str, t
 @pytest.mark.parametrize("what", RELAYED)
 def test_many_choices_are_relayed(what: str, tmp_path: Path) -> None:
     with upstream(TOO_LARGE[what][0]) as behind:
-        config = {"providers": {"up": provider("openai-compatible", behind.url)}}
+        config = {"providers": {"up": provider("openai-compatible-strict", behind.url)}}
         with gateway(config, tmp_path) as running:
             more = {"stream": True} if "stream" in what else {}
             said = running.post("/v1/chat/completions", body("openai-chat", "up/m", **more))
@@ -97,7 +97,7 @@ def test_many_choices_are_relayed(what: str, tmp_path: Path) -> None:
 
 def test_most_choices_are_an_answer(tmp_path: Path) -> None:
     with upstream(lambda seen: (200, choices(MOST_CHOICES))) as behind:
-        config = {"providers": {"up": provider("openai-compatible", behind.url)}}
+        config = {"providers": {"up": provider("openai-compatible-strict", behind.url)}}
         with gateway(config, tmp_path) as running:
             assert running.post("/v1/messages", body("anthropic", "up/m")).status_code == 200
 
@@ -106,7 +106,7 @@ def test_large_requests_are_told_to_come_again_when_too_many_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with upstream() as behind:
-        config = {"providers": {"up": provider("openai-compatible", behind.url)}}
+        config = {"providers": {"up": provider("openai-compatible-strict", behind.url)}}
         with gateway(config, tmp_path) as running:
             monkeypatch.setattr(HeavyWork, "is_full", True)
             large = [{"role": "user", "content": "x" * LARGE}]

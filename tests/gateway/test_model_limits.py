@@ -24,7 +24,7 @@ HUGE = {**GOOD, "usage": {"prompt_tokens": 3, "completion_tokens": 900, "total_t
 @contextmanager
 def limited(folder: Path, limits: Any, up: Upstream, clock: Hands | None = None, **more: Any) -> Iterator[Running]:
     """A gateway with the model `one`, limited so, and `two` at another place without limits."""
-    providers = {name: provider("openai-compatible", up.url) for name in ("a", "b")}
+    providers = {name: provider("openai-compatible-strict", up.url) for name in ("a", "b")}
     models = {"one": {"target": "a/one", "rate_limits": limits, **more}, "two": {"target": "b/two"}}
     config = {"providers": providers, "models": models, "routes": {"both": {"models": ["one", "two"]}}}
     with gateway(config, folder, Clocks(steady=clock or Hands())) as running:
@@ -197,7 +197,7 @@ def test_B18_a_fallback_takes_over_from_a_full_model(up: Upstream, tmp_path: Pat
 def test_B18_deployments_of_one_name_have_their_own_limits_and_a_route_fills_them_all(
     up: Upstream, tmp_path: Path
 ) -> None:
-    providers = {name: provider("openai-compatible", up.url) for name in ("a", "b", "c")}
+    providers = {name: provider("openai-compatible-strict", up.url) for name in ("a", "b", "c")}
     limits = {"a": 2, "b": 3, "c": 1}
     models = {
         name: {"target": f"{name}/same", "rate_limits": {"requests_per_minute": most, "when_full": "refuse"}}
@@ -240,7 +240,7 @@ def test_B18_names_that_clients_make_up_do_not_pile_up_and_do_not_lead_around(up
     clock = Hands()
     limits = {"requests_per_minute": 1, "when_full": "refuse"}
     models = {"team-*": {"target": "a/*", "rate_limits": limits}}
-    config = {"providers": {"a": provider("openai-compatible", up.url)}, "models": models}
+    config = {"providers": {"a": provider("openai-compatible-strict", up.url)}, "models": models}
     with gateway(config, tmp_path, Clocks(steady=clock)) as running:
         assert [ask(running, name).status_code for name in ("team-x", "a/x", "team-x", "team-y")] == [
             200,

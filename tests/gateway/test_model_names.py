@@ -79,7 +79,7 @@ def test_the_configuration_decides_between_two_and_the_message_says_how(tmp_path
 
 def test_a_provider_of_any_profile_may_be_named_for_a_family(tmp_path: Path) -> None:
     with emulator("openai") as behind:
-        providers = {"corp": provider("openai-compatible", behind.base_url)}
+        providers = {"corp": provider("openai-compatible-strict", behind.base_url)}
         with gateway({"providers": providers, "families": {"gpt": "corp"}}, tmp_path) as running:
             assert chat(running, "gpt-4o").headers["x-dragoman-model"] == "corp/gpt-4o"
             assert chat(running, "claude-opus-5").status_code == 404
@@ -243,7 +243,7 @@ def test_all_providers_are_asked_at_the_same_time(tmp_path: Path) -> None:
 
     with ExitStack() as stack:
         behind = [stack.enter_context(upstream(answer)) for _ in range(4)]
-        providers = {f"p{at}": provider("openai-compatible", one.url) for at, one in enumerate(behind)}
+        providers = {f"p{at}": provider("openai-compatible-strict", one.url) for at, one in enumerate(behind)}
         running = stack.enter_context(gateway({"providers": providers}, tmp_path))
         assert len(running.openai().models.list().data) == 4
 

@@ -55,7 +55,7 @@ def running(
     models["unknown"] = {"target": "plain/house-model"}
     models["cheap-gpt"] = {"target": "gpt/gpt-4o", "price": {"input": 1, "output": 1}}
     providers = {name: provider(home, emulators[name].base_url) for name, (home, _) in HOMES.items()}
-    providers["plain"] = provider("openai-compatible", plain.url)
+    providers["plain"] = provider("openai-compatible-strict", plain.url)
     providers["hours"] = provider("anthropic", plain.url)
     config = {"providers": providers, "models": models, "keys": keys(KEYS)}
     with gateway(config, tmp_path_factory.mktemp("spend")) as one:

@@ -12,7 +12,7 @@ from tests.hostile.table import Answer, http, whole
 
 NAMES = {"openai-chat": "chat", "openai-responses": "responses", "anthropic": "anthropic", "gemini": "gemini"}
 _PROFILES = {
-    "chat": ("openai-compatible", "/v1"),
+    "chat": ("openai-compatible-strict", "/v1"),
     "responses": ("openai-responses", "/v1"),
     "anthropic": ("anthropic", ""),
     "gemini": ("gemini", "/v1beta"),

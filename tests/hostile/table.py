@@ -538,7 +538,7 @@ ERRORS: tuple[Answer, ...] = (
 
 # Configuration files.
 
-_PROVIDER = "providers:\n  chat: {profile: openai-compatible, base_url: 'http://127.0.0.1:1', api_key: k}\n"
+_PROVIDER = "providers:\n  chat: {profile: openai-compatible-strict, base_url: 'http://127.0.0.1:1', api_key: k}\n"
 
 
 def _aliases(count: int) -> str:

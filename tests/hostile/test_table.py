@@ -50,7 +50,12 @@ from dragoman.upstream.heavy_work import LARGE as HEAVY
 from dragoman.wire.error_bodies import parse_failure
 
 SMALL = 60
-PROFILES = {"chat": "openai-compatible", "responses": "openai-responses", "anthropic": "anthropic", "gemini": "gemini"}
+PROFILES = {
+    "chat": "openai-compatible-strict",
+    "responses": "openai-responses",
+    "anthropic": "anthropic",
+    "gemini": "gemini",
+}
 PROVIDERS = dict(zip(DIALECTS, ("chat", "responses", "anthropic", "gemini"), strict=True))
 
 

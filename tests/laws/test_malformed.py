@@ -36,7 +36,7 @@ VALIDATING = (
     "groq/llama-3.3-70b-versatile",
     "mistral/mistral-large-latest",
     "deepseek/deepseek-chat",
-    "openai-compatible/some-model",
+    "openai-compatible-strict/some-model",
 )
 CHOSEN = TARGETS if FULL else VALIDATING
 SEEDS = range(4) if FULL else range(1)

@@ -17,7 +17,7 @@ from tests.targets import EXAMPLES, ONE_OF_EACH, SWEEPS, TARGETS, signer, split
 from dragoman.engine.adapt import adapt
 from dragoman.errors import MalformedRequest, Unrepresentable
 
-ONCE = ("mistral", "groq", "openai-compatible", "strict-template", "vertex")
+ONCE = ("mistral", "groq", "openai-compatible-strict", "strict-template", "vertex")
 CORPUS_TARGETS = TARGETS if FULL else [*ONE_OF_EACH, *(one for one in TARGETS if split(one)[0] in ONCE)]
 
 

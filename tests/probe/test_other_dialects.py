@@ -165,7 +165,7 @@ def test_a_further_refusal_changes_the_facts_that_it_is_about(toggle: tuple[str,
     assert changed(facts_of(case, probed(case)), facts_of(case, found)) == TOGGLED[toggle]
 
 
-LIKE = {name: name for name in asked_names()} | {"anthropic": "anthropic-compatible", "openai-chat": "openai"}
+LIKE = {name: name for name in asked_names()} | {"anthropic": "anthropic-compatible-strict", "openai-chat": "openai"}
 WIDER = {
     "annotations", "calls-apart", "several-texts",
 }  # fmt: skip

@@ -124,7 +124,7 @@ def test_a_request_asks_all_its_questions() -> None:
 
 def test_every_server_takes_the_request_without_a_question() -> None:
     body = msgspec.json.encode({"model": "gpt-4o-mini", **CHAT.form.body([]), "max_tokens": 16})
-    for profile in ("openai", "mistral", "groq", "openai-compatible", "strict-template", "perplexity"):
+    for profile in ("openai", "mistral", "groq", "openai-compatible-strict", "strict-template", "perplexity"):
         assert judge(profile, "x", "/chat/completions", {}, body) is None, profile
 
 

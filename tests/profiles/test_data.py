@@ -339,7 +339,11 @@ def test_mistral_ids_are_as_strict_as_was_seen(model: str, odd: str, pattern: st
         ("mistral/any", "refuses"),
         ("groq/any", "refuses"),
         ("cerebras/any", "refuses"),
-        ("openai-compatible/any", "refuses"),
+        ("openai-compatible-strict/any", "refuses"),
+        ("openai-compatible/any", "accepts"),
+        ("auto/any", "accepts"),
+        ("anthropic-compatible/any", "accepts"),
+        ("gemini-native-compatible/any", "accepts"),
         ("openai-compatible-lenient/any", "accepts"),
     ],
 )
@@ -349,7 +353,7 @@ def test_E8_who_ignores_unknown_fields_and_who_refuses_them(target: str, stance:
 
 def test_C17_only_third_parties_get_their_schemas_stripped() -> None:
     """X12."""
-    assert facts_of("anthropic-compatible/any").schema_form == "anthropic-compatible"
+    assert facts_of("anthropic-compatible-strict/any").schema_form == "anthropic-compatible"
     assert facts_of("anthropic/claude-sonnet-4-5").schema_form == "anthropic"
 
 

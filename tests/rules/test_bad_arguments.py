@@ -97,6 +97,6 @@ def test_c10_blank_arguments_become_an_empty_object() -> None:
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c1", "content": "12"},
     ]
-    done = sent({"messages": turns}, "openai-compatible/m")
+    done = sent({"messages": turns}, "openai-compatible-strict/m")
     assert done.json["messages"][1]["tool_calls"][0]["function"]["arguments"] == "{}"
     assert [rule for rule, *_ in done.changes] == ["bad-arguments"]

@@ -102,7 +102,7 @@ def test_the_fields_of_another_dialect_are_no_news() -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["groq/llama-3.3-70b-versatile", "openai-compatible/x", "mistral/mistral-large-latest"]
+    "target", ["groq/llama-3.3-70b-versatile", "openai-compatible-strict/x", "mistral/mistral-large-latest"]
 )
 @pytest.mark.parametrize("field", ["tool_calls", "tool_call_id", "name", "refusal"])
 def test_null_members_of_a_message_for_strict_providers(target: str, field: str) -> None:

@@ -127,9 +127,9 @@ def test_the_clouds_get_no_scope_whatever_the_client_names() -> None:
         done = sent(asked, target, source=CLAUDE)
         assert done.json["system"] == [words("Be brief.", **NARROW)]
         assert done.changes == [("refused-hint", "/system/0", "metadata", False)]
-    same = sent(asked, "anthropic-compatible/some-model", source=CLAUDE)
+    same = sent(asked, "anthropic-compatible-strict/some-model", source=CLAUDE)
     assert same.json["system"] == asked["system"]
-    careful = sent(asked, "anthropic-compatible/some-model", source=CLAUDE, doubt="careful")
+    careful = sent(asked, "anthropic-compatible-strict/some-model", source=CLAUDE, doubt="careful")
     assert "scope" not in str(careful.json)
 
 

@@ -118,7 +118,9 @@ def test_a_wish_to_think_under_two_names_settles_in_one_run() -> None:
     assert sent(once.json, "moonshot/kimi-k2-0905-preview", source=CHAT).changes == []
 
 
-@pytest.mark.parametrize("target", ["openai/gpt-4o", "azure-openai/gpt-4o", "fireworks/m", "openai-compatible/m"])
+@pytest.mark.parametrize(
+    "target", ["openai/gpt-4o", "azure-openai/gpt-4o", "fireworks/m", "openai-compatible-strict/m"]
+)
 def test_C22_a_limit_under_both_names_is_one_value(target: str) -> None:
     body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 7, "max_completion_tokens": 7}
     done = sent(body, target)

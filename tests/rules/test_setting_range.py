@@ -141,7 +141,9 @@ def test_metadata_is_kept_within_its_limits(given: dict[str, str]) -> None:
     assert run(setting_range, body | {"metadata": kept}, facts(**LIMITS)).untouched
 
 
-@pytest.mark.parametrize("target", ["openai/gpt-4o", "openai/gpt-5.6", "azure-openai/gpt-4o", "openai-compatible/m"])
+@pytest.mark.parametrize(
+    "target", ["openai/gpt-4o", "openai/gpt-5.6", "azure-openai/gpt-4o", "openai-compatible-strict/m"]
+)
 def test_metadata_as_real_targets_take_it(target: str) -> None:
     largest = {f"{n:064}": "v" * 512 for n in range(16)}
     body = {"model": target.partition("/")[2], "messages": [{"role": "user", "content": "Hi"}], "metadata": largest}

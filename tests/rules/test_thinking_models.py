@@ -223,9 +223,9 @@ def test_what_is_left_out_is_reported(target: str) -> None:
 
 
 def test_a_model_of_which_nothing_is_known() -> None:
-    own = adapt(chat(100, reasoning_effort="low"), target="openai-compatible/some-model")
+    own = adapt(chat(100, reasoning_effort="low"), target="openai-compatible-strict/some-model")
     assert own.json["reasoning_effort"] == "low"
     assert not own.changes
-    other = adapt(claude(9000, thinking={"type": "adaptive"}), source="anthropic", target="openai-compatible/m")
+    other = adapt(claude(9000, thinking={"type": "adaptive"}), source="anthropic", target="openai-compatible-strict/m")
     assert nothing(other.json)
     assert [change.rule for change in other.changes] == ["thinking-form"]

@@ -388,7 +388,7 @@ CROWDS: tuple[Crowd, ...] = (
         "refused-part",
         "by URL",
         _CHAT,
-        "anthropic-compatible/claude-sonnet-4-5",
+        "anthropic-compatible-strict/claude-sonnet-4-5",
         parts(lambda n: {"type": "image_url", "image_url": {"url": f"https://pictures.test/{n}.png"}}),
     ),
     Crowd("refused-part", "of the assistant", _CHAT, _OPENAI, parts(lambda n: IMAGE, "assistant")),
@@ -457,7 +457,7 @@ CROWDS: tuple[Crowd, ...] = (
         "repeated-role",
         "calls",
         _CHAT,
-        "anthropic-compatible/claude-sonnet-4-5",
+        "anthropic-compatible-strict/claude-sonnet-4-5",
         lambda n: chat([USER, *[calling(call(f"c{i}")) for i in range(n)], *[result(f"c{i}") for i in range(n)]]),
     ),
     Crowd(

@@ -17,12 +17,13 @@ from dragoman.profiles.profile import Profile
 from dragoman.wire.error_bodies import parse_failure
 
 _EMULATOR_BY_PROFILE = {
-    "anthropic-compatible": "anthropic",
-    "auto": "compatible",
+    "anthropic-compatible-strict": "anthropic",
+    "auto": "compatible-lenient",
     "gemini-compatible": "gemini-openai",
-    "gemini-native-compatible": "gemini",
-    "openai-compatible": "compatible",
+    "gemini-native-compatible-strict": "gemini",
+    "openai-compatible": "compatible-lenient",
     "openai-compatible-lenient": "compatible-lenient",
+    "openai-compatible-strict": "compatible",
     "strict-template": "template",
 }
 _CHAT_EMULATOR = "openai"

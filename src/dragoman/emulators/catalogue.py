@@ -67,6 +67,8 @@ ENTRIES: Mapping[str, EmulatorEntry] = {
     "bedrock-anthropic": EmulatorEntry("bedrock"),
     "vertex": EmulatorEntry("gemini", "vertex"),
     "vertex-anthropic": EmulatorEntry("anthropic", "vertex"),
+    "anthropic-compatible": EmulatorEntry("anthropic", "compatible"),
+    "gemini-native-compatible": EmulatorEntry("gemini", "compatible"),
     "azure-anthropic": EmulatorEntry("anthropic", "foundry"),
     "azure-foundry": EmulatorEntry("azure", "foundry", takes=_CHAT_OPTIONS),
     "azure-openai": EmulatorEntry("azure", "chat", takes=_CHAT_OPTIONS),

@@ -39,6 +39,7 @@ class ProviderSpec:
     unknown_field_sentence: str = "Unknown parameter: 'messages[{at}].{key}'."
     unknown_field_code: str | None = "unknown_parameter"
     top_fields: frozenset[str] | None = None  # allowed top-level fields; None ignores unknown ones
+    refused_fields: frozenset[str] = frozenset()  # top-level fields that it refuses although it ignores unknown ones
     alternation_sentence: str | None = None  # refuses two turns of one side in a row
     system_first_sentence: str | None = None  # refuses a system message after the first turn
     reasoning_required_sentence: str | None = None  # refuses a turn with calls and no `reasoning_content`
@@ -181,7 +182,7 @@ COMPATIBLE = ProviderSpec(
 
 PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
     "compatible": COMPATIBLE,
-    "lenient": ProviderSpec(types=False),
+    "lenient": ProviderSpec(types=False, refused_fields=frozenset({"store"})),
     "azure-openai": ProviderSpec(
         root="/openai/v1",
         further_paths=(r"/openai/deployments/(?P<model>[^/]+)/chat/completions", "/models/chat/completions"),

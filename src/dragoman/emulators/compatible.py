@@ -32,7 +32,7 @@ def check_required(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal 
 
 def check_top_fields(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
     for key in request.body:
-        if spec.top_fields is not None and key not in spec.top_fields:
+        if key in spec.refused_fields or (spec.top_fields is not None and key not in spec.top_fields):
             return unknown(key)
     return None
 

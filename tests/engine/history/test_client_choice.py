@@ -101,7 +101,7 @@ def test_disabled_forbids_what_is_configured() -> None:
 
 def test_without_a_known_window_auto_is_a_loss() -> None:
     adapted = dragoman.adapt(
-        responses(truncation="auto"), source="openai-responses", target="openai-compatible/who-knows"
+        responses(truncation="auto"), source="openai-responses", target="openai-compatible-strict/who-knows"
     )
     assert adapted.facts.context_window == 0
     assert ("refused-setting", "/truncation", "metadata") in entries(adapted)

@@ -34,6 +34,11 @@ COMPATIBLE = {
 }
 
 
+_STRICT = {
+    "openai-compatible": "openai-compatible-strict",
+    "anthropic-compatible": "anthropic-compatible-strict",
+}
+"""For a server that nobody knows, and which checks what it gets."""
 _STRICTNESS = {True: "refuses", False: "accepts"}
 
 
@@ -99,10 +104,11 @@ def _provider(name: str, entry: ForeignSection) -> dict[str, Any]:
     for sanitise in ("sanitize_messages", "sanitize", "sanitize_fields"):
         if entry.take(sanitise) is not None:
             entry.note(sanitise, "is not needed: stream leftovers are removed for every target, and reported")
+    profile = _profile(kind, base)
     timeout, retries = entry.take("timeout"), entry.take("max_retries", "retries")
     fields = without_empty(
         {
-            "profile": _profile(kind, base),
+            "profile": _STRICT.get(profile, profile) if strict is True else profile,
             "base_url": base,
             "api_key": variable_reference(str(key)) if key else entry.take("api_key"),
             "headers": entry.take("headers"),

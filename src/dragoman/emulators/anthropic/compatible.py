@@ -1,0 +1,25 @@
+"""Another vendor's server with the Messages API: it ignores fields that it does not know."""
+
+from __future__ import annotations
+
+from dragoman.emulators.anthropic.emulator import Anthropic
+from dragoman.emulators.anthropic.fields import FIELDS
+from dragoman.emulators.known_fields import without_unknown_fields
+from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, ErrorResponse, ReceivedRequest
+
+_TURN_FIELDS = frozenset({"role", "content"})
+
+
+class CompatibleAnthropic(Anthropic):
+    """The judge of Claude's own API behind a server that is not as strict about names."""
+
+    name = "anthropic-compatible"
+
+    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
+        known = without_unknown_fields(request, "messages", FIELDS.__contains__, _TURN_FIELDS.__contains__)
+        return super().judge(known)
+
+
+def compatible(options: EmulatorOptions) -> EmulatedProvider:
+    """The emulator of a compatible server."""
+    return CompatibleAnthropic(options)

@@ -1,0 +1,29 @@
+"""A proxy in front of Gemini that ignores fields which it does not know."""
+
+from __future__ import annotations
+
+from dragoman.emulators.gemini.emulator import Gemini
+from dragoman.emulators.gemini.messages import STUDIO
+from dragoman.emulators.gemini.proto import camel
+from dragoman.emulators.known_fields import without_unknown_fields
+from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, ErrorResponse, ReceivedRequest
+
+
+class CompatibleGemini(Gemini):
+    """Google's judge behind a proxy that passes on what Google knows."""
+
+    name = "gemini-native-compatible"
+
+    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
+        known = without_unknown_fields(
+            request,
+            "contents",
+            lambda key: camel(key) in STUDIO["GenerateContentRequest"],
+            lambda key: camel(key) in STUDIO["Content"],
+        )
+        return super().judge(known)
+
+
+def compatible(options: EmulatorOptions) -> EmulatedProvider:
+    """The emulator of such a proxy."""
+    return CompatibleGemini(options)
