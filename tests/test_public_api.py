@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
+from pathlib import Path
 
+import msgspec
 import pytest
+from tests import typed_program
 
 import dragoman
 
@@ -24,7 +28,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 def test_adapt_and_lint_work_from_the_package() -> None:
     request = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
     adapted = dragoman.adapt(request, source="openai-chat", target="anthropic/claude-sonnet-4-5")
-    assert isinstance(adapted, dragoman.Adapted)
+    assert isinstance(adapted, dragoman.AdaptedRequest)
     assert adapted.json["messages"] == [{"role": "user", "content": "Hi"}]
     assert all(isinstance(change, dragoman.Change) for change in adapted.changes)
     found = dragoman.lint(request, source="openai-chat", targets=["anthropic/claude-sonnet-4-5"])
@@ -101,3 +105,45 @@ def test_the_command_loads_little() -> None:
     check = f"import dragoman.cli, sys\nprint([name for name in {absent!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.slow
+def test_a_program_that_uses_the_library_passes_pyright_in_strict_mode(tmp_path: Path) -> None:
+    pytest.importorskip("pyright", reason="pyright is not installed (pip install -e '.[dev]')")
+    (tmp_path / "program.py").write_bytes((Path(__file__).parent / "typed_program.py").read_bytes())
+    environment = {"venvPath": str(Path(sys.prefix).parent), "venv": Path(sys.prefix).name}
+    config = {"include": ["program.py"], "typeCheckingMode": "strict", "pythonVersion": "3.11", **environment}
+    (tmp_path / "pyrightconfig.json").write_bytes(msgspec.json.encode(config))
+    done = subprocess.run(
+        [sys.executable, "-m", "pyright", "--outputjson"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    if not done.stdout.startswith("{"):
+        pytest.skip(f"pyright does not run here: it fetches itself when it is first run ({done.stderr[-200:]})")
+    report = msgspec.json.decode(done.stdout)
+    assert report["generalDiagnostics"] == []
+    assert report["summary"]["filesAnalyzed"] == 1
+
+
+def test_the_typed_program_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    typed_program.main()
+    assert capsys.readouterr().out.startswith("Hello. ")
+
+
+def test_a_result_is_shown_on_one_short_line() -> None:
+    long = {"messages": [{"role": "user", "content": "word " * 500} for _ in range(20)], "seed": 7}
+    adapted = dragoman.adapt(long, target="anthropic/claude-sonnet-4-6")
+    refused = adapted.answer(b'{"error": {"message": "' + b"no " * 5000 + b'"}}', 400)
+    results = [adapted, refused, refused.failure, adapted.stream(), *adapted.changes]
+    state = dragoman.State(media={"https://x/y": b"x" * 5000})
+    for result in [*results, state, dragoman.Policy(), dragoman.Usage(), *dragoman.lint(long, targets="openai/gpt-5")]:
+        assert len(repr(result)) < 300, repr(result)[:400]
+        assert "\n" not in repr(result)
+
+
+def test_the_signature_is_the_one_that_is_promised() -> None:
+    names = ["request", "target", "source", "policy", "state", "stream", "headers", "profiles"]
+    parameters = inspect.signature(dragoman.adapt).parameters
+    assert list(parameters) == names
+    assert [parameters[name].default for name in names[2:]] == ["auto", None, None, None, None, None]
+    assert {parameters[name].kind for name in names[1:]} == {inspect.Parameter.KEYWORD_ONLY}
+    assert inspect.signature(dragoman.lint).parameters["source"].default == "auto"

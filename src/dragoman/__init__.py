@@ -1,10 +1,14 @@
 """Dragoman: any conversation works on any model, and nothing is changed behind your back.
 
-    adapted = dragoman.adapt(request, source="openai-chat", target="anthropic/claude-sonnet-4-6")
+    adapted = dragoman.adapt(request, target="anthropic/claude-sonnet-4-6")
     adapted.body, adapted.path, adapted.changes        # send it as you like, then:
     adapted.answer(response.content, response.status_code).json
 
-    dragoman.lint(request, source="openai-chat", targets=["gemini/gemini-2.5-flash"])
+    dragoman.lint(request, targets=["gemini/gemini-2.5-flash"])
+
+What is listed here in `__all__` is the public API, with the modules `dragoman.errors`, `dragoman.events`,
+`dragoman.parts`, `dragoman.asgi`, `dragoman.integrations.asgi` and `dragoman.testing`. All other modules are internal
+and may change at any time.
 
 Everything is loaded when it is first used: importing the package costs nothing.
 """
@@ -15,56 +19,89 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dragoman import errors
-    from dragoman.conversation.changes import Change, LossName
+    from dragoman import errors, events, parts
+    from dragoman.conversation.changes import Change, LossName, Undo
     from dragoman.conversation.dialect_names import DialectName, SourceName
-    from dragoman.engine.adapt import Adapted, adapt
+    from dragoman.conversation.failures import Failure, FailureKind
+    from dragoman.conversation.replies import Choice, Reply, Stop, Usage
+    from dragoman.engine.adapt import Request, adapt
+    from dragoman.engine.adapted import AdaptedRequest
     from dragoman.engine.answer import Answer, AnswerStream
+    from dragoman.engine.history.cuts import Cut
     from dragoman.engine.history.policy import TrimPolicy
-    from dragoman.engine.lint import Finding, lint
+    from dragoman.engine.history.trimming import TrimStatistics
+    from dragoman.engine.lint import Finding, Severity, lint
+    from dragoman.engine.policy import Policy, State
+    from dragoman.engine.request_limits import RequestLimits
+    from dragoman.integrations.sdk_transport import AsyncDragomanTransport, DragomanTransport
+    from dragoman.profiles.facts import DoubtName
     from dragoman.profiles.profile import Profiles
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Adapted",
+    "AdaptedRequest",
     "Answer",
     "AnswerStream",
+    "AsyncDragomanTransport",
     "Change",
+    "Choice",
+    "Cut",
     "DialectName",
+    "DoubtName",
+    "DragomanTransport",
+    "Failure",
+    "FailureKind",
     "Finding",
     "LossName",
+    "Policy",
     "Profiles",
+    "Reply",
+    "Request",
+    "RequestLimits",
+    "Severity",
     "SourceName",
+    "State",
+    "Stop",
     "TrimPolicy",
+    "TrimStatistics",
+    "Undo",
+    "Usage",
     "__version__",
     "adapt",
     "errors",
+    "events",
     "lint",
+    "parts",
 ]
 
 _HOMES = {
-    "Adapted": "dragoman.engine.adapted",
-    "Answer": "dragoman.engine.answer",
-    "AnswerStream": "dragoman.engine.answer",
-    "Change": "dragoman.conversation.changes",
-    "DialectName": "dragoman.conversation.dialect_names",
-    "Finding": "dragoman.engine.lint",
-    "LossName": "dragoman.conversation.changes",
-    "Profiles": "dragoman.profiles.profile",
-    "SourceName": "dragoman.conversation.dialect_names",
-    "TrimPolicy": "dragoman.engine.history.policy",
-    "adapt": "dragoman.engine.adapt",
-    "lint": "dragoman.engine.lint",
+    "dragoman.conversation.changes": ("Change", "LossName", "Undo"),
+    "dragoman.conversation.dialect_names": ("DialectName", "SourceName"),
+    "dragoman.conversation.failures": ("Failure", "FailureKind"),
+    "dragoman.conversation.replies": ("Choice", "Reply", "Stop", "Usage"),
+    "dragoman.engine.adapt": ("Request", "adapt"),
+    "dragoman.engine.adapted": ("AdaptedRequest",),
+    "dragoman.engine.answer": ("Answer", "AnswerStream"),
+    "dragoman.engine.history.cuts": ("Cut",),
+    "dragoman.engine.history.policy": ("TrimPolicy",),
+    "dragoman.engine.history.trimming": ("TrimStatistics",),
+    "dragoman.engine.lint": ("Finding", "Severity", "lint"),
+    "dragoman.engine.policy": ("Policy", "State"),
+    "dragoman.engine.request_limits": ("RequestLimits",),
+    "dragoman.integrations.sdk_transport": ("AsyncDragomanTransport", "DragomanTransport"),
+    "dragoman.profiles.facts": ("DoubtName",),
+    "dragoman.profiles.profile": ("Profiles",),
 }
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "errors":
-        return import_module("dragoman.errors")
-    if name not in _HOMES:
+    if name in ("errors", "events", "parts"):
+        return import_module(f"dragoman.{name}")
+    if name not in _HOME_OF:
         raise AttributeError(f"module 'dragoman' has no attribute {name!r}")
-    found = getattr(import_module(_HOMES[name]), name)
+    found = getattr(import_module(_HOME_OF[name]), name)
     globals()[name] = found
     return found
 

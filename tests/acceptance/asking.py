@@ -12,7 +12,8 @@ import msgspec
 from dragoman.config import Config, Provider
 from dragoman.config.load import Loaded
 from dragoman.config.schema import StoreConfig, StoreKind
-from dragoman.engine.adapt import Adapted, adapt
+from dragoman.engine.adapt import AdaptedRequest, adapt
+from dragoman.engine.policy import Policy
 from dragoman.errors import RequestError
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.services import Services
@@ -46,15 +47,15 @@ def ask(*messages: Wire, **more: Any) -> Wire:
     return {"model": "m", "messages": list(messages), **more}
 
 
-def sent(request: Wire, target: str, **options: Any) -> Adapted:
-    """What the library compiles. The gateway compiles the same, or refuses it too."""
+def sent(request: Wire, target: str, source: str = "openai-chat", **options: Any) -> AdaptedRequest:
+    """What the library compiles by a policy. The gateway compiles the same, or refuses it too."""
     try:
-        adapted = adapt(request, target=target, **options)
+        adapted = adapt(request, source=source, target=target, policy=Policy(**options))
     except RequestError as fault:
-        status = compiled_by_gateway(request, target, **options).status_code
+        status = compiled_by_gateway(request, target, source, **options).status_code
         assert status == fault.status  # noqa: PT017 - the test itself expects the error, too
         raise
-    answer = compiled_by_gateway(request, target, **options)
+    answer = compiled_by_gateway(request, target, source, **options)
     assert answer.status_code == 200, answer.text
     assert answer.json()["body"] == adapted.json
     assert answer.json()["changes"] == list(msgspec.to_builtins(adapted.changes))
@@ -79,9 +80,9 @@ def _gateway() -> Gateway:
     return Gateway(Services(Loaded(config=config)), watch=False)
 
 
-def rules(adapted: Adapted) -> list[str]:
+def rules(adapted: AdaptedRequest) -> list[str]:
     return [change.rule for change in adapted.changes]
 
 
-def roles(adapted: Adapted) -> list[str]:
+def roles(adapted: AdaptedRequest) -> list[str]:
     return [message["role"] for message in adapted.json["messages"]]

@@ -18,6 +18,7 @@ from dragoman.config.client_keys import sha256_of
 from dragoman.conversation.failures import FailureKind
 from dragoman.conversation.replies import Stop
 from dragoman.engine.adapt import adapt
+from dragoman.engine.policy import Policy
 from dragoman.wire.structured_fields import parse_dictionary
 
 LATE = [*PLAIN, {"role": "system", "content": "Be brief."}, {"role": "user", "content": "So?"}]
@@ -85,7 +86,7 @@ def test_a_dry_run_takes_the_same(tmp_path: Path) -> None:
         assert running.post("/dragoman/adapt", {**asked, "rules": {"late-system": "x"}}).status_code == 400
         assert running.post("/dragoman/adapt", {**asked, "doubt": "careful"}).status_code == 200
         assert behind.seen == []
-    ours = adapt(asked["request"], target=f"{STRICT}/x", rules={"late-system": "opening"})  # type: ignore[arg-type]
+    ours = adapt(asked["request"], target=f"{STRICT}/x", policy=Policy(rules={"late-system": "opening"}))  # type: ignore[arg-type]
     assert ours.json["messages"] == shown["body"]["messages"]
 
 

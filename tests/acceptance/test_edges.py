@@ -16,6 +16,7 @@ from dragoman.config import Config, Provider
 from dragoman.config.load import load
 from dragoman.engine.adapt import adapt
 from dragoman.engine.history.policy import TrimPolicy
+from dragoman.engine.policy import Policy
 from dragoman.gateway.known_names import known_names
 from dragoman.profiles.profile import Profiles
 from dragoman.upstream.destinations import Routes
@@ -89,7 +90,9 @@ def test_D6_a_file_that_only_says_that_it_is_text_is_named() -> None:
 def test_C34_limits_that_are_configured_hold_however_small() -> None:
     turns = [says(role, "word " * 400) for _ in range(30) for role in ("user", "assistant")]
     policy = TrimPolicy(max_history_tokens=9000, keep_recent_exchanges=1, old_message_max_tokens=10)
-    done = adapt(request(*turns, says("user", "Now?")), source="openai-chat", target=OPENAI, history=policy)
+    done = adapt(
+        request(*turns, says("user", "Now?")), source="openai-chat", target=OPENAI, policy=Policy(history=policy)
+    )
     assert min(len(message["content"]) for message in done.json["messages"][:-1]) < 80
 
 

@@ -25,7 +25,7 @@ from tests.targets import ONE_OF_EACH, split
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.dialects.dialect import AnswerContext, Framing, Route
 from dragoman.dialects.registry import route
-from dragoman.engine.adapted import Adapted
+from dragoman.engine.adapted import AdaptedRequest
 from dragoman.engine.compiler import Options, compile_ask
 from dragoman.engine.envelopes import ChunkReader
 from dragoman.engine.path_wishes import parse_routed
@@ -52,7 +52,7 @@ def routed(exchange: dict[str, Any]) -> Route:
     return found
 
 
-def compiled(exchange: dict[str, Any], target: str | None, own: str) -> Adapted:
+def compiled(exchange: dict[str, Any], target: str | None, own: str) -> AdaptedRequest:
     """The request of a cloud's client as a target gets it; without a target, as its own cloud does."""
     asked, at = exchange["request"], routed(exchange)
     ask = parse_routed(at, orjson.dumps(asked["body"]), asked["headers"] or {})

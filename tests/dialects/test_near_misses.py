@@ -19,7 +19,7 @@ from dragoman.conversation.near_misses import SENTENCES, Miss
 from dragoman.conversation.parts import Call, Result
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.registry import dialect
-from dragoman.engine.adapt import BUILTIN, Adapted, adapt
+from dragoman.engine.adapt import BUILTIN, AdaptedRequest, adapt
 from dragoman.errors import MalformedRequest
 
 CHAT, RESPONSES, ANTHROPIC, GEMINI = "openai-chat", "openai-responses", "anthropic", "gemini"
@@ -649,7 +649,7 @@ def test_a_system_text_beside_chats_messages_opens_them() -> None:
     """K29."""
     found = parse(CHAT, request(CHAT, system="Be brief")).conversation
     assert found == parse(CHAT, {"messages": [said("system", "Be brief"), ASK]}).conversation
-    done = adapt(request(CHAT, system="Be brief"), target="openai/gpt-4o")
+    done = adapt(request(CHAT, system="Be brief"), source=CHAT, target="openai/gpt-4o")
     assert done.json == {"model": "gpt-4o", "messages": [said("system", "Be brief"), ASK]}
     assert [(change.rule, change.at) for change in done.changes] == [("off-schema", "/system")]
 
@@ -855,7 +855,7 @@ def test_messages_that_are_no_list_are_written_as_one(name: str) -> None:
         assert [key for key in done.json if key in ("messages", "input", "contents")] == [LIST_NAMES[name]]
 
 
-def parse_json(done: Adapted, own: list[Any]) -> list[Any]:
+def parse_json(done: AdaptedRequest, own: list[Any]) -> list[Any]:
     """The same messages as the dialect itself writes them."""
     codec = dialect(done.dialect).requests
     written = codec.render(

@@ -6,6 +6,7 @@ import pytest
 from tests.judges import judge
 
 from dragoman.engine.adapt import adapt
+from dragoman.engine.policy import Policy
 from dragoman.errors import RepairRefused
 
 GIVEN = {"anthropic-beta": "a", "anthropic-version": "2024-01-01", "openai-beta": "o", "x-custom": "x"}
@@ -112,7 +113,7 @@ def test_a_beta_that_a_cloud_refuses_is_left_out_and_reported(
 def test_a_refused_beta_may_not_be_left_out_where_nothing_may_be_lost() -> None:
     headers = {"anthropic-beta": "effort-2025-11-24"}
     with pytest.raises(RepairRefused, match="left out effort-2025-11-24"):
-        adapt(MESSAGES, source="anthropic", target=VERTEX, headers=headers, max_loss="nothing")
+        adapt(MESSAGES, source="anthropic", target=VERTEX, headers=headers, policy=Policy(max_loss="nothing"))
 
 
 def test_ten_thousand_refused_words_are_told_in_a_short_report() -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from dragoman.engine.adapt import Adapted, adapt
+from dragoman.engine.adapt import AdaptedRequest, adapt
 
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
 
 
-def asked(target: str, **more: Any) -> Adapted:
+def asked(target: str, **more: Any) -> AdaptedRequest:
     body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "stream": True, **more}
     return adapt(body, source="openai-chat", target=target)
 

@@ -47,7 +47,7 @@ STREAM = b"".join(
 )
 
 
-def adapted(source: str, target: str = TARGET, **more: Any) -> dragoman.Adapted:
+def adapted(source: str, target: str = TARGET, **more: Any) -> dragoman.AdaptedRequest:
     return dragoman.adapt({**REQUESTS[source], **more}, source=source, target=target)
 
 
@@ -124,7 +124,7 @@ REFUSED = json.dumps({"type": "error", "error": {"type": "invalid_request_error"
 @pytest.mark.parametrize("source", REQUESTS)
 def test_a_refusal_in_every_dialect(source: str) -> None:
     answer = adapted(source).answer(REFUSED, 400)
-    assert (answer.status, answer.reply, answer.kept) == (400, None, {})
+    assert (answer.status, answer.reply, answer.reasoning_state) == (400, None, {})
     assert answer.failure is not None
     assert (answer.failure.kind, answer.failure.message) == (FailureKind.BAD_REQUEST, "No.")
     assert answer.json["error"]["message"] == "No."

@@ -14,7 +14,7 @@ ODD = "größe (cm)"
 TOOL = {"type": "object", "properties": {ODD: {"type": "integer"}}, "required": [ODD]}
 
 
-def _adapted() -> dragoman.Adapted:
+def _adapted() -> dragoman.AdaptedRequest:
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": json.dumps({ODD: 1})}}
     request = {
         "messages": [

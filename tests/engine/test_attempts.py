@@ -14,9 +14,9 @@ from dragoman.engine.attempts import (
     GiveUp,
     History,
     NextKey,
-    Policy,
     Renew,
     Retry,
+    RetryPolicy,
     TakeBack,
     TakeCare,
     next_step,
@@ -25,7 +25,7 @@ from dragoman.engine.lessons import Learnt
 
 Kind = FailureKind
 LEARNT = Learnt("tool-wrapper", {"tool_wrapper": "function_declarations"})
-PLAIN = Policy(jitter=False)
+PLAIN = RetryPolicy(jitter=False)
 
 
 def failed(kind: FailureKind, **more: float | str) -> Failure:
@@ -140,51 +140,53 @@ def test_nor_where_a_lesson_knows_the_words() -> None:
 
 def test_nor_over_a_500_that_the_client_repeats_itself() -> None:
     failure = failed(Kind.SERVER, status=500)
-    assert next_step(History(tries=1), failure, Policy(attempts=1, client_retries=True), 0.5, None) == GiveUp()
+    assert next_step(History(tries=1), failure, RetryPolicy(attempts=1, client_retries=True), 0.5, None) == GiveUp()
 
 
 @pytest.mark.parametrize(("chance", "delay"), [(0.0, 0.0), (0.25, 0.5), (1.0, 2.0)])
 def test_jitter_is_a_part_of_the_wait(chance: float, delay: float) -> None:
-    assert next_step(History(tries=2), failed(Kind.SERVER), Policy(), chance, None) == Retry(delay)
+    assert next_step(History(tries=2), failed(Kind.SERVER), RetryPolicy(), chance, None) == Retry(delay)
 
 
 def test_jitter_does_not_shorten_what_the_provider_asks_for() -> None:
-    assert next_step(History(tries=1), failed(Kind.RATE_LIMIT, retry_after=4), Policy(), 0.0, None) == Retry(4)
+    assert next_step(History(tries=1), failed(Kind.RATE_LIMIT, retry_after=4), RetryPolicy(), 0.0, None) == Retry(4)
 
 
 @pytest.mark.parametrize(("chance", "delay"), [(0.0, 30.0), (0.5, 31.5), (1.0, 33.0)])
 def test_those_who_were_told_the_same_moment_do_not_come_back_at_it(chance: float, delay: float) -> None:
     """30 seconds are the longest wait; what is added to them does not make the provider's wish too long."""
-    assert next_step(History(tries=1), failed(Kind.RATE_LIMIT, retry_after=30), Policy(), chance, None) == Retry(delay)
-    steady = Policy(jitter=False)
+    assert next_step(History(tries=1), failed(Kind.RATE_LIMIT, retry_after=30), RetryPolicy(), chance, None) == Retry(
+        delay
+    )
+    steady = RetryPolicy(jitter=False)
     assert next_step(History(tries=1), failed(Kind.RATE_LIMIT, retry_after=30), steady, chance, None) == Retry(30)
 
 
 def test_E14_waits_double_up_to_the_cap() -> None:
-    policy = Policy(attempts=20, jitter=False)
+    policy = RetryPolicy(attempts=20, jitter=False)
     waits = [next_step(History(tries=n), failed(Kind.RATE_LIMIT), policy, 0.0, None) for n in range(1, 8)]
     assert waits == [Retry(1), Retry(2), Retry(4), Retry(8), Retry(16), Retry(30), Retry(30)]
 
 
 def test_B13_the_defaults() -> None:
-    assert Policy() == Policy(attempts=3, base=1.0, factor=2.0, cap=30.0, jitter=True)
+    assert RetryPolicy() == RetryPolicy(attempts=3, base=1.0, factor=2.0, cap=30.0, jitter=True)
 
 
 def test_A22_waits_can_grow_by_the_same_each_time() -> None:
-    policy = Policy(attempts=9, base=1.0, cap=4.0, jitter=False, linear=True)
+    policy = RetryPolicy(attempts=9, base=1.0, cap=4.0, jitter=False, linear=True)
     waits = [next_step(History(tries=n), failed(Kind.SERVER), policy, 0.0, None) for n in range(1, 6)]
     assert waits == [Retry(1), Retry(2), Retry(3), Retry(4), Retry(4)]
 
 
 def test_A22_four_attempts_can_be_asked_for() -> None:
-    policy = Policy(attempts=4, base=1.0, factor=1.0, jitter=False)
+    policy = RetryPolicy(attempts=4, base=1.0, factor=1.0, jitter=False)
     steps = [next_step(History(tries=n), failed(Kind.TIMEOUT), policy, 0.0, None) for n in range(1, 5)]
     assert steps == [Retry(1), Retry(1), Retry(1), GiveUp()]
 
 
 def test_newer_credentials_are_asked_for_once_and_only_where_the_sender_has_some() -> None:
     refused = Failure(FailureKind.AUTH, "The security token included in the request is expired", 403)
-    policy = Policy()
+    policy = RetryPolicy()
     assert next_step(History(tries=1, renewable=True), refused, policy, 0.0, None) == Renew()
     assert next_step(History(tries=1), refused, policy, 0.0, None) == GiveUp()
     for kind in (FailureKind.PERMISSION, FailureKind.RATE_LIMIT, FailureKind.QUOTA):

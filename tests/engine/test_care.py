@@ -30,16 +30,16 @@ def test_faithful_leaves_what_nobody_knows_to_be_refused() -> None:
 
 
 def test_careful_repairs_and_reports_it() -> None:
-    adapted = dragoman.adapt(UNKNOWN, target=DOUBTED, doubt="careful")
+    adapted = dragoman.adapt(UNKNOWN, target=DOUBTED, policy=dragoman.Policy(doubt="careful"))
     assert adapted.json == {"model": "gpt-4o", "messages": [HI]}
     assert {change.rule for change in adapted.changes} == {"stray-field", "refused-setting"}
-    again = dragoman.adapt(adapted.body, target=DOUBTED, doubt="careful")
+    again = dragoman.adapt(adapted.body, target=DOUBTED, policy=dragoman.Policy(doubt="careful"))
     assert (again.body, again.changes) == (adapted.body, ())
 
 
 def test_a_lint_with_care_warns_of_what_may_be_refused() -> None:
     assert dragoman.lint(UNKNOWN, targets=DOUBTED) == []
-    found = dragoman.lint(UNKNOWN, targets=DOUBTED, doubt="careful")
+    found = dragoman.lint(UNKNOWN, targets=DOUBTED, policy=dragoman.Policy(doubt="careful"))
     assert {(finding.rule, str(finding.severity)) for finding in found} == {
         ("stray-field", "warning"),
         ("refused-setting", "warning"),
@@ -48,7 +48,7 @@ def test_a_lint_with_care_warns_of_what_may_be_refused() -> None:
 
 def test_an_unknown_word_for_it_is_named() -> None:
     with pytest.raises(dragoman.errors.OptionError, match='Did you mean "careful"'):
-        dragoman.adapt(UNKNOWN, target=DOUBTED, doubt="carefull")
+        dragoman.adapt(UNKNOWN, target=DOUBTED, policy=dragoman.Policy(doubt="carefull"))
 
 
 def test_the_command_line_takes_it() -> None:
@@ -70,7 +70,7 @@ def test_what_is_tried_stays_until_it_is_refused_and_then_changes_in_place(sourc
     request = {**LATE_SYSTEM, "max_tokens": 9}
     tried = dragoman.adapt(request, target=ROUTED_CLAUDE, source=source)
     assert [message["role"] for message in tried.json["messages"]] == ["user", "system", "user"]
-    careful = dragoman.adapt(request, target=ROUTED_CLAUDE, source=source, doubt="careful")
+    careful = dragoman.adapt(request, target=ROUTED_CLAUDE, source=source, policy=dragoman.Policy(doubt="careful"))
     assert careful.json["messages"][1] == {"role": "user", "content": "[System] Be brief."}
     assert [change.rule for change in careful.changes] == ["late-system"]
 

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from dragoman.engine.adapt import Adapted, adapt
+from dragoman.engine.adapt import AdaptedRequest, adapt
 from dragoman.engine.configured_options import configured
 
 
-def with_body(body: Any) -> Adapted:
+def with_body(body: Any) -> AdaptedRequest:
     plain = adapt({"model": "m", "messages": [{"role": "user", "content": "Hi"}]}, target="openai/gpt-4o")
     return msgspec.structs.replace(plain, body=json.dumps(body).encode())
 

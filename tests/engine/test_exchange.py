@@ -13,7 +13,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Opaque, Origin
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import choose, read
-from dragoman.engine.attempts import MAX_CORRECTIONS, Policy
+from dragoman.engine.attempts import MAX_CORRECTIONS, RetryPolicy
 from dragoman.engine.compile_options import CallerOptions
 from dragoman.engine.destination import Destination, TargetRoute
 from dragoman.engine.exchange import Exchange
@@ -151,7 +151,7 @@ def test_a_plain_question_takes_three_steps() -> None:
 
 SERVER = refused("Oh no.", 503)
 LIMITED = refused("Slow down.", 429)
-ONE_KEY = destination(policy=Policy(jitter=False))
+ONE_KEY = destination(policy=RetryPolicy(jitter=False))
 KEYS = destination(key_count=3)
 
 # what the provider says, in order; the steps after the first send; the words that the client gets
@@ -203,7 +203,7 @@ def test_keys_are_taken_in_turn_from_the_one_that_was_chosen() -> None:
 
 
 def test_another_key_is_not_another_try() -> None:
-    asked = exchange(destination(key_count=2, policy=Policy(attempts=2)))
+    asked = exchange(destination(key_count=2, policy=RetryPolicy(attempts=2)))
     driver = driven(asked, LIMITED, SERVER)
     assert driver.names()[2:] == ["AttemptFailed", "Send", "AttemptFailed", "Wait", "Send", "Answered"]
 
@@ -216,7 +216,7 @@ def test_a_context_that_is_too_long_is_told_with_numbers() -> None:
 
 
 def test_waits_are_those_of_the_policy() -> None:
-    driver = driven(exchange(destination(policy=Policy(jitter=False))), SERVER, SERVER)
+    driver = driven(exchange(destination(policy=RetryPolicy(jitter=False))), SERVER, SERVER)
     assert [step.seconds for step in driver.steps if isinstance(step, Wait)] == [1.0, 2.0]
 
 
@@ -276,7 +276,7 @@ def test_nor_does_it_prove_anything_when_the_same_body_is_accepted_later() -> No
 
 
 def test_tries_are_counted_for_each_body() -> None:
-    asked = exchange(destination("openai-compatible-lenient/x", policy=Policy(attempts=2)), max_tokens=7)
+    asked = exchange(destination("openai-compatible-lenient/x", policy=RetryPolicy(attempts=2)), max_tokens=7)
     driver = driven(asked, SERVER, OTHER_LIMIT, SERVER)
     assert isinstance(driver.steps[-1], Answered)
     assert asked.attempts.sends == 4

@@ -11,9 +11,11 @@ import pytest
 from dragoman.conversation.script import parse
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.registry import dialect
+from dragoman.engine.adapt import Request, choose
 from dragoman.engine.explain import explain
-from dragoman.engine.lint import Finding, Severity, every_target, fix, headline, lint
+from dragoman.engine.lint import Finding, Fixed, Severity, every_target, fix, headline, lint
 from dragoman.errors import MalformedRequest, TargetError
+from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Profiles, read_profiles_file
 from dragoman.rules import ORDER
 
@@ -185,10 +187,14 @@ STORED = "system: A\nuser: Hi\nsystem: Be brief.\ncall look(some.odd.id) {}\nuse
 FIXED_FOR = ["picky/new", "mistral/mistral-large", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash"]
 
 
+def fixed_for(target: str, request: Request, profiles: Profiles | None = None) -> Fixed:
+    return fix(request, source="auto", target=choose(target, profiles), doubt=Doubt.FAITHFUL)
+
+
 @pytest.mark.parametrize("target", FIXED_FOR)
 def test_what_is_fixed_is_in_its_own_dialect_and_has_no_findings(target: str, profiles: Profiles) -> None:
     """Q28."""
-    done = fix(chat(STORED, temperature=1.5), target=target, profiles=profiles)
+    done = fixed_for(target, chat(STORED, temperature=1.5), profiles)
     assert done.changes
     assert "messages" in json.loads(done.body)
     assert json.loads(done.body)["model"] == "m"
@@ -200,14 +206,14 @@ def test_a_setting_that_the_dialect_cannot_say_is_left_and_the_rest_is_fixed() -
         "contents": [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": [{"text": "One"}]}],
         "generationConfig": {"thinkingConfig": {"thinkingBudget": 0}},
     }
-    done = json.loads(fix(request, source="gemini", target="strict-template/gpt-oss-20b").body)
+    done = json.loads(fixed_for("strict-template/gpt-oss-20b", request).body)
     assert done["generationConfig"] == request["generationConfig"]
     assert [turn["role"] for turn in done["contents"]] == ["user", "model", "user"]
 
 
 def test_what_needs_no_fixing_keeps_its_bytes() -> None:
     body = b'{ "model": "m",  "messages": [{"role":"user","content":"Hi"}] }'
-    assert fix(body, target="openai/gpt-4o").body == body
+    assert fixed_for("openai/gpt-4o", body).body == body
 
 
 def test_rules_are_explained_with_their_reasons(profiles: Profiles) -> None:

@@ -15,6 +15,7 @@ from tests.targets import signer
 
 from dragoman.engine.adapt import adapt, read
 from dragoman.engine.lint import lint
+from dragoman.engine.policy import Policy
 from dragoman.errors import MalformedRequest, RequestError, Unrepresentable
 from dragoman.wire.json_pointers import unescaped
 
@@ -276,9 +277,9 @@ CACHED = {"type": "ephemeral"}
 def test_what_a_dialect_cannot_express_is_named_where_the_client_wrote_it(
     source: str, body: dict[str, Any], target: str, rule: str | None, at: str, says: str
 ) -> None:
-    rules = None if rule is None else {rule: "keep"}
+    rules = {} if rule is None else {rule: "keep"}
     with pytest.raises(Unrepresentable) as raised:
-        adapt(orjson.dumps(body), source=source, target=target, rules=rules)
+        adapt(orjson.dumps(body), source=source, target=target, policy=Policy(rules=rules))
     assert (raised.value.at, raised.value.message) == (at, says)
 
 

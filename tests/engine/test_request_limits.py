@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from dragoman import adapt
+from dragoman.engine.policy import Policy
 from dragoman.engine.request_limits import DEFAULT_LIMITS, RequestLimits, check_body
 from dragoman.errors import LimitExceeded, MalformedRequest
 from dragoman.wire.json_size import count_values
@@ -43,7 +44,7 @@ LIMITED: list[tuple[RequestLimits, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("limits", "request_", "says"), LIMITED)
 def test_what_is_beyond_a_limit_is_413_and_names_it(limits: RequestLimits, request_: Any, says: str) -> None:
     with pytest.raises(LimitExceeded) as caught:
-        adapt({"model": "m", **request_}, target="openai/gpt-4o", limits=limits)
+        adapt({"model": "m", **request_}, target="openai/gpt-4o", policy=Policy(limits=limits))
     assert says in str(caught.value)
     assert caught.value.status == 413
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.engine.adapt import Adapted, adapt
+from dragoman.engine.adapt import AdaptedRequest, adapt
 
 Wire = dict[str, Any]
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "silence.md"
@@ -47,7 +47,7 @@ TARGETS = {
 PAIRS = list(product(SILENT, TARGETS))
 
 
-def compiled(source: str, target: str, **more: Any) -> Adapted:
+def compiled(source: str, target: str, **more: Any) -> AdaptedRequest:
     stream = more.pop("stream", None)
     body = {**SILENT[source], **more}
     if stream and source != "gemini":

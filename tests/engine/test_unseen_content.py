@@ -11,6 +11,7 @@ from dragoman.cli.explain import explain as explain_command
 from dragoman.engine.adapt import adapt
 from dragoman.engine.explain import explain
 from dragoman.engine.lint import lint
+from dragoman.engine.policy import Policy
 from dragoman.errors import RepairRefused
 from dragoman.profiles.profile import Layer, Profiles
 
@@ -93,8 +94,10 @@ def test_a_request_without_it_has_no_entry() -> None:
 
 def test_a_caller_may_refuse_the_loss() -> None:
     with pytest.raises(RepairRefused, match=r"unseen-content .* loses content"):
-        adapt(body(tools=[TOOL]), target=TARGET, profiles=profiles("tools"), max_loss="authority")
-    assert adapt(body(THOUGHT, HI), target=TARGET, profiles=profiles("reasoning"), max_loss="metadata").changes
+        adapt(body(tools=[TOOL]), target=TARGET, profiles=profiles("tools"), policy=Policy(max_loss="authority"))
+    assert adapt(
+        body(THOUGHT, HI), target=TARGET, profiles=profiles("reasoning"), policy=Policy(max_loss="metadata")
+    ).changes
 
 
 def test_explain_says_it(tmp_path: Any) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 from click.testing import CliRunner
 from tests.gateway.running import Running, gateway, provider
 
@@ -58,8 +59,8 @@ class Question:
 
     body: Any
     stream: bool = False
-    max_loss: str | None = None
-    doubt: str | None = None
+    max_loss: dragoman.LossName | None = None
+    doubt: dragoman.DoubtName | None = None
 
     @property
     def content(self) -> bytes:
@@ -122,13 +123,13 @@ class Library(Entrance):
 
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage)
-        self.kept: dict[str, Any] = {}
+        self.state = dragoman.State()
 
     def ask(self, question: Question) -> Seen:
         try:
             adapted = self._adapt(question, {})
-            if adapted.wants:
-                adapted = self._adapt(question, {url: httpx.get(url).content for url in adapted.wants})
+            if adapted.media_to_fetch:
+                adapted = self._adapt(question, {url: httpx.get(url).content for url in adapted.media_to_fetch})
         except dragoman.errors.DragomanError as fault:
             return Seen(fault.status, None, error=str(fault))
         changes = summary(adapted.changes).decode()
@@ -138,22 +139,20 @@ class Library(Entrance):
             if question.stream and response.status_code == 200:
                 stream = adapted.stream()
                 body = b"".join([stream.feed(chunk) for chunk in response.iter_bytes()]) + stream.finish()
-                self.kept |= stream.kept
+                self.state = self.state.after(stream)
                 return Seen(200, body.decode(), changes, adapted.json)
             answer = adapted.answer(response.read(), response.status_code, response.headers)
-        self.kept |= answer.kept
+        self.state = self.state.after(answer)
         return Seen(answer.status, answer.body.decode(), changes, adapted.json)
 
-    def _adapt(self, question: Question, media: Mapping[str, bytes]) -> dragoman.Adapted:
+    def _adapt(self, question: Question, media: Mapping[str, bytes]) -> dragoman.AdaptedRequest:
         return dragoman.adapt(
             question.content,
             source=self.stage.dialect,
             target=self.stage.target,
             stream=question.stream if self.stage.dialect == "gemini" else None,
-            kept=self.kept,
-            media=media,
-            max_loss=question.max_loss,
-            doubt=question.doubt or "faithful",
+            policy=dragoman.Policy(max_loss=question.max_loss or "content", doubt=question.doubt or "faithful"),
+            state=msgspec.structs.replace(self.state, media=media),
         )
 
 

@@ -14,6 +14,8 @@ from typing import Any
 from tests.entrances.entrances import Question
 from tests.gateway.upstream import GOOD, Answer, Seen, refusal
 
+import dragoman
+
 ALL = ("library", "sdk", "async sdk", "gateway", "dry run", "command line")
 SENDING = ("library", "sdk", "async sdk", "gateway", "replay")
 CORRECTING = ("sdk", "async sdk", "gateway", "replay")
@@ -51,8 +53,8 @@ class Situation:
     target: str = "openai/gpt-4o"
     dialect: str = "openai-chat"
     streams: tuple[bool, ...] = (False, True)
-    max_loss: str | None = None
-    doubt: str | None = None
+    max_loss: dragoman.LossName | None = None
+    doubt: dragoman.DoubtName | None = None
     fallback: Judge | None = None
 
     def new_judge(self) -> Judge:

@@ -13,6 +13,7 @@ import pytest
 from google import genai
 from google.genai import types
 
+from dragoman import Policy, RequestLimits, TrimPolicy
 from dragoman.errors import OptionError, TargetError
 from dragoman.integrations.sdk_transport import AsyncDragomanTransport, DragomanTransport
 from dragoman.testing import emulator
@@ -229,7 +230,7 @@ def test_counting_is_answered_and_other_paths_are_not(providers: dict[str, Any])
 
 
 def test_a_repair_that_is_not_allowed_is_refused(providers: dict[str, Any]) -> None:
-    http = httpx2.Client(transport=transport(providers, "gemini", max_loss="nothing"))
+    http = httpx2.Client(transport=transport(providers, "gemini", policy=Policy(max_loss="nothing")))
     before = len(providers["gemini"].requests)
     with pytest.raises(openai.UnprocessableEntityError):
         chat(openai_sdk(http), False)
@@ -243,6 +244,21 @@ def test_a_target_without_a_model_takes_the_sdks(providers: dict[str, Any]) -> N
     assert providers["gemini"].requests[-1].model == "gemini-2.5-pro"
 
 
+def test_the_whole_policy_counts(providers: dict[str, Any]) -> None:
+    turns: Any = [{"role": role, "content": "word " * 400} for _ in range(30) for role in ("user", "assistant")]
+    asked = [*turns, {"role": "user", "content": "Now?"}]
+    policy = Policy(history=TrimPolicy(max_history_tokens=2000), limits=RequestLimits(messages=61))
+    client = openai_sdk(httpx2.Client(transport=transport(providers, "openai", policy=policy)))
+    for _ in range(2):
+        client.chat.completions.create(model="m", messages=asked)
+    first, second = (request.body["messages"] for request in providers["openai"].requests[-2:])
+    assert first == second
+    assert len(first) < 20
+    with pytest.raises(openai.APIStatusError) as refused:
+        client.chat.completions.create(model="m", messages=[asked[0], *asked])
+    assert refused.value.status_code == 413
+
+
 def test_care_can_be_asked_of_the_transport(providers: dict[str, Any]) -> None:
     """K20."""
     blank: Any = [
@@ -250,8 +266,8 @@ def test_care_can_be_asked_of_the_transport(providers: dict[str, Any]) -> None:
         {"role": "assistant", "content": " "},
         {"role": "user", "content": "So?"},
     ]
-    for doubt, sent in (("faithful", True), ("careful", False)):
-        http = httpx2.Client(transport=transport(providers, "openai", doubt=doubt))
+    for policy, sent in ((None, True), (Policy(doubt="careful"), False)):
+        http = httpx2.Client(transport=transport(providers, "openai", policy=policy))
         openai_sdk(http).chat.completions.create(model="m", messages=blank)
         assert (providers["openai"].requests[-1].body["messages"] == blank) is sent
 
@@ -263,11 +279,12 @@ def test_care_can_be_asked_of_the_transport(providers: dict[str, Any]) -> None:
         ({"rules": {"late-sytem": "user"}}, OptionError),
         ({"max_loss": "all"}, OptionError),
         ({"doubt": "none"}, OptionError),
+        ({"rules": {"late-system": "no"}}, OptionError),
     ],
 )
 def test_mistakes_are_told_at_once(more: dict[str, Any], fault: type[Exception]) -> None:
     with pytest.raises(fault):
-        DragomanTransport("nobody/m" if not more else "openai/gpt-4o", **more)
+        DragomanTransport("nobody/m" if not more else "openai/gpt-4o", policy=Policy(**more))
 
 
 def test_a_vendors_key_goes_to_the_vendor_only(providers: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:

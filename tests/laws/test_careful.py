@@ -8,6 +8,7 @@ from tests.strategies import request
 from tests.targets import SEEDS, TARGETS, signer, split
 
 from dragoman.engine.adapt import adapt, choose
+from dragoman.engine.policy import Policy
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -16,9 +17,9 @@ def test_careful_requests_are_accepted_and_stay_as_they_are(target: str) -> None
     source = choose(target).dialect
     for seed in range(SEEDS):
         body = request(source, seed, signer(target)).body
-        once = adapt(body, source=source, target=target, doubt="careful")
+        once = adapt(body, source=source, target=target, policy=Policy(doubt="careful"))
         assert judge(name, model, once.path, once.headers, once.body, True) is None, seed
-        twice = adapt(once.body, source=source, target=target, doubt="careful")
+        twice = adapt(once.body, source=source, target=target, policy=Policy(doubt="careful"))
         assert (twice.changes, twice.body) == ((), once.body), seed
 
 
@@ -28,6 +29,6 @@ def test_what_care_changes_is_reported(target: str) -> None:
     for seed in range(SEEDS):
         body = request(source, seed, signer(target)).body
         faithful = adapt(body, source=source, target=target)
-        careful = adapt(body, source=source, target=target, doubt="careful")
+        careful = adapt(body, source=source, target=target, policy=Policy(doubt="careful"))
         if careful.body != faithful.body:
             assert careful.changes != faithful.changes, seed

@@ -29,6 +29,7 @@ from dragoman.emulators.further_refusals import WORDS
 from dragoman.engine.adapt import adapt, choose, read
 from dragoman.engine.destination import Destination, TargetRoute
 from dragoman.engine.exchange import Exchange
+from dragoman.engine.policy import Policy
 from dragoman.engine.steps import Answered, GaveUp, Send, Streaming
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.profiles.profile import Layer, patched
@@ -170,7 +171,9 @@ def sent_faithfully(fact: DoubtfulFact) -> bytes:
 
 def is_idle(fact: DoubtfulFact) -> bool:
     """Whether even care leaves the body as it is."""
-    careful = adapt(orjson.dumps(fact.case.body), source=fact.dialect, target=fact.target, doubt="careful")
+    careful = adapt(
+        orjson.dumps(fact.case.body), source=fact.dialect, target=fact.target, policy=Policy(doubt="careful")
+    )
     return shows(fact.case, careful.body)
 
 

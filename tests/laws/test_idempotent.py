@@ -6,7 +6,7 @@ import pytest
 from tests.strategies import SHAPES, request
 from tests.targets import SWEEPS, signer
 
-from dragoman.engine.adapt import Adapted, adapt
+from dragoman.engine.adapt import AdaptedRequest, adapt
 
 
 @pytest.mark.parametrize(("target", "seeds"), SWEEPS)
@@ -19,5 +19,5 @@ def test_the_result_is_adapted_to_itself(target: str, seeds: range) -> None:
             assert twice.body == once.body, (source, seed)
 
 
-def told(adapted: Adapted) -> list[tuple[str, str]]:
+def told(adapted: AdaptedRequest) -> list[tuple[str, str]]:
     return [(change.rule, change.did) for change in adapted.changes]

@@ -30,6 +30,7 @@ from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, Dialect, RenderOptions
 from dragoman.dialects.registry import all_dialects
 from dragoman.engine.adapt import adapt
+from dragoman.engine.policy import Policy, State
 from dragoman.engine.request_limits import RequestLimits
 from dragoman.engine.translation import Translation
 from dragoman.profiles.profile import Layer, Profiles
@@ -93,8 +94,10 @@ def work(run: Callable[[], Any]) -> int:
 @pytest.mark.parametrize("made", [clean, broken])
 def test_the_work_grows_with_the_messages(made: Callable[[int], list[dict[str, Any]]], target: str) -> None:
     small, large = (msgspec.json.encode({"model": "m", "messages": made(count)}) for count in (100, 1000))
-    adapt(small, target=target, limits=UNLIMITED)
-    few, many = (work(lambda body=body: adapt(body, target=target, limits=UNLIMITED)) for body in (small, large))  # type: ignore[misc]
+    adapt(small, target=target, policy=Policy(limits=UNLIMITED))
+    few, many = (
+        work(lambda body=body: adapt(body, target=target, policy=Policy(limits=UNLIMITED))) for body in (small, large)
+    )  # type: ignore[misc]
     assert many < 12 * few, (few, many)
 
 
@@ -247,9 +250,8 @@ def repaired(crowd: Crowd, count: int) -> Callable[[], int]:
             source=crowd.dialect,
             target=crowd.target,
             profiles=profiles,
-            rules=crowd.options,
-            media=fetched,
-            limits=UNLIMITED,
+            policy=Policy(rules=crowd.options, limits=UNLIMITED),
+            state=State(media=fetched),
         )
         msgspec.json.encode(done.changes)
         return sum(change.rule == crowd.rule for change in done.changes)
@@ -308,7 +310,10 @@ def test_reading_and_writing_cost_in_proportion(name: str) -> None:
     small, large = (msgspec.json.encode(build(count)) for count in SIZES)
     assert (
         growth(
-            *(lambda body=body: adapt(body, source=dialect, target=target, limits=UNLIMITED) for body in (small, large))
+            *(
+                lambda body=body: adapt(body, source=dialect, target=target, policy=Policy(limits=UNLIMITED))
+                for body in (small, large)
+            )
         )
         < MARGIN
     )  # type: ignore[misc]

@@ -18,7 +18,8 @@ from tests.shapes.spoiled import Spoiled, spoil
 from tests.shapes.wellformed import SAMPLES
 from tests.targets import TARGETS, split
 
-from dragoman.engine.adapt import BUILTIN, Adapted, adapt
+from dragoman.engine.adapt import BUILTIN, AdaptedRequest, adapt
+from dragoman.engine.policy import Policy
 from dragoman.errors import RequestError
 from dragoman.profiles.facts import Stance
 
@@ -57,7 +58,7 @@ def verdict(mutation: Mutation, target: str, seed: int) -> str:
     return f"lost {lost}" if mutation.meant and lost else "accepted"
 
 
-def accepted_at_last(body: bytes, source: str, target: str) -> Adapted | str:
+def accepted_at_last(body: bytes, source: str, target: str) -> AdaptedRequest | str:
     """What the judge accepts, or its refusal.
 
     A generic server of which nobody knows whether it checks gets the client's own bytes. Where its judge refuses them,
@@ -66,12 +67,12 @@ def accepted_at_last(body: bytes, source: str, target: str) -> Adapted | str:
     adapted = adapt(body, source=source, target=target)
     refused = refusal_of(adapted, target)
     if refused and BUILTIN.target(target).facts.off_schema is Stance.UNKNOWN:
-        adapted = adapt(body, source=source, target=target, doubt="careful")
+        adapted = adapt(body, source=source, target=target, policy=Policy(doubt="careful"))
         refused = refusal_of(adapted, target)
     return refused or adapted
 
 
-def refusal_of(adapted: Adapted, target: str) -> str:
+def refusal_of(adapted: AdaptedRequest, target: str) -> str:
     name, model = split(target)
     answer = judge(name, model, adapted.path, adapted.headers, adapted.body)
     return "" if answer is None else f"the judge refuses it: {orjson.dumps(answer.body).decode()[:160]}"
@@ -124,7 +125,7 @@ def verdict_of_spoiled(one: Spoiled, dialect: str, target: str) -> str:
         body = orjson.dumps(one.body)
         found = refusal_of(adapt(body, source=dialect, target=target), target)
         if found and one.kind == "unknown key":
-            found = refusal_of(adapt(body, source=dialect, target=target, doubt="careful"), target)
+            found = refusal_of(adapt(body, source=dialect, target=target, policy=Policy(doubt="careful")), target)
     except RequestError as refused:
         return "refused" if refused.status in (400, 422) and refused.at.startswith("/") else f"no pointer: {refused}"
     return found or "accepted"

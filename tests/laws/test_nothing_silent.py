@@ -17,7 +17,7 @@ from dragoman.conversation.literals import unquote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Media, Part, Reasoning, Refusal, Result, Text
 from dragoman.dialects.registry import dialect
-from dragoman.engine.adapt import BUILTIN, Adapted, adapt, read
+from dragoman.engine.adapt import BUILTIN, AdaptedRequest, adapt, read
 
 
 @pytest.mark.parametrize(("target", "seeds"), SWEEPS)
@@ -92,7 +92,7 @@ def test_everything_said_is_in_the_output_or_in_the_report(target: str, seeds: r
             assert unreported(body, source, adapt(body, source=source, target=target)) == [], (source, seed)
 
 
-def unreported(body: bytes, source: str, adapted: Adapted) -> list[tuple[str, str]]:
+def unreported(body: bytes, source: str, adapted: AdaptedRequest) -> list[tuple[str, str]]:
     """Where something was said that is neither in what is sent nor in the report, and what it was."""
     written = Counter(value for _, _, value in pieces(adapted.conversation))
     words = "\0".join(value for value in written if not value.startswith(_MARKS))

@@ -13,7 +13,7 @@ from tests.targets import SWEEPS, signer
 
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.pairs import pair
-from dragoman.engine.adapt import Adapted, adapt, read
+from dragoman.engine.adapt import AdaptedRequest, adapt, read
 from dragoman.wire.json_reader import split_items, split_members
 
 MORE: dict[str, list[dict[str, Any]]] = {
@@ -59,7 +59,7 @@ def test_what_was_written_is_written_again(target: str, seeds: range) -> None:
     assert compared > len(seeds)
 
 
-def only_then(before: Adapted, after: Adapted) -> bool:
+def only_then(before: AdaptedRequest, after: AdaptedRequest) -> bool:
     """A signature that the client's own dialect demands in the current turn alone: later the call is fine as it is."""
     then, now = ({change.at for change in one.changes if change.rule == "missing-signature"} for one in (before, after))
     return bool(then - now)

@@ -14,8 +14,10 @@ from dragoman.conversation.traits import observe
 from dragoman.dialects.registry import dialect
 from dragoman.dialects.rendering import RenderOptions
 from dragoman.engine.adapt import BUILTIN, adapt, read
+from dragoman.engine.policy import Policy, State
 from dragoman.engine.report import ReportBuilder
 from dragoman.profiles.facts import Facts
+from dragoman.profiles.profile import Profiles
 from dragoman.rules.context import Context
 from dragoman.rules.rule import Rule
 
@@ -87,12 +89,27 @@ class Sent(msgspec.Struct, frozen=True):
 
     json: Any
     changes: list[tuple[str, str, str, bool]]
-    wants: tuple[str, ...]
+    media_to_fetch: tuple[str, ...]
     undo: Undo
 
 
-def sent(body: Mapping[str, Any], target: str, *, source: str = "", **options: Any) -> Sent:
-    """A request compiled for a target, by default in the target's own dialect."""
-    done = adapt(body, source=source or BUILTIN.target(target).dialect, target=target, **options)
+def sent(
+    body: Mapping[str, Any],
+    target: str,
+    *,
+    source: str = "",
+    media: Mapping[str, bytes] | None = None,
+    profiles: Profiles | None = None,
+    **allowed: Any,
+) -> Sent:
+    """A request compiled for a target, by default in the target's own dialect. What is `allowed` is the policy."""
+    done = adapt(
+        body,
+        source=source or BUILTIN.target(target).dialect,
+        target=target,
+        policy=Policy(**allowed),
+        state=State(media=media or {}),
+        profiles=profiles,
+    )
     report = [(change.rule, change.at, change.loses, change.adds) for change in done.changes]
-    return Sent(done.json, report, done.wants, done.undo)
+    return Sent(done.json, report, done.media_to_fetch, done.undo)

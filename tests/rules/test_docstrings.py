@@ -9,6 +9,7 @@ from tests.rules.examples import Example, examples
 from dragoman.conversation.script import parse, show
 from dragoman.conversation.traits import observe
 from dragoman.engine.adapt import adapt
+from dragoman.engine.policy import Policy, State
 from dragoman.rules import BY_NAME, ORDER
 
 EXAMPLES = [example for rule in ORDER for example in examples(rule)]
@@ -38,8 +39,8 @@ def check_request(example: Example) -> None:
         source=example.dialect,
         target=example.compiled_for,
         profiles=example.profiles,
-        rules=example.choices,
-        media=example.media,
+        policy=Policy(rules=example.choices),
+        state=State(media=example.media),
     )
     assert {change.rule for change in done.changes} == {example.rule}
     assert {name: done.json.get(name) for name in {**before, **after}} == {

@@ -11,6 +11,7 @@ from tests.rules.tool_turns import USER, looking, tool_turns
 
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.engine.adapt import adapt
+from dragoman.engine.policy import Policy
 from dragoman.errors import OptionError
 from dragoman.rules.endless_loop import endless_loop, parse_choice
 
@@ -55,7 +56,7 @@ TARGETS = ["openai/gpt-4o", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-fl
 @pytest.mark.parametrize("target", TARGETS)
 def test_D6_every_dialect_is_told(target: str) -> None:
     request = looking(tool_turns(4))
-    done = adapt(request, source="openai-chat", target=target, rules={"endless-loop": {"stop": "4"}})
+    done = adapt(request, source="openai-chat", target=target, policy=Policy(rules={"endless-loop": {"stop": "4"}}))
     assert [(change.at, change.loses) for change in done.changes if change.rule == "endless-loop"] == [
         ("/tool_choice", "authority")
     ]

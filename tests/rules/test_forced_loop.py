@@ -11,6 +11,7 @@ from tests.rules.tool_turns import USER, looking, tool_turns
 
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.engine.adapt import adapt
+from dragoman.engine.policy import Policy
 from dragoman.rules.forced_loop import forced_loop
 
 ANY = facts()
@@ -61,7 +62,7 @@ TARGETS = ["openai/gpt-4o", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-fl
 @pytest.mark.parametrize("target", TARGETS)
 def test_D6_every_dialect_is_told(target: str) -> None:
     request = looking(tool_turns(2), tool_choice="required")
-    done = adapt(request, source="openai-chat", target=target, rules={"forced-loop": "release"})
+    done = adapt(request, source="openai-chat", target=target, policy=Policy(rules={"forced-loop": "release"}))
     assert [(change.at, change.loses) for change in done.changes if change.rule == "forced-loop"] == [
         ("/tool_choice", "authority")
     ]

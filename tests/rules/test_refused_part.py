@@ -8,6 +8,7 @@ import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
 from dragoman.engine.adapt import adapt
+from dragoman.engine.policy import Policy
 from dragoman.profiles.facts import Facts
 from dragoman.rules.refused_part import refused_part
 
@@ -297,7 +298,7 @@ def test_c7_the_words_of_another_vendors_search_stay() -> None:
 
 
 def test_blocks_can_be_left_out() -> None:
-    done = adapt(searched(), source="anthropic", target="openai/gpt-4o", rules={"refused-part": "drop"})
+    done = adapt(searched(), source="anthropic", target="openai/gpt-4o", policy=Policy(rules={"refused-part": "drop"}))
     assert done.json["messages"][1] == {"role": "assistant", "content": "High at six."}
     assert [change.loses for change in done.changes if change.rule == "refused-part"] == ["content", "content"]
 

@@ -94,11 +94,11 @@ def body(url: str) -> dict[str, Any]:
 
 def test_adapt_lists_what_it_wants_and_takes_it_on_the_next_call() -> None:
     first = sent(body(PLAIN), "anthropic/claude-sonnet-4-5", source=CHAT)
-    assert first.wants == (PLAIN,)
+    assert first.media_to_fetch == (PLAIN,)
     assert first.json["messages"][0]["content"] == [{"type": "text", "text": f"[image: {PLAIN}]"}]
     assert first.changes == [("refused-part", "/messages/0/content/0", "content", False)]
     second = sent(body(PLAIN), "anthropic/claude-sonnet-4-5", source=CHAT, media={PLAIN: PNG})
-    assert second.wants == ()
+    assert second.media_to_fetch == ()
     assert second.json["messages"][0]["content"] == [
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": INLINE}}
     ]
@@ -106,11 +106,11 @@ def test_adapt_lists_what_it_wants_and_takes_it_on_the_next_call() -> None:
 
 
 def test_adapt_wants_nothing_that_the_target_fetches_or_cannot_take_at_all() -> None:
-    assert sent(body("https://example.com/a.png"), "anthropic/claude-sonnet-4-5", source=CHAT).wants == ()
-    assert sent(body(PLAIN), "deepseek/deepseek-chat").wants == ()
+    assert sent(body("https://example.com/a.png"), "anthropic/claude-sonnet-4-5", source=CHAT).media_to_fetch == ()
+    assert sent(body(PLAIN), "deepseek/deepseek-chat").media_to_fetch == ()
 
 
 def test_each_url_is_wanted_once_in_the_order_of_the_conversation() -> None:
     parts = [{"type": "image_url", "image_url": {"url": url}} for url in ("http://b/", "http://a/", "http://b/")]
     twice = {"messages": [{"role": "user", "content": parts}], "max_tokens": 9}
-    assert sent(twice, "anthropic/claude-sonnet-4-5", source=CHAT).wants == ("http://b/", "http://a/")
+    assert sent(twice, "anthropic/claude-sonnet-4-5", source=CHAT).media_to_fetch == ("http://b/", "http://a/")

@@ -10,6 +10,7 @@ from tests.rules.runs import facts, run
 
 from dragoman.conversation.settings import Effort, Thinking
 from dragoman.engine.adapt import adapt
+from dragoman.engine.policy import Policy
 from dragoman.rules.thinking_switch import thinking_switch
 
 ANY = facts(thinking="accepts", thinking_form="any")
@@ -74,7 +75,10 @@ TOLD: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize("target", TOLD)
 def test_A19_every_target_is_told_in_its_own_form(target: str) -> None:
-    on, off = (adapt(asked(), target=target, rules={"thinking-switch": wanted}) for wanted in ("enable", "disable"))
+    on, off = (
+        adapt(asked(), target=target, policy=Policy(rules={"thinking-switch": wanted}))
+        for wanted in ("enable", "disable")
+    )
     assert (told(on.json), told(off.json)) == TOLD[target]
     profile, _, model = target.partition("/")
     for done in (on, off):

@@ -10,7 +10,7 @@ from dragoman.config import KnownNames
 from dragoman.config.load import parse
 from dragoman.config.variables import Environment
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.engine.attempts import Policy
+from dragoman.engine.attempts import RetryPolicy
 from dragoman.profiles.profile import Profiles
 from dragoman.upstream.destinations import HttpDestination, Routes
 from dragoman.upstream.health import Health
@@ -87,7 +87,7 @@ def test_all_that_the_file_says_of_a_place(routes: Routes) -> None:
     assert dict(smart.signed(4))["authorization"] == "Bearer k2"
     assert dict(claude.signed(0))["x-api-key"] == "secret"
     assert "authorization" not in dict(local.signed(0))
-    assert smart.policy == Policy(4, 0.5, 1, 9, False)
+    assert smart.policy == RetryPolicy(4, 0.5, 1, 9, False)
     assert (local.options, local.synthetic, str(local.max_loss)) == ({"temperature": 0.2}, False, "metadata")
 
 

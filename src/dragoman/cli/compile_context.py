@@ -11,11 +11,12 @@ import msgspec
 
 from dragoman.cli.console import print_error
 from dragoman.cli.value_completion import complete_dialects, complete_formats, complete_rule_choices
-from dragoman.engine.adapt import check_choice, choose, doubt_of, loss_of, read
-from dragoman.engine.adapted import Adapted
+from dragoman.engine.adapt import choose, read
+from dragoman.engine.adapted import AdaptedRequest
 from dragoman.engine.compile_options import CallerOptions
 from dragoman.engine.destination import Destination
 from dragoman.engine.offline_driver import compile_offline
+from dragoman.engine.policy import check_choice, parse_doubt, parse_loss
 from dragoman.errors import OptionError, TargetError, Unrepresentable, near_match
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Layer, Profiles, patched, read_profiles_file
@@ -122,7 +123,7 @@ class CompileContext(msgspec.Struct, frozen=True):
     def name(self) -> str:
         return self.destination.name
 
-    def compile(self, body: bytes, source: str, stream: bool | None) -> Adapted:
+    def compile(self, body: bytes, source: str, stream: bool | None) -> AdaptedRequest:
         try:
             ask = read(body, source=source, stream=stream)
             return compile_offline(ask, self.destination, options=self.options)[1]
@@ -146,8 +147,8 @@ def compile_context(
 ) -> CompileContext:
     """The context for a target: a model of the configuration if there is one, else PROFILE/MODEL."""
     options = CallerOptions(
-        None if max_loss is None else loss_of(max_loss),
-        None if doubt is None else doubt_of(doubt),
+        None if max_loss is None else parse_loss(max_loss),
+        None if doubt is None else parse_doubt(doubt),
         loosen=True,
         stream=stream,
         stop_after=stop_after,

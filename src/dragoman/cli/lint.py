@@ -71,7 +71,7 @@ class LintTask(msgspec.Struct, frozen=True):
 
     def _fixed(self, item: RequestItem, body: bytes) -> LintOutcome:
         _, (target,) = _resolved(self)
-        done = linter.fix_for(body, source=self.source, target=target, doubt=Doubt(self.doubt))
+        done = linter.fix(body, source=self.source, target=target, doubt=Doubt(self.doubt))
         text = splice(body, done.body)
         return LintOutcome(self._findings(item, text), "", text, fold(done.changes))
 

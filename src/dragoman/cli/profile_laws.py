@@ -19,7 +19,7 @@ from dragoman.emulators.chat_service import ChatService
 from dragoman.emulators.provider import ErrorResponse
 from dragoman.emulators.stated_facts import stated
 from dragoman.engine.adapt import adapt
-from dragoman.engine.adapted import Adapted
+from dragoman.engine.adapted import AdaptedRequest
 from dragoman.errors import OptionError, RequestError
 from dragoman.probe.asked_dialects import asked_dialect
 from dragoman.profiles.facts import Care, settled
@@ -113,7 +113,7 @@ class _Trial:
         if own:
             self._try(Law.REPORTED, request, bool(first.changes) == (first.body != body), lambda: _rules(first))
 
-    def _compiled(self, body: bytes, dialect: DialectName) -> Adapted:
+    def _compiled(self, body: bytes, dialect: DialectName) -> AdaptedRequest:
         return adapt(body, source=dialect, target=self._target.name, profiles=self._profiles)
 
     def _refusal(self, body: bytes) -> str:
@@ -128,7 +128,7 @@ class _Trial:
             self.failures.append(LawFailure(law, request.about, shows()))
 
 
-def _rules(adapted: Adapted) -> str:
+def _rules(adapted: AdaptedRequest) -> str:
     return ", ".join(dict.fromkeys(change.rule for change in adapted.changes)) or "no change is reported"
 
 

@@ -19,7 +19,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, RenderOptions
 from dragoman.emulation.reproducing_test import reproducing_test
-from dragoman.engine.adapted import Adapted
+from dragoman.engine.adapted import AdaptedRequest
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.offline_driver import compile_offline
 from dragoman.engine.steps import Answered
@@ -39,7 +39,7 @@ class Reproduction(msgspec.Struct, frozen=True):
     dialect: str
     destination: HttpDestination
     ask: Ask
-    adapted: Adapted
+    adapted: AdaptedRequest
 
     def of(self, request: dict[str, Any]) -> Reproduction:
         """The same with another request. Raises if it cannot be compiled."""

@@ -19,7 +19,7 @@ from dragoman.conversation.parts import Extras, Json, MediaKind, Opaque, Origin
 from dragoman.conversation.replies import Stop, Usage
 
 
-class Event(msgspec.Struct, frozen=True, gc=False):
+class Event(msgspec.Struct, frozen=True, gc=False, repr_omit_defaults=True):
     """The root of all events."""
 
 

@@ -60,20 +60,28 @@ _REDUCED = {
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """`message` is the innermost one, verbatim. `status` is 0 where no answer came. `limit` and `tokens` are the
-    numbers of a context-length refusal, where the provider gave them. `retry_after` is in seconds."""
+    """Why there is no answer."""
 
     kind: FailureKind
     message: str
+    """The innermost one, verbatim."""
     status: int = 0
+    """The HTTP status; 0: no answer came."""
     code: str = ""
     type: str = ""
     param: str = ""
     retry_after: float | None = None
+    """Seconds to wait, if the provider says so."""
     tokens: int | None = None
+    """The tokens of a conversation that is too long, if the provider tells them."""
     limit: int | None = None
+    """The tokens that the model holds, if the provider tells them."""
     provider: str = ""
     raw: bytes = b""
+    """The provider's own body."""
+
+    def __repr__(self) -> str:
+        return f"<Failure: {self.kind}, status {self.status}, {self.message[:200]!r}>"
 
     def at(self, provider: str) -> Failure:
         """With the provider's name, where the provider does not name one itself."""

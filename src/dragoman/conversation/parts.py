@@ -39,7 +39,7 @@ class CacheHint(msgspec.Struct, frozen=True, gc=False):
     json: Json = b'{"type":"ephemeral"}'
 
 
-class Part(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class Part(msgspec.Struct, frozen=True, gc=False, kw_only=True, repr_omit_defaults=True):
     """What every part may carry."""
 
     hint: CacheHint | None = None

@@ -49,44 +49,49 @@ def token_count(value: object) -> int:
     return int(min(value, MOST_TOKENS))
 
 
-class Usage(msgspec.Struct, frozen=True, gc=False):
-    """Tokens. `input` holds all of them, cached and newly cached included; `output` all, reasoning included.
-
-    `kept_long` are those of `cache_written` that are kept longer than usual, where the provider charges more for that.
-    """
+class Usage(msgspec.Struct, frozen=True, gc=False, repr_omit_defaults=True):
+    """Tokens."""
 
     input: int = 0
+    """All tokens of the request, cached and newly cached ones included."""
     output: int = 0
+    """All tokens of the answer, reasoning included."""
     cached: int = 0
+    """Tokens of the request that came from the provider's cache."""
     cache_written: int = 0
+    """Tokens of the request that were put into the provider's cache."""
     reasoning: int = 0
     extras: Extras | None = None
     kept_long: int = 0
+    """Those of `cache_written` that are kept longer than usual, if the provider charges more for that."""
 
     @property
     def total(self) -> int:
         return self.input + self.output
 
 
-class Choice(msgspec.Struct, frozen=True):
-    """One answer. `word` is the provider's own word for the stop, `sequence` the stop string that was hit."""
+class Choice(msgspec.Struct, frozen=True, repr_omit_defaults=True):
+    """One answer."""
 
     parts: tuple[Part, ...]
     stop: Stop | None = None
     word: str = ""
+    """The provider's own word for the stop."""
     sequence: str | None = None
+    """The stop string that was hit."""
     logprobs: Json | None = None
     extras: Extras | None = None
 
 
-class Reply(msgspec.Struct, frozen=True):
-    """A whole answer. `created` is in seconds since 1970."""
+class Reply(msgspec.Struct, frozen=True, repr_omit_defaults=True):
+    """A whole answer."""
 
     id: str = ""
     model: str = ""
     choices: tuple[Choice, ...] = ()
     usage: Usage | None = None
     created: int | None = None
+    """Seconds since 1970."""
     fingerprint: str | None = None
     service_tier: str | None = None
     extras: Extras | None = None

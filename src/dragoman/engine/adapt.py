@@ -2,86 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from dragoman.conversation.changes import Loss, LossName
 from dragoman.conversation.conversation import Ask
-from dragoman.conversation.dialect_names import DEFAULT_DIALECT, SourceName
+from dragoman.conversation.dialect_names import SourceName
 from dragoman.conversation.traits import Trait
 from dragoman.dialects import registry
 from dragoman.dialects.parsing import open_body, opened_bytes
-from dragoman.engine.adapted import Adapted
-from dragoman.engine.compiler import Options, compile_ask
+from dragoman.engine.adapted import AdaptedRequest
+from dragoman.engine.compiler import PLAIN, Options, compile_ask
 from dragoman.engine.history.client_choice import chosen_policy, history_choice
-from dragoman.engine.history.cuts import Cut
-from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.trimming import TrimRequest
-from dragoman.engine.reasoning_restore import Kept
+from dragoman.engine.policy import Policy, State, check_choice, parse_doubt, parse_loss
 from dragoman.engine.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
 from dragoman.engine.request_wrappers import LISTS, find_wrapped
-from dragoman.errors import MalformedRequest, OptionError, near_match, nearest_first
-from dragoman.profiles.facts import Doubt, DoubtName
+from dragoman.errors import MalformedRequest
 from dragoman.profiles.profile import Layer, Profiles, Target, patched
-from dragoman.rules import BY_NAME
-from dragoman.rules.rule import FAIL, KEEP
 from dragoman.wire.json_reader import open_object
 
-__all__ = ["Adapted", "Request", "adapt", "choose", "read"]
+__all__ = ["AdaptedRequest", "Request", "adapt", "choose", "read"]
 
 Request = bytes | str | Mapping[str, Any]
 
-
 BUILTIN = Profiles()
-_FAITHFUL = Doubt.FAITHFUL
+_PLAIN_POLICY = Policy()
+_NO_STATE = State()
 _FOREIGN = int(Trait.OPAQUE | Trait.MESSAGE_EXTRAS | Trait.PART_EXTRAS)
 
 
 def adapt(
     request: Request,
     *,
-    source: SourceName = DEFAULT_DIALECT,
     target: str,
+    source: SourceName = "auto",
+    policy: Policy | None = None,
+    state: State | None = None,
     stream: bool | None = None,
     headers: Mapping[str, str] | None = None,
-    kept: Mapping[str, Kept] | None = None,
-    media: Mapping[str, bytes] | None = None,
     profiles: Profiles | None = None,
-    rules: Mapping[str, Any] | None = None,
-    max_loss: LossName | None = None,
-    synthetic: bool = True,
-    stop_after: str = "",
-    doubt: DoubtName = "faithful",
-    history: TrimPolicy | None = None,
-    cuts: Sequence[Cut] = (),
-    limits: RequestLimits = DEFAULT_LIMITS,
-) -> Adapted:
+) -> AdaptedRequest:
     """Compile a request for a target.
 
-    `request` is bytes, text or a dict; `source` its dialect, or `auto`; `target` is `PROFILE/MODEL` and its model wins
-    over the request's. `rules` chooses what rules do, `max_loss` is the heaviest loss that is allowed, `doubt` says
-    whether what may be refused is left alone (`faithful`) or repaired (`careful`). Gemini's body has neither model nor
-    stream: give `stream` to ask for one. `history` trims a long conversation; `cuts` are those of earlier turns.
-    `limits` says how much the request may hold.
+    `request` is bytes, text or a dict. `target` is `PROFILE/MODEL`, and its model wins over the request's. `source` is
+    the dialect of the request; `auto` recognises it. `policy` says what may be done to the request. `state` is what you
+    bring along from earlier turns. `headers` came with the request. Gemini's body has neither model nor stream: give
+    `stream` to ask for one. `profiles` know more targets than the built-in ones.
     """
-    ask = read(request, source=source, headers=headers, stream=stream, limits=limits)
-    found = choose(target, profiles, rules)
-    policy = history
-    if ask.conversation.extras is not None:
-        policy = chosen_policy(history, history_choice(ask.conversation), found.facts, ask.conversation.extras)
-    options = Options(
-        Loss.CONTENT if max_loss is None else loss_of(max_loss),
-        synthetic,
+    if policy is None:
+        policy = _PLAIN_POLICY
+    ask = read(request, source=source, headers=headers, stream=stream, limits=policy.limits)
+    found = choose(target, profiles, policy.rules)
+    if policy is _PLAIN_POLICY and state is None and ask.conversation.extras is None:
+        return compile_ask(ask, found, PLAIN if stream is None else Options(stream=stream))
+    return compile_ask(ask, found, _options(ask, found, policy, state or _NO_STATE, stream))
+
+
+def _options(ask: Ask, target: Target, policy: Policy, state: State, stream: bool | None) -> Options:
+    history, extras = policy.history, ask.conversation.extras
+    if extras is not None:
+        history = chosen_policy(history, history_choice(ask.conversation), target.facts, extras)
+    return Options(
+        parse_loss(policy.max_loss),
+        policy.synthetic,
         stream,
-        kept=kept or {},
-        media=media or {},
-        stop_after=stop_after,
-        doubt=_FAITHFUL if doubt == "faithful" else doubt_of(doubt),
-        history=None if policy is None else TrimRequest(policy, tuple(cuts)),
+        kept=state.reasoning_state,
+        media=state.media,
+        doubt=parse_doubt(policy.doubt),
+        history=None if history is None else TrimRequest(history, tuple(state.cuts)),
     )
-    return compile_ask(ask, found, options)
 
 
 def read(
@@ -145,30 +136,3 @@ def choose(target: str, profiles: Profiles | None = None, rules: Mapping[str, An
     for name, choice in rules.items():
         check_choice(name, choice)
     return patched(found, Layer("request", {}, rules))
-
-
-def check_choice(name: str, choice: Any) -> None:
-    """Raise OptionError where a rule or its option is not known."""
-    if name not in BY_NAME:
-        raise OptionError(f'no rule is called "{name}". {nearest_first(name, BY_NAME)}', hint="see `dragoman rules`")
-    rule = BY_NAME[name]
-    if rule.parse is not None:
-        rule.parse(choice)
-        return
-    options = (*rule.options, KEEP, FAIL)
-    if choice not in options and not rule.free:
-        raise OptionError(f'{name} cannot be "{choice}"; {near_match(str(choice), options)}')
-
-
-def loss_of(name: str) -> Loss:
-    try:
-        return Loss[name.upper()]
-    except KeyError:
-        raise OptionError(f'max_loss cannot be "{name}"; {near_match(name, [str(one) for one in Loss])}') from None
-
-
-def doubt_of(name: str) -> Doubt:
-    try:
-        return Doubt(name)
-    except ValueError:
-        raise OptionError(f'doubt cannot be "{name}"; {near_match(name, list(Doubt))}') from None

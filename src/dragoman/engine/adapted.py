@@ -18,28 +18,41 @@ if TYPE_CHECKING:
     from dragoman.engine.answer import Answer, AnswerStream
 
 
-class Adapted(msgspec.Struct, frozen=True, dict=True):
-    """What to send, where, and what was changed on the way.
-
-    `wants` are URLs of media that the target cannot fetch: fetch them and adapt again with `media`. `answer` and
-    `stream` translate what comes back. `ask` is the request that was read, `facts` what the target was known to accept.
-    `trimmed` tells what was cut from a long history, `cut` where; keep it for the next turn.
-    """
+class AdaptedRequest(msgspec.Struct, frozen=True, dict=True):
+    """What to send, where, and what was changed on the way. `answer` and `stream` translate what comes back."""
 
     body: bytes
+    """The body to send."""
     path: str
+    """The path to send it to, after the base URL of the provider."""
     headers: Mapping[str, str]
+    """The headers to send with it. The key is yours to add."""
     changes: tuple[Change, ...]
+    """What was changed, entry by entry."""
     undo: Undo
-    wants: tuple[str, ...]
+    """The names and ids that `answer` and `stream` map back."""
+    media_to_fetch: tuple[str, ...]
+    """URLs of media that the target cannot fetch: fetch them and adapt again with `State(media=…)`."""
     target: str
+    """The target, as `PROFILE/MODEL`."""
     dialect: str
+    """The dialect of the body."""
     conversation: Conversation
+    """The conversation as it is sent (internal)."""
     ask: Ask
+    """The request that was read (internal)."""
     facts: Facts
+    """What the target is known to accept (internal)."""
     trimmed: TrimStatistics | None = None
+    """How much was cut from a long history; None: nothing."""
     cut: Cut | None = None
+    """Where the history was cut. `State.after` keeps it for the next turn."""
     envelope: Envelope = NO_ENVELOPE
+    """What a gateway in between wraps around the body (internal)."""
+
+    def __repr__(self) -> str:
+        way = f"{self.ask.dialect} to {self.target}"
+        return f"<AdaptedRequest: {way}, {len(self.body)} bytes, {len(self.changes)} changes>"
 
     @property
     def json(self) -> Any:
@@ -65,7 +78,7 @@ class Adapted(msgspec.Struct, frozen=True, dict=True):
     ) -> Answer:
         """The provider's whole answer, or its refusal, in the dialect of the request.
 
-        `id` and `created` (seconds since 1970) stand in where the provider gives none.
+        `id` and `created` (seconds since 1970) stand in if the provider gives none.
         """
         from dragoman.engine.answer import answer_to  # to compile a request, nothing of an answer need be loaded
 
@@ -74,7 +87,7 @@ class Adapted(msgspec.Struct, frozen=True, dict=True):
     def stream(self, *, id: str = "", created: int = 0) -> AnswerStream:
         """The provider's stream in the dialect of the request; one for each answer.
 
-        Where the provider answers with an error status there is no stream: give its body to `answer`.
+        If the provider answers with an error status, there is no stream: give its body to `answer`.
         """
         from dragoman.engine.answer import stream_of
 

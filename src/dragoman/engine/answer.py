@@ -22,7 +22,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Origin
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.adapted import Adapted
+from dragoman.engine.adapted import AdaptedRequest
 from dragoman.engine.client_failures import render_failure, with_numbers
 from dragoman.engine.envelopes import unwrapping
 from dragoman.engine.reasoning_restore import Kept, keeps, last_turn
@@ -34,23 +34,32 @@ JSON = "application/json"
 
 
 class Answer(msgspec.Struct, frozen=True, dict=True):
-    """A provider's whole answer as the client of the request reads it: `status`, `headers` and `body`.
-
-    `failure` is set where the provider refused or broke down; the body is then an error of the client's dialect.
-    `kept` is state that this dialect cannot carry: add it to what you give `adapt` as `kept` on the next turn.
-    `received` is the provider's own body, `context` what the dialect repeats of the request.
-    """
+    """A provider's whole answer as the client of the request reads it."""
 
     status: int
+    """The HTTP status for the client."""
     headers: Mapping[str, str]
+    """The headers for the client."""
     body: bytes
+    """The answer in the client's dialect; an error of this dialect if there was a failure."""
     failure: Failure | None
+    """Why the provider refused or broke down; None if it did not."""
     usage: Usage | None
+    """The tokens that were counted, if the provider tells them."""
     stop: Stop | None
-    kept: Mapping[str, Kept]
+    """Why the model stopped."""
+    reasoning_state: Mapping[str, Kept]
+    """State that the client's dialect cannot carry. `State.after` keeps it for the next turn."""
     received: bytes
-    request: Adapted
+    """The provider's own body."""
+    request: AdaptedRequest
+    """The request that this answers."""
     context: AnswerContext
+    """What the client's dialect repeats of the request (internal)."""
+
+    def __repr__(self) -> str:
+        end = self.failure.kind if self.failure is not None else self.stop
+        return f"<Answer: {self.status} from {self.request.target}, {len(self.body)} bytes, {end}>"
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -80,15 +89,23 @@ class Answer(msgspec.Struct, frozen=True, dict=True):
 class AnswerStream:
     """A provider's stream on its way to the client: `feed` it chunk by chunk, then `finish`.
 
-    Any cut of the bytes gives the same events. Afterwards it has `usage`, `stop`, `failure` and `kept`, as an `Answer`.
-    Where values are wanted instead of bytes, `events` reads the whole stream.
+    Any cut of the bytes gives the same events. Afterwards it has `usage`, `stop`, `failure` and `reasoning_state`, as
+    an `Answer`. If you want values instead of bytes, `events` reads the whole stream.
     """
 
-    __slots__ = ("_translation", "changes")
+    __slots__ = ("_translation", "request")
 
-    def __init__(self, translation: Translation, changes: tuple[Change, ...]) -> None:
+    def __init__(self, translation: Translation, request: AdaptedRequest) -> None:
         self._translation = translation
-        self.changes = changes
+        self.request = request
+
+    def __repr__(self) -> str:
+        return f"<AnswerStream: from {self.request.target} to {self.request.ask.dialect}>"
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What was changed in the request."""
+        return self.request.changes
 
     def feed(self, chunk: bytes) -> bytes:
         """Bytes of the provider in, bytes for the client out."""
@@ -129,11 +146,13 @@ class AnswerStream:
         return self._translation.stop
 
     @property
-    def kept(self) -> Mapping[str, Kept]:
+    def reasoning_state(self) -> Mapping[str, Kept]:
         return self._translation.kept
 
 
-def answer_to(adapted: Adapted, body: bytes, status: int, headers: Mapping[str, str], id: str, created: int) -> Answer:
+def answer_to(
+    adapted: AdaptedRequest, body: bytes, status: int, headers: Mapping[str, str], id: str, created: int
+) -> Answer:
     """A provider's whole answer, read and written again in the client's dialect."""
     context = context_of(adapted, id, created)
     if not 200 <= status < 300:
@@ -146,17 +165,17 @@ def answer_to(adapted: Adapted, body: bytes, status: int, headers: Mapping[str, 
     return Answer(200, {"content-type": JSON}, text, None, usage, stop, translation.kept, body, adapted, context)
 
 
-def _refused(adapted: Adapted, body: bytes, failure: Failure, context: AnswerContext) -> Answer:
+def _refused(adapted: AdaptedRequest, body: bytes, failure: Failure, context: AnswerContext) -> Answer:
     failure = with_numbers(failure, adapted.ask, adapted.facts.context_window)
     error = render_failure(adapted.ask.dialect, failure, context)
     return Answer(error.status, error.headers, error.body, failure, None, None, {}, body, adapted, context)
 
 
-def stream_of(adapted: Adapted, id: str, created: int) -> AnswerStream:
-    return AnswerStream(translation_of(adapted, context_of(adapted, id, created)), adapted.changes)
+def stream_of(adapted: AdaptedRequest, id: str, created: int) -> AnswerStream:
+    return AnswerStream(translation_of(adapted, context_of(adapted, id, created)), adapted)
 
 
-def translation_of(adapted: Adapted, context: AnswerContext, redaction: Redaction | None = None) -> Translation:
+def translation_of(adapted: AdaptedRequest, context: AnswerContext, redaction: Redaction | None = None) -> Translation:
     """The way back of one compiled request."""
     facts, client = adapted.facts, adapted.ask.dialect
     keep = keeps(facts, adapted.ask)
@@ -175,7 +194,7 @@ def translation_of(adapted: Adapted, context: AnswerContext, redaction: Redactio
     )
 
 
-def context_of(adapted: Adapted, id: str, created: int) -> AnswerContext:
+def context_of(adapted: AdaptedRequest, id: str, created: int) -> AnswerContext:
     """What the client's dialect repeats of the request. Without an id, one that the request alone decides: the ids of
     calls are made from it where a provider gives none, and two turns must not share them."""
     ask = adapted.ask

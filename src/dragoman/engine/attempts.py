@@ -27,7 +27,7 @@ MODEL_AT_FAULT = "tool_use_failed"
 """Groq answers 400 with this code to a call that its own model got wrong: the request is good."""
 
 
-class Policy(msgspec.Struct, frozen=True):
+class RetryPolicy(msgspec.Struct, frozen=True):
     """How often the same body is sent to one target, and how long to wait in between.
 
     `linear`: each wait is one `base` longer than the one before. `client_retries`: the client repeats what may pass
@@ -161,7 +161,7 @@ _SPREAD = 0.1
 def next_step(
     history: History,
     failure: Failure,
-    policy: Policy,
+    policy: RetryPolicy,
     chance: float,
     learnt: Learnt | None,
     recognised: bool = False,
@@ -197,7 +197,7 @@ def _is_worth_retrying(failure: Failure) -> bool:
     return failure.kind in PASSING or failure.code == MODEL_AT_FAULT
 
 
-def _leaves_doubt(failure: Failure, policy: Policy) -> bool:
+def _leaves_doubt(failure: Failure, policy: RetryPolicy) -> bool:
     """Whether the request's form may be at fault: refused as such, or a server that broke on it every time.
 
     A refusal over the key, a quota, the model, a policy or the length has a kind of its own.
@@ -207,7 +207,7 @@ def _leaves_doubt(failure: Failure, policy: Policy) -> bool:
     return failure.kind is Kind.SERVER and failure.status == 500 and not policy.client_retries
 
 
-def _delay(tries: int, failure: Failure, policy: Policy, chance: float) -> float:
+def _delay(tries: int, failure: Failure, policy: RetryPolicy, chance: float) -> float:
     """What the provider asks for and up to a tenth more, else growing waits with full jitter.
 
     Clients that got the same time must not all come back at that time.

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.changes import Loss
-from dragoman.engine.adapt import check_choice, doubt_of, loss_of
 from dragoman.engine.destination import Destination, ShownReasoning
+from dragoman.engine.policy import check_choice, parse_doubt, parse_loss
 from dragoman.errors import OptionError
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Layer, Target, patched
@@ -59,8 +59,8 @@ def caller_options(headers: Mapping[str, str], loosen: bool) -> CallerOptions:
     if max_loss is None and doubt is None and rules is None and reasoning is None:
         return NOTHING_SET
     return CallerOptions(
-        None if max_loss is None else loss_of(max_loss),
-        None if doubt is None else doubt_of(doubt),
+        None if max_loss is None else parse_loss(max_loss),
+        None if doubt is None else parse_doubt(doubt),
         loosen,
         rules={} if rules is None else _chosen_rules(rules, loosen),
         reasoning=None if reasoning is None else _shown_reasoning(reasoning),

@@ -15,7 +15,7 @@ from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.traits import Trait, observe_change, observe_messages
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import Dialect, RenderOptions
-from dragoman.engine.adapted import Adapted
+from dragoman.engine.adapted import AdaptedRequest
 from dragoman.engine.beta_names import with_betas
 from dragoman.engine.body_form import formed_body, path_template
 from dragoman.engine.content_checks import require_content, require_known_content, require_messages
@@ -77,12 +77,12 @@ class Options(msgspec.Struct, frozen=True):
 PLAIN = Options()
 
 
-def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> Adapted:
+def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> AdaptedRequest:
     """The request for one attempt. Reading is done once, this for every target that is tried."""
     return compile_by(plan(target, client_of(ask, target, options.doubt is _FAITHFUL)), ask, target, options)
 
 
-def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapted:
+def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> AdaptedRequest:
     """The request by a plan for its target."""
     require_messages(ask)
     compilation = _Compilation(steps, ask, target, options)
@@ -98,13 +98,13 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
 class _Compilation:
     """A request on its way to one target: what it has become so far, what was changed, and what its answer must undo.
 
-    `same`: the client speaks the target's dialect. `seen`: the traits of the messages before the rules run. `wants`:
-    URLs of media that the target cannot fetch.
+    `same`: the client speaks the target's dialect. `seen`: the traits of the messages before the rules run.
+    `media_to_fetch`: URLs of media that the target cannot fetch.
     """
 
     __slots__ = (
-        "_report", "ask", "changes", "context", "conversation", "cut", "facts", "options", "same", "seen", "steps",
-        "stream", "target", "trimmed", "undo", "wants",
+        "_report", "ask", "changes", "context", "conversation", "cut", "facts", "media_to_fetch", "options", "same",
+        "seen", "steps", "stream", "target", "trimmed", "undo",
     )  # fmt: skip
 
     def __init__(self, steps: Plan, ask: Ask, target: Target, options: Options) -> None:
@@ -121,7 +121,7 @@ class _Compilation:
         self.changes = body_repairs(ask) if ask.repairs or ask.wrapper is not None else []
         self.undo = NOTHING_TO_UNDO
         self.seen = 0
-        self.wants: tuple[str, ...] = ()
+        self.media_to_fetch: tuple[str, ...] = ()
         self.trimmed: TrimStatistics | None = None
         self.cut: Cut | None = None
         self._report: ReportBuilder | None = None
@@ -187,7 +187,7 @@ class _Compilation:
         known = self.ask.traits if conversation is self.ask.conversation else None
         self.seen = seen = observe_messages(conversation.messages) if known is None else known
         if seen & _MEDIA and remote_media in steps.rules:
-            self.wants = wanted(conversation, context)
+            self.media_to_fetch = wanted(conversation, context)
         top = steps.tops.of(conversation)
         traits = seen | top.traits
         stop_after = self.options.stop_after
@@ -249,7 +249,7 @@ class _Compilation:
 
     # The body.
 
-    def render(self) -> Adapted:
+    def render(self) -> AdaptedRequest:
         """Write the request for the wire."""
         target, same, profile = self.target, self.same, self.target.profile
         dialect = registry.dialect(target.dialect)
@@ -265,13 +265,13 @@ class _Compilation:
             body = formed_body(body, profile.body)
         if profile.envelope is not NO_ENVELOPE:
             body, headers = with_header_members(body, headers, profile.envelope)
-        return Adapted(
+        return AdaptedRequest(
             body,
             dialect.request_path(writing, path_template(profile, writing.stream)),
             headers,
             tuple(self.changes),
             self.undo,
-            self.wants,
+            self.media_to_fetch,
             target.name,
             target.dialect,
             self.conversation,

@@ -9,13 +9,13 @@ import msgspec
 
 from dragoman.conversation.canonical import digest
 from dragoman.conversation.changes import Change, Loss
-from dragoman.engine.adapted import Adapted
+from dragoman.engine.adapted import AdaptedRequest
 from dragoman.profiles.profile import merge
 
 OPTION = "option"
 
 
-def configured(adapted: Adapted, options: Mapping[str, Any], omit: tuple[str, ...]) -> Adapted:
+def configured(adapted: AdaptedRequest, options: Mapping[str, Any], omit: tuple[str, ...]) -> AdaptedRequest:
     """The body with a model's options merged in deeply and its omissions left out."""
     before: dict[str, Any] = msgspec.json.decode(adapted.body)
     after = merge(before, options)

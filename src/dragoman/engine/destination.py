@@ -11,7 +11,7 @@ import msgspec
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import FailureKind
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.attempts import Policy
+from dragoman.engine.attempts import RetryPolicy
 from dragoman.engine.history.compaction import CompactPolicy
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.profiles.facts import Doubt
@@ -54,7 +54,7 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
     name: str
     provider: str
     target: Target
-    policy: Policy = Policy()
+    policy: RetryPolicy = RetryPolicy()
     options: Mapping[str, Any] = {}
     omit: tuple[str, ...] = ()
     max_loss: Loss = Loss.CONTENT

@@ -28,7 +28,7 @@ from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine import care
-from dragoman.engine.adapted import Adapted
+from dragoman.engine.adapted import AdaptedRequest
 from dragoman.engine.answer import translation_of
 from dragoman.engine.attempts import (
     MAX_TOTAL,
@@ -91,7 +91,7 @@ class Exchange(Generic[D]):
 
     # What most exchanges never change stands on the class: an instance is made for every request.
     destination: D | None = None
-    request: Adapted | None = None
+    request: AdaptedRequest | None = None
     failure: Failure | None = None
     lessons: tuple[str, ...] = ()
     learnt: tuple[Learnt, ...] = ()
@@ -131,7 +131,7 @@ class Exchange(Generic[D]):
         """The target of the last send, with what was learnt about it."""
         return self._visit.target if self.destination is not None else None
 
-    def compiled_with(self, rules: Mapping[str, Any]) -> Adapted:
+    def compiled_with(self, rules: Mapping[str, Any]) -> AdaptedRequest:
         """What the last send would have been with these choices for rules. Raises RequestError."""
         visit = self._visit
         target = patched(visit.target, Layer("request", {}, rules))
@@ -524,7 +524,7 @@ class Exchange(Generic[D]):
             request = visit.compile(self.ask, self._options)
         except RequestError as fault:
             return self._take_back() if visit.refused is not None else self._skip(fault)
-        if request.wants and (missing := visit.unasked_media(request)):
+        if request.media_to_fetch and (missing := visit.unasked_media(request)):
             return FetchMedia(missing)
         if self.attempts.sends and self._was_refused(request):
             return self._same_again()
@@ -535,7 +535,7 @@ class Exchange(Generic[D]):
             self.lessons = (*self.lessons, visit.learnt[-1].lesson)
         return self._send(request)
 
-    def _was_refused(self, request: Adapted) -> bool:
+    def _was_refused(self, request: AdaptedRequest) -> bool:
         visit = self._visit
         if self.destination is not visit.destination or self.request is None:
             return False
@@ -566,7 +566,7 @@ class Exchange(Generic[D]):
         assert self.request is not None
         return self._send(self.request)
 
-    def _send(self, request: Adapted) -> Send[D]:
+    def _send(self, request: AdaptedRequest) -> Send[D]:
         visit = self._visit
         self.destination, self.request = visit.destination, request
         self.attempts.count()

@@ -6,30 +6,30 @@ or for tidiness.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Any
 
 import msgspec
 
 from dragoman.conversation.changes import Change, Loss, Note
 from dragoman.conversation.conversation import Ask, Conversation
-from dragoman.conversation.dialect_names import DEFAULT_DIALECT, SourceName
+from dragoman.conversation.dialect_names import SourceName
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.parts import Media
 from dragoman.conversation.traits import observe
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions
-from dragoman.engine.adapt import BUILTIN, Request, as_bytes, choose, doubt_of, read
+from dragoman.engine.adapt import BUILTIN, Request, as_bytes, choose, read
 from dragoman.engine.compiler import Options, compile_ask
 from dragoman.engine.evidence import evidence, reasons, watched
 from dragoman.engine.plan import CERTAIN_CLIENT, Plan, client_of, plan
+from dragoman.engine.policy import Policy, parse_doubt
 from dragoman.engine.refusal_places import found_in, with_place
 from dragoman.engine.report import ReportBuilder, body_repairs, reported
 from dragoman.engine.token_estimate import estimate_request, may_exceed
 from dragoman.engine.unseen_content import unseen, unseen_content
 from dragoman.errors import Unrepresentable
-from dragoman.profiles.facts import Doubt, DoubtName, Facts
+from dragoman.profiles.facts import Doubt, Facts
 from dragoman.profiles.models import known_window
 from dragoman.profiles.profile import Profiles, Target
 from dragoman.rules.rule import Rule
@@ -49,18 +49,22 @@ class Severity(StrEnum):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One defect of a request. `at` is a JSON pointer into it, `says` the provider's own words where they are known.
-
-    `did` is what `adapt` does about it, `loses` what is lost by that. Where `target` is empty, it holds for all.
-    """
+    """One defect of a request."""
 
     target: str
+    """The target that refuses it; empty: it holds for all."""
     rule: str
+    """The rule that repairs it."""
     at: str
+    """Where it is: a JSON pointer into the request."""
     says: str
+    """The provider's own words if they are known, or the defect in one sentence."""
     loses: str
+    """What its repair loses."""
     severity: Severity
+    """`error`: the target is known to refuse it. `warning`: it may."""
     did: str = ""
+    """What `adapt` does about it."""
 
 
 class Fixed(msgspec.Struct, frozen=True):
@@ -82,20 +86,20 @@ class _Step(msgspec.Struct, frozen=True):
 def lint(
     request: Request,
     *,
-    source: SourceName = DEFAULT_DIALECT,
     targets: str | Iterable[str],
+    source: SourceName = "auto",
+    policy: Policy | None = None,
     profiles: Profiles | None = None,
-    rules: Mapping[str, Any] | None = None,
-    doubt: DoubtName = "faithful",
 ) -> list[Finding]:
     """What each target would refuse in this request.
 
-    `targets` are written `PROFILE/MODEL`. With `doubt="careful"`, what they may refuse is found too, as a warning.
-    Raises MalformedRequest where there is no request to speak about.
+    `targets` are written `PROFILE/MODEL`. Of the policy, `rules` and `doubt` count: with `Policy(doubt="careful")`,
+    what targets may refuse is found too, as a warning. Raises MalformedRequest if there is no request to speak about.
     """
-    known = profiles or BUILTIN
-    chosen = [choose(name, known, rules) for name in _listed(targets)]
-    return lint_targets(request, source=source, targets=chosen, profiles=known, doubt=doubt_of(doubt))
+    policy, known = policy or Policy(), profiles or BUILTIN
+    chosen = [choose(name, known, policy.rules) for name in _listed(targets)]
+    doubt = parse_doubt(policy.doubt)
+    return lint_targets(request, source=source, targets=chosen, profiles=known, doubt=doubt)
 
 
 def lint_targets(
@@ -113,21 +117,8 @@ def lint_targets(
     return found
 
 
-def fix(
-    request: Request,
-    *,
-    source: str = DEFAULT_DIALECT,
-    target: str,
-    profiles: Profiles | None = None,
-    rules: Mapping[str, Any] | None = None,
-    doubt: str = Doubt.FAITHFUL,
-) -> Fixed:
+def fix(request: Request, *, source: str, target: Target, doubt: Doubt) -> Fixed:
     """The request with everything repaired that the target would refuse, written in its own dialect again."""
-    return fix_for(request, source=source, target=choose(target, profiles, rules), doubt=doubt_of(doubt))
-
-
-def fix_for(request: Request, *, source: str, target: Target, doubt: Doubt) -> Fixed:
-    """The same for a target that was chosen before."""
     try:
         _, body = find_duplicates(as_bytes(request))
         ask = read(body, source=source)

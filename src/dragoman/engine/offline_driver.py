@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragoman.conversation.conversation import Ask
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.adapted import Adapted
+from dragoman.engine.adapted import AdaptedRequest
 from dragoman.engine.compile_options import NOTHING_SET, CallerOptions
 from dragoman.engine.destination import D, TargetRoute
 from dragoman.engine.exchange import Exchange
@@ -16,13 +16,13 @@ _NO_CONTEXT = AnswerContext()
 
 def compile_offline(
     ask: Ask, destination: D, context: AnswerContext = _NO_CONTEXT, options: CallerOptions = NOTHING_SET
-) -> tuple[Exchange[D], Adapted]:
+) -> tuple[Exchange[D], AdaptedRequest]:
     """An exchange with one destination as far as its first send, and what would be sent. Raises RequestError."""
     exchange = Exchange(ask, TargetRoute((destination,)), context, options)
     return exchange, first_send(exchange)
 
 
-def first_send(exchange: Exchange[D]) -> Adapted:
+def first_send(exchange: Exchange[D]) -> AdaptedRequest:
     """What would be sent first where nothing is kept and nothing can be fetched. Raises RequestError."""
     step: Step[D] = exchange.start()
     while not isinstance(step, Send):

@@ -22,7 +22,7 @@ from dragoman.wire.json_size import count_escapes, count_values
 Count = Annotated[int, Meta(ge=1)]
 
 
-class RequestLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RequestLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, repr_omit_defaults=True):
     """How much one request, and one answer, may hold. What is beyond a limit is refused with its number."""
 
     values: Annotated[

@@ -12,7 +12,7 @@ from typing import Any, Generic
 import msgspec
 
 from dragoman.conversation.failures import Failure
-from dragoman.engine.adapted import Adapted
+from dragoman.engine.adapted import AdaptedRequest
 from dragoman.engine.destination import D
 from dragoman.engine.history.calibration import AS_ESTIMATED, CountedTokens, TokenScale
 from dragoman.engine.history.compaction import PrefixSummary
@@ -76,7 +76,7 @@ class Send(msgspec.Struct, Generic[D], frozen=True, gc=False):
 
     destination: D
     key: int
-    request: Adapted
+    request: AdaptedRequest
 
 
 class AttemptFailed(msgspec.Struct, Generic[D]):
@@ -84,7 +84,7 @@ class AttemptFailed(msgspec.Struct, Generic[D]):
 
     destination: D
     key: int
-    request: Adapted
+    request: AdaptedRequest
     failure: Failure
     at: float = 0.0
     """When it failed, by the driver's clock."""

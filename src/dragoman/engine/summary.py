@@ -1,7 +1,7 @@
 """The report as one reads it: the heaviest losses first, repetitions folded, harmless spelling last.
 
 `fold` is the one place that decides this. The header, the log, the commands, the gateway's report and
-`Adapted.summary()` all show what it returns. The whole report, entry by entry, stays in `changes`.
+`AdaptedRequest.summary()` all show what it returns. The whole report, entry by entry, stays in `changes`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.literals import quote
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions, path_step
-from dragoman.engine.adapted import Adapted
+from dragoman.engine.adapted import AdaptedRequest
 from dragoman.engine.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
 from dragoman.engine.token_estimate import estimate_request
 from dragoman.profiles.profile import AS_DIALECT, CountQuestion, Profile
@@ -49,7 +49,7 @@ def parse_count_request(
     return ask if model is None else msgspec.structs.replace(ask, model=model)
 
 
-def count_request(request: Adapted, profile: Profile) -> CountRequest | None:
+def count_request(request: AdaptedRequest, profile: Profile) -> CountRequest | None:
     """The question for the provider, or None where it could not answer in the dialect of the request."""
     if request.dialect != request.ask.dialect:
         return None

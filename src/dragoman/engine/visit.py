@@ -9,7 +9,7 @@ import msgspec
 
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.conversation import Ask
-from dragoman.engine.adapted import Adapted
+from dragoman.engine.adapted import AdaptedRequest
 from dragoman.engine.compile_options import NOTHING_SET, CallerOptions
 from dragoman.engine.compiler import PLAIN, Options, compile_ask
 from dragoman.engine.configured_options import configured
@@ -57,7 +57,7 @@ class Visit(msgspec.Struct, Generic[D]):
     renewed: bool = False
     """Newer credentials were asked for."""
 
-    def compile(self, ask: Ask, caller: CallerOptions) -> Adapted:
+    def compile(self, ask: Ask, caller: CallerOptions) -> AdaptedRequest:
         """The request for the next send. Raises RequestError."""
         destination = self.destination
         request = compile_ask(ask, self.target, self.options(caller))
@@ -91,9 +91,9 @@ class Visit(msgspec.Struct, Generic[D]):
             summary=self.summary,
         )
 
-    def unasked_media(self, request: Adapted) -> tuple[str, ...]:
+    def unasked_media(self, request: AdaptedRequest) -> tuple[str, ...]:
         """The URLs that the request wants fetched and that were not asked for yet. Each is asked for once."""
-        missing = tuple([url for url in request.wants if url not in self.urls])
+        missing = tuple([url for url in request.media_to_fetch if url not in self.urls])
         self.urls += missing
         return missing
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from dragoman.engine.adapt import check_choice, doubt_of, loss_of
 from dragoman.engine.compile_options import CallerOptions
+from dragoman.engine.policy import check_choice, parse_doubt, parse_loss
 
 
 class DryRunOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -24,8 +24,8 @@ class DryRunOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         for name, choice in self.rules.items():
             check_choice(name, choice)
         return CallerOptions(
-            None if self.max_loss is None else loss_of(self.max_loss),
-            None if self.doubt is None else doubt_of(self.doubt),
+            None if self.max_loss is None else parse_loss(self.max_loss),
+            None if self.doubt is None else parse_doubt(self.doubt),
             loosen=True,
             stream=self.stream,
             rules=self.rules,

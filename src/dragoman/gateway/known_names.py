@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from dragoman.config import KnownNames
-from dragoman.engine.adapt import check_choice
+from dragoman.engine.policy import check_choice
 from dragoman.errors import OptionError
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.families import family_names

@@ -22,14 +22,14 @@ from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, Job, Route
-from dragoman.engine.adapt import check_choice, doubt_of, loss_of
-from dragoman.engine.adapted import Adapted
-from dragoman.engine.attempts import Policy
+from dragoman.engine.adapted import AdaptedRequest
+from dragoman.engine.attempts import RetryPolicy
 from dragoman.engine.client_failures import failure_of, render_failure
 from dragoman.engine.compile_options import caller_options
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.path_wishes import parse_routed
+from dragoman.engine.policy import Policy
 from dragoman.engine.steps import (
     Answered,
     AttemptFailed,
@@ -57,7 +57,7 @@ from dragoman.upstream.transport import Outgoing
 
 _JSON = "application/json"
 _NO_CONTEXT = AnswerContext()
-_ONCE = Policy(attempts=1, client_retries=True)
+_ONCE = RetryPolicy(attempts=1, client_retries=True)
 
 
 class TransportSettings(msgspec.Struct, frozen=True):
@@ -68,11 +68,8 @@ class TransportSettings(msgspec.Struct, frozen=True):
     base_url: str | None = None
     headers: Mapping[str, str] = {}
     facts: Mapping[str, Any] = {}
-    rules: Mapping[str, Any] = {}
-    max_loss: str | None = None
-    synthetic: bool = True
+    policy: Policy = Policy()
     profiles: Profiles | None = None
-    doubt: str = Doubt.FAITHFUL
 
 
 class SdkResponse(msgspec.Struct, frozen=True):
@@ -81,7 +78,7 @@ class SdkResponse(msgspec.Struct, frozen=True):
     status: int
     headers: Mapping[str, str]
     body: bytes
-    request: Adapted | None = None
+    request: AdaptedRequest | None = None
 
 
 class SdkCount(msgspec.Struct, frozen=True):
@@ -195,7 +192,7 @@ class SdkBridge:
         redactor = Redactor.of(config)
         self._redaction = Redaction(redactor.text, redactor.known)
         self._routes = Routes(config, profiles, _ONCE)
-        self._doubt = doubt_of(settings.doubt)
+        self._policy = settings.policy
         self._memory = SdkMemory()
         self._authorizers = Authorizers()
 
@@ -209,9 +206,9 @@ class SdkBridge:
         id = f"req_{uuid.uuid4().hex}"
         try:
             if route.job is Job.COUNT_TOKENS:
-                ask = parse_count_request(route.dialect, body, headers, route.model)
+                ask = parse_count_request(route.dialect, body, headers, route.model, limits=self._policy.limits)
                 return self._count(route.dialect, ask, id, headers)
-            ask = parse_routed(route, body, headers)
+            ask = parse_routed(route, body, headers, self._policy.limits)
             return self._exchange(ask, _context(ask, id, route), headers)
         except DragomanError as fault:
             return _refusal(route.dialect, failure_of(fault), AnswerContext(id=id, errors=route.render_error()))
@@ -221,10 +218,13 @@ class SdkBridge:
         route = self._routes.find(name)
         if route is None:
             raise RequestError(f'"{name}" leads nowhere', hint="give the transport a target like PROFILE/MODEL")
+        destination = route.first
+        if self._policy.history is not None:
+            destination = msgspec.structs.replace(destination, history=self._policy.history)
         options = caller_options(headers, loosen=True)
-        if options.doubt is None and self._doubt is not Doubt.FAITHFUL:
-            options = msgspec.structs.replace(options, doubt=self._doubt)
-        exchange = Exchange(ask, TargetRoute((route.first,)), context, options, self._redaction)
+        if options.doubt is None and self._policy.doubt == "careful":
+            options = msgspec.structs.replace(options, doubt=Doubt.CAREFUL)
+        exchange = Exchange(ask, TargetRoute((destination,)), context, options, self._redaction)
         return SdkExchange(exchange, self._memory, self._authorizers)
 
     def _count(self, dialect: str, ask: Ask, id: str, headers: Mapping[str, str]) -> SdkCount | SdkResponse:
@@ -263,11 +263,7 @@ def _context(ask: Ask, id: str, route: Route) -> AnswerContext:
 
 
 def _provider(name: str, settings: TransportSettings, profiles: Profiles) -> Provider:
-    for rule, choice in settings.rules.items():
-        check_choice(rule, choice)
-    if settings.max_loss is not None:
-        loss_of(settings.max_loss)
-    key = settings.api_key
+    policy, key = settings.policy, settings.api_key
     if key is None and settings.base_url is None:  # a vendor's key goes to that vendor's own address only
         names = profiles.profile(name).key.names
         key = next((os.environ[variable] for variable in names if os.environ.get(variable)), None)
@@ -279,9 +275,9 @@ def _provider(name: str, settings: TransportSettings, profiles: Profiles) -> Pro
         api_key=Secret(key) if key else None,
         headers={"User-Agent": "dragoman", **settings.headers},
         facts=dict(settings.facts),
-        rules=dict(settings.rules),
-        max_loss=MaxLoss(settings.max_loss) if settings.max_loss is not None else None,
-        synthetic=Synthetic.ALLOW if settings.synthetic else Synthetic.REFUSE,
+        rules=dict(policy.rules),
+        max_loss=MaxLoss(policy.max_loss),
+        synthetic=Synthetic.ALLOW if policy.synthetic else Synthetic.REFUSE,
     )
 
 

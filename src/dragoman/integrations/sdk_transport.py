@@ -2,7 +2,7 @@
 
     from openai import OpenAI
     import httpx
-    from dragoman.integrations.sdk_transport import DragomanTransport
+    from dragoman import DragomanTransport
 
     client = OpenAI(http_client=httpx.Client(transport=DragomanTransport("anthropic/claude-sonnet-4-6", api_key=…)))
 
@@ -17,19 +17,21 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.engine.adapted import Adapted
+from dragoman.engine.adapted import AdaptedRequest
+from dragoman.engine.policy import Policy
 from dragoman.engine.steps import Reading, Send, Step, Streaming
 from dragoman.integrations.http_libraries import ancestors, library_of
 from dragoman.integrations.sdk_exchange import SdkBridge, SdkCount, SdkExchange, SdkResponse, TransportSettings
-from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Profiles
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.transport import Outgoing
 
 if TYPE_CHECKING:
+    import httpx
+    import httpx2
     from httpx import AsyncBaseTransport as AsyncFirst
     from httpx import BaseTransport as First
     from httpx2 import AsyncBaseTransport as AsyncSecond
@@ -40,8 +42,11 @@ else:
 
 __all__ = ["AsyncDragomanTransport", "DragomanTransport"]
 
+Sender = TypeVar("Sender")
+"""The transport that sends."""
 
-class _Transport:
+
+class _Transport(Generic[Sender]):
     """What both transports have in common."""
 
     def __init__(
@@ -52,25 +57,22 @@ class _Transport:
         base_url: str | None = None,
         headers: Mapping[str, str] | None = None,
         facts: Mapping[str, Any] | None = None,
-        rules: Mapping[str, Any] | None = None,
-        max_loss: str | None = None,
-        synthetic: bool = True,
-        doubt: str = Doubt.FAITHFUL,
+        policy: Policy | None = None,
         profiles: Profiles | None = None,
-        wrap: Any = None,
-        on_adapted: Callable[[Adapted], None] | None = None,
+        wrap: Sender | None = None,
+        on_adapted: Callable[[AdaptedRequest], None] | None = None,
     ) -> None:
         """
         `target` is `PROFILE/MODEL`, or `PROFILE` alone to use the SDK's own model names. Without `api_key` the vendor's
-        environment variable is used, unless `base_url` leads elsewhere. `wrap` is the transport that sends;
-        `on_adapted` is called with every request that is sent. `facts`, `rules`, `max_loss`, `synthetic` and `doubt`
-        are those of `dragoman.yaml`.
+        environment variable is used, unless `base_url` leads elsewhere. `facts` correct the profile, as they do in
+        `dragoman.yaml`; `policy` and `profiles` are those of `adapt`. `wrap` is the transport that sends. `on_adapted`
+        is called with every request that is sent.
         """
         settings = TransportSettings(
-            target, api_key, base_url, headers or {}, facts or {}, rules or {}, max_loss, synthetic, profiles, doubt
+            target, api_key, base_url, headers or {}, facts or {}, policy or Policy(), profiles
         )
         self._bridge = SdkBridge(settings)
-        self._wrapped = wrap
+        self._wrapped: Any = wrap
         self._on_adapted = on_adapted
 
     def _read(self, request: Any, body: bytes) -> SdkExchange | SdkCount | SdkResponse:
@@ -94,9 +96,13 @@ class _Transport:
         return library.Request("POST", outgoing.url, headers=headers, content=body, extensions=timeouts)
 
 
-class DragomanTransport(_Transport, First, Second):
+class DragomanTransport(_Transport["First | Second"], First, Second):
     """For `httpx.Client` and `httpx2.Client`."""
 
+    @overload
+    def handle_request(self, request: httpx.Request) -> httpx.Response: ...
+    @overload
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response: ...
     def handle_request(self, request: Any) -> Any:
         library = library_of(request)
         if self._wrapped is None:
@@ -134,9 +140,13 @@ class DragomanTransport(_Transport, First, Second):
         self.close()
 
 
-class AsyncDragomanTransport(_Transport, AsyncFirst, AsyncSecond):
+class AsyncDragomanTransport(_Transport["AsyncFirst | AsyncSecond"], AsyncFirst, AsyncSecond):
     """For `httpx.AsyncClient` and `httpx2.AsyncClient`."""
 
+    @overload
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response: ...
+    @overload
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response: ...
     async def handle_async_request(self, request: Any) -> Any:
         library = library_of(request)
         if self._wrapped is None:

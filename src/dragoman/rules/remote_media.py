@@ -1,7 +1,7 @@
 """Media given by URL, for a target that does not fetch it.
 
 Where the caller has fetched the URL (`media` of `adapt`), its bytes go into the request. Otherwise the URL is listed in
-`wants`, and `refused-part` puts a line of text in its place.
+`media_to_fetch`, and `refused-part` puts a line of text in its place.
 
 Loses nothing.
 

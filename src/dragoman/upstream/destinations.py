@@ -21,7 +21,7 @@ from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import FailureKind
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.registry import dialect
-from dragoman.engine.attempts import Policy
+from dragoman.engine.attempts import RetryPolicy
 from dragoman.engine.body_form import path_template
 from dragoman.engine.destination import Destination, TargetRoute
 from dragoman.engine.history.compaction import CompactPolicy
@@ -90,7 +90,7 @@ class Lead(ModelLead, frozen=True):
 class Routes:
     """The destinations of each model name that clients ask for, made when first asked for."""
 
-    def __init__(self, config: Config, profiles: Profiles, policy: Policy | None = None) -> None:
+    def __init__(self, config: Config, profiles: Profiles, policy: RetryPolicy | None = None) -> None:
         """`policy` is used instead of what the configuration says about retries."""
         self.config = config
         self.profiles = profiles
@@ -145,7 +145,7 @@ _MOST = 4096
 
 
 def destination(
-    config: Config, found: ConfiguredTarget, profiles: Profiles, policy: Policy | None = None
+    config: Config, found: ConfiguredTarget, profiles: Profiles, policy: RetryPolicy | None = None
 ) -> HttpDestination:
     """All that the file and the profile say of one place."""
     provider = found.provider
@@ -280,9 +280,9 @@ def _auth(provider: Provider, profile: Profile) -> tuple[str, str] | None:
     return profile.key.header, f"{scheme} " if scheme else ""
 
 
-def _policy(provider: Provider) -> Policy:
+def _policy(provider: Provider) -> RetryPolicy:
     retries = provider.retries
-    return Policy(
+    return RetryPolicy(
         attempts=retries.attempts,
         base=retries.base,
         factor=retries.factor,

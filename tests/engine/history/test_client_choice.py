@@ -16,7 +16,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.pairs import pair
 from dragoman.conversation.parts import Result
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.adapt import Adapted, read
+from dragoman.engine.adapt import AdaptedRequest, read
 from dragoman.engine.destination import Destination, TargetRoute
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.history.policy import TrimPolicy
@@ -51,7 +51,7 @@ def claude(uses: int, *edits: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def entries(adapted: Adapted) -> list[tuple[str, str, str]]:
+def entries(adapted: AdaptedRequest) -> list[tuple[str, str, str]]:
     return [(change.rule, change.at, change.loses) for change in adapted.changes]
 
 
@@ -88,12 +88,18 @@ def test_a_window_that_is_too_small_cuts_with_auto_and_not_with_disabled() -> No
 def test_disabled_forbids_what_is_configured() -> None:
     policy = TrimPolicy(max_history_tokens=1_000)
     whole = dragoman.adapt(
-        responses(truncation="disabled"), source="openai-responses", target="openai-responses/gpt-4o", history=policy
+        responses(truncation="disabled"),
+        source="openai-responses",
+        target="openai-responses/gpt-4o",
+        policy=dragoman.Policy(history=policy),
     )
     assert whole.json["input"] == responses()["input"]
     assert whole.changes == ()
     cut = dragoman.adapt(
-        responses(truncation="auto"), source="openai-responses", target="openai-responses/gpt-4o", history=policy
+        responses(truncation="auto"),
+        source="openai-responses",
+        target="openai-responses/gpt-4o",
+        policy=dragoman.Policy(history=policy),
     )
     assert len(cut.json["input"]) < 121
     assert cut.json["truncation"] == "auto"
@@ -117,7 +123,7 @@ def test_a_choice_that_nobody_can_read_changes_nothing(value: Any) -> None:
     assert not {"history-choice", "history-trim"} & {change.rule for change in adapted.changes}
 
 
-def results_of(adapted: Adapted) -> list[str]:
+def results_of(adapted: AdaptedRequest) -> list[str]:
     return [turn["content"] for turn in adapted.json["messages"] if turn["role"] == "tool"]
 
 
@@ -186,7 +192,9 @@ def test_edits_that_are_not_done_here_are_a_loss() -> None:
 
 
 def test_where_no_content_may_be_lost_nothing_is_cleared() -> None:
-    adapted = dragoman.adapt(claude(20, CLEAR), source="anthropic", target="openai/gpt-4o", max_loss="authority")
+    adapted = dragoman.adapt(
+        claude(20, CLEAR), source="anthropic", target="openai/gpt-4o", policy=dragoman.Policy(max_loss="authority")
+    )
     assert CLEARED.text not in results_of(adapted)
     assert ("refused-setting", "/context_management", "metadata") in entries(adapted)
 

@@ -17,7 +17,7 @@ _COUNTS = (
 )
 
 
-class TrimPolicy(msgspec.Struct, frozen=True):
+class TrimPolicy(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """How a long history is trimmed; all sizes in tokens. The system texts and the tools are never cut.
 
     `max_history_tokens`: the most that the turns may hold; 0: only the window counts. `window`: the target's context

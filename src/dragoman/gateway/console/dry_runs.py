@@ -10,7 +10,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.emulation.emulator_verdict import EmulatorVerdict, emulator_for, judge_request
 from dragoman.engine.adapt import read
-from dragoman.engine.adapted import Adapted
+from dragoman.engine.adapted import AdaptedRequest
 from dragoman.engine.compile_options import CallerOptions
 from dragoman.engine.offline_driver import compile_offline
 from dragoman.engine.token_estimate import estimate_request
@@ -105,7 +105,7 @@ def _dry_run(services: Services, ask: Ask, name: str, options: CallerOptions, ca
         )
 
 
-def judged(destination: HttpDestination, sent: Adapted) -> EmulatorVerdict | None:
+def judged(destination: HttpDestination, sent: AdaptedRequest) -> EmulatorVerdict | None:
     """The verdict of the emulator for a body; None where there is no emulator to ask."""
     try:
         emulator = emulator_for(destination.target.profile)

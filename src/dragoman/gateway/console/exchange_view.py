@@ -8,7 +8,7 @@ import msgspec
 
 from dragoman.dialects.registry import dialect
 from dragoman.engine.adapt import read
-from dragoman.engine.adapted import Adapted
+from dragoman.engine.adapted import AdaptedRequest
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.offline_driver import compile_offline
 from dragoman.engine.routing.candidates import Decision
@@ -168,7 +168,7 @@ class _LedgerSend(msgspec.Struct):
     status: int
 
 
-def _compiled_again(services: Services, entry: Entry) -> tuple[Exchange[HttpDestination], Adapted] | None:
+def _compiled_again(services: Services, entry: Entry) -> tuple[Exchange[HttpDestination], AdaptedRequest] | None:
     """The request of the ledger, if it still compiles to the body that was sent."""
     route = services.routes.find(entry.target)
     if entry.request is None or entry.sent is None or route is None:

@@ -11,7 +11,7 @@ import msgspec
 
 from dragoman.conversation.changes import Change
 from dragoman.engine.adapt import read
-from dragoman.engine.adapted import Adapted
+from dragoman.engine.adapted import AdaptedRequest
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.explain import Reason, explain_target
 from dragoman.engine.lint import headline
@@ -101,7 +101,7 @@ def shown_report(
     )
 
 
-def compiled_report(exchange: Exchange[HttpDestination], sent: Adapted, profiles: Profiles) -> ShownReport:
+def compiled_report(exchange: Exchange[HttpDestination], sent: AdaptedRequest, profiles: Profiles) -> ShownReport:
     """The report of a request that was compiled, with marks in the body that is sent."""
     rules: dict[str, list[Change]] = {}
     for one in sent.changes:

@@ -149,7 +149,7 @@ async def adapt(services: Services, inbound: Inbound, outbound: Outbound, known:
         "body": msgspec.Raw(step.request.body),
         "changes": step.request.changes,
         "summary": fold(step.request.changes),
-        "wants": step.request.wants,
+        "media_to_fetch": step.request.media_to_fetch,
     }
     await outbound.whole(200, msgspec.json.encode(shown))
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.engine.adapt import BUILTIN, adapt
 from dragoman.errors import RequestError
 from dragoman.probe.asked.question_kinds import REFUSES
@@ -160,7 +161,7 @@ class Rehearsal:
     def _rendered(self, one: Rehearsed, profiles: Profiles) -> Rendering | None:
         """The failure of a conversation, or None."""
         try:
-            sent = adapt(one.body, target=f"{_NAME}/model", profiles=profiles).json
+            sent = adapt(one.body, source=DEFAULT_DIALECT, target=f"{_NAME}/model", profiles=profiles).json
         except RequestError:
             return None
         rendering = self._prompts.make(sent)

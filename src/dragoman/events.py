@@ -1,0 +1,41 @@
+"""The events of a streamed answer, as `AnswerStream.events` gives them."""
+
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Cited,
+    Delta,
+    Ended,
+    Event,
+    Failed,
+    Kept,
+    MediaDelta,
+    ReasoningDelta,
+    RefusalDelta,
+    Signed,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+
+__all__ = [
+    "CallDelta",
+    "CallEnded",
+    "CallStarted",
+    "Cited",
+    "Delta",
+    "Ended",
+    "Event",
+    "Failed",
+    "Kept",
+    "MediaDelta",
+    "ReasoningDelta",
+    "RefusalDelta",
+    "Signed",
+    "Started",
+    "Stopped",
+    "TextDelta",
+    "Used",
+]
