@@ -197,3 +197,34 @@ def test_a_document_in_s3_inside_a_result_stays() -> None:
     result = {"toolResult": {"toolUseId": "tooluse_1", "content": [IN_S3]}}
     body = asked(USER, CALLED, {"role": "user", "content": [result]}, toolConfig={"tools": [TOOL]})
     assert sent(body, CONVERSE).body == orjson.dumps(body)
+
+
+def test_a_format_with_a_description_is_understood() -> None:
+    inner = {"schema": orjson.dumps(SCHEMA).decode(), "name": "city", "description": "A city."}
+    form = {"type": "json_schema", "structure": {"jsonSchema": inner}}
+    done = orjson.loads(sent(asked(USER, outputConfig={"textFormat": form}), GPT).body)
+    assert done["response_format"]["json_schema"]["description"] == "A city."
+
+
+def test_null_in_the_inference_config_is_no_setting() -> None:
+    body = asked(USER, inferenceConfig={"maxTokens": 50, "temperature": None})
+    assert sent(body, NOVA).body == orjson.dumps(body)
+    done = orjson.loads(sent(body, GPT).body)
+    assert done["max_tokens"] == 50
+    assert "temperature" not in done
+
+
+def test_thinking_of_another_form_stays_beside_settings_that_are_understood() -> None:
+    fields = {"thinking": {"type": "enabled", "budget_tokens": "many"}, "top_k": 20}
+    settings = (
+        dialect("bedrock")
+        .requests.parse(orjson.dumps(asked(USER, additionalModelRequestFields=fields)))
+        .conversation.settings
+    )
+    assert (settings.top_k, settings.thinking) == (20, None)
+
+
+def test_a_limit_beside_the_config_is_refused_at_its_own_place() -> None:
+    with pytest.raises(MalformedRequest, match="a limit of -5 tokens") as refused:
+        dialect("bedrock").requests.parse(orjson.dumps(asked(USER, max_tokens=-5)))
+    assert refused.value.at == "/max_tokens"

@@ -19,9 +19,9 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.conversation.literals import blank
-from dragoman.conversation.messages import TOOL, Message
+from dragoman.conversation.messages import TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import Miss, NearMiss
-from dragoman.conversation.parts import NO_ID, Call, Json, Part, Result
+from dragoman.conversation.parts import NO_ID, Call, Extras, Json, Part, Result
 from dragoman.conversation.traits import CALLING, CODES, Trait, observe_ids, observe_message, observe_roles
 from dragoman.dialects.near_misses.lists import meant_items, refuse_no_turn
 from dragoman.dialects.near_misses.turns import WireForm
@@ -218,3 +218,33 @@ def share_places(messages: Iterable[ParsedMessage]) -> list[ParsedMessage]:
         one if at < 0 else msgspec.structs.replace(one, message=one.message.but(at=at, span=end - at))
         for one, (at, end) in homes
     ]
+
+
+# The neighbours of a message, in dialects of blocks
+
+
+def compose(
+    role: Role, parts: tuple[Part, ...], index: int, listed: bool, extras: Extras | None = None, role_text: str = ""
+) -> Sequence[ParsedMessage]:
+    """The messages of these parts. In a user's turn, each run of results is a message of its own."""
+    if role is not USER or not listed or not any(type(part) is Result for part in parts):
+        return (describe(Message(role, parts, index, extras=extras, listed=listed, role_text=role_text)),)
+    found: list[ParsedMessage] = []
+    run: list[Part] = []
+    for position, part in enumerate(parts):
+        run.append(part)
+        last = position + 1 == len(parts)
+        if last or (type(parts[position + 1]) is Result) is not (type(part) is Result):
+            home = TOOL if type(part) is Result else USER
+            found.append(describe(Message(home, tuple(run), index, extras=extras, listed=True)))
+            run = []
+    return found
+
+
+def mark_inline(listed: ParsedList) -> ParsedList:
+    """Mark the system texts that stand before all other messages: they did not stand in the field for them."""
+    for place, one in enumerate(listed.messages):
+        if one.code != "s":
+            break
+        listed.messages[place] = describe(one.message.but(inline=True))
+    return listed

@@ -62,7 +62,7 @@ from dragoman.dialects.anthropic.schema import (
 from dragoman.dialects.carried_state import reattached
 from dragoman.dialects.near_misses.loose_json import fields_of
 from dragoman.dialects.near_misses.parts import fits_items
-from dragoman.dialects.parsed_messages import BRACE, QUOTE, ParsedList, ParsedMessage, describe, is_blank
+from dragoman.dialects.parsed_messages import BRACE, QUOTE, ParsedMessage, compose, describe, is_blank
 from dragoman.dialects.parsing import extras_of, kind_of, parse_state
 from dragoman.dialects.raw_json import ABSENT, NOTHING, encode
 from dragoman.dialects.top_level import decoded
@@ -145,24 +145,6 @@ def _parse_blocks(blocks: list[Block], role: Role, index: int) -> Sequence[Parse
     return (ParsedMessage(message, seen, CALLING, calls) if calls else ParsedMessage(message, seen, CODES[role]),)
 
 
-def compose(
-    role: Role, parts: tuple[Part, ...], index: int, listed: bool, extras: Extras | None = None, role_text: str = ""
-) -> Sequence[ParsedMessage]:
-    """The messages of these parts. In a user's turn, each run of results is a message of its own."""
-    if role is not USER or not listed or not any(type(part) is Result for part in parts):
-        return (describe(Message(role, parts, index, extras=extras, listed=listed, role_text=role_text)),)
-    found: list[ParsedMessage] = []
-    run: list[Part] = []
-    for position, part in enumerate(parts):
-        run.append(part)
-        last = position + 1 == len(parts)
-        if last or (type(parts[position + 1]) is Result) is not (type(part) is Result):
-            home = TOOL if type(part) is Result else USER
-            found.append(describe(Message(home, tuple(run), index, extras=extras, listed=True)))
-            run = []
-    return found
-
-
 class _AnyTurn(msgspec.Struct, gc=False):
     role: str
     content: Raw = ABSENT
@@ -182,15 +164,6 @@ def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
     parts = (Text(content),) if content[:1] == b'"' else parse_blocks(content, f"{at}/content")
     listed = content[:1] != b'"' and content not in NOTHING
     return compose(role, parts, index, listed, extras_of(NAME, unknown), role_text)
-
-
-def mark_inline(listed: ParsedList) -> ParsedList:
-    """Mark the system texts that stand before all other messages: they did not stand in the field for them."""
-    for place, one in enumerate(listed.messages):
-        if one.code != "s":
-            break
-        listed.messages[place] = describe(one.message.but(inline=True))
-    return listed
 
 
 @remembered

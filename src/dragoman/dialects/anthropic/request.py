@@ -11,7 +11,7 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import Call, Json, Text
 from dragoman.dialects.anthropic import NAME
-from dragoman.dialects.anthropic.message_parse import fits_block, mark_inline, parse_item, parse_odd_item, parse_system
+from dragoman.dialects.anthropic.message_parse import fits_block, parse_item, parse_odd_item, parse_system
 from dragoman.dialects.anthropic.message_render import render_block, render_messages
 from dragoman.dialects.anthropic.schema import open_block, open_system, open_text, open_turn
 from dragoman.dialects.anthropic.settings import parse_top_level, render_top_level
@@ -20,7 +20,7 @@ from dragoman.dialects.near_misses.loose_json import as_text
 from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
 from dragoman.dialects.near_misses.misfits import items_without_misfits
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm
-from dragoman.dialects.parsed_messages import ListParser
+from dragoman.dialects.parsed_messages import ListParser, mark_inline
 from dragoman.dialects.parsing import asks_for_stream, open_body, parse_model, request_parser
 from dragoman.dialects.rendering import BodyLayout, Pieces, amend_body, render_body
 from dragoman.dialects.wire_schema import fits

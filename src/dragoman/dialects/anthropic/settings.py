@@ -24,6 +24,7 @@ from dragoman.dialects.anthropic.schema import (
     AnthropicToolChoice,
 )
 from dragoman.dialects.anthropic.tools import parse_tools, render_tools
+from dragoman.dialects.claude_thinking import parse_claude_thinking, render_claude_thinking
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.answer_formats import CHAT_MEMBER, render_chat_format, take_chat_format
 from dragoman.dialects.near_misses.loose_json import NULL, fields_of, text_of
@@ -48,43 +49,12 @@ from dragoman.wire.json_reader import render_object, split_members
 
 # Thinking
 
-_DISPLAYS = {b'"summarized"': True, b'"omitted"': False}
-"""What `thinking.display` says → whether the thoughts are shown."""
 _ADAPTIVE, _DISABLED = b'{"type":"adaptive"}', b'{"type":"disabled"}'
 _open_thinking = open_decoder(AnthropicThinkingConfig)
 
 
-def _parse_thinking(raw: Json) -> ParsedMember:
-    wire = split_members(raw, "/thinking")
-    kind = unquote(bytes(wire.pop("type")))
-    found: dict[str, Any] = {"thinking.on": kind != "disabled"}
-    if kind == "adaptive":
-        found["thinking.adaptive"] = True
-    elif kind == "enabled":
-        found["thinking.budget"] = whole(wire.pop("budget_tokens"))
-    elif kind != "disabled":
-        raise ValueError(kind)
-    display = _DISPLAYS.get(bytes(wire.get("display", b"")))
-    if display is not None:
-        found["thinking.visible"] = display
-        del wire["display"]
-    return found, {key: bytes(value) for key, value in wire.items()}
-
-
 def _render_thinking(settings: Settings, beside: Mapping[str, Json]) -> Json | None:
-    thinking = settings.thinking
-    if thinking is None:
-        return None
-    if thinking.on is False:
-        wire: dict[str, Json] = {"type": b'"disabled"'}
-    elif thinking.budget is not None:
-        wire = {"type": b'"enabled"', "budget_tokens": b"%d" % thinking.budget}
-    else:
-        wire = {"type": b'"adaptive"'} if thinking.adaptive or thinking.on else {}
-    if thinking.visible is not None:
-        if not wire:
-            raise Unrepresentable("thoughts to be shown without thinking in an Anthropic request", key="thinking")
-        wire["display"] = b'"summarized"' if thinking.visible else b'"omitted"'
+    wire = render_claude_thinking(settings.thinking, NAME) if settings.thinking is not None else {}
     return render_object(wire | dict(beside)) if wire else None
 
 
@@ -200,7 +170,7 @@ SETTINGS = SettingTable(
         SettingRow("stop", decode_stops, "stop_sequences", ("stop", "stopSequences"), render_stops),
         SettingObject(
             member="thinking",
-            parse=_parse_thinking,
+            parse=parse_claude_thinking,
             render=_render_thinking,
             holds={"thinking": ""},
             shape=_shape_thinking,

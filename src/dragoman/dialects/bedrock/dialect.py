@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote as escape
 
+import msgspec
+
 from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.bedrock import NAME
-from dragoman.dialects.bedrock.token_count import TOKEN_COUNT
 from dragoman.dialects.dialect import (
     AnswerCodec,
     Dialect,
@@ -19,10 +21,53 @@ from dragoman.dialects.dialect import (
     Likeness,
     RenderOptions,
     RequestCodec,
+    TokenCount,
     UnservedPath,
 )
 from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.request_schema import TEXT
+from dragoman.errors import MalformedRequest
+from dragoman.wire.json_reader import split_members
+
+_COUNTED_MEMBERS = ("messages", "system", "toolConfig", "additionalModelRequestFields")
+
+
+def parse_question(body: bytes) -> bytes:
+    """The request that a client wants counted. Raises MalformedRequest where there is none."""
+    inner = _inner(body)
+    if "converse" not in inner:
+        raise MalformedRequest("there is no request to count", at="/input", hint='send {"input":{"converse":…}}')
+    return bytes(inner["converse"])
+
+
+def parse_foreign(body: bytes) -> bytes | None:
+    """The body of an InvokeModel request, which is the model's own. Raises MalformedRequest where it is no base64."""
+    invoked = _inner(body).get("invokeModel")
+    if invoked is None:
+        return None
+    try:
+        return b64decode(msgspec.json.decode(invoked, type=_Invocation).body, validate=True)
+    except (msgspec.DecodeError, ValueError):
+        raise MalformedRequest("the body is not base64", at="/input/invokeModel/body") from None
+
+
+class _Invocation(msgspec.Struct):
+    body: str
+
+
+def _inner(body: bytes) -> dict[str, msgspec.Raw]:
+    return split_members(bytes(split_members(body).get("input", b"{}")), "/input")
+
+
+def render_question(body: bytes, model: str) -> bytes:
+    """A request without what the counting endpoint does not take."""
+    fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    counted = {key: value for key, value in fields.items() if key in _COUNTED_MEMBERS}
+    return msgspec.json.encode({"input": {"converse": counted}})
+
+
+TOKEN_COUNT = TokenCount("/model/{model}/count-tokens", "inputTokens", parse_question, render_question, parse_foreign)
+
 
 _MEMBERS = frozenset(
     {"inferenceConfig", "additionalModelRequestFields", "guardrailConfig", "additionalModelResponseFieldPaths"}
@@ -71,19 +116,16 @@ def _event_stream(query: Mapping[str, str]) -> Framing:
 
 
 def _load_requests() -> RequestCodec:
-    from dragoman.dialects.bedrock.request_parse import locate, locate_parts, parse_request
-    from dragoman.dialects.bedrock.request_render import render_request
+    from dragoman.dialects.bedrock.request import locate, locate_parts, parse_request, render_request
     from dragoman.dialects.bedrock.settings import PLACES
 
     return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
 
 
 def _load_answers() -> AnswerCodec:
-    from dragoman.dialects.bedrock.answer_parse import parse_answer
-    from dragoman.dialects.bedrock.answer_render import render_answer
+    from dragoman.dialects.bedrock.answer import parse_answer, render_answer
     from dragoman.dialects.bedrock.errors import parse_error, render_error
-    from dragoman.dialects.bedrock.stream_parse import BedrockStreamParser
-    from dragoman.dialects.bedrock.stream_render import BedrockStreamRenderer
+    from dragoman.dialects.bedrock.stream import BedrockStreamParser, BedrockStreamRenderer
 
     return AnswerCodec(
         parse_answer, render_answer, BedrockStreamParser, BedrockStreamRenderer, parse_error, render_error

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from dragoman.conversation import reasoning_states
+from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import (
@@ -22,74 +23,115 @@ from dragoman.conversation.parts import (
     Result,
     Text,
 )
+from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name, observe_result
 from dragoman.dialects.bedrock import NAME, ORIGIN
 from dragoman.dialects.bedrock.media import parse_media
+from dragoman.dialects.bedrock.schema import BedrockOutput, BedrockTurn, decode_objects, decode_turn
 from dragoman.dialects.carried_state import reattached
+from dragoman.dialects.parsed_messages import BRACE, ParsedMessage, compose, describe, is_blank
 from dragoman.dialects.parsing import extras_of, parse_state
 from dragoman.dialects.raw_json import ABSENT
+from dragoman.dialects.top_level import decoded
+from dragoman.dialects.wire_schema import split_unknown
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import salvage, split_items, split_members
+from dragoman.wire.json_reader import split_members
 
 CACHE_POINT = "cachePoint"
+_ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
+_LISTED = int(Trait.LISTED)
+_BLANK_TEXT = int(Trait.BLANK_TEXT)
+_MIXED_PARTS = int(Trait.MIXED_PARTS)
+_CALLS = int(Trait.CALLS)
 
 
-class BedrockWireMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
+    """A message of texts, calls and results that fits the schema; None if it does not, or holds anything else."""
+    try:
+        turn = decode_turn(raw)
+    except msgspec.DecodeError:
+        return None
+    return parse_turn(turn, index)
+
+
+def parse_turn(turn: BedrockTurn, index: int) -> Sequence[ParsedMessage] | None:
+    """The same, decoded. What is to be seen in the parts is noted on the way."""
+    role = _ROLES[turn.role]
+    parts: list[Part] = []
+    calls: list[str] = []
+    answered: list[str] = []
+    seen = _LISTED
+    for block in turn.content:
+        call, result = block.toolUse, block.toolResult
+        if call is not UNSET:
+            arguments = b"{}" if call.input is ABSENT else bytes(call.input)
+            if arguments[0] != BRACE or result is not UNSET or block.text is not ABSENT:
+                return None
+            seen |= _CALLS | observe_name(call.name)
+            calls.append(call.toolUseId)
+            parts.append(Call(call.toolUseId, call.name, arguments))
+        elif result is not UNSET:
+            outputs = _parse_outputs(result.content)
+            if outputs is None or block.text is not ABSENT:
+                return None
+            part = Result(result.toolUseId, outputs, result.status == "error", listed=True)
+            seen |= observe_result(part)
+            answered.append(result.toolUseId)
+            parts.append(part)
+        else:
+            literal = bytes(block.text)
+            if literal[:1] != b'"':
+                return None
+            seen |= (_BLANK_TEXT if is_blank(literal) else 0) | (_MIXED_PARTS if calls else 0)
+            parts.append(Text(literal))
+    if not parts or (answered and (len(answered) < len(parts) or role is not USER)):
+        return compose(role, tuple(parts), index, listed=True)
+    if answered:
+        return (ParsedMessage(Message(TOOL, tuple(parts), index, listed=True), seen, "t", answered),)
+    message = Message(role, tuple(parts), index, listed=True)
+    return (ParsedMessage(message, seen, CALLING, calls) if calls else ParsedMessage(message, seen, CODES[role]),)
+
+
+def _parse_outputs(content: list[BedrockOutput]) -> tuple[Part, ...] | None:
+    """The content of a result; None if it is not texts and JSON values. Such a value becomes a text."""
+    found: list[Part] = []
+    for output in content:
+        literal, value = bytes(output.text), bytes(output.json)
+        if value and not literal:
+            literal = quote(value.decode())
+        elif value or literal[:1] != b'"':
+            return None
+        found.append(Text(literal))
+    return tuple(found)
+
+
+class _AnyConverseTurn(msgspec.Struct, gc=False):
     role: str
     content: Raw = ABSENT
 
 
-_messages = msgspec.json.Decoder(list[BedrockWireMessage]).decode
-_message = msgspec.json.Decoder(BedrockWireMessage)
-_blocks = msgspec.json.Decoder(list[dict[str, Raw]]).decode
-_ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
+_decode_any_turn = msgspec.json.Decoder(_AnyConverseTurn).decode
 
 
-def parse_messages(raw: bytes | Raw) -> list[Message]:
-    """The list of messages. A user turn of results and text becomes TOOL + USER."""
-    found: list[Message] = []
-    try:
-        wire = _messages(raw)
-    except msgspec.DecodeError:
-        for index, item in enumerate(split_items(raw, "/messages")):
-            salvaged = salvage(item, _message, f"/messages/{index}")
-            extras = extras_of(NAME, salvaged.extras.get("$", {}))
-            _parse_message(salvaged.value, index, extras, found)
-        return found
-    for index, message in enumerate(wire):
-        _parse_message(message, index, None, found)
-    return found
+def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
+    """A message with members or blocks of any kind, or with a role that nobody knows."""
+    at = f"/messages/{index}"
+    turn = decoded(_decode_any_turn, raw, at)
+    role = _ROLES.get(turn.role)
+    role, role_text = (USER, turn.role) if role is None else (role, "")
+    extras = extras_of(NAME, split_unknown(raw, BedrockTurn)[1])
+    parts = parse_blocks(bytes(turn.content), f"{at}/content")
+    return compose(role, parts, index, listed=True, extras=extras, role_text=role_text)
 
 
-def _parse_message(wire: BedrockWireMessage, index: int, extras: Extras | None, found: list[Message]) -> None:
-    role = _ROLES.get(wire.role)
-    role_text = ""
-    if role is None:
-        role, role_text = USER, wire.role
-    parts = parse_blocks(bytes(wire.content), f"/messages/{index}/content")
-    if role is USER and any(type(part) is Result for part in parts):
-        _split_turn(parts, index, extras, found)
-        return
-    inline = role is SYSTEM and (not found or found[-1].inline)
-    found.append(Message(role, parts, index, extras=extras, listed=True, inline=inline, role_text=role_text))
-
-
-def _split_turn(parts: tuple[Part, ...], index: int, extras: Extras | None, found: list[Message]) -> None:
-    """Runs of results and of other parts, in their order."""
-    run: list[Part] = []
-    for position, part in enumerate(parts):
-        run.append(part)
-        last = position + 1 == len(parts)
-        if last or (type(parts[position + 1]) is Result) is not (type(part) is Result):
-            role = TOOL if type(part) is Result else USER
-            found.append(Message(role, tuple(run), index, extras=extras, listed=True))
-            run = []
-
-
-def parse_system(raw: bytes) -> list[Message]:
+@remembered
+def parse_system(raw: Json) -> tuple[ParsedMessage, ...]:
     """The `system` field: one message of its blocks."""
     if raw in (b"", b"null", b"[]"):
-        return []
-    return [Message(SYSTEM, parse_blocks(raw, "/system"), FIELD, listed=True)]
+        return ()
+    return (describe(Message(SYSTEM, parse_blocks(raw, "/system"), FIELD, listed=True)),)
+
+
+# Blocks of any kind
 
 
 def parse_blocks(raw: bytes, at: str) -> tuple[Part, ...]:
@@ -99,7 +141,7 @@ def parse_blocks(raw: bytes, at: str) -> tuple[Part, ...]:
     if raw[:1] != b"[":
         raise MalformedRequest("content is not a list of blocks", at=at)
     try:
-        blocks = _blocks(raw)
+        blocks = decode_objects(raw)
     except msgspec.DecodeError:
         raise MalformedRequest("a content block that is not an object", at=at) from None
     parts: list[Part] = []
@@ -221,7 +263,7 @@ def _parse_cited(raw: bytes, at: str) -> Part | None:
 def cited_texts(raw: bytes) -> Sequence[bytes]:
     """The literals of the texts of a cited block; none where it holds anything else."""
     try:
-        blocks = _blocks(raw)
+        blocks = decode_objects(raw)
     except msgspec.DecodeError:
         return ()
     texts = [bytes(block["text"]) for block in blocks if block.keys() == {"text"}]

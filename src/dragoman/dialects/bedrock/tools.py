@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import msgspec
 from msgspec import Raw
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.identity_cache import IdentityCache
-from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.literals import EMPTY, quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.bedrock import NAME, ORIGIN
 from dragoman.dialects.bedrock.message_parse import parse_hint
 from dragoman.dialects.bedrock.message_render import render_hint
-from dragoman.dialects.bedrock.near_misses import TOOLS
-from dragoman.dialects.near_misses.tools import MeantTools, parse_meant_tools
+from dragoman.dialects.bedrock.schema import open_tool
+from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, MeantTools, ToolForm, parse_meant_tools
 from dragoman.dialects.ownership import own_choice, own_tool, require_own
 from dragoman.dialects.parsing import extras_of
 from dragoman.dialects.rendering import put
 from dragoman.dialects.top_level import Tools
+from dragoman.dialects.wire_schema import fits
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
 
 TOOL_CONFIG = "toolConfig"
 
 
+def _render_meant(tool: MeantTool) -> Json:
+    spec: dict[str, Json] = {"name": quote(tool.name)}
+    if tool.description is not None and tool.description != EMPTY:
+        spec["description"] = tool.description
+    spec["inputSchema"] = b'{"json":' + (tool.schema or NO_ARGUMENTS) + b"}"
+    if tool.strict is not None:
+        spec["strict"] = tool.strict
+    return b'{"toolSpec":' + render_object(spec) + b"}"
+
+
+FORM = ToolForm(partial(fits, open_tool), _render_meant, place=f"/{TOOL_CONFIG}/tools")
+
+
 @remembered
 def parse_tools(raw: bytes) -> MeantTools:
     """The tools, and whether the client sent an empty list."""
-    found = parse_meant_tools(raw, TOOLS, _parse_list)
+    found = parse_meant_tools(raw, FORM, _parse_list)
     misses = [msgspec.structs.replace(miss, members=(TOOL_CONFIG,)) for miss in found.misses]
     return msgspec.structs.replace(found, misses=tuple(misses))
 

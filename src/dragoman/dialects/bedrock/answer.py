@@ -1,12 +1,14 @@
-"""Converse's content blocks to events, whether they grow in a stream or come whole."""
+"""A Converse answer, both ways: its blocks, and why it stopped. Streams have the same blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
 from msgspec import Raw
 
 from dragoman.conversation import reasoning_states
+from dragoman.conversation.collect import tell
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -24,19 +26,89 @@ from dragoman.conversation.events import (
     TextDelta,
     Used,
 )
-from dragoman.conversation.failures import Failure
-from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.parts import Inline, Json, MediaKind, Opaque, Origin
-from dragoman.dialects.bedrock import NAME
+from dragoman.conversation.replies import Reply, Stop
+from dragoman.dialects.bedrock import NAME, ORIGIN
+from dragoman.dialects.bedrock.errors import parse_error
 from dragoman.dialects.bedrock.media import FORMATS, parse_media
 from dragoman.dialects.bedrock.message_parse import cited_texts
-from dragoman.dialects.bedrock.stop_reasons import parse_stop
-from dragoman.dialects.bedrock.usage import parse_usage
+from dragoman.dialects.bedrock.usage import parse_usage, render_usage
+from dragoman.dialects.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockForm
+from dragoman.dialects.call_input import call_input
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.ownership import own_fields
 from dragoman.dialects.parsing import answer_call_id, extras_of, parse_state
-from dragoman.dialects.raw_json import decode_items, decode_members, encode, text_in
+from dragoman.dialects.raw_json import UNREADABLE, decode_items, decode_members, encode, text_in
 from dragoman.errors import MalformedRequest
+from dragoman.wire.json_reader import render_list, render_object, replace_lone_surrogates
 
-TEXT, THINKING, CALL, IMAGE, OTHER = "text", "reasoningContent", "toolUse", "image", ""
+STOPS: Mapping[str, Stop] = {
+    "end_turn": Stop.END,
+    "tool_use": Stop.CALLS,
+    "max_tokens": Stop.LENGTH,
+    "stop_sequence": Stop.STOP_SEQUENCE,
+    "guardrail_intervened": Stop.FILTER,
+    "content_filtered": Stop.FILTER,
+    "malformed_model_output": Stop.ERROR,
+    "malformed_tool_use": Stop.BROKEN_CALL,
+    "model_context_window_exceeded": Stop.CONTEXT,
+}
+
+WORDS: Mapping[Stop, str] = {
+    Stop.END: "end_turn",
+    Stop.PAUSE: "end_turn",
+    Stop.CALLS: "tool_use",
+    Stop.LENGTH: "max_tokens",
+    Stop.STOP_SEQUENCE: "stop_sequence",
+    Stop.FILTER: "content_filtered",
+    Stop.REFUSAL: "content_filtered",
+    Stop.ERROR: "malformed_model_output",
+    Stop.BROKEN_CALL: "malformed_tool_use",
+    Stop.CONTEXT: "model_context_window_exceeded",
+}
+
+
+def parse_stop(word: str, called: bool) -> Stop:
+    """Our reason for a word. An answer with a tool call stops for the call, whatever a server says."""
+    reason = STOPS.get(word, Stop.END)
+    return Stop.CALLS if called and reason is Stop.END else reason
+
+
+def render_stop(reason: Stop, word: str) -> str:
+    """The word for our reason: the provider's own word where this dialect has it and it means the same."""
+    return word if STOPS.get(word) is reason else WORDS[reason]
+
+
+IN_STOP = ("additionalModelResponseFields",)
+"""Members that a stream has beside its stop. The others come with the usage."""
+_NO_METRICS: dict[str, Json] = {"metrics": b'{"latencyMs":0}'}
+
+
+def _call(call: CallStarted) -> Json:
+    head = {"toolUseId": quote(call.id), "name": quote(call.name)}
+    return render_object({**head, **own_fields(call.extras, NAME)})
+
+
+def _redacted(data: Json) -> Json:
+    return b'{"reasoningContent":{"redactedContent":' + data + b"}}"
+
+
+BLOCKS = BlockForm(NAME, b"", b"", _call, _redacted)
+
+
+def stop_reason(blocks: BlockBuilder) -> Json:
+    stop = blocks.stop
+    return quote(render_stop(stop.reason, stop.word)) if stop is not None else b'"end_turn"'
+
+
+def late_fields(blocks: BlockBuilder) -> dict[str, Json]:
+    """What came with the stop, and the time that an answer of another provider does not tell."""
+    return _NO_METRICS | (own_fields(blocks.stop.extras, NAME) if blocks.stop is not None else {})
+
+
+TEXT_KEY, THINKING_KEY, CALL_KEY, IMAGE_KEY, OTHER_KEY = "text", "reasoningContent", "toolUse", "image", ""
 
 _OWN_CALL = frozenset({"toolUseId", "name", "input", "type"})
 _ORDINARY = ("", "tool_use")
@@ -86,34 +158,34 @@ class BedrockAnswerParser:
     def text(self, index: int, literal: bytes, out: list[Event]) -> None:
         if literal == EMPTY or literal[:1] != b'"':
             return
-        out.append(TextDelta(0, self._part(index, TEXT), literal))
+        out.append(TextDelta(0, self._part(index, TEXT_KEY), literal))
 
     def reasoning(self, index: int, fields: Mapping[str, Raw], out: list[Event]) -> None:
         """A piece of thinking: text, the signature, or what is withheld."""
         text, signature = bytes(fields.get("text", b"")), bytes(fields.get("signature", b""))
         redacted = bytes(fields.get("redactedContent", b""))
         if len(text) > 2 and text[:1] == b'"':
-            out.append(ReasoningDelta(0, self._part(index, THINKING), text))
+            out.append(ReasoningDelta(0, self._part(index, THINKING_KEY), text))
         if len(signature) > 2 and signature[:1] == b'"':
             state = parse_state(reasoning_states.SIGNATURE, signature, self.origin)
-            out.append(Signed(0, self._part(index, THINKING), state))
+            out.append(Signed(0, self._part(index, THINKING_KEY), state))
         if len(redacted) > 2 and redacted[:1] == b'"':
             state = parse_state(reasoning_states.REDACTED, redacted, self.origin)
-            out.append(Signed(0, self._part(index, THINKING), state, redacted=True))
+            out.append(Signed(0, self._part(index, THINKING_KEY), state, redacted=True))
 
     def cite(self, index: int, json: Json) -> None:
         """A source. It may come before the text that rests on it, so it waits for the end of its block."""
         block = self._blocks.get(index)
         if block is None:
-            block = self._blocks[index] = _OpenContentBlock(TEXT, {})
+            block = self._blocks[index] = _OpenContentBlock(TEXT_KEY, {})
         block.pieces.append(json)
 
     def open_call(self, index: int, fields: Mapping[str, Raw], out: list[Event]) -> None:
         """The head of a call. One that Bedrock itself runs is kept as it is."""
         if text_in(fields.get("type")) not in _ORDINARY:
-            self._blocks[index] = _OpenContentBlock(OTHER, {"toolUse": Raw(encode(fields))})
+            self._blocks[index] = _OpenContentBlock(OTHER_KEY, {"toolUse": Raw(encode(fields))})
             return
-        block = self._blocks[index] = _OpenContentBlock(CALL, fields)
+        block = self._blocks[index] = _OpenContentBlock(CALL_KEY, fields)
         self._called = True
         block.part = self._next_part()
         others = {key: bytes(raw) for key, raw in fields.items() if key not in _OWN_CALL}
@@ -126,7 +198,7 @@ class BedrockAnswerParser:
         if block is None or literal == EMPTY or literal[:1] != b'"':
             return
         block.fragments.append(literal)
-        if block.kind == CALL:
+        if block.kind == CALL_KEY:
             out.append(CallDelta(0, block.part, literal))
 
     def image(self, index: int, fields: Mapping[str, Raw], out: list[Event]) -> None:
@@ -136,11 +208,11 @@ class BedrockAnswerParser:
         source = fields.get("source")
         data = bytes(decode_members(source).get("bytes", b"")) if source is not None else b""
         if data[:1] == b'"':
-            out.append(MediaDelta(0, self._part(index, IMAGE), MediaKind.IMAGE, known, data))
+            out.append(MediaDelta(0, self._part(index, IMAGE_KEY), MediaKind.IMAGE, known, data))
 
     def open_other(self, index: int, kind: str, fields: Mapping[str, Raw]) -> None:
         """The head of a block of another kind."""
-        self._blocks[index] = _OpenContentBlock(kind if kind == IMAGE else OTHER, fields)
+        self._blocks[index] = _OpenContentBlock(kind if kind == IMAGE_KEY else OTHER_KEY, fields)
 
     def extend(self, index: int, items: list[Json]) -> None:
         """Further content of a block that is kept as it is."""
@@ -153,11 +225,11 @@ class BedrockAnswerParser:
         fields = decode_members(raw)
         fields.pop("type", None)  # some servers also write the kind
         kind, content = next(iter(fields.items()), ("", Raw(b"null")))
-        if kind == TEXT:
+        if kind == TEXT_KEY:
             self.text(index, bytes(content), out)
-        elif kind == THINKING:
+        elif kind == THINKING_KEY:
             self._whole_reasoning(index, decode_members(content), out)
-        elif kind == CALL:
+        elif kind == CALL_KEY:
             call = decode_members(content)
             self.open_call(index, call, out)
             self.arguments(index, quote(bytes(call.get("input", b"{}")).decode()), out)
@@ -169,7 +241,7 @@ class BedrockAnswerParser:
         """A text with its sources, or a picture; False where it is neither."""
         if kind == "citationsContent":
             return self._whole_cited(index, decode_members(content), out)
-        return kind == IMAGE and self._whole_image(bytes(content), out)
+        return kind == IMAGE_KEY and self._whole_image(bytes(content), out)
 
     def _whole_reasoning(self, index: int, fields: Mapping[str, Raw], out: list[Event]) -> None:
         inner = fields.get("reasoningText")
@@ -199,11 +271,11 @@ class BedrockAnswerParser:
         block = self._blocks.pop(index, None)
         if block is None:
             return
-        if block.kind == CALL:
+        if block.kind == CALL_KEY:
             out.append(CallEnded(0, block.part))
-        elif block.kind == OTHER and block.fields:
+        elif block.kind == OTHER_KEY and block.fields:
             self._keep(block, out)
-        elif block.kind == TEXT and block.pieces:
+        elif block.kind == TEXT_KEY and block.pieces:
             part = block.part if block.part >= 0 else max(self._parts - 1, 0)  # a block of its own: for the text before
             out += [Cited(0, part, json, self.origin) for json in block.pieces]
 
@@ -271,3 +343,103 @@ class BedrockAnswerParser:
     def _close_all(self, out: list[Event]) -> None:
         for index in list(self._blocks):
             self.close_block(index, out)
+
+
+def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:
+    """The events of a whole answer. A body that is no answer gives one event, the failure."""
+    answer = BedrockAnswerParser(origin or ORIGIN, seed)
+    out: list[Event] = []
+    try:
+        fields = _readable(body)
+        if "output" not in fields:
+            return [Failed(parse_error(200, {}, body))]
+        answer.start(out)
+        for index, block in enumerate(_blocks(fields)):
+            answer.whole_block(index, bytes(block), out)
+        answer.stop(fields, out)
+        answer.metadata({"usage": fields["usage"]} if "usage" in fields else {}, out)
+        answer.end(out)
+    except UNREADABLE:
+        return [Failed(Failure(FailureKind.BROKEN_STREAM, "The answer is not a message that can be read.", raw=body))]
+    return out
+
+
+def _blocks(fields: dict[str, Raw]) -> list[Raw]:
+    message = decode_members(decode_members(fields["output"]).get("message", Raw(b"{}")))
+    content = message.get("content", Raw(b"[]"))
+    return decode_items(content) if bytes(content) != b"null" else []
+
+
+def _readable(body: bytes) -> dict[str, Raw]:
+    if not body.isascii():
+        body = body.decode("utf-8", "replace").encode()
+    try:
+        return decode_members(body)
+    except msgspec.DecodeError:
+        return decode_members(replace_lone_surrogates(body))
+
+
+def render_answer(reply: Reply, context: AnswerContext) -> bytes:
+    """The reply as one answer."""
+    whole = _BedrockAnswerRenderer(context)
+    for event in tell(reply):
+        whole.take(event)
+    return whole.body
+
+
+class _BedrockAnswerRenderer(BlockBuilder):
+    """Collects blocks as the content of one message."""
+
+    __slots__ = ("_blocks", "_citations", "_kind_open", "_literals", "_opened", "_signature", "body")
+
+    def __init__(self, context: AnswerContext) -> None:
+        super().__init__(BLOCKS, context.hides_reasoning)
+        self._blocks: list[bytes] = []
+        self._opened = b""
+        self._kind_open = b""
+        self._literals: list[bytes] = []
+        self._citations: list[bytes] = []
+        self._signature = b""
+        self.body = b""
+
+    def open_block(self, kind: bytes, block: Json) -> None:
+        self._opened, self._kind_open = block, kind
+        self._literals, self._citations, self._signature = [], [], b""
+
+    def append(self, kind: bytes, literal: bytes) -> None:
+        self._literals.append(literal)
+
+    def sign(self, literal: bytes) -> None:
+        self._signature = literal
+
+    def cite(self, json: Json) -> None:
+        self._citations.append(json)
+
+    def close_block(self) -> None:
+        self._blocks.append(self._closed_block())
+
+    def _closed_block(self) -> bytes:
+        text = joined("", self._literals)
+        if self._kind_open is TEXT and self._citations:
+            cited = render_list(self._citations)
+            return b'{"citationsContent":{"content":[{"text":%b}],"citations":%b}}' % (text, cited)
+        if self._kind_open is TEXT:
+            return b'{"text":%b}' % text
+        if self._kind_open is THINKING:
+            signed = b',"signature":%b' % self._signature if self._signature else b""
+            return b'{"reasoningContent":{"reasoningText":{"text":%b%b}}}' % (text, signed)
+        if self._kind_open is TOOL:
+            fields = decode_members(self._opened)
+            return b'{"toolUse":%b}' % render_object({**fields, "input": call_input(unquote(text))})
+        return self._opened
+
+    def finish(self) -> None:
+        message = b'{"message":{"role":"assistant","content":%b}}' % render_list(self._blocks)
+        self.body = render_object(
+            {
+                "output": message,
+                "stopReason": stop_reason(self),
+                "usage": render_usage(self.usage),
+                **late_fields(self),
+            }
+        )

@@ -1,0 +1,144 @@
+"""A Converse request, both ways. Its path, and not its body, names the model and asks for a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message
+from dragoman.conversation.parts import Call, Json
+from dragoman.dialects.bedrock import NAME
+from dragoman.dialects.bedrock.message_parse import parse_item, parse_odd_item, parse_system, parse_turn
+from dragoman.dialects.bedrock.message_render import render_block, render_messages
+from dragoman.dialects.bedrock.schema import decode_objects, decode_turns, open_block, open_system, open_turn
+from dragoman.dialects.bedrock.settings import parse_top_level, render_top_level
+from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.near_misses.loose_json import as_text, fields_of
+from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
+from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm
+from dragoman.dialects.parsed_messages import ListParser, mark_inline
+from dragoman.dialects.parsing import open_body, request_parser
+from dragoman.dialects.rendering import BodyLayout, Pieces, amend_body, render_body
+from dragoman.dialects.wire_schema import fits
+from dragoman.errors import MalformedRequest
+from dragoman.wire.json_reader import render_list, render_object
+
+
+@request_parser
+def parse_request(
+    body: bytes, *, headers: Mapping[str, str] | None = None, model: str | None = None, stream: bool = False
+) -> Ask:
+    """A client's request. `model` and `stream` come from its path. Raises MalformedRequest or DuplicateKey."""
+    opened = open_body(body)
+    meant = parse_members_meant(opened.members, MEMBERS)
+    raw = meant.found.get("messages")
+    if raw is None:
+        raise MalformedRequest("there are no messages", at="/messages", hint='a Converse request has "messages"')
+    top = parse_top_level(meant.found)
+    opening = parse_system(bytes(meant.found.get("system", b"")))
+    listed = LIST.parse(raw, meant.list_name)
+    messages, traits = mark_inline(listed).finish(opening)
+    return Ask(
+        NAME,
+        model,
+        stream,
+        top.conversation(messages, (*meant.misses, *listed.misses)),
+        opened.source,
+        opened.members,
+        headers or {},
+        top.include_usage,
+        opened.repairs,
+        traits,
+    )
+
+
+def locate(message: Message, part: int | None) -> str:
+    """The pointer to a message of a parsed request, or to one of its parts. Cache points stand between the parts."""
+    if part is None:
+        return _place(message)
+    before = sum(1 for one in message.parts[:part] if one.hint is not None)
+    return f"{_list_of(message)}/{part + before}"
+
+
+def locate_parts(message: Message) -> list[str]:
+    """The pointers to all parts of a message."""
+    at, place = _list_of(message), 0
+    found: list[str] = []
+    for part in message.parts:
+        found.append(f"{at}/{place}")
+        place += 1 if part.hint is None else 2
+    return found
+
+
+def _place(message: Message) -> str:
+    return "/system" if message.at == FIELD else f"/messages/{message.at}"
+
+
+def _list_of(message: Message) -> str:
+    return _place(message) if message.at == FIELD else f"{_place(message)}/content"
+
+
+LAYOUT = BodyLayout("messages", False, render_top_level, render_messages)
+
+
+def render_request(conversation: Conversation, options: RenderOptions, ask: Ask | None = None) -> bytes:
+    """The body: amended where `ask` is the client's own request in this dialect, else a new one."""
+    if ask is None:
+        return render_body(LAYOUT, conversation, options)
+    if conversation is ask.conversation and not options.without:
+        return ask.source
+    return amend_body(LAYOUT, ask, conversation, options)
+
+
+# How what does not fit is written
+
+
+def _fits_item(item: Json) -> bool:
+    content = (fields_of(item) or {}).get("content", b"[]")
+    return fits(open_turn, item) and all(len(block) == 1 for block in decode_objects(content))
+
+
+def _fits_part(item: Json) -> bool:
+    return fits(open_block, item) and len(fields_of(item) or ()) == 1
+
+
+_ROLES = {USER: "user", TOOL: "user", ASSISTANT: "assistant", SYSTEM: "system", DEVELOPER: "system"}
+
+
+def _render_turn(turn: MeantTurn) -> list[Json]:
+    called = any(type(piece.meant) is Call for piece in turn.pieces)
+    role = turn.role_text or ("assistant" if called else _ROLES[turn.role])
+    content = render_list([_render_piece(piece) for piece in turn.pieces])
+    return [render_object({"role": quote(role), "content": content})]
+
+
+def _render_piece(piece: MeantPart) -> Json:
+    if piece.kept is not None or piece.meant is None:
+        return piece.kept or b"{}"
+    part = piece.meant
+    if type(part) is Call and part.arguments[:1] != b"{":
+        part = msgspec.structs.replace(part, arguments=b'{"arguments":' + as_text(part.arguments) + b"}")
+    out: Pieces = []
+    render_block(part, out)
+    return b"".join(out)
+
+
+def _render_system(texts: list[Json]) -> Json:
+    return render_list([b'{"text":%b}' % text for text in texts])
+
+
+MEMBERS = MemberForm("messages", "system", lambda raw: fits(open_system, raw), _render_system)
+FORM = WireForm(
+    name=NAME,
+    list_name="messages",
+    content_name="content",
+    roles=frozenset({"user", "assistant", "system"}),
+    fits=_fits_item,
+    fits_part=lambda raw, role: _fits_part(raw),
+    render=_render_turn,
+    takes_text=False,
+)
+LIST = ListParser(FORM, parse_item, parse_odd_item, decode_turns, parse_turn)

@@ -1,0 +1,125 @@
+"""The published schema of Converse: what a request may hold."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, final
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from dragoman.dialects.raw_json import ABSENT
+from dragoman.dialects.wire_schema import ClosedObject, Holds, Id, JsonLiteral, JsonObject, WireObject, open_decoder
+
+Object = dict[str, Raw]
+
+# Blocks
+
+
+@final
+class BedrockCall(WireObject):
+    toolUseId: Id  # noqa: N815
+    name: str
+    input: JsonObject = ABSENT
+    type: Annotated[UnsetType, Holds(str)] = UNSET
+
+
+@final
+class BedrockOutput(WireObject):
+    """A part of a result. Texts and JSON values are nearly all there is."""
+
+    text: Raw = ABSENT
+    json: Raw = ABSENT
+
+
+@final
+class BedrockResult(WireObject):
+    toolUseId: Id  # noqa: N815
+    content: Annotated[list[BedrockOutput], Holds(list[Object])]
+    status: Annotated[Literal["success", "error"], Holds(str)] = "success"
+    type: Annotated[UnsetType, Holds(str)] = UNSET
+
+
+class BedrockMedia(WireObject):
+    source: JsonObject
+
+
+@final
+class BedrockBlock(WireObject):
+    """A block. Exactly one member is there; one that is not known may be newer.
+
+    The strict decode takes texts, calls and results.
+    """
+
+    text: JsonLiteral = ABSENT
+    toolUse: BedrockCall | UnsetType = UNSET  # noqa: N815
+    toolResult: BedrockResult | UnsetType = UNSET  # noqa: N815
+    image: Annotated[UnsetType, Holds(BedrockMedia)] = UNSET
+    document: Annotated[UnsetType, Holds(BedrockMedia)] = UNSET
+    video: Annotated[UnsetType, Holds(BedrockMedia)] = UNSET
+    audio: Annotated[UnsetType, Holds(BedrockMedia)] = UNSET
+    reasoningContent: Annotated[UnsetType, Holds(Object)] = UNSET  # noqa: N815
+    cachePoint: Annotated[UnsetType, Holds(Object)] = UNSET  # noqa: N815
+    guardContent: Annotated[UnsetType, Holds(Object)] = UNSET  # noqa: N815
+    type: UnsetType = UNSET
+    functionCall: UnsetType = UNSET  # noqa: N815
+    functionResponse: UnsetType = UNSET  # noqa: N815
+    inlineData: UnsetType = UNSET  # noqa: N815
+
+
+# Messages
+
+
+@final
+class BedrockTurn(WireObject):
+    role: Literal["user", "assistant", "system"]
+    content: list[BedrockBlock]
+    tool_calls: UnsetType = UNSET
+
+
+decode_turn = msgspec.json.Decoder(BedrockTurn).decode
+decode_turns = msgspec.json.Decoder(list[BedrockTurn]).decode
+decode_objects = msgspec.json.Decoder(list[Object]).decode
+
+open_turn = open_decoder(BedrockTurn)
+open_block = open_decoder(BedrockBlock)
+open_system = open_decoder(list[BedrockBlock] | None)
+
+
+# Tools
+
+
+class BedrockToolSpec(WireObject):
+    name: Id
+    inputSchema: dict[str, Object]  # noqa: N815
+    description: str | UnsetType = UNSET
+    strict: bool | UnsetType = UNSET
+
+
+class BedrockTool(ClosedObject):
+    toolSpec: BedrockToolSpec | UnsetType = UNSET  # noqa: N815
+    systemTool: Object | UnsetType = UNSET  # noqa: N815
+    cachePoint: Object | UnsetType = UNSET  # noqa: N815
+
+
+open_tool = open_decoder(BedrockTool)
+
+
+# Settings
+
+
+class BedrockJsonSchema(ClosedObject):
+    schema: Raw
+    name: str = ""
+    description: Raw = ABSENT
+
+
+class BedrockStructure(ClosedObject):
+    jsonSchema: BedrockJsonSchema  # noqa: N815
+
+
+class BedrockFormat(ClosedObject):
+    type: str
+    structure: BedrockStructure
+
+
+decode_format = msgspec.json.Decoder(BedrockFormat).decode
