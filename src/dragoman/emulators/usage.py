@@ -55,6 +55,6 @@ def count_usage(prompt: Any, turn: ModelTurn) -> TokenUsage:
     return TokenUsage(prompt_tokens, reasoning + calls + text, min(turn.cached, prompt_tokens), reasoning)
 
 
-def answer_seed(request: ReceivedRequest) -> str:
-    """The text from which the ids of an answer are made."""
-    return render_json([request.path, request.body]).decode("utf-8", "replace")
+def answer_seed(request: ReceivedRequest | None) -> str:
+    """The text from which the ids of an answer are made. Empty for a request that could not be parsed."""
+    return "" if request is None else render_json([request.path, request.body]).decode("utf-8", "replace")

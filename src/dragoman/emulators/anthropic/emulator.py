@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-import orjson
-
 from dragoman.emulators.anthropic import answer, judge
 from dragoman.emulators.anthropic.field_checks import AnthropicRefusal
+from dragoman.emulators.native_api import NativeApi
 from dragoman.emulators.provider import (
     EmulatedProvider,
     EmulatorOptions,
@@ -59,18 +58,19 @@ _FAULTS: dict[FaultKind, tuple[int, str, str]] = {
 }
 
 
-class Anthropic:
+class Anthropic(NativeApi):
     """Anthropic's Messages API."""
 
     name = "anthropic"
+    refusal = AnthropicRefusal
+    not_json = "The request body is not valid JSON: {error}"
+    not_object = "Input does not match the expected shape."
+    known_models = _KNOWN_MODELS
     stream_type = "text/event-stream; charset=utf-8"
     example: tuple[str, Any] = (
         "/v1/messages",
         {"model": "claude-sonnet-5", "max_tokens": 256, "messages": [{"role": "user", "content": "Hello"}]},
     )
-
-    def __init__(self, options: EmulatorOptions) -> None:
-        self.options = options
 
     def operation_of(self, method: str, path: str) -> Operation | None:
         if path == "/v1/models" and method == "GET":
@@ -80,40 +80,15 @@ class Anthropic:
             return Operation.STREAM if on_vertex["verb"] == "streamRawPredict" else Operation.GENERATE
         return _PATHS.get(path)
 
-    def parse_request(
-        self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
-    ) -> ReceivedRequest | ErrorResponse:
-        operation = self.operation_of(method, path) or Operation.GENERATE
-        if operation is Operation.MODELS:
-            return ReceivedRequest(method, path, query, headers, raw, None, "", False, operation)
-        if method != "POST":
-            return self.render_fault(FaultKind.METHOD, None)
-        try:
-            body = orjson.loads(raw)
-        except orjson.JSONDecodeError as error:
-            return render_refusal(AnthropicRefusal(f"The request body is not valid JSON: {error}"))
-        if not isinstance(body, dict):
-            return render_refusal(AnthropicRefusal("Input does not match the expected shape."))
+    def model_of(self, path: str, body: dict[str, Any]) -> Any:
         on_vertex = _VERTEX_PATH.search(path)
-        model = on_vertex["model"] if on_vertex else body.get("model")
-        streams = operation is not Operation.COUNT and body.get("stream") is True
-        return ReceivedRequest(
-            method, path, query, headers, raw, body, model if isinstance(model, str) else "", streams, operation
-        )
+        return on_vertex["model"] if on_vertex else body.get("model")
 
-    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
-        if request.body is None:
-            return None
-        try:
-            if self.options.strict:
-                judge.check(request, self.options)
-            elif not self.options.knows(request.model):
-                return self.render_fault(FaultKind.MODEL, request)
-        except AnthropicRefusal as refusal:
-            return render_refusal(refusal, answer_seed(request))
-        if request.operation is not Operation.COUNT and self.options.overflows(count_tokens(answer.prompt(request))):
-            return self.render_fault(FaultKind.CONTEXT, request)
-        return None
+    def check(self, request: ReceivedRequest) -> None:
+        judge.check(request, self.options)
+
+    def count_prompt(self, request: ReceivedRequest) -> int:
+        return count_tokens(answer.prompt(request))
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         return answer.render_answer(request, turn)
@@ -128,10 +103,8 @@ class Anthropic:
         status, name, sentence = _FAULTS[kind]
         values = {"model": request.model if request else "unknown", "tokens": 213462, "limit": 200000}
         if request is not None and self.options.window:
-            values |= {"tokens": count_tokens(answer.prompt(request)), "limit": self.options.window}
-        refused = render_refusal(
-            AnthropicRefusal(sentence.format(**values), status, name), answer_seed(request) if request else ""
-        )
+            values |= {"tokens": self.count_prompt(request), "limit": self.options.window}
+        refused = self.render_refusal(AnthropicRefusal(sentence.format(**values), status, name), request)
         if kind is FaultKind.RATE:
             refused.headers.update({"retry-after": "1", "anthropic-ratelimit-requests-remaining": "0"})
         return refused
@@ -139,25 +112,20 @@ class Anthropic:
     def list_models(self) -> Any:
         entries = [
             {"type": "model", "id": model, "display_name": model, "created_at": "2026-01-01T00:00:00Z"}
-            for model in self.options.models or _KNOWN_MODELS
+            for model in self.list_names()
         ]
         return {"data": entries, "has_more": False, "first_id": entries[0]["id"], "last_id": entries[-1]["id"]}
-
-    def count_tokens(self, request: ReceivedRequest) -> Any:
-        return {"input_tokens": max(1, count_tokens(answer.prompt(request)))}
 
     def answer_headers(self, request: ReceivedRequest) -> dict[str, str]:
         return {"request-id": make_id("req_01", 22, answer_seed(request)), "anthropic-organization-id": "emulated"}
 
-
-def render_refusal(refusal: AnthropicRefusal, seed: str = "") -> ErrorResponse:
-    """The refusal as the service sends it."""
-    request = make_id("req_01", 22, seed, refusal.message)
-    headers = {"request-id": request}
-    if 400 <= refusal.status < 429:
-        headers["x-should-retry"] = "false"
-    body = {"type": "error", "error": {"type": refusal.kind, "message": refusal.message}, "request_id": request}
-    return ErrorResponse(refusal.status, body, headers)
+    def render_refusal(self, refusal: AnthropicRefusal, request: ReceivedRequest | None = None) -> ErrorResponse:
+        identity = make_id("req_01", 22, answer_seed(request), refusal.message)
+        headers = {"request-id": identity}
+        if 400 <= refusal.status < 429:
+            headers["x-should-retry"] = "false"
+        body = {"type": "error", "error": {"type": refusal.kind, "message": refusal.message}, "request_id": identity}
+        return ErrorResponse(refusal.status, body, headers)
 
 
 def provider(options: EmulatorOptions) -> EmulatedProvider:

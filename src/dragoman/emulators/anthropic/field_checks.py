@@ -10,15 +10,13 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from dragoman.emulators.native_api import ProviderRefusal
 
-class AnthropicRefusal(Exception):
+
+class AnthropicRefusal(ProviderRefusal):
     """The first error of a request, in Anthropic's words."""
 
-    def __init__(self, message: str, status: int = 400, kind: str = "invalid_request_error") -> None:
-        super().__init__(message)
-        self.message = message
-        self.status = status
-        self.kind = kind
+    usual_kind = "invalid_request_error"
 
 
 FieldCheck = Callable[[Any, str], None]

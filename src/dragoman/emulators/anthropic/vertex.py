@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
-from dragoman.emulators.anthropic.emulator import Anthropic, render_refusal
+from dragoman.emulators.anthropic.emulator import Anthropic
 from dragoman.emulators.anthropic.field_checks import AnthropicRefusal
 from dragoman.emulators.provider import (
     EmulatedProvider,
@@ -71,25 +70,20 @@ class VertexClaude(Anthropic):
             return Operation.COUNT if found["verb"] == "rawPredict" else None
         return Operation.STREAM if found["verb"] == "streamRawPredict" else Operation.GENERATE
 
-    def parse_request(
-        self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
-    ) -> ReceivedRequest | ErrorResponse:
+    def model_of(self, path: str, body: dict[str, Any]) -> Any:
         """A question for tokens names the model in its body."""
-        received = super().parse_request(method, path, query, headers, raw)
-        if isinstance(received, ErrorResponse) or received.operation is not Operation.COUNT:
-            return received
-        model = received.body.get("model")
-        return replace(received, model=model if isinstance(model, str) else "")
+        found = _PATH.fullmatch(path)
+        return body.get("model") if found is None or found["model"] == _COUNTING else found["model"]
 
     def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
         if _DATED.fullmatch(request.model) or request.body.get("anthropic_version") == "2023-06-01":
             return self.render_fault(FaultKind.MODEL, request)
         for name in _NOT_SERVED:
             if name in request.body:
-                return render_refusal(AnthropicRefusal(f"{name}: Extra inputs are not permitted"))
+                return self.render_refusal(AnthropicRefusal(f"{name}: Extra inputs are not permitted"))
         unknown = [one for one in _betas(request) if one in _NO_BETAS]
         if unknown:
-            return render_refusal(AnthropicRefusal(_UNEXPECTED.format(", ".join(f"`{one}`" for one in unknown))))
+            return self.render_refusal(AnthropicRefusal(_UNEXPECTED.format(", ".join(f"`{one}`" for one in unknown))))
         return super().judge(request)
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:

@@ -18,6 +18,7 @@ from dragoman.emulators.bedrock import answer, judge
 from dragoman.emulators.bedrock.families import family_of
 from dragoman.emulators.bedrock.frames import render_event, render_exception
 from dragoman.emulators.bedrock.refusals import BedrockRefusal
+from dragoman.emulators.native_api import NativeApi
 from dragoman.emulators.provider import (
     EmulatedProvider,
     EmulatorOptions,
@@ -78,59 +79,49 @@ _KNOWN_MODELS = (
 )
 
 
-class Bedrock:
+class Bedrock(NativeApi):
     """Bedrock's runtime API."""
 
     name = "bedrock"
+    refusal = BedrockRefusal
+    not_json = "Malformed input request, please reformat your input and try again."
+    not_object = "Malformed input request: expected an object"
+    known_models = _KNOWN_MODELS
     stream_type = "application/vnd.amazon.eventstream"
     example: tuple[str, Any] = (
         "/model/us.anthropic.claude-sonnet-4-5-20250929-v1:0/converse",
         {"messages": [{"role": "user", "content": [{"text": "Hello"}]}]},
     )
 
-    def __init__(self, options: EmulatorOptions) -> None:
-        self.options = options
-
     def operation_of(self, method: str, path: str) -> Operation | None:
         found = _PATH.search(path)
         return _OPERATIONS[found["verb"]] if found is not None and method == "POST" else None
 
-    def parse_request(
-        self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
-    ) -> ReceivedRequest | ErrorResponse:
-        found = _PATH.search(path)
-        if found is None or method != "POST":
-            return self.render_fault(FaultKind.METHOD, None)
-        try:
-            body = orjson.loads(raw)
-        except orjson.JSONDecodeError:
-            return render_refusal(
-                BedrockRefusal(
-                    "Malformed input request, please reformat your input and try again.", 400, "SerializationException"
-                )
-            )
-        if not isinstance(body, dict):
-            return render_refusal(
-                BedrockRefusal("Malformed input request: expected an object", 400, "SerializationException")
-            )
-        operation = _OPERATIONS[found["verb"]]
-        model = unquote(found["model"])
-        return ReceivedRequest(method, path, query, headers, raw, body, model, operation is Operation.STREAM, operation)
+    def refuse_body(self, message: str) -> BedrockRefusal:
+        return BedrockRefusal(message, 400, "SerializationException")
 
-    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
-        try:
-            judged = _counted(request) if request.operation is Operation.COUNT else request
-            if self.options.strict and is_invocation(judged):
-                self._check_invocation(judged)
-            elif self.options.strict:
-                judge.check(judged, self.options)
-            elif not self.options.knows(request.model):
-                return self.render_fault(FaultKind.MODEL, request)
-        except BedrockRefusal as refusal:
-            return render_refusal(refusal, answer_seed(request))
-        if request.operation is not Operation.COUNT and self.options.overflows(_prompt_tokens(request)):
-            return self.render_fault(FaultKind.CONTEXT, request)
-        return None
+    def model_of(self, path: str, body: dict[str, Any]) -> Any:
+        found = _PATH.search(path)
+        return unquote(found["model"]) if found is not None else ""
+
+    def streams(self, operation: Operation, body: dict[str, Any]) -> bool:
+        return operation is Operation.STREAM
+
+    def check(self, request: ReceivedRequest) -> None:
+        judged = _counted(request) if request.operation is Operation.COUNT else request
+        if is_invocation(judged):
+            self._check_invocation(judged)
+        else:
+            judge.check(judged, self.options)
+
+    def check_loosely(self, request: ReceivedRequest) -> ErrorResponse | None:
+        if request.operation is Operation.COUNT:
+            _counted(request)
+        return super().check_loosely(request)
+
+    def count_prompt(self, request: ReceivedRequest) -> int:
+        """Of a body of Claude's own as well."""
+        return count_tokens([request.body.get(name) for name in ("system", "messages", "tools", "toolConfig")])
 
     def _check_invocation(self, request: ReceivedRequest) -> None:
         """A body that goes to Claude as it is, in which neither the model nor the stream may stand."""
@@ -169,10 +160,10 @@ class Bedrock:
 
     def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
         status, name, sentence = _FAULTS[kind]
-        return render_refusal(BedrockRefusal(sentence, status, name), answer_seed(request) if request else "")
+        return self.render_refusal(BedrockRefusal(sentence, status, name), request)
 
     def list_models(self) -> Any:
-        return {"modelSummaries": [{"modelId": model} for model in self.options.models or _KNOWN_MODELS]}
+        return {"modelSummaries": [{"modelId": model} for model in self.list_names()]}
 
     def count_tokens(self, request: ReceivedRequest) -> Any:
         counted = _counted(request)
@@ -181,6 +172,12 @@ class Bedrock:
 
     def answer_headers(self, request: ReceivedRequest) -> dict[str, str]:
         return {"x-amzn-requestid": make_id("", 36, answer_seed(request))}
+
+    def render_refusal(self, refusal: BedrockRefusal, request: ReceivedRequest | None = None) -> ErrorResponse:
+        """Its class stands in a header."""
+        kind = f"{refusal.kind}:http://internal.amazon.com/coral/com.amazon.bedrock/"
+        headers = {"x-amzn-requestid": make_id("", 36, answer_seed(request), refusal.message), "x-amzn-errortype": kind}
+        return ErrorResponse(refusal.status, {"message": refusal.message}, headers)
 
 
 def is_invocation(request: ReceivedRequest) -> bool:
@@ -253,18 +250,6 @@ def _chunks(events: Iterator[bytes]) -> Iterator[bytes]:
         yield render_event("chunk", {"bytes": base64.b64encode(orjson.dumps(payload)).decode()})
 
 
-def render_refusal(refusal: BedrockRefusal, seed: str = "") -> ErrorResponse:
-    """The refusal as the service sends it. Its class stands in a header."""
-    kind = f"{refusal.kind}:http://internal.amazon.com/coral/com.amazon.bedrock/"
-    headers = {"x-amzn-requestid": make_id("", 36, seed, refusal.message), "x-amzn-errortype": kind}
-    return ErrorResponse(refusal.status, {"message": refusal.message}, headers)
-
-
 def provider(options: EmulatorOptions) -> EmulatedProvider:
     """The emulator of `bedrock-runtime.REGION.amazonaws.com`."""
     return Bedrock(options)
-
-
-def _prompt_tokens(request: ReceivedRequest) -> int:
-    """The prompt's tokens, of a body of Claude's own as well."""
-    return count_tokens([request.body.get(name) for name in ("system", "messages", "tools", "toolConfig")])

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from dragoman.emulators.native_api import ProviderRefusal
 from dragoman.emulators.request_shape import MismatchKind, Path, ShapeMismatch
 
 WRAPPED = "The model returned the following errors: "
 
 
-class BedrockRefusal(Exception):
+class BedrockRefusal(ProviderRefusal):
     """A request that Bedrock refuses."""
 
-    def __init__(self, message: str, status: int = 400, kind: str = "ValidationException") -> None:
-        super().__init__(message)
-        self.message = message
-        self.status = status
-        self.kind = kind
+    usual_kind = "ValidationException"
 
 
 def unfit(mismatch: ShapeMismatch) -> BedrockRefusal:

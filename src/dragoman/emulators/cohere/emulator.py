@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import orjson
-
 from dragoman.emulators.cohere import answer, judge
 from dragoman.emulators.cohere.judge import CohereRefusal
+from dragoman.emulators.native_api import NativeApi
 from dragoman.emulators.provider import (
     EmulatedProvider,
     EmulatorOptions,
@@ -50,52 +49,33 @@ _FAULTS: dict[FaultKind, tuple[int, str]] = {
 }
 
 
-class CohereApi:
+class CohereApi(NativeApi):
     """Cohere's Chat API, version 2."""
 
     name = "cohere"
+    refusal = CohereRefusal
+    not_json = "invalid json syntax: {error}"
+    not_object = "invalid json syntax: the body is not an object"
+    known_models = _KNOWN_MODELS
     stream_type = "text/event-stream"
     example: tuple[str, Any] = (
         "/v2/chat",
         {"model": "command-a-03-2025", "messages": [{"role": "user", "content": "Hello"}]},
     )
 
-    def __init__(self, options: EmulatorOptions) -> None:
-        self.options = options
-
     def operation_of(self, method: str, path: str) -> Operation | None:
         if path == "/v1/models" and method == "GET":
             return Operation.MODELS
         return Operation.GENERATE if path == "/v2/chat" and method == "POST" else None
 
-    def parse_request(
-        self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
-    ) -> ReceivedRequest | ErrorResponse:
-        operation = self.operation_of(method, path) or Operation.GENERATE
-        if operation is Operation.MODELS:
-            return ReceivedRequest(method, path, query, headers, raw, None, "", False, operation)
-        try:
-            body = orjson.loads(raw)
-        except orjson.JSONDecodeError as error:
-            return render_refusal(CohereRefusal(f"invalid json syntax: {error}"))
-        if not isinstance(body, dict):
-            return render_refusal(CohereRefusal("invalid json syntax: the body is not an object"))
-        model, streams = body.get("model"), body.get("stream") is True
-        named = model if isinstance(model, str) else ""
-        return ReceivedRequest(method, path, query, headers, raw, body, named, streams, operation)
-
-    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
-        if request.body is None:
-            return None
-        try:
-            if self.options.strict:
-                judge.check(request.body)
-        except CohereRefusal as refusal:
-            return render_refusal(refusal, answer_seed(request))
+    def check(self, request: ReceivedRequest) -> None:
+        judge.check(request.body)
         if not self.options.knows(request.model):
-            return self.render_fault(FaultKind.MODEL, request)
-        too_long = self.options.overflows(count_tokens(answer.prompt(request)))
-        return self.render_fault(FaultKind.CONTEXT, request) if too_long else None
+            status, words = _FAULTS[FaultKind.MODEL]
+            raise CohereRefusal(words.format_map(self._values(request)), status)
+
+    def count_prompt(self, request: ReceivedRequest) -> int:
+        return count_tokens(answer.prompt(request))
 
     def _values(self, request: ReceivedRequest | None) -> dict[str, Any]:
         """What stands in the sentences of faults."""
@@ -103,7 +83,7 @@ class CohereApi:
         if request is None or not self.options.window:
             return values
         window = self.options.window
-        return values | {"excess": count_tokens(answer.prompt(request)) - window, "limit": window}
+        return values | {"excess": self.count_prompt(request) - window, "limit": window}
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         return answer.render_answer(request, turn)
@@ -117,27 +97,21 @@ class CohereApi:
 
     def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
         status, words = _FAULTS[kind]
-        seed = answer_seed(request) if request else ""
-        refused = render_refusal(CohereRefusal(words.format_map(self._values(request)), status), seed)
+        refused = self.render_refusal(CohereRefusal(words.format_map(self._values(request)), status), request)
         if kind is FaultKind.CONTEXT:
             refused.body["error_type"] = "TOO_MANY_TOKENS"
         return refused
 
     def list_models(self) -> Any:
-        known = self.options.models or _KNOWN_MODELS
-        return {"models": [{"name": name, "endpoints": ["chat"], "context_length": 256000} for name in known]}
-
-    def count_tokens(self, request: ReceivedRequest) -> Any:
-        return {"input_tokens": max(1, count_tokens(answer.prompt(request)))}
+        names = self.list_names()
+        return {"models": [{"name": name, "endpoints": ["chat"], "context_length": 256000} for name in names]}
 
     def answer_headers(self, request: ReceivedRequest) -> dict[str, str]:
         return {"x-debug-trace-id": make_id("", 32, answer_seed(request), alphabet="0123456789abcdef")}
 
-
-def render_refusal(refusal: CohereRefusal, seed: str = "") -> ErrorResponse:
-    """The refusal as the service sends it."""
-    identity = make_id("", 32, seed, refusal.message, alphabet="0123456789abcdef")
-    return ErrorResponse(refusal.status, {"id": identity, "message": refusal.message})
+    def render_refusal(self, refusal: CohereRefusal, request: ReceivedRequest | None = None) -> ErrorResponse:
+        identity = make_id("", 32, answer_seed(request), refusal.message, alphabet="0123456789abcdef")
+        return ErrorResponse(refusal.status, {"id": identity, "message": refusal.message})
 
 
 def provider(options: EmulatorOptions) -> EmulatedProvider:

@@ -8,6 +8,7 @@ from typing import Any
 
 from dragoman.emulators.cohere.request_types import REQUEST, sentence
 from dragoman.emulators.cohere.schemas import schema_errors
+from dragoman.emulators.native_api import ProviderRefusal
 from dragoman.emulators.pairs import call_ids, orphan_results, role, unanswered_calls
 
 _TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -16,13 +17,8 @@ _RANGES |= {"frequency_penalty": (0, 1), "presence_penalty": (0, 1)}
 MAX_STOPS = 5
 
 
-class CohereRefusal(Exception):
+class CohereRefusal(ProviderRefusal):
     """A refusal: its status and sentence."""
-
-    def __init__(self, message: str, status: int = 400) -> None:
-        super().__init__(message)
-        self.message = message
-        self.status = status
 
 
 def check(body: dict[str, Any]) -> None:

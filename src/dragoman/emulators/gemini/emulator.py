@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import orjson
-
 from dragoman.emulators.gemini import answer, judge
 from dragoman.emulators.gemini.flavour import AI_STUDIO, ON_VERTEX, Flavour, GeminiRefusal
+from dragoman.emulators.native_api import NativeApi
 from dragoman.emulators.provider import (
     EmulatedProvider,
     EmulatorOptions,
@@ -81,10 +80,15 @@ _VERTEX_AUTH = (
 )
 
 
-class Gemini:
+class Gemini(NativeApi):
     """Google AI Studio."""
 
     name = "gemini"
+    refusal = GeminiRefusal
+    not_json = "Invalid JSON payload received. Unexpected token.\n{error}"
+    not_object = "Invalid JSON payload received. Root element must be a message."
+    too_deep = "Invalid JSON payload received. Message too deep. Max recursion depth reached."
+    known_models = _KNOWN_MODELS
     stream_type = "text/event-stream"
     flavour: Flavour = AI_STUDIO
     paths = re.compile(r"/(?:v1beta|v1alpha|v1)/(?:models|tunedModels)/(?P<model>[^/:]+):(?P<verb>\w+)$")
@@ -94,50 +98,27 @@ class Gemini:
         {"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]},
     )
 
-    def __init__(self, options: EmulatorOptions) -> None:
-        self.options = options
-
     def operation_of(self, method: str, path: str) -> Operation | None:
         if method == "GET" and self.lists.match(path):
             return Operation.MODELS
         found = self.paths.match(path)
         return _VERBS.get(found["verb"]) if found else None
 
-    def parse_request(
-        self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
-    ) -> ReceivedRequest | ErrorResponse:
-        operation = self.operation_of(method, path) or Operation.GENERATE
-        if operation is Operation.MODELS:
-            return ReceivedRequest(method, path, query, headers, raw, None, "", False, operation)
-        if method != "POST":
-            return self.render_fault(FaultKind.METHOD, None)
-        try:
-            body = orjson.loads(raw) if raw.strip() else {}
-        except orjson.JSONDecodeError as error:
-            return render_refusal(GeminiRefusal(f"Invalid JSON payload received. Unexpected token.\n{error}"))
-        if not isinstance(body, dict):
-            return render_refusal(GeminiRefusal("Invalid JSON payload received. Root element must be a message."))
-        found = self.paths.match(path)
-        model = found["model"] if found else ""
-        return ReceivedRequest(method, path, query, headers, raw, body, model, operation is Operation.STREAM, operation)
+    def parse_body(self, raw: bytes) -> dict[str, Any]:
+        return super().parse_body(raw) if raw.strip() else {}
 
-    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
-        if request.body is None:
-            return None
-        try:
-            if self.options.strict:
-                judge.check(request, self.flavour, self.options)
-            elif not self.options.knows(request.model):
-                return render_refusal(judge.unknown_model(request, self.flavour))
-        except GeminiRefusal as refusal:
-            return render_refusal(refusal)
-        except RecursionError:
-            return render_refusal(
-                GeminiRefusal("Invalid JSON payload received. Message too deep. Max recursion depth reached.")
-            )
-        if request.operation is not Operation.COUNT and self.options.overflows(answer.count_prompt(request)):
-            return self.render_fault(FaultKind.CONTEXT, request)
-        return None
+    def model_of(self, path: str, body: dict[str, Any]) -> Any:
+        found = self.paths.match(path)
+        return found["model"] if found else ""
+
+    def streams(self, operation: Operation, body: dict[str, Any]) -> bool:
+        return operation is Operation.STREAM
+
+    def check(self, request: ReceivedRequest) -> None:
+        judge.check(request, self.flavour, self.options)
+
+    def count_prompt(self, request: ReceivedRequest) -> int:
+        return answer.count_prompt(request)
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         return answer.render_answer(request, turn, self.flavour)
@@ -155,7 +136,7 @@ class Gemini:
         return b",\r\n" + render_json(body) + b"]"
 
     def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
-        return render_refusal(self._fault_refusal(kind, request))
+        return self.render_refusal(self._fault_refusal(kind, request))
 
     def _fault_refusal(self, kind: FaultKind, request: ReceivedRequest | None) -> GeminiRefusal:
         if kind is FaultKind.AUTH:
@@ -168,7 +149,7 @@ class Gemini:
         if kind is FaultKind.CONTEXT:
             tokens, limit = 1250074, 1048576
             if request is not None and self.options.window:
-                tokens, limit = answer.count_prompt(request), self.options.window
+                tokens, limit = self.count_prompt(request), self.options.window
             sentence = sentence.format(tokens=tokens, limit=limit)
         return GeminiRefusal(sentence, status, status_name)
 
@@ -187,7 +168,7 @@ class Gemini:
                     "outputTokenLimit": 65536,
                     "supportedGenerationMethods": methods,
                 }
-                for model in self.options.models or _KNOWN_MODELS
+                for model in self.list_names()
             ]
         }
 
@@ -198,6 +179,12 @@ class Gemini:
         timing = {"server-timing": "gfet4t7; dur=1"}
         array = request.stream and request.query.get("alt") != "sse"
         return timing | {"content-type": "application/json; charset=UTF-8"} if array else timing
+
+    def render_refusal(self, refusal: GeminiRefusal, request: ReceivedRequest | None = None) -> ErrorResponse:
+        error: dict[str, Any] = {"code": refusal.status, "message": refusal.message, "status": refusal.kind}
+        if refusal.details:
+            error["details"] = refusal.details
+        return ErrorResponse(refusal.status, {"error": error}, content_type="application/json; charset=UTF-8")
 
 
 class Vertex(Gemini):
@@ -218,10 +205,8 @@ class Vertex(Gemini):
         return GeminiRefusal(_VERTEX_AUTH, 401, "UNAUTHENTICATED")
 
     def list_models(self) -> Any:
-        names = self.options.models or _KNOWN_MODELS
-        return {
-            "publisherModels": [{"name": f"publishers/google/models/{name}", "versionId": "default"} for name in names]
-        }
+        names = [f"publishers/google/models/{name}" for name in self.list_names()]
+        return {"publisherModels": [{"name": name, "versionId": "default"} for name in names]}
 
 
 def _as_array(chunks: Iterator[dict[str, Any]]) -> Iterator[bytes]:
@@ -229,14 +214,6 @@ def _as_array(chunks: Iterator[dict[str, Any]]) -> Iterator[bytes]:
     for index, chunk in enumerate(chunks):
         yield (b",\r\n" if index else b"[") + render_json(chunk)
     yield b"]"
-
-
-def render_refusal(refusal: GeminiRefusal) -> ErrorResponse:
-    """The refusal as the service sends it."""
-    error: dict[str, Any] = {"code": refusal.status, "message": refusal.message, "status": refusal.status_name}
-    if refusal.details:
-        error["details"] = refusal.details
-    return ErrorResponse(refusal.status, {"error": error}, content_type="application/json; charset=UTF-8")
 
 
 def provider(options: EmulatorOptions) -> EmulatedProvider:

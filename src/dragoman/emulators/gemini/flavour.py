@@ -8,20 +8,18 @@ from typing import Any
 
 from dragoman.emulators.gemini.messages import STUDIO, VERTEX
 from dragoman.emulators.gemini.proto import Table
+from dragoman.emulators.native_api import ProviderRefusal
 
 _VERSION = re.compile(r"gemini-(\d+)(?:\.(\d+))?")
 
 
-class GeminiRefusal(Exception):
+class GeminiRefusal(ProviderRefusal):
     """The first error of a request, in Google's words."""
 
-    def __init__(
-        self, message: str, status: int = 400, status_name: str = "INVALID_ARGUMENT", details: list[Any] | None = None
-    ) -> None:
-        super().__init__(message)
-        self.message = message
-        self.status = status
-        self.status_name = status_name
+    usual_kind = "INVALID_ARGUMENT"
+
+    def __init__(self, message: str, status: int = 400, kind: str = "", details: list[Any] | None = None) -> None:
+        super().__init__(message, status, kind)
         self.details = details or []
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import orjson
-
+from dragoman.emulators.native_api import NativeApi
 from dragoman.emulators.ollama import answer, judge
 from dragoman.emulators.ollama.judge import OllamaRefusal
 from dragoman.emulators.ollama.models import CONTEXT_LENGTH, LISTED, capabilities
@@ -43,62 +42,48 @@ _FAULTS: Mapping[FaultKind, OllamaRefusal] = {
 }
 
 
-class Ollama:
+class Ollama(NativeApi):
     """A local server with some models."""
 
     name = "ollama"
+    refusal = OllamaRefusal
+    not_json = "invalid character in JSON: {error}"
+    not_object = "json: cannot unmarshal the body into Go value of type api.ChatRequest"
+    too_deep = "exceeded max depth"
+    known_models = LISTED
     stream_type = "application/x-ndjson"
     example: tuple[str, Any] = (
         _CHAT,
         {"model": "qwen3:8b", "messages": [{"role": "user", "content": "Hello"}], "stream": False},
     )
 
-    def __init__(self, options: EmulatorOptions) -> None:
-        self.options = options
-
     def operation_of(self, method: str, path: str) -> Operation | None:
         if method == "GET":
             return Operation.MODELS if path == _TAGS else None
         return {_CHAT: Operation.GENERATE, _SHOW: Operation.SHOW}.get(path)
 
-    def parse_request(
-        self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
-    ) -> ReceivedRequest | ErrorResponse:
-        operation = self.operation_of(method, path) or Operation.GENERATE
-        if operation is Operation.MODELS:
-            return ReceivedRequest(method, path, query, headers, raw, None, "", False, operation)
-        if method != "POST":
-            return self.render_fault(FaultKind.METHOD, None)
+    def parse_body(self, raw: bytes) -> dict[str, Any]:
         if not raw.strip():
-            return render_refusal(OllamaRefusal("missing request body"))
-        try:
-            body = orjson.loads(raw)
-        except orjson.JSONDecodeError as error:
-            return render_refusal(OllamaRefusal(f"invalid character in JSON: {error}"))
-        if not isinstance(body, dict):
-            return render_refusal(
-                OllamaRefusal("json: cannot unmarshal the body into Go value of type api.ChatRequest")
-            )
-        model = body.get("model")
-        streams = operation is Operation.GENERATE and body.get("stream") is not False
-        named = model if isinstance(model, str) else ""
-        return ReceivedRequest(method, path, query, headers, raw, body, named, streams, operation)
+            raise OllamaRefusal("missing request body")
+        return super().parse_body(raw)
 
-    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
-        if request.body is None:
-            return None
-        try:
-            if request.operation is Operation.SHOW or not self.options.strict:
-                judge.check_model(request.model, self.options)
-            else:
-                judge.check(request, self.options)
-        except OllamaRefusal as refusal:
-            return render_refusal(refusal)
-        except RecursionError:
-            return render_refusal(OllamaRefusal("exceeded max depth"))
-        if request.operation is Operation.GENERATE and self.options.overflows(answer.count_prompt(request)):
-            return self.render_fault(FaultKind.CONTEXT, request)
-        return None
+    def streams(self, operation: Operation, body: dict[str, Any]) -> bool:
+        return operation is Operation.GENERATE and body.get("stream") is not False
+
+    def check(self, request: ReceivedRequest) -> None:
+        if request.operation is Operation.SHOW:
+            judge.check_model(request.model, self.options)
+        else:
+            judge.check(request, self.options)
+
+    def check_loosely(self, request: ReceivedRequest) -> None:
+        judge.check_model(request.model, self.options)
+
+    def count_prompt(self, request: ReceivedRequest) -> int:
+        return answer.count_prompt(request)
+
+    def overflows(self, request: ReceivedRequest) -> bool:
+        return request.operation is Operation.GENERATE and super().overflows(request)
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         return answer.render_answer(request, turn)
@@ -111,15 +96,15 @@ class Ollama:
 
     def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
         if kind is FaultKind.MODEL:
-            return render_refusal(judge.unknown_model(request.model if request is not None else ""))
+            return self.render_refusal(judge.unknown_model(request.model if request is not None else ""))
         if kind is FaultKind.CONTEXT and request is not None and self.options.window:
-            excess = answer.count_prompt(request) - self.options.window
+            excess = self.count_prompt(request) - self.options.window
             words = f"prompt too long; exceeded max context length by {excess} tokens (ref: emulated)"
-            return render_refusal(OllamaRefusal(words))
-        return render_refusal(_FAULTS[kind])
+            return self.render_refusal(OllamaRefusal(words))
+        return self.render_refusal(_FAULTS[kind])
 
     def list_models(self) -> Any:
-        return {"models": [_listed(model) for model in self.options.models or LISTED]}
+        return {"models": [_listed(model) for model in self.list_names()]}
 
     def show_model(self, request: ReceivedRequest) -> Any:
         """The body of `/api/show`."""
@@ -133,11 +118,11 @@ class Ollama:
             "modified_at": answer.CREATED,
         }
 
-    def count_tokens(self, request: ReceivedRequest) -> Any:
-        raise NotImplementedError("Ollama has no such path")
-
     def answer_headers(self, request: ReceivedRequest) -> dict[str, str]:
         return {}
+
+    def render_refusal(self, refusal: OllamaRefusal, request: ReceivedRequest | None = None) -> ErrorResponse:
+        return ErrorResponse(refusal.status, {"error": refusal.message}, content_type="application/json; charset=utf-8")
 
 
 def _listed(model: str) -> dict[str, Any]:
@@ -150,11 +135,6 @@ def _listed(model: str) -> dict[str, Any]:
         "details": _DETAILS,
         "capabilities": capabilities(model),
     }
-
-
-def render_refusal(refusal: OllamaRefusal) -> ErrorResponse:
-    """The refusal as the server sends it."""
-    return ErrorResponse(refusal.status, {"error": refusal.message}, content_type="application/json; charset=utf-8")
 
 
 def provider(options: EmulatorOptions) -> EmulatedProvider:

@@ -10,6 +10,7 @@ import re
 from base64 import b64decode
 from typing import Any
 
+from dragoman.emulators.native_api import ProviderRefusal
 from dragoman.emulators.ollama.models import capabilities, full_name
 from dragoman.emulators.provider import EmulatorOptions, ReceivedRequest
 
@@ -39,13 +40,8 @@ _FLOATS = (
 )
 
 
-class OllamaRefusal(Exception):
+class OllamaRefusal(ProviderRefusal):
     """A refusal: its status and its sentence."""
-
-    def __init__(self, message: str, status: int = 400) -> None:
-        super().__init__(message)
-        self.message = message
-        self.status = status
 
 
 def check(request: ReceivedRequest, options: EmulatorOptions) -> None:

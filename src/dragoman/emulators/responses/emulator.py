@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-import orjson
-
+from dragoman.emulators.native_api import NativeApi
 from dragoman.emulators.provider import (
     EmulatedProvider,
     EmulatorOptions,
@@ -74,15 +73,16 @@ _FAULTS: dict[FaultKind, ResponsesRefusal] = {
 }
 
 
-class Responses:
+class Responses(NativeApi):
     """OpenAI's Responses API."""
 
     name = "openai-responses"
+    refusal = ResponsesRefusal
+    not_json = "We could not parse the JSON body of your request. ({error})"
+    not_object = "The JSON body of your request must be an object."
+    known_models = _KNOWN_MODELS
     stream_type = "text/event-stream; charset=utf-8"
     example: tuple[str, Any] = ("/v1/responses", {"model": "gpt-4o-mini", "input": "Hello"})
-
-    def __init__(self, options: EmulatorOptions) -> None:
-        self.options = options
 
     def operation_of(self, method: str, path: str) -> Operation | None:
         if method == "GET" and path == "/v1/models":
@@ -92,51 +92,15 @@ class Responses:
             return None
         return Operation.COUNT if found["more"] == "/input_tokens" else Operation.GENERATE
 
-    def parse_request(
-        self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
-    ) -> ReceivedRequest | ErrorResponse:
-        operation = self.operation_of(method, path) or Operation.GENERATE
-        if operation is Operation.MODELS:
-            return ReceivedRequest(method, path, query, headers, raw, None, "", False, operation)
-        if method != "POST":
-            return self.render_fault(FaultKind.METHOD, None)
-        try:
-            body = orjson.loads(raw)
-        except orjson.JSONDecodeError as error:
-            return render_refusal(ResponsesRefusal(f"We could not parse the JSON body of your request. ({error})"))
-        if not isinstance(body, dict):
-            return render_refusal(ResponsesRefusal("The JSON body of your request must be an object."))
-        model = body.get("model")
-        return ReceivedRequest(
-            method,
-            path,
-            query,
-            headers,
-            raw,
-            body,
-            model if isinstance(model, str) else "",
-            operation is Operation.GENERATE and body.get("stream") is True,
-            operation,
-        )
+    def check(self, request: ReceivedRequest) -> None:
+        judge.check(request, self.options)
 
-    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
-        if request.body is None:
-            return None
-        try:
-            if self.options.strict:
-                judge.check(request, self.options)
-            elif not self.options.knows(request.model):
-                return self.render_fault(FaultKind.MODEL, request)
-        except ResponsesRefusal as refusal:
-            return render_refusal(refusal, answer_seed(request))
-        if request.operation is Operation.GENERATE and self._overflows(request):
-            return self.render_fault(FaultKind.CONTEXT, request)
-        return None
+    def count_prompt(self, request: ReceivedRequest) -> int:
+        return count_tokens(answer.prompt(request))
 
-    def _overflows(self, request: ReceivedRequest) -> bool:
+    def overflows(self, request: ReceivedRequest) -> bool:
         """A client may have the history cut instead (`truncation: auto`)."""
-        tokens = count_tokens(answer.prompt(request))
-        return self.options.overflows(tokens) and request.body.get("truncation") != "auto"
+        return super().overflows(request) and request.body.get("truncation") != "auto"
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         return (
@@ -161,30 +125,29 @@ class Responses:
     def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
         if kind is FaultKind.MODEL:
             name = request.model if request else "unknown"
-            return render_refusal(
+            return self.render_refusal(
                 ResponsesRefusal(f"The requested model '{name}' does not exist.", "model", "model_not_found")
             )
-        refused = render_refusal(_FAULTS[kind], answer_seed(request) if request else "")
+        refused = self.render_refusal(_FAULTS[kind], request)
         if kind is FaultKind.RATE:
             refused.headers.update({"retry-after": "1", "x-ratelimit-remaining-requests": "0"})
         return refused
 
     def list_models(self) -> Any:
-        names = self.options.models or _KNOWN_MODELS
+        names = self.list_names()
         entries = [{"id": name, "object": "model", "created": 1767225600, "owned_by": "openai"} for name in names]
         return {"object": "list", "data": entries}
 
     def count_tokens(self, request: ReceivedRequest) -> Any:
-        return {"object": "response.input_tokens", "input_tokens": max(1, count_tokens(answer.prompt(request)))}
+        return {"object": "response.input_tokens", "input_tokens": max(1, self.count_prompt(request))}
 
     def answer_headers(self, request: ReceivedRequest) -> dict[str, str]:
         return {"x-request-id": make_id("req_", 32, answer_seed(request)), "openai-version": "2020-10-01"}
 
-
-def render_refusal(refusal: ResponsesRefusal, seed: str = "") -> ErrorResponse:
-    """The refusal as the service sends it."""
-    error = {"message": refusal.message, "type": refusal.kind, "param": refusal.param, "code": refusal.code}
-    return ErrorResponse(refusal.status, {"error": error}, {"x-request-id": make_id("req_", 32, seed, refusal.message)})
+    def render_refusal(self, refusal: ResponsesRefusal, request: ReceivedRequest | None = None) -> ErrorResponse:
+        error = {"message": refusal.message, "type": refusal.kind, "param": refusal.param, "code": refusal.code}
+        headers = {"x-request-id": make_id("req_", 32, answer_seed(request), refusal.message)}
+        return ErrorResponse(refusal.status, {"error": error}, headers)
 
 
 def provider(options: EmulatorOptions) -> EmulatedProvider:

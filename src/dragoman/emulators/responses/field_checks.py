@@ -5,24 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from dragoman.emulators.native_api import ProviderRefusal
 
-class ResponsesRefusal(Exception):
+
+class ResponsesRefusal(ProviderRefusal):
     """The first error of a request, in OpenAI's words."""
 
+    usual_kind = "invalid_request_error"
+
     def __init__(
-        self,
-        message: str,
-        param: str | None = None,
-        code: str | None = None,
-        status: int = 400,
-        kind: str = "invalid_request_error",
+        self, message: str, param: str | None = None, code: str | None = None, status: int = 400, kind: str = ""
     ) -> None:
-        super().__init__(message)
-        self.message = message
+        super().__init__(message, status, kind)
         self.param = param
         self.code = code
-        self.status = status
-        self.kind = kind
 
 
 FieldCheck = Callable[[Any, str], None]

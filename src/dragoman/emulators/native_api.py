@@ -1,0 +1,125 @@
+"""What the emulators of APIs with a format of their own share: parsing a request, and the order of judging it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import orjson
+
+from dragoman.emulators.provider import EmulatorOptions, ErrorResponse, FaultKind, Operation, ReceivedRequest
+
+
+class ProviderRefusal(Exception):
+    """The first error of a request, in the provider's words. `kind` is the name that the provider has for it."""
+
+    usual_kind = ""
+
+    def __init__(self, message: str, status: int = 400, kind: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+        self.kind = kind or self.usual_kind
+
+
+class NativeApi(ABC):
+    """One API: a subclass has its paths, its checks, its answers and its words."""
+
+    refusal: type[ProviderRefusal]
+    not_json: str
+    """The sentence about a body that is no JSON; `{error}` is what the parser says."""
+    not_object: str
+    """The sentence about a body that is JSON and no object."""
+    too_deep: str = ""
+    """The sentence about a body that is nested too deeply, if the provider has one."""
+    known_models: tuple[str, ...] = ()
+    """The list of models, if the options name none."""
+
+    def __init__(self, options: EmulatorOptions) -> None:
+        self.options = options
+
+    @abstractmethod
+    def operation_of(self, method: str, path: str) -> Operation | None: ...
+
+    @abstractmethod
+    def check(self, request: ReceivedRequest) -> None:
+        """Raise the refusal that the provider reports first."""
+
+    @abstractmethod
+    def count_prompt(self, request: ReceivedRequest) -> int:
+        """The tokens of the prompt."""
+
+    @abstractmethod
+    def render_refusal(self, refusal: Any, request: ReceivedRequest | None = None) -> ErrorResponse:
+        """The refusal as the provider sends it."""
+
+    @abstractmethod
+    def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse: ...
+
+    def parse_request(
+        self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
+    ) -> ReceivedRequest | ErrorResponse:
+        operation = self.operation_of(method, path) or Operation.GENERATE
+        if operation is Operation.MODELS:
+            return ReceivedRequest(method, path, query, headers, raw, None, "", False, operation)
+        if method != "POST":
+            return self.render_fault(FaultKind.METHOD, None)
+        try:
+            body = self.parse_body(raw)
+        except ProviderRefusal as refusal:
+            return self.render_refusal(refusal)
+        model, streams = self.model_of(path, body), self.streams(operation, body)
+        named = model if isinstance(model, str) else ""
+        return ReceivedRequest(method, path, query, headers, raw, body, named, streams, operation)
+
+    def parse_body(self, raw: bytes) -> dict[str, Any]:
+        try:
+            body = orjson.loads(raw)
+        except orjson.JSONDecodeError as error:
+            raise self.refuse_body(self.not_json.format(error=error)) from None
+        if not isinstance(body, dict):
+            raise self.refuse_body(self.not_object)
+        return body
+
+    def refuse_body(self, message: str) -> ProviderRefusal:
+        """The refusal of a body that cannot be judged."""
+        return self.refusal(message)
+
+    def model_of(self, path: str, body: dict[str, Any]) -> Any:
+        """The name of the model, or something else that stands in its place."""
+        return body.get("model")
+
+    def streams(self, operation: Operation, body: dict[str, Any]) -> bool:
+        """Whether the answer is a stream."""
+        return operation is not Operation.COUNT and body.get("stream") is True
+
+    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
+        if request.body is None:
+            return None
+        try:
+            if self.options.strict:
+                self.check(request)
+            elif (fault := self.check_loosely(request)) is not None:
+                return fault
+        except ProviderRefusal as refusal:
+            return self.render_refusal(refusal, request)
+        except RecursionError:
+            if not self.too_deep:
+                raise
+            return self.render_refusal(self.refuse_body(self.too_deep))
+        return self.render_fault(FaultKind.CONTEXT, request) if self.overflows(request) else None
+
+    def check_loosely(self, request: ReceivedRequest) -> ErrorResponse | None:
+        """What is looked at if the options say that the emulator is not strict: the model's name."""
+        return None if self.options.knows(request.model) else self.render_fault(FaultKind.MODEL, request)
+
+    def overflows(self, request: ReceivedRequest) -> bool:
+        """Whether the prompt is longer than the context window."""
+        return request.operation is not Operation.COUNT and self.options.overflows(self.count_prompt(request))
+
+    def list_names(self) -> tuple[str, ...]:
+        """The models that the list shows."""
+        return self.options.models or self.known_models
+
+    def count_tokens(self, request: ReceivedRequest) -> Any:
+        return {"input_tokens": max(1, self.count_prompt(request))}
