@@ -198,7 +198,7 @@ OPENING = "plain_messages.parse_opening"
 SYSTEM = "message_parse.parse_system"
 CLIENTS: dict[DialectName, tuple[Callable[[str], dict[str, Any]], str, set[str]]] = {
     "openai-chat": (chat_turn, "openai_chat", {"tools._parse_list", "settings.parse_settings"}),
-    "openai-responses": (responses_turn, "openai_responses", {"tools.parse_tools", "settings.parse_settings", OPENING}),
+    "openai-responses": (responses_turn, "openai_responses", {"tools.parse_tools", "settings.parse_settings", SYSTEM}),
     "anthropic": (anthropic_turn, "anthropic", {"tools.parse_tools", "settings.parse_settings", SYSTEM}),
     "bedrock": (bedrock_turn, "bedrock", {"settings._parse_tool_config", "settings.parse_settings", SYSTEM}),
     "cohere": (chat_turn, "cohere", {"tools._parse_list", "settings.parse_settings"}),

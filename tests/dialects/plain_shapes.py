@@ -122,7 +122,7 @@ def _responses() -> Shape:
     image = wire(type="input_image", image_url=URLS, detail_=DETAILS)
     content = of(TEXTS, some(text, image))
     roles = of("user", "assistant", "assistant", "system", "developer")
-    kept = {"id_": of("i1", None), "status_": of("completed", None)}
+    kept = {"id_": of("i1", "i2", None), "status_": of("completed", None)}
     call = wire(type="function_call", call_id=IDS, name=NAMES, arguments=ARGUMENT_TEXTS, **kept)
     output = wire(type="function_call_output", call_id=IDS, output=content, **kept)
     summary = some(wire(type="summary_text", text=TEXTS), most=2)

@@ -16,7 +16,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat import errors as chat_errors
 from dragoman.dialects.openai_chat.stream import ChatStreamRenderer
 from dragoman.dialects.openai_responses import errors as responses_errors
-from dragoman.dialects.openai_responses.stream_render import ResponsesStreamRenderer
+from dragoman.dialects.openai_responses.stream import ResponsesStreamRenderer
 from dragoman.wire.error_bodies import parse_failure
 
 CHAT, RESPONSES = "openai-chat", "openai-responses"

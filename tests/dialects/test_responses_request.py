@@ -34,8 +34,7 @@ from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, S
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.openai_responses.dialect import DIALECT
-from dragoman.dialects.openai_responses.request_parse import locate, parse_request
-from dragoman.dialects.openai_responses.request_render import render_request
+from dragoman.dialects.openai_responses.request import locate, parse_request, render_request
 from dragoman.errors import MalformedRequest, Unrepresentable
 
 RESPONSES = Origin("openai-responses")

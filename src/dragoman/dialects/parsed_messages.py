@@ -34,6 +34,14 @@ _ALWAYS = int(Trait.ALWAYS)
 _UNPAIRED = int(Trait.UNPAIRED)
 
 
+class _CheckedObject(msgspec.Struct, gc=False):
+    """Accepts any object and keeps nothing of it."""
+
+
+check_object: Callable[[bytes | str], object] = msgspec.json.Decoder(_CheckedObject).decode
+"""Raises DecodeError or RecursionError if a text is not a JSON object."""
+
+
 def is_blank(literal: Json) -> bool:
     """Whether a text says nothing. It is decoded only if it begins as a blank one may."""
     second = literal[1]

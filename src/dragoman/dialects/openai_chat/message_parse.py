@@ -52,6 +52,7 @@ from dragoman.dialects.parsed_messages import (
     QUOTE,
     ParsedList,
     ParsedMessage,
+    check_object,
     describe,
     is_blank,
     share_places,
@@ -92,11 +93,6 @@ _LONG = 64 * 1024
 """Content of this size holds a picture rather than words."""
 
 
-class _ArgumentObject(msgspec.Struct, gc=False):
-    """Accepts any object and keeps nothing of it."""
-
-
-_check_object: Callable[[bytes | str], object] = msgspec.json.Decoder(_ArgumentObject).decode
 _decode_text = msgspec.json.Decoder(str).decode
 
 
@@ -165,7 +161,7 @@ def _parse_calls(turn: ChatAssistant, content: Json, index: int) -> Sequence[Par
         if arguments[0] != BRACE or arguments[-1] != BRACE_END:
             return None
         try:
-            _check_object(arguments)
+            check_object(arguments)
         except (msgspec.DecodeError, RecursionError):
             return None
         parts.append(Call(call.id, function.name, arguments))
@@ -507,7 +503,7 @@ def parse_arguments(raw: bytes) -> Json:
         return b"{}" if raw in (b"", b"null") else raw
     text = _decode_text(raw).encode().strip()
     try:
-        _check_object(text)
+        check_object(text)
     except (msgspec.DecodeError, RecursionError):
         return b"{}" if raw == EMPTY else raw
     return text

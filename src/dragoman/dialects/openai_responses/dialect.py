@@ -31,21 +31,16 @@ def _asks_for_reasoning(conversation: Conversation) -> bool:
 
 
 def _load_requests() -> RequestCodec:
-    from dragoman.dialects.openai_responses.request_parse import locate, locate_parts, parse_request
-    from dragoman.dialects.openai_responses.request_render import render_request
+    from dragoman.dialects.openai_responses.request import locate, locate_parts, parse_request, render_request
     from dragoman.dialects.openai_responses.settings import PLACES
 
     return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
 
 
 def _load_answers() -> AnswerCodec:
-    from dragoman.dialects.openai_responses.answer_completion import complete_answer
-    from dragoman.dialects.openai_responses.answer_parse import parse_answer
-    from dragoman.dialects.openai_responses.answer_render import render_answer
+    from dragoman.dialects.openai_responses.answer import complete_answer, parse_answer, render_answer
     from dragoman.dialects.openai_responses.errors import parse_error, render_error
-    from dragoman.dialects.openai_responses.stream_parse import ResponsesStreamParser
-    from dragoman.dialects.openai_responses.stream_render import ResponsesStreamRenderer
-    from dragoman.dialects.openai_responses.streamed_words import WORDS
+    from dragoman.dialects.openai_responses.stream import WORDS, ResponsesStreamParser, ResponsesStreamRenderer
 
     return AnswerCodec(
         parse_answer,

@@ -1,290 +1,255 @@
-"""Responses items to ours.
-
-One strict typed decode takes the whole list. Only where it fails, each item is decoded again, and its unknown fields
-become extras. Items of one assistant turn become one message: reasoning, texts and calls in their order.
-"""
+"""Responses items to ours. The items of one turn become one message: reasoning, texts and calls in their order."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from typing import Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, UnsetType
 
 from dragoman.conversation import reasoning_states
-from dragoman.conversation.literals import EMPTY, joined, unquote
-from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message, Role
-from dragoman.conversation.parts import Call, Extras, Json, Opaque, Part, Reasoning, Result, Text
+from dragoman.conversation.bounded_cache import remembered
+from dragoman.conversation.literals import EMPTY, joined, quote, unquote
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message
+from dragoman.conversation.parts import (
+    Call,
+    Extras,
+    Inline,
+    Json,
+    Media,
+    MediaKind,
+    Opaque,
+    Part,
+    Reasoning,
+    Refusal,
+    Remote,
+    Result,
+    Stored,
+    Text,
+)
+from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name
+from dragoman.dialects.near_misses.parts import fits_items
 from dragoman.dialects.openai_responses import NAME, ORIGIN
-from dragoman.dialects.openai_responses.content import parse_content
-from dragoman.dialects.parsing import extras_of, made_id, parse_state
-from dragoman.dialects.raw_json import ABSENT, NOTHING
+from dragoman.dialects.openai_responses.schema import (
+    MEMBERS,
+    OPEN_ITEMS,
+    PARTS,
+    ResponsesAudio,
+    ResponsesBareText,
+    ResponsesCustomCall,
+    ResponsesCustomOutput,
+    ResponsesFile,
+    ResponsesFunctionCall,
+    ResponsesFunctionOutput,
+    ResponsesImage,
+    ResponsesInputText,
+    ResponsesItem,
+    ResponsesMessage,
+    ResponsesOutputText,
+    ResponsesReasoning,
+    ResponsesRefusalPart,
+    ResponsesShortMessage,
+    ResponsesSummary,
+    ResponsesThought,
+    decode_input,
+    decode_item,
+    decode_output,
+    decode_part,
+    decode_short_message,
+    decode_summary,
+    decode_thoughts,
+    open_input,
+    open_input_part,
+    open_item,
+    open_message,
+    open_output,
+)
+from dragoman.dialects.parsed_messages import (
+    BRACE,
+    BRACE_END,
+    QUOTE,
+    ParsedList,
+    ParsedMessage,
+    check_object,
+    describe,
+    is_blank,
+    share_places,
+)
+from dragoman.dialects.parsing import (
+    OPENAI_FILES,
+    extras_of,
+    kind_of,
+    link_literal,
+    made_id,
+    parse_link,
+    parse_state,
+    stated_detail,
+)
+from dragoman.dialects.raw_json import ABSENT, NOTHING, UNREADABLE
+from dragoman.dialects.top_level import decoded
+from dragoman.dialects.wire_schema import fits, split_unknown
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import salvage, split_items, split_members
+from dragoman.wire.json_reader import malformed, split_items, split_members
 
 ITEM = "item."
 """The head of extras that belong to an assistant's message item. Its first part holds them, since one message may hold
 several items."""
 
-
-class ResponsesWireItem(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    type: str | None = None
-    role: str | None = None
-    content: Raw = ABSENT
-    id: Raw = ABSENT
-    status: Raw = ABSENT
-    phase: Raw = ABSENT
-    namespace: Raw = ABSENT
-    call_id: str | None = None
-    name: str | None = None
-    arguments: Raw = ABSENT
-    input: Raw = ABSENT
-    output: Raw = ABSENT
-    summary: Raw = ABSENT
-    encrypted_content: Raw = ABSENT
+_ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM, "developer": DEVELOPER}
+_BLANK_TEXT = int(Trait.BLANK_TEXT)
+_CALLS = int(Trait.CALLS)
+_INLINE_SYSTEM = int(Trait.INLINE_SYSTEM)
+_LISTED = int(Trait.LISTED)
+_MIXED_PARTS = int(Trait.MIXED_PARTS)
+_NO_PARTS = int(Trait.NO_PARTS)
+_PART_EXTRAS = int(Trait.PART_EXTRAS)
 
 
-class _ItemKind(msgspec.Struct, gc=False):
-    type: str | None = None
-    role: str | None = None
-
-
-class _ReasoningText(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    text: Raw
-
-
-class _SummaryText(_ReasoningText, gc=False, forbid_unknown_fields=True):
-    """One text of a summary. A tag would let an entry without a type pass."""
-
-    type: Literal["summary_text"]
-
-
-class _ThoughtText(_ReasoningText, gc=False, forbid_unknown_fields=True):
-    """One text of the reasoning itself."""
-
-    type: Literal["reasoning_text"]
-
-
-_summaries = msgspec.json.Decoder(list[_SummaryText]).decode
-_thoughts = msgspec.json.Decoder(list[_ThoughtText]).decode
-_items = msgspec.json.Decoder(list[ResponsesWireItem]).decode
-_item = msgspec.json.Decoder(ResponsesWireItem)
-_kind = msgspec.json.Decoder(_ItemKind)
-
-_PLAIN_ROLES = {"user": USER, "system": SYSTEM, "developer": DEVELOPER}
-_KEPT_FIELDS = ("id", "status", "phase", "namespace")
-"""Fields that are kept as extras on every type of item."""
-
-Fields = Mapping[str, Json]
-_NO_FIELDS: Fields = {}
-
-
-def parse_messages(raw: bytes) -> list[Message]:
-    """The `input`: a text, or a list of items."""
-    if raw in NOTHING:
-        return []
-    if raw[:1] == b'"':
-        return [Message(USER, (Text(raw),), 0)]
-    if raw[:1] != b"[":
-        raise MalformedRequest("input is neither a string nor a list of items", at="/input")
-    parser = ResponsesItemParser(raw)
+def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
+    """An item that fits the schema; None if it does not."""
     try:
-        wire = _items(raw)
-    except msgspec.DecodeError:
-        for item in split_items(raw, "/input"):
-            parser.salvage(bytes(item))
-        return parser.messages()
-    for found in wire:
-        parser.parse(found, _NO_FIELDS)
-    return parser.messages()
+        item = decode_short_message(raw) if raw[:7] == b'{"role"' else decode_item(raw)
+    except UNREADABLE:
+        return None
+    return parse_turn(item, index)
 
 
-def parse_instructions(raw: bytes) -> list[Message]:
-    """The `instructions`: a text, or a list of texts and items, each of them a system message of its own."""
-    if raw[:1] != b"[":
-        return [Message(SYSTEM, (Text(raw),), FIELD)] if raw[:1] == b'"' else []
-    found: list[Message] = []
-    for item in split_items(raw, "/instructions"):
-        if bytes(item)[:1] == b'"':
-            found.append(Message(SYSTEM, (Text(bytes(item)),), FIELD))
-        else:
-            found += [message.but(role=SYSTEM, at=FIELD) for message in parse_messages(_instruction(bytes(item)))]
-    return found
+def parse_turn(item: Any, index: int) -> Sequence[ParsedMessage] | None:
+    """An item that is decoded. The decode has checked all but what stays raw in it."""
+    try:
+        return _ITEM_PARSERS[type(item)](item, index)
+    except (*UNREADABLE, MalformedRequest):
+        return None
 
 
-def _instruction(raw: bytes) -> bytes:
-    """An item of `instructions` as a list of items: a message, or a bare text part, which needs one around it."""
-    if b'"role"' in raw:
-        return b"[" + raw + b"]"
-    return b'[{"role":"system","content":[' + raw + b"]}]"
+def _parse_function_call(item: ResponsesFunctionCall, index: int) -> Sequence[ParsedMessage] | None:
+    identity, arguments = item.call_id, item.arguments.encode()
+    if not arguments or arguments[0] != BRACE or arguments[-1] != BRACE_END:
+        return None
+    check_object(arguments)
+    seen = _CALLS | observe_name(item.name)
+    if item.id is UNSET and item.status is UNSET and item.namespace is UNSET:
+        call = Call(identity, item.name, arguments)
+    else:
+        extras = _gather_marks(item, "namespace", item.namespace)
+        call = Call(identity, item.name, arguments, extras=extras)
+        seen |= _PART_EXTRAS if extras is not None else 0
+    return (ParsedMessage(Message(ASSISTANT, (call,), index), seen, CALLING, [identity]),)
 
 
-class ResponsesItemParser:
-    """Collects items into turns: the assistant's items, and the outputs that answer its calls."""
-
-    def __init__(self, raw: bytes) -> None:
-        self._raw = raw
-        self._raws: list[Raw] | None = None
-        self._done: list[Message] = []
-        self._index = -1
-        self._calls = 0
-        self._role = ASSISTANT
-        self._parts: list[Part] = []
-        self._since = 0
-        self._has_text = False
-        self._called = False
-
-    def messages(self) -> list[Message]:
-        self._index += 1
-        self._flush()
-        return self._done
-
-    def salvage(self, raw: bytes) -> None:
-        """An item with unknown fields: they become extras where the type is known, else the item is kept verbatim."""
-        at = f"/input/{self._index + 1}"
-        if raw[:1] != b"{":
-            raise MalformedRequest("an item that is not an object", at=at)
-        kind = salvage(raw, _kind, at).value
-        if kind.type in _KNOWN or (kind.type is None and kind.role is not None):
-            salvaged = salvage(raw, _item, at)
-            self.parse(salvaged.value, salvaged.extras.get("$", {}))
-        else:
-            self._index += 1
-            self._opaque(kind.type)
-
-    def parse(self, wire: ResponsesWireItem, fields: Fields) -> None:
-        self._index += 1
-        kind = wire.type
-        if kind == "message" or (kind is None and wire.role is not None):
-            self._message(wire, fields)
-        elif kind == "function_call" or kind == "custom_tool_call":
-            self._add_call(self._call(wire, fields))
-        elif kind == "function_call_output" or kind == "custom_tool_call_output":
-            self._join(TOOL, self._result(wire, fields))
-        elif kind == "reasoning":
-            self._reasoning(wire, fields)
-        else:
-            self._opaque(kind)
-
-    def _add_call(self, call: Call) -> None:
-        """Add a call. Its signature was handed out as a reasoning item of its own, which stands before it."""
-        before = self._parts[-1] if self._parts and self._role is ASSISTANT else None
-        if isinstance(before, Reasoning) and signs_call(before):
-            self._parts[-1] = msgspec.structs.replace(call, signature=before.state)
-        else:
-            self._join(ASSISTANT, call)
-        self._called = True
-
-    def _join(self, role: Role, part: Part) -> None:
-        if self._role is not role or not self._parts:
-            self._flush()
-            self._role, self._since = role, self._index
-        self._parts.append(part)
-
-    def _flush(self) -> None:
-        if self._parts:
-            span = self._index - self._since
-            self._done.append(Message(self._role, tuple(self._parts), self._since, span))
-        self._parts = []
-        self._has_text = self._called = False
-
-    def _opaque(self, kind: str | None) -> None:
-        """Add an item of an unknown type: as a message of its own, or to the turn whose calls it stands among."""
-        if self._raws is None:
-            self._raws = split_items(self._raw, "/input")
-        part = Opaque(kind=kind or "item_reference", json=bytes(self._raws[self._index]), origin=ORIGIN)
-        if self._called and self._role is ASSISTANT:
-            self._parts.append(part)
-            return
-        self._flush()
-        self._done.append(Message(ASSISTANT, (part,), self._index))
-
-    def _message(self, wire: ResponsesWireItem, fields: Fields) -> None:
-        content = bytes(wire.content)
-        at = f"/input/{self._index}/content"
-        parts = (Text(content),) if content[:1] == b'"' else parse_content(content, at)
-        extras = _extras(wire, fields, ("call_id", "name"))
-        if wire.role == "assistant":
-            self._assistant_message(parts, extras)
-            return
-        self._flush()
-        role = _PLAIN_ROLES.get(wire.role or "")
-        self._done.append(
-            Message(
-                role or USER,
-                parts,
-                self._index,
-                extras=extras,
-                listed=content[:1] == b"[",
-                inline=role is SYSTEM,
-                role_text="" if role is not None else wire.role or "",
-            )
-        )
-
-    def _assistant_message(self, parts: tuple[Part, ...], extras: Extras | None) -> None:
-        """Add an assistant's message to its turn. A second text without a call in between begins a new turn."""
-        if not parts and extras is None:
-            self._flush()
-            self._done.append(Message(ASSISTANT, (), self._index))
-            return
-        if not parts or any(type(part) is Opaque for part in parts):
-            self._opaque("message")
-            return
-        if self._has_text and not self._called:
-            self._flush()
-        if extras is not None:
-            parts = (with_item_fields(parts[0], extras), *parts[1:])
-        for part in parts:
-            self._join(ASSISTANT, part)
-        self._has_text = True
-
-    def _call(self, wire: ResponsesWireItem, fields: Fields) -> Call:
-        self._calls += 1
-        custom = wire.type == "custom_tool_call"
-        if wire.name is None:
-            raise MalformedRequest("a call without the name of its tool", at=f"/input/{self._index}/name")
-        raw = bytes(wire.input if custom else wire.arguments)
-        arguments = _arguments(raw) if not custom else EMPTY if raw in NOTHING else raw
-        identity = wire.call_id or made_id(self._calls, wire.name)
-        return Call(identity, wire.name, arguments, custom=custom, extras=_extras(wire, fields))
-
-    def _result(self, wire: ResponsesWireItem, fields: Fields) -> Result:
-        at = f"/input/{self._index}"
-        if wire.call_id is None:
-            raise MalformedRequest(
-                "an output without the id of its call", at=f"{at}/call_id", hint="repeat the call_id of the call"
-            )
-        output = bytes(wire.output)
-        parts = (Text(output),) if output[:1] == b'"' else parse_content(output, f"{at}/output")
-        return Result(
-            wire.call_id,
-            parts,
-            name=wire.name,
-            listed=output[:1] == b"[",
-            custom=wire.type == "custom_tool_call_output",
-            extras=_extras(wire, fields),
-        )
-
-    def _reasoning(self, wire: ResponsesWireItem, fields: Fields) -> None:
-        beside = _beside(wire, fields)
-        part = parse_reasoning(bytes(wire.summary), bytes(wire.content), bytes(wire.encrypted_content), beside)
-        if part is None:
-            self._opaque("reasoning")
-        else:
-            self._join(ASSISTANT, part)
+def _parse_custom_call(item: ResponsesCustomCall, index: int) -> Sequence[ParsedMessage] | None:
+    text = bytes(item.input)
+    if text[0] != QUOTE:
+        return None
+    extras = _gather_marks(item, "namespace", item.namespace)
+    return (describe(Message(ASSISTANT, (Call(item.call_id, item.name, text, custom=True, extras=extras),), index)),)
 
 
-def parse_reasoning(summary: bytes, content: bytes, encrypted: bytes, beside: Mapping[str, Json]) -> Reasoning | None:
+def _parse_output(item: ResponsesFunctionOutput, index: int) -> Sequence[ParsedMessage] | None:
+    identity, output = item.call_id, bytes(item.output)
+    if output[0] == QUOTE and item.id is UNSET and item.status is UNSET and item.name is None:
+        message = Message(TOOL, (Result(identity, (Text(output),)),), index)
+        return (ParsedMessage(message, 0, "t", [identity]),)
+    return _parse_any_output(item, index)
+
+
+def _parse_any_output(
+    item: ResponsesFunctionOutput | ResponsesCustomOutput, index: int
+) -> Sequence[ParsedMessage] | None:
+    output = bytes(item.output)
+    is_text = output[0] == QUOTE
+    if not is_text and not fits_output(output):
+        return None
+    parts = (Text(output),) if is_text else parse_content(output, f"/input/{index}/output")
+    custom, extras = type(item) is ResponsesCustomOutput, _gather_marks(item)
+    result = Result(item.call_id, parts, name=item.name, listed=not is_text, custom=custom, extras=extras)
+    return (describe(Message(TOOL, (result,), index)),)
+
+
+def _parse_message(item: ResponsesMessage | ResponsesShortMessage, index: int) -> Sequence[ParsedMessage] | None:
+    """Texts, refusals and pictures."""
+    role = _ROLES[item.role]
+    extras = _gather_marks(item, "phase", item.phase)
+    if memoryview(item.content)[0] == QUOTE:
+        text = bytes(item.content)
+        message = Message(role, (Text(text),), index, inline=role is SYSTEM)
+        seen = (_BLANK_TEXT if is_blank(text) else 0) | (_INLINE_SYSTEM if role is SYSTEM else 0)
+        if extras is None:
+            return (ParsedMessage(message, seen, CODES[role]),)
+        return (_place_marks(message, extras),)
+    wire = decode_output(item.content) if role is ASSISTANT else decode_input(item.content)
+    parts: list[Part] = []
+    seen = 0 if role is ASSISTANT else _LISTED
+    is_plain = extras is None and role is not SYSTEM
+    for one in wire:
+        part = PARSERS[type(one)](one, "", None)
+        if part is None or (type(one) is ResponsesImage and one.detail is None):
+            return None
+        if type(one) is ResponsesOutputText and bytes(one.annotations) not in (b"", b"[]"):
+            return None
+        parts.append(part)
+        if type(part) is not Text or part.extras is not None:
+            is_plain = False
+        elif is_blank(part.literal):
+            seen |= _BLANK_TEXT
+    if not parts and role is ASSISTANT and extras is not None:
+        return None
+    message = Message(role, tuple(parts), index, listed=role is not ASSISTANT, inline=role is SYSTEM)
+    if is_plain and parts:
+        return (ParsedMessage(message, seen, CODES[role]),)
+    return (describe(message) if extras is None else _place_marks(message, extras),)
+
+
+def _place_marks(message: Message, extras: Extras) -> ParsedMessage:
+    """The message with the fields that its item has besides. The first part of an assistant's holds them."""
+    if message.role is not ASSISTANT:
+        return describe(message.but(extras=extras))
+    first = message.parts[0]
+    fields = dict(first.extras.fields) if first.extras is not None else {}
+    fields |= {ITEM + key: value for key, value in extras.fields.items()}
+    part = msgspec.structs.replace(first, extras=Extras(NAME, fields))
+    return describe(message.but(parts=(part, *message.parts[1:])))
+
+
+def _parse_reasoning_item(item: ResponsesReasoning, index: int) -> Sequence[ParsedMessage] | None:
+    summary, content = bytes(item.summary), bytes(item.content)
+    if summary[:1] != b"[" or content == b"null":
+        return None
+    part = _parse_reasoning(summary, content, bytes(item.encrypted_content), _gather_marks(item))
+    return None if part is None else (describe(Message(ASSISTANT, (part,), index)),)
+
+
+_ITEM_PARSERS: Mapping[type[Any], Callable[[Any, int], Sequence[ParsedMessage] | None]] = {
+    ResponsesMessage: _parse_message,
+    ResponsesShortMessage: _parse_message,
+    ResponsesFunctionCall: _parse_function_call,
+    ResponsesCustomCall: _parse_custom_call,
+    ResponsesFunctionOutput: _parse_output,
+    ResponsesCustomOutput: _parse_any_output,
+    ResponsesReasoning: _parse_reasoning_item,
+}
+
+
+def _gather_marks(item: ResponsesItem, name: str = "", word: str | UnsetType = UNSET) -> Extras | None:
+    """What an item has beside its content. A status of null says nothing."""
+    if item.id is UNSET and item.status is UNSET and word is UNSET:
+        return None
+    given = (("id", item.id), ("status", item.status), (name, word))
+    return extras_of(NAME, {name: quote(value) for name, value in given if type(value) is str})
+
+
+def _parse_reasoning(summary: Json, content: Json, encrypted: Json, beside: Extras | None) -> Reasoning | None:
     """A reasoning item. None where its summary or its content has a form that we do not know.
 
     Several texts are one to us, so the lists that held them are kept beside it.
     """
-    summarised, thought = _texts(summary, _summaries), _texts(content, _thoughts)
+    summarised, thought = _parse_texts(summary, decode_summary), _parse_texts(content, decode_thoughts)
     if summarised is None or thought is None:
         return None
     held = parse_state(reasoning_states.ENCRYPTED, encrypted, ORIGIN) if encrypted[:1] == b'"' else None
-    more = dict(beside)
+    more = dict(beside.fields) if beside is not None else {}
     if len(summarised) > 1 or (summarised and thought):
         more["summary"] = summary
     if thought and (len(thought) > 1 or summarised):
@@ -299,40 +264,233 @@ def parse_reasoning(summary: bytes, content: bytes, encrypted: bytes, beside: Ma
     )
 
 
-def signs_call(part: Reasoning) -> bool:
-    """Whether it holds nothing but the state that hangs on the call after it."""
-    return part.text is None and part.state is not None and part.state.kind == reasoning_states.THOUGHT
+def _parse_texts(
+    raw: Json, decode: Callable[[Json], Sequence[ResponsesSummary | ResponsesThought]]
+) -> list[bytes] | None:
+    """The texts of a reasoning item's list, or None where it holds anything else."""
+    if raw in NOTHING:
+        return []
+    try:
+        found = [bytes(entry.text) for entry in decode(raw)]
+    except msgspec.DecodeError:
+        return None
+    return None if any(literal[:1] != b'"' for literal in found) else found
 
 
-_KNOWN = frozenset(
+# What fits
+
+
+_OTHERS = frozenset(
     {
-        "message",
-        "function_call",
-        "function_call_output",
-        "custom_tool_call",
-        "custom_tool_call_output",
-        "reasoning",
+        *("text", "image_url", "image", "input_text", "output_text", "input_image", "tool_use", "tool_result"),
+        *("human", "ai", "system", "user", "assistant"),
     }
 )
+"""Types of parts and messages that are no items of Responses."""
 
 
-def _extras(wire: ResponsesWireItem, fields: Fields, more: tuple[str, ...] = ()) -> Extras | None:
-    """Unknown fields, and known ones that are kept as they are."""
-    found = {name: msgspec.json.encode(getattr(wire, name)) for name in more if getattr(wire, name) is not None}
-    return extras_of(NAME, _beside(wire, {**found, **fields}))
+class _ItemKind(msgspec.Struct, gc=False):
+    type: str | None = None
+    role: str | None = None
 
 
-def _beside(wire: ResponsesWireItem, fields: Fields) -> dict[str, Json]:
-    """Unknown fields, and those that every kind of item may have. Null is absence."""
-    found: dict[str, Json] = {}
-    for name in _KEPT_FIELDS:
-        raw = getattr(wire, name)
-        if raw is not ABSENT and bytes(raw) != b"null":
-            found[name] = bytes(raw)
-    return found | dict(fields)
+_decode_kind = msgspec.json.Decoder(_ItemKind).decode
 
 
-def _arguments(raw: bytes) -> Json:
+def fits_item(raw: Json) -> bool:
+    """Whether an item has what its type needs. Types that are not known here may be newer."""
+    try:
+        head = _decode_kind(raw)
+        kind = head.type or ""
+        if kind == "message" or (head.type is None and head.role is not None):
+            message = open_message(raw)
+            (open_output if message.role == "assistant" else open_input)(message.content)
+            return True
+        item = OPEN_ITEMS.get(kind, open_item)(raw)
+        if kind not in OPEN_ITEMS:
+            return bool(kind) and kind not in _OTHERS
+        return kind not in _OUTPUTS or fits_output(bytes(item.output))
+    except UNREADABLE:
+        return False
+
+
+_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+
+
+def fits_output(raw: Json) -> bool:
+    """Whether the output of a call fits the schema."""
+    return fits(open_input, raw) or fits_items(raw, lambda part: fits(open_input_part, part))
+
+
+# The second pass
+
+
+def settle(listed: ParsedList) -> ParsedList:
+    """Make one message of the items of an assistant's turn, and one of the outputs that answer it."""
+    items = listed.messages
+    done: list[ParsedMessage] = []
+    settled = 0
+    for run in _RUNS.finditer("".join([one.code for one in items])):
+        done += items[settled : run.start()]
+        done += _join_turns(items[run.start() : run.end()])
+        settled = run.end()
+    done += items[settled:]
+    return ParsedList(share_places(done) if listed.misses else done, listed.misses)
+
+
+_RUNS = re.compile("[ac]{2,}|t{2,}")
+"""Items of one side that follow each other, by the letters of their roles."""
+
+
+def _join_turns(items: list[ParsedMessage]) -> list[ParsedMessage]:
+    """The turns of one side. A second text without a call before it begins a new one.
+
+    So does an item of an unknown kind, which stands alone, unless it stands among calls.
+    """
+    done: list[ParsedMessage] = []
+    turn: list[ParsedMessage] = []
+    called = spoke = False
+    for one in items:
+        kind = type(one.message.parts[0]) if one.message.parts else None
+        alone = one.code == "a" and (kind is None or (kind is Opaque and not called))
+        speaks = one.code == "a" and kind is not Reasoning and kind is not Opaque
+        if turn and (alone or (speaks and spoke and not called)):
+            done.append(_join(turn))
+            turn, called, spoke = [], False, False
+        if alone:
+            done.append(one)
+            continue
+        turn.append(one)
+        called = called or one.code == CALLING
+        spoke = spoke or speaks
+    return [*done, _join(turn)] if turn else done
+
+
+def _join(run: list[ParsedMessage]) -> ParsedMessage:
+    """One message of several items."""
+    first, last = run[0], run[-1].message
+    if len(run) == 1:
+        return first
+    seen, signed = 0, False
+    ids: list[str] = []
+    parts: list[Part] = []
+    for one in run:
+        if one.code == CALLING and parts and _signs_call(parts[-1]):
+            parts[-1] = msgspec.structs.replace(one.message.parts[0], signature=parts[-1].state)  # type: ignore[attr-defined]
+            signed = True
+        else:
+            parts += one.message.parts
+        seen |= one.traits | (_MIXED_PARTS if ids and one.code == "a" else 0)
+        ids += one.ids
+    message = Message(first.message.role, tuple(parts), first.message.at, last.at - first.message.at + 1)
+    if signed:
+        return describe(message)
+    code = first.code if first.code == "t" else CALLING if ids else "a"
+    return ParsedMessage(message, seen & ~_NO_PARTS, code, ids)
+
+
+def _signs_call(part: Part) -> bool:
+    """Whether it is reasoning that holds nothing but the state of the call after it, which was handed out so."""
+    if type(part) is not Reasoning or part.text is not None:
+        return False
+    return part.state is not None and part.state.kind == reasoning_states.THOUGHT
+
+
+@remembered
+def parse_system(raw: Json) -> tuple[ParsedMessage, ...]:
+    """The `instructions`: a text, or a list of texts and items, each of them a system message of its own."""
+    if raw[:1] != b"[":
+        return _parse_instruction(raw) if raw[:1] == b'"' else ()
+    return tuple([one for item in split_items(raw, "/instructions") for one in _parse_instruction(bytes(item))])
+
+
+def _parse_instruction(raw: Json) -> tuple[ParsedMessage, ...]:
+    if raw[:1] == b'"':
+        return (describe(Message(SYSTEM, (Text(raw),), FIELD)),)
+    if b'"role"' not in raw:  # a part needs a message around it
+        raw = b'{"role":"system","content":[%b]}' % raw
+    found = parse_item(raw, 0) or parse_odd_item(raw, 0)
+    return tuple([describe(one.message.but(role=SYSTEM, at=FIELD)) for one in found])
+
+
+# Items with more than that
+
+
+def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
+    """An item with members that the schema does not name, or of an unknown type, which is kept as it is."""
+    at = f"/input/{index}"
+    if raw[:1] != b"{":
+        raise MalformedRequest("an item that is not an object", at=at)
+    head = decoded(_decode_kind, raw, at)
+    kind = head.type
+    if kind == "message" or (kind is None and head.role is not None):
+        kind = "message"
+    elif kind not in OPEN_ITEMS:
+        return (_keep_item(raw, index, kind or "item_reference"),)
+    wire = {key: bytes(value) for key, value in split_members(raw, at).items() if key != "type"}
+    return (_ODD_PARSERS[kind](_OddItem(raw, index, at, kind, wire)),)
+
+
+class _OddItem(msgspec.Struct):
+    raw: Json
+    index: int
+    at: str
+    kind: str
+    wire: dict[str, Json]
+    """Its members. Each is taken out as it is parsed: what remains are extra fields."""
+
+    def take(self, name: str) -> Json:
+        return self.wire.pop(name, b"")
+
+    def take_word(self, name: str) -> str | None:
+        word: str | None = decoded(_decode_word, self.take(name) or b"null", f"{self.at}/{name}")
+        return word
+
+    def extras(self) -> Extras | None:
+        """Extra fields, first those that an item of any kind may have. Null is absence for what the schema names."""
+        found: dict[str, Json] = {}
+        for name in sorted(self.wire, key=lambda name: _MARKS.index(name) if name in _MARKS else len(_MARKS)):
+            raw = self.wire[name]
+            if raw != b"null" or name not in MEMBERS:
+                found[name] = msgspec.json.encode(msgspec.json.decode(raw))
+        return extras_of(NAME, found)
+
+
+_MARKS = ("id", "status", "phase", "namespace")
+_decode_word = msgspec.json.Decoder(str | None).decode
+
+
+def _keep_item(raw: Json, index: int, kind: str) -> ParsedMessage:
+    return describe(Message(ASSISTANT, (Opaque(kind=kind, json=raw, origin=ORIGIN),), index))
+
+
+def _parse_odd_message(item: _OddItem) -> ParsedMessage:
+    content, named = item.take("content"), item.take_word("role") or ""
+    parts = (Text(content),) if content[:1] == b'"' else parse_content(content, f"{item.at}/content")
+    extras = item.extras()
+    role = _ROLES.get(named)
+    if role is ASSISTANT:
+        if (not parts and extras is not None) or any(type(part) is Opaque for part in parts):
+            return _keep_item(item.raw, item.index, "message")
+        message = Message(ASSISTANT, parts, item.index)
+        return describe(message) if extras is None else _place_marks(message, extras)
+    role_text = "" if role is not None else named
+    message = Message(role or USER, parts, item.index, extras=extras, listed=content[:1] == b"[", role_text=role_text)
+    return describe(message.but(inline=role is SYSTEM))
+
+
+def _parse_odd_call(item: _OddItem) -> ParsedMessage:
+    custom = item.kind == "custom_tool_call"
+    name, identity = item.take_word("name"), item.take_word("call_id")
+    if name is None:
+        raise MalformedRequest("a call without the name of its tool", at=f"{item.at}/name")
+    raw = item.take("input" if custom else "arguments")
+    arguments = _parse_arguments(raw) if not custom else EMPTY if raw in NOTHING else raw
+    call = Call(identity or made_id(item.index + 1, name), name, arguments, custom=custom, extras=item.extras())
+    return describe(Message(ASSISTANT, (call,), item.index))
+
+
+def _parse_arguments(raw: Json) -> Json:
     """The JSON object in an argument string; the string as it is where it holds none."""
     if raw[:1] != b'"':
         return b"{}" if raw in NOTHING else raw
@@ -344,19 +502,155 @@ def _arguments(raw: bytes) -> Json:
     return text
 
 
-def with_item_fields(part: Part, extras: Extras) -> Part:
-    """The first part of an assistant's message item, with the fields of the item."""
-    own = dict(part.extras.fields) if part.extras is not None else {}
-    own |= {ITEM + key: value for key, value in extras.fields.items()}
-    return msgspec.structs.replace(part, extras=Extras(NAME, own))
+def _parse_odd_output(item: _OddItem) -> ParsedMessage:
+    identity, name, output = item.take_word("call_id"), item.take_word("name"), item.take("output")
+    if identity is None:
+        raise MalformedRequest(
+            "an output without the id of its call", at=f"{item.at}/call_id", hint="repeat the call_id of the call"
+        )
+    parts = (Text(output),) if output[:1] == b'"' else parse_content(output, f"{item.at}/output")
+    custom, listed = item.kind == "custom_tool_call_output", output[:1] == b"["
+    result = Result(identity, parts, name=name, listed=listed, custom=custom, extras=item.extras())
+    return describe(Message(TOOL, (result,), item.index))
 
 
-def _texts(raw: bytes, decode: Callable[[bytes], Sequence[_ReasoningText]]) -> list[bytes] | None:
-    """The texts of a reasoning item's list, or None where it holds anything else."""
+def _parse_odd_reasoning(item: _OddItem) -> ParsedMessage:
+    summary, content, encrypted = item.take("summary"), item.take("content"), item.take("encrypted_content")
+    part = _parse_reasoning(summary, content, encrypted, item.extras())
+    if part is None:
+        return _keep_item(item.raw, item.index, "reasoning")
+    return describe(Message(ASSISTANT, (part,), item.index))
+
+
+_ODD_PARSERS: Mapping[str, Callable[[_OddItem], ParsedMessage]] = {
+    "message": _parse_odd_message,
+    "function_call": _parse_odd_call,
+    "custom_tool_call": _parse_odd_call,
+    "function_call_output": _parse_odd_output,
+    "custom_tool_call_output": _parse_odd_output,
+    "reasoning": _parse_odd_reasoning,
+}
+
+
+# Parts
+
+
+def parse_content(raw: Json, at: str) -> tuple[Part, ...]:
+    """A list of parts of any kind."""
     if raw in NOTHING:
-        return []
+        return ()
+    if raw[:1] != b"[":
+        raise MalformedRequest("content is neither a string nor a list of parts", at=at)
+    return tuple([parse_part(bytes(item), f"{at}/{index}") for index, item in enumerate(split_items(raw, at))])
+
+
+def parse_part(raw: Json, at: str) -> Part:
+    """A part. Members that its type does not name become extra fields; one of an unknown type is kept as it is."""
+    unknown: Mapping[str, Json] = {}
     try:
-        found = [bytes(entry.text) for entry in decode(raw)]
+        part = decode_part(raw)
     except msgspec.DecodeError:
+        if raw[:1] != b"{":
+            raise MalformedRequest("a content part that is not an object", at=at) from None
+        kind = PARTS.get(kind_of(raw, at))
+        if kind is None:
+            return _keep_part(raw, at)
+        known, unknown = split_unknown(raw, kind)
+        try:
+            part = decode_part(known)
+        except msgspec.DecodeError as fault:
+            error = malformed(fault, at)
+            if error.at == at:  # it lacks a member
+                return _keep_part(raw, at)
+            raise error from None
+    found = PARSERS[type(part)](part, at, extras_of(NAME, unknown))
+    return _keep_part(raw, at) if found is None else found
+
+
+def _keep_part(raw: Json, at: str) -> Opaque:
+    """A part that is kept verbatim. Raises MalformedRequest where it is a text that is none."""
+    fields = msgspec.json.decode(raw)
+    kind = str(fields.get("type"))
+    if kind in ("input_text", "output_text") and not isinstance(fields.get("text"), str):
+        raise MalformedRequest("the text is not a string", at=f"{at}/text")
+    return Opaque(kind=kind, json=raw, origin=ORIGIN)
+
+
+def _parse_text(part: ResponsesInputText | ResponsesBareText, at: str, extras: Extras | None) -> Part | None:
+    literal = bytes(part.text)
+    return Text(literal, extras=extras) if literal[0] == QUOTE else None
+
+
+def _parse_output_text(part: ResponsesOutputText, at: str, extras: Extras | None) -> Part | None:
+    literal = bytes(part.text)
+    if literal[0] != QUOTE:
         return None
-    return None if any(literal[:1] != b'"' for literal in found) else found
+    if part.annotations is ABSENT and part.logprobs is ABSENT:
+        return Text(literal, extras=extras)
+    given = {"annotations": bytes(part.annotations), "logprobs": bytes(part.logprobs)}
+    fields = {name: raw for name, raw in given.items() if raw not in _EMPTY}
+    if fields:
+        fields = (dict(extras.fields) if extras is not None else {}) | fields
+        return Text(literal, extras=Extras(NAME, fields))
+    return Text(literal, extras=extras)
+
+
+_EMPTY = (b"", b"null", b"[]")
+
+
+def _parse_refusal(part: ResponsesRefusalPart, at: str, extras: Extras | None) -> Part | None:
+    literal = bytes(part.refusal)
+    return Refusal(literal, extras=extras) if literal[0] == QUOTE else None
+
+
+def _parse_image(part: ResponsesImage, at: str, extras: Extras | None) -> Part | None:
+    url = memoryview(part.image_url)
+    linked = bytes(url[:4]) not in NOTHING
+    if linked is (part.file_id is not None):
+        return None
+    source: Inline | Remote | Stored
+    if not linked:
+        source = Stored(part.file_id or "", OPENAI_FILES)
+    elif url[0] == QUOTE:
+        source = link_literal(part.image_url)
+    else:
+        raise MalformedRequest("the URL is not a string", at=f"{at}/image_url")
+    return Media(MediaKind.IMAGE, source, part.filename, stated_detail(part.detail or None), extras=extras)
+
+
+def _parse_file(part: ResponsesFile, at: str, extras: Extras | None) -> Part | None:
+    source: Inline | Remote | Stored
+    if [part.file_data, part.file_url, part.file_id].count(None) != 2:
+        return None
+    if part.file_data is not None:
+        source = parse_link(part.file_data)
+        if not isinstance(source, Inline):
+            return None
+    elif part.file_url is not None:
+        source = Remote(part.file_url)
+    else:
+        source = Stored(part.file_id or "", OPENAI_FILES)
+    return Media(MediaKind.DOCUMENT, source, part.filename, part.detail, extras=extras)
+
+
+def _parse_audio(part: ResponsesAudio, at: str, extras: Extras | None) -> Part | None:
+    content: Any = msgspec.json.decode(part.input_audio)
+    if not isinstance(content, dict) or content.keys() != {"data", "format"}:
+        return None
+    form, encoded = content["format"], content["data"]
+    if not isinstance(form, str) or not isinstance(encoded, str):
+        return None
+    return Media(MediaKind.AUDIO, Inline("audio/" + _AUDIO_TYPES.get(form, form), quote(encoded)), extras=extras)
+
+
+_AUDIO_TYPES = {"mp3": "mpeg"}
+
+PARSERS: dict[type[Any], Callable[[Any, str, Extras | None], Part | None]] = {
+    ResponsesInputText: _parse_text,
+    ResponsesBareText: _parse_text,
+    ResponsesOutputText: _parse_output_text,
+    ResponsesRefusalPart: _parse_refusal,
+    ResponsesImage: _parse_image,
+    ResponsesFile: _parse_file,
+    ResponsesAudio: _parse_audio,
+}

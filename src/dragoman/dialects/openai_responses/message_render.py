@@ -12,11 +12,26 @@ from typing import Any
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
-from dragoman.conversation.parts import Call, Json, Opaque, Part, Reasoning, Refusal, Result, Text
+from dragoman.conversation.parts import (
+    Call,
+    Inline,
+    Json,
+    Media,
+    MediaKind,
+    Opaque,
+    Part,
+    Plain,
+    Reasoning,
+    Refusal,
+    Remote,
+    Result,
+    Stored,
+    Text,
+)
 from dragoman.dialects.openai_responses import NAME
-from dragoman.dialects.openai_responses.content import render_content
 from dragoman.dialects.openai_responses.message_parse import ITEM
 from dragoman.dialects.ownership import own_block, own_or_sealed, render_extras
+from dragoman.dialects.parsing import OPENAI_FILES, data_url
 from dragoman.dialects.rendering import Pieces
 from dragoman.errors import Unrepresentable
 
@@ -222,3 +237,78 @@ def _render_reasoning(part: Reasoning, out: Pieces) -> None:
         out += (b',"encrypted_content":', own_or_sealed(held, reasoning_states.ENCRYPTED, NAME))
     render_extras(part.extras, NAME, out, "")
     out.append(b"}")
+
+
+# Parts
+
+
+def render_content(parts: Sequence[Part], by_assistant: bool, out: Pieces) -> None:
+    """A list of parts. `by_assistant`: they are output, not input."""
+    if not parts:
+        out.append(b"[]")
+        return
+    mark = b"["
+    for part in parts:
+        out.append(mark)
+        render_part(part, by_assistant, out)
+        mark = b","
+    out.append(b"]")
+
+
+def render_part(part: Part, by_assistant: bool, out: Pieces) -> None:
+    if part.hint is not None:
+        raise Unrepresentable("a cache hint in a Responses part")
+    match part:
+        case Text():
+            if part.signature is not None:
+                raise Unrepresentable("a signature on a text in a Responses request")
+            out += (b'{"type":"output_text","text":' if by_assistant else b'{"type":"input_text","text":', part.literal)
+        case Refusal():
+            out += (b'{"type":"refusal","refusal":', part.literal)
+        case Media() if not by_assistant:
+            _render_media(part, out)
+        case Opaque() if not by_assistant:
+            out.append(own_block(part, NAME))
+            return
+        case _:
+            raise Unrepresentable(f"a part of kind {type(part).__name__} in a Responses message")
+    render_extras(part.extras, NAME, out, "")
+    out.append(b"}")
+
+
+def _render_media(part: Media, out: Pieces) -> None:
+    source, kind = part.source, part.kind
+    if part.transcript is not None:
+        raise Unrepresentable("the transcript of a sound in a Responses request")
+    if isinstance(source, Stored) and source.provider not in ("", OPENAI_FILES):
+        raise Unrepresentable(f"a file stored at {source.provider} in a Responses request")
+    if kind is MediaKind.AUDIO and isinstance(source, Inline):
+        form = source.media_type.partition("/")[2]
+        out += (b'{"type":"input_audio","input_audio":{"data":', source.data)
+        out += (b',"format":', quote(_AUDIO_FORMATS.get(form, form)), b"}")
+    elif kind not in _ADDRESSED or isinstance(source, Plain):
+        raise Unrepresentable(f"{kind.value} as {type(source).__name__.lower()} in a Responses request")
+    else:
+        out.append(b'{"type":"input_%b",' % _ADDRESSED[kind])
+        out += _address(kind, source)
+    if part.title is not None:
+        out += (b',"filename":', quote(part.title))
+    if part.detail is not None or kind is MediaKind.IMAGE:
+        out += (b',"detail":', quote(part.detail or "auto"))  # the published types demand it of images
+
+
+_ADDRESSED = {MediaKind.IMAGE: b"image", MediaKind.DOCUMENT: b"file"}
+
+
+def _address(kind: MediaKind, source: Inline | Remote | Stored) -> tuple[bytes | memoryview, ...]:
+    image = kind is MediaKind.IMAGE
+    match source:
+        case Stored(file_id):
+            return b'"file_id":', quote(file_id)
+        case Inline():
+            return b'"image_url":' if image else b'"file_data":', *data_url(source)
+        case Remote(url):
+            return b'"image_url":' if image else b'"file_url":', quote(url)
+
+
+_AUDIO_FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}

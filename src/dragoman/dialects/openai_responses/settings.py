@@ -6,109 +6,77 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.near_misses import NearMiss
 from dragoman.conversation.parts import Extras, Json
-from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
+from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings
 from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
-from dragoman.dialects.dialect import MemberPlaces, RenderOptions
+from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.answer_formats import take_chat_format
-from dragoman.dialects.near_misses.settings import SettingForm, meant_settings
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.message_render import render_instructions
-from dragoman.dialects.openai_responses.setting_shapes import SHAPES, SPARE
+from dragoman.dialects.openai_responses.schema import ResponsesChoice, ResponsesReasoningConfig, ResponsesTextConfig
 from dragoman.dialects.openai_responses.tools import parse_tools, render_tools, render_translated_tools
 from dragoman.dialects.ownership import own_choice, require_own
 from dragoman.dialects.parsing import extras_of, stream_misses
-from dragoman.dialects.rendering import RenderedSettings, put, put_text, refuse_settings
+from dragoman.dialects.raw_json import encode
+from dragoman.dialects.rendering import put, put_text
+from dragoman.dialects.setting_table import (
+    SettingObject,
+    SettingRow,
+    SettingTable,
+    flag,
+    gather_thinking,
+    number,
+    whole,
+    word,
+)
 from dragoman.dialects.top_level import (
     ODD_FORM,
     Members,
     ParsedMember,
-    PlainMembers,
-    SpecialMembers,
+    Tools,
     TopLevel,
-    decode_flag,
-    decode_number,
-    decode_whole,
-    decode_word,
     joined_misses,
-    parse_members,
-    places_of,
     setting_members,
 )
+from dragoman.dialects.wire_schema import open_decoder
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
 
-PLAIN: PlainMembers = {
-    "max_output_tokens": ("max_tokens", decode_whole),
-    "temperature": ("temperature", decode_number),
-    "top_p": ("top_p", decode_number),
-    "frequency_penalty": ("frequency_penalty", decode_number),
-    "presence_penalty": ("presence_penalty", decode_number),
-    "top_logprobs": ("top_logprobs", decode_whole),
-    "parallel_tool_calls": ("parallel_tool_calls", decode_flag),
-    "store": ("store", decode_flag),
-    "user": ("user", decode_word),
-    "service_tier": ("service_tier", decode_word),
-    "prompt_cache_key": ("prompt_cache_key", decode_word),
-}
-"""Name of a member → our field and its decoder."""
-
-SKIPPED = frozenset({"model", "input", "stream", "stream_options", "tools"})
-"""Members that are parsed elsewhere."""
-
-NOT_SUPPORTED = ("top_k", "min_p", "seed", "n")
-"""Settings that Responses has no member for."""
+# Reasoning
 
 
-INCLUDE = "include"
-_INCLUDED = {
-    b'"message.output_text.logprobs"': "logprobs",
-    b'"reasoning.encrypted_content"': "reasoning_state",
-}
-"""What the list `include` asks for → our field."""
+def _given(raw: Json, at: str = "") -> dict[str, Json]:
+    return {key: bytes(value) for key, value in split_members(raw, at).items() if bytes(value) != b"null"}
 
 
-def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
-    """Settings, tools and the fields that we do not know."""
-    settings, extras, misses = parse_settings(setting_members(source, SKIPPED))
-    found = parse_tools(bytes(source.get("tools", b"")))
-    near_misses = joined_misses(found.misses, misses, stream_misses(source))
-    return TopLevel(settings, found.tools, extras, found.empty, near_misses=near_misses)
+def _render_reasoning(settings: Settings, beside: Mapping[str, Json]) -> Json | None:
+    thinking = settings.thinking
+    out: dict[str, Json] = {}
+    if thinking is not None:
+        if thinking.effort is None and (thinking.on is not None or thinking.summary is None):
+            raise Unrepresentable("thinking without an effort in a Responses request", key="thinking")
+        if thinking.budget is not None or thinking.adaptive or thinking.visible is not None:
+            raise Unrepresentable("a thinking budget or its visibility in a Responses request", key="thinking")
+        put_text(out, "effort", thinking.effort)
+        put_text(out, "summary", thinking.summary)
+    out |= beside
+    return render_object(out) if out else None
 
 
-@remembered
-def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
-    members, misses = meant_settings(members, FORM)
-    found, extras = parse_members(members, PLAIN, PARSERS, (*ODD_FORM, MalformedRequest))
-    misses = joined_misses(misses, take_chat_format(found, extras, "text"))
-    return Settings(**found), extras_of(NAME, extras), misses
-
-
-def _given(raw: bytes) -> dict[str, bytes]:
-    return {key: bytes(value) for key, value in split_members(raw).items() if bytes(value) != b"null"}
-
-
-def _parse_reasoning(raw: bytes) -> ParsedMember:
-    wire = _given(raw)
-    fields: dict[str, Any] = {}
-    if "effort" in wire:
-        fields["effort"] = Effort(decode_word(wire.pop("effort")))
-    if "summary" in wire:
-        fields["summary"] = decode_word(wire.pop("summary"))
-    return ({"thinking": Thinking(**fields)} if fields else {}), wire
+# Text: the format of the answer, and how many words it has
 
 
 def _parse_text(raw: bytes) -> ParsedMember:
     wire = _given(raw)
     found: dict[str, Any] = {}
     if "verbosity" in wire:
-        found["verbosity"] = decode_word(wire.pop("verbosity"))
+        found["verbosity"] = word(wire.pop("verbosity"))
     form = _format(wire["format"]) if "format" in wire else None
     if form is not None:
         found["response_format"] = form
@@ -127,13 +95,49 @@ def _format(raw: bytes) -> ResponseFormat | None:
     return ResponseFormat(
         kind,
         wire.get("schema"),
-        decode_word(wire.get("name", b'""')),
+        word(wire.get("name", b'""')),
         description if description[:1] == b'"' else None,
-        decode_flag(wire["strict"]) if "strict" in wire else None,
+        flag(wire["strict"]) if "strict" in wire else None,
     )
 
 
 _FORMATS = {"text": FormatKind.TEXT, "json_object": FormatKind.JSON, "json_schema": FormatKind.SCHEMA}
+
+
+def _render_text(settings: Settings, beside: Mapping[str, Json]) -> Json | None:
+    out: dict[str, Json] = {}
+    form = settings.response_format
+    if form is not None:
+        out["format"] = _render_format(form)
+    put_text(out, "verbosity", settings.verbosity)
+    out |= beside
+    return render_object(out) if out else None
+
+
+def _render_format(form: ResponseFormat) -> Json:
+    if form.kind is not FormatKind.SCHEMA:
+        return b'{"type":"text"}' if form.kind is FormatKind.TEXT else b'{"type":"json_object"}'
+    wire: dict[str, Json] = {"type": b'"json_schema"', "name": quote(form.name or "response")}
+    if form.description is not None:
+        wire["description"] = form.description
+    if form.schema is not None:
+        wire["schema"] = form.schema
+    put(wire, "strict", form.strict)
+    return render_object(wire)
+
+
+_open_text = open_decoder(ResponsesTextConfig)
+
+
+def _shape_text(raw: Json) -> object:
+    found = _open_text(raw)
+    form = found.format
+    if form is not UNSET and form.type == "json_schema" and UNSET in (form.name, form.schema):
+        raise msgspec.ValidationError("Object missing required field `name` or `schema` - at `$.format`")
+    return found
+
+
+# The tool choice
 
 
 def _parse_choice(raw: bytes) -> ParsedMember:
@@ -160,8 +164,45 @@ def _named_choice(raw: bytes, wire: Any) -> ToolChoice:
     return ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
 
 
-def _parse_metadata(raw: bytes) -> ParsedMember:
-    return {"metadata": raw}, {}
+_open_choice = open_decoder(str | ResponsesChoice)
+
+
+def _shape_choice(raw: Json) -> object:
+    found = _open_choice(raw)
+    if not isinstance(found, str) and found.type in _CALLABLE and found.name is UNSET:
+        raise msgspec.ValidationError("Object missing required field `name`")
+    return found
+
+
+def _own_choice(raw: bytes) -> ToolChoice | None:
+    found: ToolChoice | None = _parse_choice(raw)[0].get("tool_choice")
+    return found
+
+
+def _render_choice(choice: ToolChoice, tools: Tools = ()) -> Json:
+    """The choice. Each chosen tool has the type of its declaration."""
+    custom = {tool.name for tool in tools if isinstance(tool, Tool) and tool.custom}
+    entries = [{"type": "custom" if name in custom else "function", "name": name} for name in choice.names]
+    match choice.mode:
+        case ChoiceMode.NAMED:
+            return encode(entries[0])
+        case ChoiceMode.ALLOWED:
+            return encode({"type": "allowed_tools", "mode": "required" if choice.must else "auto", "tools": entries})
+        case ChoiceMode.NATIVE:
+            return own_choice(choice, NAME)
+        case _:
+            return quote(choice.mode)
+
+
+# What the answer is to include
+
+
+INCLUDE = "include"
+_INCLUDED = {
+    b'"message.output_text.logprobs"': "logprobs",
+    b'"reasoning.encrypted_content"': "reasoning_state",
+}
+"""What the list `include` asks for → our field."""
 
 
 def _parse_include(raw: bytes) -> ParsedMember:
@@ -174,64 +215,108 @@ def _parse_include(raw: bytes) -> ParsedMember:
     return found, {"": b"[" + b",".join(rest) + b"]"} if rest else {}
 
 
+def _keep(raw: bytes) -> ParsedMember:
+    return {}, {"": raw}
+
+
 def _parse_instructions(raw: bytes) -> ParsedMember:
     """A text or a list is parsed as messages; anything else is an extra field."""
     return {}, {} if raw[:1] in (b'"', b"[") else {"": raw}
 
 
-PARSERS: SpecialMembers = {
-    "reasoning": _parse_reasoning,
-    "text": _parse_text,
-    "tool_choice": _parse_choice,
-    "metadata": _parse_metadata,
-    "include": _parse_include,
-    "instructions": _parse_instructions,
-}
+# All settings
 
+_LIMITS = ("max_tokens", "max_completion_tokens", "maxOutputTokens", "maxTokens")
 
-def _own_choice(raw: bytes) -> ToolChoice | None:
-    found: ToolChoice | None = _parse_choice(raw)[0].get("tool_choice")
-    return found
-
-
-def _written_choice(choice: ToolChoice) -> Json | None:
-    if choice.mode is ChoiceMode.NAMED:
-        return b'{"type":"function","name":%b}' % quote(choice.names[0])
-    return None if choice.mode is ChoiceMode.ALLOWED else quote(choice.mode)
-
-
-FORM = SettingForm(
-    PLAIN,
-    {
-        "max_tokens": "max_output_tokens",
-        "max_completion_tokens": "max_output_tokens",
-        "maxOutputTokens": "max_output_tokens",
-        "maxTokens": "max_output_tokens",
-        "topP": "top_p",
-        "toolChoice": "tool_choice",
-    },
-    "",
-    False,
-    _own_choice,
-    _written_choice,
-    shapes=SHAPES,
-    spare=SPARE,
+SETTINGS = SettingTable(
+    NAME,
+    (
+        SettingRow("max_tokens", whole, "max_output_tokens", _LIMITS),
+        SettingRow("temperature", number),
+        SettingRow("top_p", number, names=("topP",)),
+        SettingRow("frequency_penalty", number),
+        SettingRow("presence_penalty", number),
+        SettingRow("top_logprobs", whole),
+        SettingRow("parallel_tool_calls", flag),
+        SettingRow("store", flag),
+        SettingRow("user", word),
+        SettingRow("service_tier", word),
+        SettingRow("prompt_cache_key", word),
+        SettingObject(
+            member="metadata",
+            parse=lambda raw: ({"metadata": raw}, {}),
+            render=lambda settings, _: settings.metadata,
+            holds={"metadata": ""},
+            shape=msgspec.json.Decoder(dict[str, str]).decode,
+            spare=True,
+        ),
+        SettingObject(
+            member="reasoning",
+            members=_given,
+            rows=(
+                SettingRow("thinking.effort", lambda raw: Effort(word(raw)), "effort"),
+                SettingRow("thinking.summary", word, "summary"),
+            ),
+            render=_render_reasoning,
+            shape=open_decoder(ResponsesReasoningConfig),
+        ),
+        SettingObject(
+            member="text",
+            parse=_parse_text,
+            render=_render_text,
+            holds={"verbosity": "/verbosity", "response_format": "/format"},
+            shape=_shape_text,
+        ),
+        SettingObject(
+            member="tool_choice",
+            parse=_parse_choice,
+            holds={"tool_choice": ""},
+            names=("toolChoice",),
+            shape=_shape_choice,
+        ),
+        SettingObject(
+            member=INCLUDE,
+            parse=_parse_include,
+            holds=dict.fromkeys(_INCLUDED.values(), ""),
+            shape=msgspec.json.Decoder(list[str]).decode,
+            spare=True,
+        ),
+        SettingObject(member="instructions", parse=_parse_instructions),
+        SettingObject(member="truncation", parse=_keep, shape=word, spare=True),
+        SettingObject(member="max_tool_calls", parse=_keep, shape=whole),
+    ),
+    stop="",
+    stop_listed=False,
+    parse_choice=_own_choice,
+    render_choice=lambda choice: None if choice.mode is ChoiceMode.ALLOWED else _render_choice(choice),
+    odd_form=(*ODD_FORM, MalformedRequest),
 )
-"""How Responses writes settings, and what other dialects call them."""
-
-
-PLACES = MemberPlaces(
+PLACES = SETTINGS.places(
     {
-        **places_of(PLAIN),
-        "logprobs": (f"/{INCLUDE}",),
         "user": ("/user", "/safety_identifier"),
-        "verbosity": ("/text/verbosity",),
-        "response_format": ("/text/format",),
         "thinking": ("/reasoning",),
         "reasoning_effort": ("/reasoning/effort", "/reasoning"),
     }
 )
-"""Where a request holds its settings and tools."""
+SKIPPED = frozenset({"model", "input", "stream", "stream_options", "tools"})
+"""Members that are parsed elsewhere."""
+
+
+def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
+    """Settings, tools and the fields that we do not know."""
+    settings, extras, misses = parse_settings(setting_members(source, SKIPPED))
+    found = parse_tools(bytes(source.get("tools", b"")))
+    near_misses = joined_misses(found.misses, misses, stream_misses(source))
+    return TopLevel(settings, found.tools, extras, found.empty, near_misses=near_misses)
+
+
+@remembered
+def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
+    members, misses = SETTINGS.interpret(members)
+    found, extras = SETTINGS.parse(members)
+    misses = joined_misses(misses, take_chat_format(found, extras, "text"))
+    gather_thinking(found)
+    return Settings(**found), extras_of(NAME, extras), misses
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
@@ -247,8 +332,9 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
     if conversation.tools or conversation.empty_tools:
         render = render_translated_tools if options.translated else render_tools
         out["tools"] = render(conversation.tools)
-    out |= render_settings(settings, conversation.extras)
-    _render_choice(conversation, out)
+    out |= SETTINGS.render(settings, conversation.extras)
+    if settings.tool_choice is not None:
+        out["tool_choice"] = _render_choice(settings.tool_choice, conversation.tools)
     if options.stream:
         out["stream"] = b"true"
     out |= {key: value for key, value in extras.items() if "." not in key}
@@ -263,86 +349,3 @@ def _render_include(settings: Settings, out: dict[str, Json]) -> None:
     if asked:
         rest = [bytes(item) for item in split_items(out.get(INCLUDE, b"[]"))]
         out[INCLUDE] = b"[" + b",".join([*rest, *asked]) + b"]"
-
-
-def _render_settings(settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:
-    """The members of the settings, each object with the extra fields that stood in it."""
-    refuse_settings(settings, NOT_SUPPORTED, NAME)
-    if settings.stop:
-        raise Unrepresentable(f"stop in a request of {NAME}", key="stop")
-    out: dict[str, Json] = {}
-    for key, (field, _) in PLAIN.items():
-        put(out, key, getattr(settings, field))
-    if settings.metadata is not None:
-        out["metadata"] = settings.metadata
-    _render_object("reasoning", _thinking(settings.thinking), extras, out)
-    _render_object("text", _text(settings), extras, out)
-    return out
-
-
-render_settings = RenderedSettings(_render_settings)
-
-
-def _render_object(key: str, fields: dict[str, Json], extras: Mapping[str, Json], out: dict[str, Json]) -> None:
-    """An object of known members and of the extra fields that stood in it."""
-    head = key + "."
-    fields |= {name[len(head) :]: value for name, value in extras.items() if name.startswith(head)}
-    if fields:
-        out[key] = render_object(fields)
-
-
-def _thinking(thinking: Thinking | None) -> dict[str, Json]:
-    if thinking is None:
-        return {}
-    if thinking.effort is None and (thinking.on is not None or thinking.summary is None):
-        raise Unrepresentable("thinking without an effort in a Responses request", key="thinking")
-    if thinking.budget is not None or thinking.adaptive or thinking.visible is not None:
-        raise Unrepresentable("a thinking budget or its visibility in a Responses request", key="thinking")
-    out: dict[str, Json] = {}
-    put_text(out, "effort", thinking.effort)
-    put_text(out, "summary", thinking.summary)
-    return out
-
-
-def _text(settings: Settings) -> dict[str, Json]:
-    out: dict[str, Json] = {}
-    form = settings.response_format
-    if form is not None:
-        out["format"] = _render_format(form)
-    put_text(out, "verbosity", settings.verbosity)
-    return out
-
-
-def _render_format(form: ResponseFormat) -> Json:
-    if form.kind is not FormatKind.SCHEMA:
-        return b'{"type":"text"}' if form.kind is FormatKind.TEXT else b'{"type":"json_object"}'
-    wire: dict[str, Json] = {"type": b'"json_schema"', "name": quote(form.name or "response")}
-    if form.description is not None:
-        wire["description"] = form.description
-    if form.schema is not None:
-        wire["schema"] = form.schema
-    put(wire, "strict", form.strict)
-    return render_object(wire)
-
-
-def _render_choice(conversation: Conversation, out: dict[str, Json]) -> None:
-    choice = conversation.settings.tool_choice
-    if choice is None:
-        return
-    match choice.mode:
-        case ChoiceMode.NAMED:
-            out["tool_choice"] = msgspec.json.encode(_entries(conversation, choice)[0])
-        case ChoiceMode.ALLOWED:
-            mode = "required" if choice.must else "auto"
-            allowed = {"type": "allowed_tools", "mode": mode, "tools": _entries(conversation, choice)}
-            out["tool_choice"] = msgspec.json.encode(allowed)
-        case ChoiceMode.NATIVE:
-            out["tool_choice"] = own_choice(choice, NAME)
-        case _:
-            out["tool_choice"] = quote(choice.mode)
-
-
-def _entries(conversation: Conversation, choice: ToolChoice) -> list[dict[str, str]]:
-    """The chosen tools, each with the type of its declaration."""
-    custom = {tool.name for tool in conversation.tools if isinstance(tool, Tool) and tool.custom}
-    return [{"type": "custom" if name in custom else "function", "name": name} for name in choice.names]

@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET
+
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.dialects.near_misses.tools import MeantTools, parse_meant_tools
+from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, MeantTools, ToolForm, parse_meant_tools
 from dragoman.dialects.openai_responses import NAME, ORIGIN
-from dragoman.dialects.openai_responses.near_misses import TOOLS
+from dragoman.dialects.openai_responses.schema import open_declared_tool, open_tool
 from dragoman.dialects.ownership import own_tool, require_own
 from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.raw_json import encode
+from dragoman.dialects.raw_json import UNREADABLE, encode
 from dragoman.dialects.top_level import Tools
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
 
 
+def _fits(entry: Json) -> bool:
+    """Whether a tool has the form of Responses, or is a provider's own."""
+    try:
+        tool = open_tool(entry)
+    except UNREADABLE:
+        return False
+    return tool.type != "function" or tool.name is not UNSET
+
+
+def _render_meant(tool: MeantTool) -> Json:
+    entry: dict[str, Json] = {"type": b'"function"', "name": quote(tool.name)}
+    if tool.description is not None:
+        entry["description"] = tool.description
+    entry["parameters"] = tool.schema or NO_ARGUMENTS
+    if tool.strict is not None:
+        entry["strict"] = tool.strict
+    return render_object(entry)
+
+
+FORM = ToolForm(_fits, _render_meant, decode=open_declared_tool)
+
+
 @remembered
 def parse_tools(raw: bytes) -> MeantTools:
     """The tools, and whether the client sent an empty list."""
-    return parse_meant_tools(raw, TOOLS, _parse_list)
+    return parse_meant_tools(raw, FORM, _parse_list)
 
 
 def _parse_list(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:

@@ -1,8 +1,9 @@
-"""Events to the bytes of a Responses stream."""
+"""A Responses stream, both ways."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dragoman.conversation import reasoning_states
@@ -26,20 +27,233 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.literals import EMPTY
-from dragoman.conversation.parts import Json, MediaKind, Opaque
+from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.parts import Json, MediaKind, Opaque, Origin
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.call_order import CallOrder
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.openai_responses import NAME, output_items
+from dragoman.dialects.openai_responses import NAME, ORIGIN
+from dragoman.dialects.openai_responses.answer import (
+    THOUGHT,
+    ResponseFrame,
+    ResponsesAnswerParser,
+    identity,
+    item_id,
+    render_annotation,
+    render_call,
+    render_incomplete,
+    render_message,
+    render_output_text,
+    render_picture,
+    render_reasoning,
+    render_refusal,
+    response_for,
+)
 from dragoman.dialects.openai_responses.errors import error_event, response_error
-from dragoman.dialects.openai_responses.open_items import OpenFunctionCall, OpenMessage, OpenReasoning
-from dragoman.dialects.openai_responses.response_object import ResponseFrame, identity, response_for
-from dragoman.dialects.openai_responses.stop_reasons import render_incomplete
 from dragoman.dialects.openai_responses.usage import render_usage
+from dragoman.dialects.openai_stream import OpenAiStreamParser
 from dragoman.dialects.ownership import own_fields, own_or_sealed
+from dragoman.dialects.raw_json import UNREADABLE, valid_utf8
+from dragoman.dialects.streamed_text import StreamedText, string_members
+from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.json_reader import render_list
-from dragoman.wire.sse import render_event_frame
+from dragoman.wire.sse import Frame, render_event_frame
+
+# What ends an item repeats its text, so only the pieces count. A call is named several times and has one end.
+WORDS = StreamedText(
+    string_members("delta"),
+    re.compile(rb'"type"\s*+:\s*+"response\.(?:function_call_arguments|custom_tool_call_input)\.done"'),
+)
+
+
+EventMembers = tuple[bytes, bytes]
+"""An event's name and its members."""
+
+
+def _joined(literals: list[bytes]) -> bytes:
+    return b'"' + b"".join([literal[1:-1] for literal in literals]) + b'"' if literals else EMPTY
+
+
+class OpenMessage:
+    """A message: texts and refusals, one open at a time."""
+
+    __slots__ = (
+        "annotations",
+        "content",
+        "delta_head",
+        "delta_place",
+        "fields",
+        "identity",
+        "literals",
+        "logprobs",
+        "part",
+        "place",
+        "refusal",
+        "where",
+    )
+
+    def __init__(self, place: int, identity: Json, fields: Mapping[str, Json]) -> None:
+        self.place = place
+        self.identity = identity
+        self.fields = fields
+        self.content: list[bytes] = []
+        self.part = -1
+        self.refusal = False
+        self.literals: list[bytes] = []
+        self.annotations: list[Json] = []
+        self.logprobs: list[Json] = []
+        self.where = b""
+        self.delta_head = b""
+        self.delta_place = b""
+
+    def item(self, status: bytes) -> Json:
+        return render_message(self.identity, self.fields, status, self.content)
+
+    def begin(self, part: int, refusal: bool) -> Iterator[EventMembers]:
+        """Close the open content and open the next one."""
+        yield from self.closing()
+        self.part = part
+        self.refusal = refusal
+        self.where = b'"item_id":%b,"output_index":%d,"content_index":%d' % (
+            *(self.identity, self.place, len(self.content)),
+        )
+        name = b"response.output_text.delta"
+        self.delta_head = b'event: %b\ndata: {"type":"%b","sequence_number":' % (name, name)
+        self.delta_place = b"," + self.where + b',"delta":'
+        empty = render_refusal(EMPTY) if refusal else render_output_text(EMPTY, [], None)
+        yield b"response.content_part.added", self.where + b',"part":' + empty
+
+    def closing(self) -> Iterator[EventMembers]:
+        if self.part < 0:
+            return
+        literal, content = _joined(self.literals), self._content()
+        if self.refusal:
+            yield b"response.refusal.done", self.where + b',"refusal":' + literal
+        else:
+            tokens = self._tokens() or b"[]"
+            yield b"response.output_text.done", self.where + b',"text":' + literal + b',"logprobs":' + tokens
+        yield b"response.content_part.done", self.where + b',"part":' + content
+        self.content.append(content)
+        self.part = -1
+        self.literals, self.annotations, self.logprobs = [], [], []
+
+    def _content(self) -> Json:
+        literal = _joined(self.literals)
+        if self.refusal:
+            return render_refusal(literal)
+        return render_output_text(literal, self.annotations, self._tokens())
+
+    def _tokens(self) -> Json | None:
+        if not self.logprobs:
+            return None
+        return b"[" + b",".join([tokens.strip()[1:-1] for tokens in self.logprobs]) + b"]"
+
+
+class OpenReasoning:
+    """A reasoning item: a summary, or the reasoning itself."""
+
+    __slots__ = ("encrypted", "field", "fields", "identity", "literals", "part", "place", "where")
+
+    def __init__(self, place: int, identity: Json, fields: Mapping[str, Json], part: int, field: str) -> None:
+        self.place = place
+        self.identity = identity
+        self.fields = fields
+        self.part = part
+        self.field = field
+        self.literals: list[bytes] = []
+        self.encrypted: Json | None = None
+        index = b"content_index" if field == THOUGHT else b"summary_index"
+        self.where = b'"item_id":%b,"output_index":%d,"%b":0' % (identity, place, index)
+
+    @property
+    def delta_name(self) -> bytes:
+        return b"response.reasoning_text.delta" if self.field == THOUGHT else b"response.reasoning_summary_text.delta"
+
+    def item(self, status: bytes) -> Json:
+        return render_reasoning(self.identity, self.fields, _joined(self.literals), self.field, self.encrypted)
+
+    def begin(self) -> Iterator[EventMembers]:
+        if self.field == THOUGHT:
+            yield b"response.content_part.added", self.where + b',"part":{"type":"reasoning_text","text":""}'
+        else:
+            yield b"response.reasoning_summary_part.added", self.where + b',"part":{"type":"summary_text","text":""}'
+
+    def closing(self) -> Iterator[EventMembers]:
+        if not self.literals:
+            return
+        literal = _joined(self.literals)
+        if self.field == THOUGHT:
+            yield b"response.reasoning_text.done", self.where + b',"text":' + literal
+            part = b',"part":{"type":"reasoning_text","text":%b}' % literal
+            yield b"response.content_part.done", self.where + part
+            return
+        yield b"response.reasoning_summary_text.done", self.where + b',"text":' + literal
+        part = b',"part":{"type":"summary_text","text":%b}' % literal
+        yield b"response.reasoning_summary_part.done", self.where + part
+
+
+class OpenFunctionCall:
+    """A call of a function, or of a custom tool, which takes plain text."""
+
+    __slots__ = ("ended", "fields", "identity", "literals", "place", "started", "where")
+
+    def __init__(self, place: int, identity: Json, fields: Mapping[str, Json], started: CallStarted) -> None:
+        self.place = place
+        self.identity = identity
+        self.fields = fields
+        self.started = started
+        self.literals: list[bytes] = []
+        self.ended = False
+        self.where = b'"item_id":%b,"output_index":%d' % (identity, place)
+
+    @property
+    def delta_name(self) -> bytes:
+        custom = self.started.custom
+        return b"response.custom_tool_call_input.delta" if custom else b"response.function_call_arguments.delta"
+
+    @property
+    def done_name(self) -> bytes:
+        custom = self.started.custom
+        return b"response.custom_tool_call_input.done" if custom else b"response.function_call_arguments.done"
+
+    def item(self, status: bytes) -> Json:
+        started = self.started
+        words = self._argument_text() if status == b"completed" else EMPTY
+        return render_call(self.identity, self.fields, started.id, started.name, started.custom, words, status)
+
+    def closing(self) -> bytes:
+        if self.started.custom:
+            return self.where + b',"input":' + self._argument_text()
+        return self.where + b',"name":%b,"arguments":%b' % (quote(self.started.name), self._argument_text())
+
+    def _argument_text(self) -> bytes:
+        """The arguments; an empty object for a call without any."""
+        if not self.literals and not self.started.custom:
+            return b'"{}"'
+        return _joined(self.literals)
+
+
+class ResponsesStreamParser(OpenAiStreamParser[ResponsesAnswerParser]):
+    """Events that name themselves. The last one repeats the whole answer."""
+
+    __slots__ = ()
+
+    def __init__(self, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> None:
+        super().__init__(ResponsesAnswerParser(origin or ORIGIN, seed))
+
+    def _take_frame(self, frame: Frame, out: list[Event]) -> None:
+        if not frame.data.startswith(b"[DONE]"):
+            self._parse_frame(frame.data, out)
+
+    def _parse_plain_body(self, body: bytes, out: list[Event]) -> None:
+        try:
+            parsed = self._answer.take_whole(valid_utf8(body), out)
+        except UNREADABLE:
+            parsed = False
+        if not parsed and body.lstrip()[:1] == b"{":
+            self._answer.over = True
+            out.append(Failed(parse_failure(200, {}, body)))
+
 
 _STOPPED_WITH_ERROR = Failure(FailureKind.SERVER, "The provider stopped with an error and gave no reason.", 502)
 
@@ -153,7 +367,7 @@ class ResponsesStreamRenderer:
         self._emit(b"response.output_item.done", b'"output_index":%d,"item":%b' % (place, item))
 
     def _item_id(self, prefix: str, fields: Mapping[str, Json], place: int) -> Json:
-        return output_items.item_id(prefix, fields, self._response_id, place)
+        return item_id(prefix, fields, self._response_id, place)
 
     def _close_open(self) -> None:
         held, self._open = self._open, None
@@ -214,7 +428,7 @@ class ResponsesStreamRenderer:
         self._emit(b"response.refusal.delta", held.where + b',"delta":' + event.literal)
 
     def _cited(self, event: Cited) -> None:
-        note = output_items.render_annotation(event.json, event.origin)
+        note = render_annotation(event.json, event.origin)
         held = self._open
         if note is None or (event.part == self._text_part and type(held) is not OpenMessage):
             return
@@ -309,7 +523,7 @@ class ResponsesStreamRenderer:
         fields = own_fields(event.extras, NAME)
         self._close_open()
         place = self._place()
-        item = output_items.render_picture(self._item_id("ig", fields, place), fields, event.media_type, event.data)
+        item = render_picture(self._item_id("ig", fields, place), fields, event.media_type, event.data)
         self._added(place, item)
         self._done(place, item)
 

@@ -1,0 +1,903 @@
+"""A Responses answer, both ways, whole or in a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.collect import text_of_arguments
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Cited,
+    Ended,
+    Event,
+    Failed,
+    Kept,
+    MediaDelta,
+    ReasoningDelta,
+    RefusalDelta,
+    Signed,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.parts import (
+    Call,
+    Citation,
+    Extras,
+    Inline,
+    Json,
+    Media,
+    MediaKind,
+    Opaque,
+    Origin,
+    Part,
+    Reasoning,
+    Refusal,
+    Text,
+)
+from dragoman.conversation.replies import Choice, Reply, Stop
+from dragoman.dialects.citations import page_of
+from dragoman.dialects.completion import CompleteObject, complete
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.openai_responses import ID_PREFIX, NAME, ORIGIN
+from dragoman.dialects.openai_responses.usage import parse_usage, render_usage
+from dragoman.dialects.ownership import own_fields, own_or_sealed
+from dragoman.dialects.parsing import answer_call_id, base62, extras_of, parse_state, vendor_id
+from dragoman.dialects.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, encode, text_in
+from dragoman.dialects.split_surrogates import SurrogateMender
+from dragoman.wire.error_bodies import parse_failure
+from dragoman.wire.json_reader import render_list, render_object
+
+
+class ResponsesStreamEvent(msgspec.Struct, gc=False):
+    type: str = ""
+    delta: Raw = ABSENT
+    output_index: int = 0
+    content_index: int = 0
+    summary_index: int = 0
+    logprobs: Raw = ABSENT
+    item: Raw = ABSENT
+    annotation: Raw = ABSENT
+    text: Raw = ABSENT
+    refusal: Raw = ABSENT
+    arguments: Raw = ABSENT
+    input: Raw = ABSENT
+    response: Raw = ABSENT
+
+
+decode_event = msgspec.json.Decoder(ResponsesStreamEvent).decode
+
+
+def objects(raw: Raw | bytes | None) -> list[dict[str, bytes]]:
+    """The objects of a list, each as raw members without nulls."""
+    text = bytes(raw) if raw is not None else b""
+    if text[:1] != b"[":
+        return []
+    return [present(item) for item in decode_items(text) if bytes(item)[:1] == b"{"]
+
+
+def present(raw: Raw | bytes) -> dict[str, bytes]:
+    """The members of an object that are not null."""
+    return {key: text for key, value in decode_members(raw).items() if (text := bytes(value)) != b"null"}
+
+
+REASONS: Mapping[str, Stop] = {"max_output_tokens": Stop.LENGTH, "content_filter": Stop.FILTER}
+"""Reasons of a response that is incomplete."""
+
+INCOMPLETE: Mapping[Stop, bytes] = {
+    Stop.LENGTH: b'{"reason":"max_output_tokens"}',
+    Stop.CONTEXT: b'{"reason":"max_output_tokens"}',
+    Stop.FILTER: b'{"reason":"content_filter"}',
+}
+"""Stops that leave a response incomplete. A refusal does too where the response does not hold its text."""
+
+
+def parse_stop(status: str, reason: str, called: bool, refused: bool) -> Stop:
+    """Our reason. Calls and refusals show in the items and not in the status."""
+    if status == "incomplete":
+        return REASONS.get(reason, Stop.LENGTH)
+    return Stop.CALLS if called else Stop.REFUSAL if refused else Stop.END
+
+
+def render_incomplete(reason: Stop | None, refused: bool) -> Json | None:
+    """`incomplete_details`, or None where the response is complete."""
+    if reason is Stop.REFUSAL and not refused:
+        return INCOMPLETE[Stop.FILTER]
+    return INCOMPLETE.get(reason) if reason is not None else None
+
+
+SUMMARY, THOUGHT = "summary", "reasoning_text"
+CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+
+_HEAD = frozenset({"id", "object", "created_at", "model", "output", "usage", "service_tier", "error", "output_text"})
+_MESSAGE = frozenset({"type", "role", "status", "content"})
+_REASONING = frozenset({"type", "status", "summary", "content", "encrypted_content"})
+_CALL = frozenset({"type", "status", "call_id", "name", "arguments", "input"})
+_FINISHED = frozenset({"completed", "complete", "incomplete", "failed"})
+_STREAMED = _FINISHED | {"in_progress", "queued"}
+_PARAGRAPH = b'"\\n\\n"'
+
+
+class _GrowingItem:
+    """An item that may still grow, and what has been emitted of it."""
+
+    __slots__ = ("cited", "closed", "ended", "extras", "kind", "lines", "parts", "sizes", "streamed")
+
+    def __init__(self, kind: str, extras: Extras | None) -> None:
+        self.kind = kind
+        self.extras = extras
+        self.parts: dict[int | str, int] = {}
+        self.lines: dict[str, int] = {}
+        self.cited: dict[int, int] = {}
+        self.closed: set[int] = set()
+        self.sizes: dict[int, int] = {}
+        self.streamed = False
+        self.ended = False
+
+
+def _settled(item: _GrowingItem, sizes: list[int], index: int) -> set[int]:
+    """The contents that were streamed under their own index. Those that are not have the size of the one at `index`."""
+    return {at for at, size in enumerate(sizes) if item.sizes.get(at) in (None, size) or item.sizes[at] != sizes[index]}
+
+
+def _adopted(item: _GrowingItem, index: int, settled: set[int]) -> bool:
+    """Whether a content was streamed already under another index than it has in the end: it is that part then."""
+    for streamed in list(item.parts):
+        if isinstance(streamed, int) and streamed not in settled:
+            item.parts[index] = item.parts.pop(streamed)
+            item.sizes[index] = item.sizes.pop(streamed, 0)
+            return True
+    return False
+
+
+class ResponsesAnswerParser:
+    """An answer on its way in: the items by their index in the output, and the number of parts."""
+
+    __slots__ = ("_called", "_id", "_items", "_parts", "_refused", "_seed", "_surrogates", "begun", "origin", "over")
+
+    def __init__(self, origin: Origin, seed: str = "") -> None:
+        self.origin = origin
+        self.begun = False
+        self.over = False
+        self._seed = seed
+        self._id = ""
+        self._items: dict[int, _GrowingItem] = {}
+        self._parts = 0
+        self._called = False
+        self._refused = False
+        self._surrogates = SurrogateMender()
+
+    def take(self, frame: bytes, out: list[Event]) -> bool:
+        """Take one event of a stream. False where it cannot be decoded."""
+        try:
+            wire = decode_event(frame)
+        except UNREADABLE:
+            frame = self._surrogates.mark(frame)
+            try:
+                wire = decode_event(frame)
+            except UNREADABLE:
+                return False
+        start = len(out)
+        handler = _TAKE.get(wire.type)
+        if handler is not None:
+            handler(self, wire, frame, out)
+        elif not wire.type and "error" in present(frame):
+            self._fail(None, frame, out)
+        if self._surrogates.found:
+            self._surrogates.mend(out, start)
+        return True
+
+    def take_whole(self, body: bytes, out: list[Event]) -> bool:
+        """Take a response object. False where it is none."""
+        response = present(body)
+        status = text_in(response.get("status"))
+        if "error" in response and status in ("failed", ""):
+            self._fail(None, body, out)
+            return True
+        if status in ("failed", "cancelled"):
+            self.over = True
+            out.append(Failed(Failure(FailureKind.SERVER, f"The response was {status} and gives no reason.", 502)))
+            return True
+        if "output" not in response:
+            return False
+        self._start(response, out, whole=True)
+        self._end(response, out)
+        return True
+
+    def _started(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        if not self.begun and wire.response:
+            self._start(present(wire.response), out)
+
+    def _start(self, response: Mapping[str, bytes], out: list[Event], whole: bool = False) -> None:
+        self.begun = True
+        self._id = text_in(response.get("id"))
+        model = text_in(response.get("model"))
+        if model and not self.origin.model:
+            self.origin = Origin(self.origin.dialect, self.origin.provider, model, self.origin.account)
+        others = {key: value for key, value in response.items() if key not in _HEAD and key != "incomplete_details"}
+        if text_in(others.get("status")) in (_FINISHED if whole else _STREAMED):
+            others.pop("status")
+        created = response.get("created_at", b"")
+        out.append(
+            Started(
+                id=self._id,
+                model=model,
+                created=int(float(created)) if created[:1].isdigit() and len(created) < 20 else None,
+                service_tier=text_in(response.get("service_tier")) or None,
+                extras=extras_of(NAME, others),
+            )
+        )
+
+    def _completed(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        response = present(wire.response) if wire.response else {}
+        if not self.begun:
+            self._start(response, out)
+        self._end(response, out)
+
+    def _end(self, response: Mapping[str, bytes], out: list[Event]) -> None:
+        """The end: items that were never sent on their own, the stop and the usage."""
+        self.over = True
+        for index, item in enumerate(objects(response.get("output"))):
+            found = self._items.get(index)
+            if found is None or not found.ended:
+                self._finish_item(index, item, out)
+        self._surrogates.flush(out)
+        for held in self._items.values():
+            self._close_call(held, out)
+        self._stop(response, out)
+        usage = parse_usage(response["usage"]) if "usage" in response else None
+        if usage is not None:
+            out.append(Used(usage))
+        out.append(Ended())
+
+    def _stop(self, response: Mapping[str, bytes], out: list[Event]) -> None:
+        status = text_in(response.get("status"))
+        if status in ("queued", "in_progress"):
+            return
+        details = response.get("incomplete_details")
+        reason = text_in(present(details).get("reason")) if details else status
+        out.append(Stopped(0, parse_stop(status, reason, self._called, self._refused), reason))
+
+    def _fail(self, wire: ResponsesStreamEvent | None, frame: bytes, out: list[Event]) -> None:
+        self.over = True
+        out.append(Failed(parse_failure(200, {}, frame)))
+
+    def _added(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        item = present(wire.item)
+        self._items[wire.output_index] = self._open(item, out)
+
+    def _open(self, item: Mapping[str, bytes], out: list[Event]) -> _GrowingItem:
+        kind = text_in(item.get("type"))
+        if kind in CALLS:
+            return self._open_call(kind, item, out)
+        known = _MESSAGE if kind == "message" else _REASONING
+        fields = {key: value for key, value in item.items() if key not in known}
+        return _GrowingItem(kind, extras_of(NAME, fields) if kind in ("message", "reasoning") else None)
+
+    def _open_call(self, kind: str, item: Mapping[str, bytes], out: list[Event]) -> _GrowingItem:
+        self._called = True
+        found = _GrowingItem(kind, extras_of(NAME, {key: value for key, value in item.items() if key not in _CALL}))
+        part = found.parts[0] = self._begin()
+        given = text_in(item.get("call_id")) or text_in(item.get("id"))
+        identity = given or answer_call_id(self._seed or self._id, 0, part)
+        custom = kind == "custom_tool_call"
+        out.append(CallStarted(0, part, identity, text_in(item.get("name")), custom, found.extras, made=not given))
+        return found
+
+    def _begin(self) -> int:
+        part = self._parts
+        self._parts += 1
+        return part
+
+    def _item(self, wire: ResponsesStreamEvent, kind: str) -> _GrowingItem:
+        found = self._items.get(wire.output_index)
+        if found is None:
+            found = self._items[wire.output_index] = _GrowingItem(kind, None)
+        return found
+
+    def _text(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        item = self._items.get(wire.output_index) or self._item(wire, "message")
+        literal = bytes(wire.delta)
+        logprobs = _tokens(bytes(wire.logprobs)) if wire.logprobs is not ABSENT else None
+        part = item.parts.get(wire.content_index)
+        if part is None:
+            self._begin_text(item, wire.content_index, literal, logprobs, out)
+        elif literal[:1] == b'"' and literal != EMPTY:
+            item.sizes[wire.content_index] += len(literal) - 2
+            out.append(TextDelta(0, part, literal, logprobs))
+
+    def _begin_text(
+        self, item: _GrowingItem, index: int, literal: bytes, logprobs: bytes | None, out: list[Event]
+    ) -> None:
+        if literal[:1] == b'"' and literal != EMPTY:
+            part = item.parts[index] = self._begin()
+            item.sizes[index] = len(literal) - 2
+            out.append(TextDelta(0, part, literal, logprobs, item.extras))
+
+    def _refusal(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        self._add_refusal(self._item(wire, "message"), wire.content_index, bytes(wire.delta), out)
+
+    def _add_refusal(self, item: _GrowingItem, index: int, literal: bytes, out: list[Event]) -> None:
+        if literal[:1] != b'"' or literal == EMPTY:
+            return
+        self._refused = True
+        part = item.parts.get(index)
+        if part is None:
+            part = item.parts[index] = self._begin()
+        out.append(RefusalDelta(0, part, literal))
+
+    def _summary(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        self._add_reasoning(self._item(wire, "reasoning"), SUMMARY, wire.summary_index, bytes(wire.delta), out)
+
+    def _thought(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        self._add_reasoning(self._item(wire, "reasoning"), THOUGHT, wire.content_index, bytes(wire.delta), out)
+
+    def _add_reasoning(self, item: _GrowingItem, field: str, line: int, literal: bytes, out: list[Event]) -> None:
+        """Each summary of an item is a paragraph of one text."""
+        if literal[:1] != b'"' or literal == EMPTY:
+            return
+        part = item.parts.get(field)
+        if part is None:
+            part = item.parts[field] = self._begin()
+            out.append(ReasoningDelta(0, part, literal, field, item.extras))
+        else:
+            if item.lines[field] != line:
+                out.append(ReasoningDelta(0, part, _PARAGRAPH, field))
+            out.append(ReasoningDelta(0, part, literal, field))
+        item.lines[field] = line
+
+    def _arguments(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        item = self._items.get(wire.output_index)
+        literal = bytes(wire.delta)
+        if item is None or item.ended:
+            return
+        if item.kind in CALLS and literal[:1] == b'"' and literal != EMPTY:
+            item.streamed = True
+            out.append(CallDelta(0, item.parts[0], literal))
+
+    def _annotated(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        item = self._item(wire, "message")
+        if wire.annotation and bytes(wire.annotation)[:1] == b"{":
+            self._add_citation(item, wire.content_index, bytes(wire.annotation), out)
+
+    def _add_citation(self, item: _GrowingItem, index: int, annotation: bytes, out: list[Event]) -> None:
+        part = item.parts.get(index)
+        if part is None:
+            part = item.parts[index] = self._begin()
+        item.cited[index] = item.cited.get(index, 0) + 1
+        out.append(Cited(0, part, annotation, self.origin))
+
+    def _text_done(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        item = self._item(wire, "message")
+        if wire.content_index not in item.parts and not _adopted(item, wire.content_index, item.closed):
+            self._begin_text(item, wire.content_index, bytes(wire.text), None, out)
+        item.closed.add(wire.content_index)
+
+    def _done(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
+        self._finish_item(wire.output_index, present(wire.item), out)
+
+    def _finish_item(self, index: int, item: Mapping[str, bytes], out: list[Event]) -> None:
+        """A whole item: everything in it that has not been emitted yet."""
+        found = self._items.get(index)
+        if found is None:
+            found = self._items[index] = self._open(item, out)
+        if found.ended:
+            return
+        found.ended = True
+        finish = _FINISH.get(found.kind, ResponsesAnswerParser._keep)
+        finish(self, found, item, out)
+
+    def _finish_message(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
+        contents = objects(item.get("content"))
+        sizes = [max(len(content.get("text", b"")) - 2, 0) for content in contents]
+        for index, content in enumerate(contents):
+            if index not in found.parts:
+                _adopted(found, index, _settled(found, sizes, index))
+            if "refusal" in content and text_in(content.get("type")) == "refusal":
+                if index not in found.parts:
+                    self._add_refusal(found, index, content["refusal"], out)
+                continue
+            if index not in found.parts:
+                tokens = _tokens(content.get("logprobs", b""))
+                self._begin_text(found, index, content.get("text", b""), tokens, out)
+            for note in objects(content.get("annotations"))[found.cited.get(index, 0) :]:
+                self._add_citation(found, index, render_object(note), out)
+
+    def _finish_reasoning(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
+        for field, key in ((THOUGHT, "content"), (SUMMARY, "summary")):
+            if field not in found.parts:
+                for line, content in enumerate(objects(item.get(key))):
+                    self._add_reasoning(found, field, line, content.get("text", b""), out)
+        encrypted = item.get("encrypted_content", b"")
+        if encrypted[:1] == b'"' and encrypted != EMPTY:
+            self._sign(found, encrypted, out)
+        elif not found.parts:
+            self._keep(found, item, out)
+
+    def _sign(self, found: _GrowingItem, encrypted: bytes, out: list[Event]) -> None:
+        held = parse_state(reasoning_states.ENCRYPTED, encrypted, self.origin)
+        part = max(found.parts.values()) if found.parts else self._begin()
+        if not found.parts and held.origin is self.origin:
+            held = Opaque(kind=held.kind, json=held.json, origin=held.origin, extras=found.extras)
+        out.append(Signed(0, part, held, redacted=held.kind == reasoning_states.REDACTED))
+
+    def _finish_call(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
+        literal = item.get(CALLS[found.kind], b"")
+        if not found.streamed and literal[:1] == b'"' and literal != EMPTY:
+            out.append(CallDelta(0, found.parts[0], literal))
+        out.append(CallEnded(0, found.parts[0]))
+
+    def _close_call(self, item: _GrowingItem, out: list[Event]) -> None:
+        if item.kind in CALLS and not item.ended:
+            item.ended = True
+            out.append(CallEnded(0, item.parts[0]))
+
+    def _finish_image(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
+        """A picture that the provider made. Its item is kept beside it for clients of this dialect."""
+        data = item.get("result", b"")
+        if data[:1] != b'"' or data == EMPTY:
+            self._keep(found, item, out)
+            return
+        extras = extras_of(NAME, {key: value for key, value in item.items() if key != "result"})
+        media_type = f"image/{text_in(item.get('output_format')) or 'png'}"
+        out.append(MediaDelta(0, self._begin(), MediaKind.IMAGE, media_type, data, None, "", extras))
+
+    def _keep(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
+        opaque = Opaque(kind=text_in(item.get("type")), json=render_object(item), origin=self.origin)
+        out.append(Kept(0, self._begin(), opaque))
+
+
+def _tokens(logprobs: bytes) -> bytes | None:
+    return logprobs if len(logprobs) > 2 and logprobs[:1] == b"[" else None
+
+
+_TAKE: Mapping[str, Callable[[ResponsesAnswerParser, ResponsesStreamEvent, bytes, list[Event]], None]] = {
+    "response.output_text.delta": ResponsesAnswerParser._text,
+    "response.function_call_arguments.delta": ResponsesAnswerParser._arguments,
+    "response.custom_tool_call_input.delta": ResponsesAnswerParser._arguments,
+    "response.reasoning_summary_text.delta": ResponsesAnswerParser._summary,
+    "response.reasoning_text.delta": ResponsesAnswerParser._thought,
+    "response.refusal.delta": ResponsesAnswerParser._refusal,
+    "response.output_text.annotation.added": ResponsesAnswerParser._annotated,
+    "response.output_text_annotation.added": ResponsesAnswerParser._annotated,
+    "response.output_text.done": ResponsesAnswerParser._text_done,
+    "response.output_item.added": ResponsesAnswerParser._added,
+    "response.output_item.done": ResponsesAnswerParser._done,
+    "response.created": ResponsesAnswerParser._started,
+    "response.in_progress": ResponsesAnswerParser._started,
+    "response.queued": ResponsesAnswerParser._started,
+    "response.completed": ResponsesAnswerParser._completed,
+    "response.incomplete": ResponsesAnswerParser._completed,
+    "response.failed": ResponsesAnswerParser._fail,
+    "response.cancelled": ResponsesAnswerParser._fail,
+    "error": ResponsesAnswerParser._fail,
+}
+
+_FINISH: Mapping[str, Callable[[ResponsesAnswerParser, _GrowingItem, Mapping[str, bytes], list[Event]], None]] = {
+    "message": ResponsesAnswerParser._finish_message,
+    "reasoning": ResponsesAnswerParser._finish_reasoning,
+    "function_call": ResponsesAnswerParser._finish_call,
+    "custom_tool_call": ResponsesAnswerParser._finish_call,
+    "image_generation_call": ResponsesAnswerParser._finish_image,
+}
+
+
+def item_id(prefix: str, fields: Mapping[str, Json], response: str, place: int) -> Json:
+    """The item's own id, or one made from the answer's id and the item's index."""
+    return fields.get("id") or quote(f"{prefix}_{base62(response, place, length=32)}")
+
+
+def render_message(identity: Json, fields: Mapping[str, Json], status: bytes, content: list[bytes]) -> Json:
+    others = b"".join([b",%b:%b" % (quote(key), value) for key, value in fields.items() if key != "id"])
+    return b'{"type":"message","id":%b,"status":"%b","role":"assistant","content":%b%b}' % (
+        *(identity, status, render_list(content), others),
+    )
+
+
+def render_output_text(literal: bytes, annotations: list[Json], logprobs: Json | None) -> Json:
+    return b'{"type":"output_text","text":%b,"annotations":%b,"logprobs":%b}' % (
+        *(literal, render_list(annotations), logprobs or b"[]"),
+    )
+
+
+def render_refusal(literal: bytes) -> Json:
+    return b'{"type":"refusal","refusal":' + literal + b"}"
+
+
+def render_reasoning(
+    identity: Json, fields: Mapping[str, Json], literal: bytes | None, field: str, encrypted: Json | None
+) -> Json:
+    """A reasoning item. Reasoning that is not a summary is its content."""
+    item = {"type": b'"reasoning"', "id": identity, **{key: value for key, value in fields.items() if key != "id"}}
+    item["summary"] = b"[]"
+    if literal is not None and literal != EMPTY:
+        if field == THOUGHT:
+            item["content"] = b'[{"type":"reasoning_text","text":%b}]' % literal
+        else:
+            item["summary"] = b'[{"type":"summary_text","text":%b}]' % literal
+    if encrypted is not None:
+        item["encrypted_content"] = encrypted
+    return render_object(item)
+
+
+def render_call(
+    identity: Json, fields: Mapping[str, Json], call_id: str, name: str, custom: bool, words: Json, status: bytes
+) -> Json:
+    others = b"".join([b",%b:%b" % (quote(key), value) for key, value in fields.items() if key != "id"])
+    kind, member = (b"custom_tool_call", b"input") if custom else (b"function_call", b"arguments")
+    return b'{"type":"%b","id":%b,"status":"%b","call_id":%b,"name":%b,"%b":%b%b}' % (
+        *(kind, identity, status, quote(call_id), quote(name), member, words, others),
+    )
+
+
+def render_picture(identity: Json, fields: Mapping[str, Json], media_type: str, data: bytes) -> Json:
+    """A picture, as if the provider's own tool had made it, since Responses has no other place for one."""
+    made = {
+        "type": b'"image_generation_call"',
+        "id": identity,
+        "status": b'"completed"',
+        "output_format": quote(media_type.removeprefix("image/") or "png"),
+    }
+    return render_object({**(fields or made), "result": data})
+
+
+def render_annotation(citation: Json, origin: Origin) -> Json | None:
+    """A citation as an annotation, or None where Responses has no form for it."""
+    if origin.dialect == NAME:
+        return citation
+    page = page_of(citation)
+    if page is None:
+        return None
+    place = {"start_index": page.start, "end_index": page.end}
+    return encode({"type": "url_citation", "url": page.url, "title": page.title, **place})
+
+
+DEFAULTS: Mapping[str, Json] = {
+    "background": b"false",
+    "completed_at": b"null",
+    "frequency_penalty": b"0.0",
+    "instructions": b"null",
+    "max_output_tokens": b"null",
+    "max_tool_calls": b"null",
+    "metadata": b"{}",
+    "parallel_tool_calls": b"true",
+    "presence_penalty": b"0.0",
+    "previous_response_id": b"null",
+    "prompt_cache_key": b"null",
+    "reasoning": b'{"effort":null,"summary":null}',
+    "safety_identifier": b"null",
+    "service_tier": b'"default"',
+    "store": b"true",
+    "temperature": b"1.0",
+    "text": b'{"format":{"type":"text"}}',
+    "tool_choice": b'"auto"',
+    "tools": b"[]",
+    "top_logprobs": b"0",
+    "top_p": b"1.0",
+    "truncation": b'"disabled"',
+    "user": b"null",
+}
+"""Members of the request that the answer repeats, with their defaults. An answer that came in this dialect repeats them
+already. Only a completed answer has a time of completion."""
+
+
+def repeated_members(request: Mapping[str, Json]) -> dict[str, Json]:
+    """What the client said, completed where a response says more than a request must."""
+    given = {key: value for key, value in request.items() if key in DEFAULTS and bytes(value) != b"null"}
+    for key, finish in _REPEATED.items():
+        if key in given:
+            given[key] = finish(given[key])
+    return given
+
+
+def _reasoning(given: Json) -> Json:
+    return _with_defaults(given, {"effort": b"null", "summary": b"null"})
+
+
+def _text(given: Json) -> Json:
+    return _with_defaults(given, {"format": b'{"type":"text"}'})
+
+
+def _tools(given: Json) -> Json:
+    try:
+        tools = decode_items(given)
+    except UNREADABLE:
+        return given
+    return render_list([_tool(bytes(tool)) for tool in tools])
+
+
+def _tool(given: Json) -> Json:
+    """A tool. Only functions have members that the SDK's types require and a request may leave out."""
+    return _with_defaults(given, {"description": b"null", "parameters": b"null", "strict": b"null"}, b'"function"')
+
+
+def _with_defaults(given: Json, defaults: Mapping[str, Json], kind: bytes = b"") -> Json:
+    """An object with the members that it does not have. `kind`: the only type that has them."""
+    try:
+        members: dict[str, Raw] = decode_members(given)
+    except UNREADABLE:
+        return given
+    if members.keys() >= defaults.keys() or (kind and bytes(members.get("type", b"")) != kind):
+        return given
+    return render_object({**members, **{key: value for key, value in defaults.items() if key not in members}})
+
+
+_REPEATED: Mapping[str, Callable[[Json], Json]] = {"reasoning": _reasoning, "text": _text, "tools": _tools}
+
+
+class ResponseFrame(msgspec.Struct, frozen=True):
+    """The members that are the same in all response objects of one answer, and the clock for its completion."""
+
+    head: Mapping[str, Json]
+    repeated: Mapping[str, Json]
+    clock: Callable[[], float] | None = None
+
+    def object(
+        self, status: bytes, output: bytes, usage: Json = b"null", error: Json = b"null", incomplete: Json = b"null"
+    ) -> bytes:
+        state = {"status": b'"' + status + b'"', "error": error, "incomplete_details": incomplete}
+        at = self._completed_at() if status == b"completed" else b"null"
+        members = {**self.head, **state, "output": output, **self.repeated, "completed_at": at, "usage": usage}
+        return render_object(members)
+
+    def _completed_at(self) -> Json:
+        """When the provider completed the answer, else now. An answer is not complete before it is begun, and without a
+        clock that is all that is known."""
+        given, begun = self.repeated["completed_at"], self.head["created_at"]
+        if given != b"null":
+            return given
+        return begun if self.clock is None else b"%d" % max(int(self.clock()), int(begun))
+
+
+def response_for(started: Started, context: AnswerContext) -> ResponseFrame:
+    """The frame of an answer's response objects."""
+    head = {
+        "id": quote(identity(started, context)),
+        "object": b'"response"',
+        "created_at": b"%d" % (started.created or context.created),
+        "model": quote(context.model or started.model),
+    }
+    own = own_fields(started.extras, NAME)
+    repeated = {**DEFAULTS, **repeated_members(context.request), **own, **repeated_members(own)}
+    if started.service_tier is not None:
+        repeated["service_tier"] = quote(started.service_tier)
+    return ResponseFrame(head, repeated, context.clock)
+
+
+def identity(started: Started, context: AnswerContext) -> str:
+    return started.id or vendor_id(ID_PREFIX, context.id)
+
+
+def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:
+    """The events of a whole answer. A body that is no answer gives one event, the failure."""
+    answer = ResponsesAnswerParser(origin or ORIGIN, seed)
+    out: list[Event] = []
+    try:
+        body.decode()
+        read = answer.take_whole(body, out)
+    except (*UNREADABLE, UnicodeDecodeError):
+        read = False
+    if not read:
+        beginning = body[:200].decode("utf-8", "replace")
+        text = f"The provider's answer cannot be read: {beginning}"
+        return [Failed(Failure(FailureKind.BROKEN_STREAM, text, 502, raw=body[:2000]))]
+    return out
+
+
+def render_answer(reply: Reply, context: AnswerContext) -> bytes:
+    """The reply as one response object. This dialect has one choice."""
+    started = Started(reply.id, reply.model, reply.created, None, reply.service_tier, reply.extras)
+    choice = reply.choices[0] if reply.choices else Choice(())
+    writing = _OutputRenderer(identity(started, context), choice)
+    usage = render_usage(reply.usage) if reply.usage is not None else b"null"
+    response = response_for(started, context)
+    if choice.stop is Stop.ERROR:
+        error = b'{"code":"server_error","message":"The provider stopped with an error."}'
+        return response.object(b"failed", writing.output(), usage, error)
+    incomplete = render_incomplete(choice.stop, writing.refused)
+    if incomplete is not None:
+        return response.object(b"incomplete", writing.output(), usage, incomplete=incomplete)
+    return response.object(writing.status(reply), writing.output(), usage)
+
+
+class _OutputRenderer:
+    """The output while it grows. Texts and refusals that follow each other share a message."""
+
+    def __init__(self, response: str, choice: Choice) -> None:
+        self.response = response
+        self.choice = choice
+        self.refused = any(isinstance(part, Refusal) for part in choice.parts)
+        self.items: list[bytes] = []
+        self.content: list[bytes] = []
+        self.fields: dict[str, Json] = {}
+        self.text: tuple[Text, list[Json]] | None = None
+        self.logprobs = choice.logprobs
+        self.states: list[Opaque] = []
+
+    def status(self, reply: Reply) -> bytes:
+        """Completed, unless the provider has not finished the answer."""
+        if self.choice.stop is None and reply.extras is not None and reply.extras.dialect == NAME:
+            return reply.extras.fields.get("status", b'"completed"')[1:-1]
+        return b"completed"
+
+    def output(self) -> bytes:
+        self.items.clear()
+        for part in self.choice.parts:
+            _RENDER[type(part)](self, part)
+        self._close_message()
+        return render_list(self.items)
+
+    def _id(self, prefix: str, fields: Mapping[str, Json]) -> Json:
+        return item_id(prefix, fields, self.response, len(self.items))
+
+    def _text(self, part: Text) -> None:
+        self._close_text()
+        fields = own_fields(part.extras, NAME)
+        if self.states or (self.content and fields.get("id") != self.fields.get("id")):
+            self._close_message()
+        self.fields = self.fields or fields
+        self.text = (part, [])
+        if part.signature is not None:
+            # It follows the message, since citations of the text may follow the text.
+            self.states.append(part.signature)
+
+    def _citation(self, part: Citation) -> None:
+        note = render_annotation(part.json, part.origin)
+        if note is None:
+            return
+        if self.text is None:
+            self.text = (Text(literal=EMPTY), [])
+        self.text[1].append(note)
+
+    def _refusal(self, part: Refusal) -> None:
+        self._close_text()
+        self.content.append(render_refusal(part.literal))
+
+    def _reasoning(self, part: Reasoning) -> None:
+        self._close_message()
+        fields = own_fields(part.extras, NAME)
+        encrypted = None
+        if part.state is not None:
+            encrypted = own_or_sealed(part.state, reasoning_states.ENCRYPTED, NAME)
+            fields = fields or own_fields(part.state.extras, NAME)
+        literal = part.text.literal if part.text is not None else None
+        self.items.append(render_reasoning(self._id("rs", fields), fields, literal, part.field, encrypted))
+
+    def _state(self, state: Opaque) -> None:
+        """The state of a text or a call, which have no place for it, as a reasoning item of its own."""
+        self._close_message()
+        encrypted = own_or_sealed(state, reasoning_states.ENCRYPTED, NAME)
+        self.items.append(render_reasoning(self._id("rs", {}), {}, None, "", encrypted))
+
+    def _call(self, part: Call) -> None:
+        self._close_message()
+        if part.signature is not None:
+            self._state(part.signature)
+        fields = own_fields(part.extras, NAME)
+        made = self._id("ctc" if part.custom else "fc", fields)
+        words = text_of_arguments(part)
+        self.items.append(render_call(made, fields, part.id, part.name, part.custom, words, b"completed"))
+
+    def _media(self, part: Media) -> None:
+        if part.transcript is not None and part.transcript != EMPTY:
+            self._text(Text(literal=part.transcript))
+        if part.kind is MediaKind.IMAGE and isinstance(part.source, Inline):
+            self._close_message()
+            fields = own_fields(part.extras, NAME)
+            source = part.source
+            self.items.append(render_picture(self._id("ig", fields), fields, source.media_type, source.data))
+
+    def _kept(self, part: Opaque) -> None:
+        if part.origin.dialect == NAME:
+            self._close_message()
+            self.items.append(part.json)
+
+    def _close_text(self) -> None:
+        if self.text is None:
+            return
+        part, notes = self.text
+        self.content.append(render_output_text(part.literal, notes, self.logprobs))
+        self.logprobs = None
+        self.text = None
+
+    def _close_message(self) -> None:
+        self._close_text()
+        if self.content:
+            made = self._id("msg", self.fields)
+            self.items.append(render_message(made, self.fields, b"completed", self.content))
+        self.content = []
+        self.fields = {}
+        states, self.states = self.states, []
+        for state in states:
+            self._state(state)
+
+
+_RENDER: Mapping[type[Part], Callable[[_OutputRenderer, Any], None]] = {
+    Text: _OutputRenderer._text,
+    Citation: _OutputRenderer._citation,
+    Refusal: _OutputRenderer._refusal,
+    Reasoning: _OutputRenderer._reasoning,
+    Call: _OutputRenderer._call,
+    Media: _OutputRenderer._media,
+    Opaque: _OutputRenderer._kept,
+}
+
+
+FILTER_MARKS = frozenset({"content_filters"})
+"""What Azure's content filter found."""
+_COMPLETED = b'"completed"'
+_STATUS = {"status": _COMPLETED}
+_COMPLETE_PART = CompleteObject(kinds={"output_text": CompleteObject(added={"annotations": b"[]", "logprobs": b"[]"})})
+_COMPLETE_ITEM = CompleteObject(
+    kinds={
+        "message": CompleteObject(added={"role": b'"assistant"', **_STATUS}, inside={"content": _COMPLETE_PART}),
+        "function_call": CompleteObject(added=_STATUS),
+        "reasoning": CompleteObject(added={"summary": b"[]"}),
+    }
+)
+_COMPLETE_TOOL = CompleteObject(
+    kinds={"function": CompleteObject(added={"description": b"null", "parameters": b"null", "strict": b"null"})}
+)
+_COMPLETE_INPUT = {"cache_write_tokens": b"0", "cached_tokens": b"0"}
+_COMPLETE_OUTPUT = {"reasoning_tokens": b"0"}
+_COMPLETE_USAGE = CompleteObject(
+    added={
+        "input_tokens_details": b'{"cache_write_tokens":0,"cached_tokens":0}',
+        "output_tokens_details": b'{"reasoning_tokens":0}',
+    },
+    inside={
+        "input_tokens_details": CompleteObject(added=_COMPLETE_INPUT),
+        "output_tokens_details": CompleteObject(added=_COMPLETE_OUTPUT),
+    },
+)
+_COMPLETE_REASONING = CompleteObject(added={"effort": b"null", "summary": b"null"})
+_COMPLETE_TEXT = CompleteObject(added={"format": b'{"type":"text"}'})
+
+
+_COMPLETE_INSIDE = {
+    "output": _COMPLETE_ITEM,
+    "tools": _COMPLETE_TOOL,
+    "usage": _COMPLETE_USAGE,
+    "reasoning": _COMPLETE_REASONING,
+    "text": _COMPLETE_TEXT,
+}
+
+
+def _completed_at(body: bytes, context: AnswerContext) -> Json:
+    """Now, for a completed answer that does not say when it was. Without a clock, when it was begun."""
+    try:
+        members = decode_members(body) if b'"completed_at"' not in body else {}
+    except UNREADABLE:
+        return b"null"
+    if not members or bytes(members.get("status", _COMPLETED)) != _COMPLETED:
+        return b"null"
+    created = bytes(members.get("created_at", b"%d" % context.created))
+    return created if context.clock is None else b"%d" % context.clock()
+
+
+def complete_answer(body: bytes, context: AnswerContext) -> bytes:
+    """The response with the members that OpenAI's types and Open Responses require."""
+    added = {
+        "id": quote(vendor_id(ID_PREFIX, context.id)),
+        "object": b'"response"',
+        "created_at": b"%d" % context.created,
+        "model": quote(context.model),
+        **_STATUS,
+        "error": b"null",
+        "incomplete_details": b"null",
+        "usage": b"null",
+        **DEFAULTS,
+        **repeated_members(context.request),
+        "completed_at": _completed_at(body, context),
+    }
+    return complete(body, CompleteObject(added=added, never=FILTER_MARKS, inside=_COMPLETE_INSIDE))

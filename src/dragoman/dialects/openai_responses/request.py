@@ -1,0 +1,215 @@
+"""A Responses request, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
+from dragoman.conversation.near_misses import Miss
+from dragoman.conversation.parts import Call, Json, Part, Reasoning, Result, Text
+from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of, text_of
+from dragoman.dialects.near_misses.members import MeantMembers, MemberForm, parse_members_meant
+from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm
+from dragoman.dialects.openai_responses import NAME
+from dragoman.dialects.openai_responses.message_parse import (
+    fits_item,
+    parse_item,
+    parse_odd_item,
+    parse_part,
+    parse_system,
+    parse_turn,
+    settle,
+)
+from dragoman.dialects.openai_responses.message_render import render_messages, turn_items
+from dragoman.dialects.openai_responses.schema import decode_items, open_input_part, open_output_part, open_summary
+from dragoman.dialects.openai_responses.settings import parse_top_level, render_top_level
+from dragoman.dialects.parsed_messages import ListParser, ParsedList, describe
+from dragoman.dialects.parsing import asks_for_stream, open_body, parse_model, request_parser
+from dragoman.dialects.rendering import BodyLayout, Pieces, amend_body, render_body
+from dragoman.dialects.top_level import decoded
+from dragoman.dialects.wire_schema import fits
+from dragoman.errors import MalformedRequest
+from dragoman.wire.json_reader import render_list, render_object
+
+_STORED = ("previous_response_id", "conversation", "prompt")
+"""Members beside which there need not be any input."""
+
+
+@request_parser
+def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask:
+    """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
+    opened = open_body(body)
+    found = opened.members
+    stored = any(key in found for key in _STORED)
+    meant = parse_members_meant(found, MEMBERS) if not stored else MeantMembers(found, "input")
+    raw = meant.found.get("input", Raw(b"null"))
+    first = bytes(memoryview(raw)[:1])
+    if first == b"n" and not stored:
+        raise MalformedRequest("there is no input", at="/input", hint='a Responses request has "input"')
+    top = parse_top_level(meant.found)
+    opening = parse_system(bytes(meant.found.get("instructions", b"")))
+    if meant.list_name == "input" and first in (b'"', b"n"):
+        listed = ParsedList([describe(Message(USER, (Text(bytes(raw)),), 0))] if first == b'"' else [])
+    elif first not in (b"[", b"{", b'"'):
+        raise MalformedRequest("input is neither a string nor a list of items", at="/input")
+    else:
+        listed = settle(LIST.parse(raw, meant.list_name))
+    messages, traits = listed.finish(opening)
+    return Ask(
+        NAME,
+        parse_model(found),
+        asks_for_stream(found),
+        top.conversation(messages, (*meant.misses, *listed.misses)),
+        opened.source,
+        found,
+        headers or {},
+        top.include_usage,
+        opened.repairs,
+        traits,
+    )
+
+
+def locate(message: Message, part: int | None) -> str:
+    """The pointer to a message of a parsed request, or to one of its parts."""
+    if message.at == FIELD:
+        return "/instructions"
+    return f"/input/{message.at}" if part is None else locate_parts(message)[part]
+
+
+def locate_parts(message: Message) -> list[str]:
+    """The pointers to all parts of a message. An assistant's turn may be several items."""
+    at, count = f"/input/{message.at}", len(message.parts)
+    if message.at == FIELD:
+        return ["/instructions"] * count
+    if message.role is TOOL:
+        return [f"/input/{message.at + part}" for part in range(count)]
+    if message.role is not ASSISTANT:
+        return [f"{at}/content/{part}" for part in range(count)] if message.listed else [f"{at}/content"] * count
+    pointers: list[str] = []
+    for index, parts in enumerate(turn_items(message.parts)):
+        at = f"/input/{message.at + index}"
+        pointers += [f"{at}/content/{place}" for place in range(len(parts))] if len(parts) > 1 else [at]
+    return pointers
+
+
+LAYOUT = BodyLayout("input", True, render_top_level, render_messages)
+
+
+def render_request(conversation: Conversation, options: RenderOptions, ask: Ask | None = None) -> bytes:
+    """The body: amended where `ask` is the client's own request in this dialect, else a new one."""
+    if ask is None:
+        return render_body(LAYOUT, conversation, options)
+    if conversation.messages is not ask.conversation.messages:
+        items = _listed(bytes(ask.members.get("input", b"")))
+        ask = msgspec.structs.replace(ask, members={**ask.members, "input": items})
+    return amend_body(LAYOUT, ask, conversation, options)
+
+
+def _listed(raw: bytes) -> bytes:
+    """The input as a list of items, so that single items of it can be amended."""
+    if raw[:1] == b'"':
+        return b'[{"type":"message","role":"user","content":' + raw + b"}]"
+    return raw if raw[:1] == b"[" else b"[]"
+
+
+# How what does not fit is written
+
+
+def _render_turn(turn: MeantTurn) -> list[Json]:
+    """Texts and media as a message, calls and results as items of their own, in their order."""
+    out: Pieces = []
+    messages = list(_messages(turn))
+    render_messages(messages, 0, len(messages), out)
+    return items_of(b"[" + b"".join(out)[1:] + b"]") or []
+
+
+def _messages(turn: MeantTurn) -> list[Message]:
+    """Runs of results, of the model's parts and of the user's."""
+    found: list[Message] = []
+    run: list[Part] = []
+    role = turn.role
+    for piece in turn.pieces:
+        part = _part(piece)
+        speaker = TOOL if type(part) is Result else ASSISTANT if isinstance(part, (Call, Reasoning)) else _speaker(turn)
+        if run and speaker is not role:
+            found.append(_message(role, run, turn))
+            run = []
+        role = speaker
+        run.append(part)
+    return [*found, _message(role, run, turn)]
+
+
+def _speaker(turn: MeantTurn) -> Role:
+    called = any(type(piece.meant) is Call for piece in turn.pieces)
+    return ASSISTANT if called else USER if turn.role is TOOL else turn.role
+
+
+def _message(role: Role, parts: list[Part], turn: MeantTurn) -> Message:
+    listed = turn.listed and role is not ASSISTANT and role is not TOOL
+    return Message(role, tuple(parts), listed=listed, inline=role is SYSTEM, role_text=turn.role_text)
+
+
+def _part(piece: MeantPart) -> Part:
+    if piece.kept is not None:
+        return parse_part(piece.kept, "/0")
+    assert piece.meant is not None
+    return piece.meant
+
+
+def _repair_item(item: Json, log: MissLog) -> Json | None:
+    """Reasoning without its summary, or with null as its content. Raises MalformedRequest where the summary is none."""
+    fields = fields_of(item)
+    if fields is None or fields.get("type") != b'"reasoning"':
+        return None
+    if fields.get("content") == b"null":
+        log.note(Miss.NULL, "/content", fields.pop("content"))
+        return _repair_item(render_object(fields), log) or render_object(fields)
+    if fields.get("summary", b"null") != b"null":
+        return _repair_summary(fields, log)
+    log.note(Miss.NULL if "summary" in fields else Miss.CONTENT)
+    return render_object({**fields, "summary": b"[]"})
+
+
+def _repair_summary(fields: Fields, log: MissLog) -> Json | None:
+    """Reasoning whose summary is made of texts in another form. Raises MalformedRequest where it is not."""
+    given = fields["summary"]
+    listed = [given] if given[:1] in (b'"', b"{") else items_of(given) or []
+    texts = [text_of(item) or text_of((fields_of(item) or {}).get("text")) for item in listed]
+    if not all(texts) or fits(open_summary, given):
+        decoded(open_summary, given, f"{log.at}/summary")
+        return None
+    log.note(Miss.PART, "/summary")
+    pieces = [b'{"type":"summary_text","text":' + quote(text) + b"}" for text in texts]
+    return render_object({**fields, "summary": render_list(pieces)})
+
+
+def _open_part(raw: Json, role: Role) -> object:
+    return (open_output_part if role is ASSISTANT else open_input_part)(raw)
+
+
+def _render_instructions(texts: list[Json]) -> Json:
+    """Several texts stay apart, each a system message: whether and how they are joined is a choice."""
+    return texts[0] if len(texts) == 1 else render_list(texts)
+
+
+MEMBERS = MemberForm("input", "instructions", lambda raw: raw[:1] in (b'"', b"n"), _render_instructions)
+FORM = WireForm(
+    name=NAME,
+    list_name="input",
+    content_name="content",
+    roles=frozenset({"user", "assistant", "system", "developer"}),
+    fits=fits_item,
+    fits_part=lambda raw, role: fits(lambda part: _open_part(part, role), raw),
+    render=_render_turn,
+    repair_item=_repair_item,
+    has_items=True,
+    optional={"id": b'"', "status": b'"', "type": b'"'},
+    decode_part=_open_part,
+)
+LIST = ListParser(FORM, parse_item, parse_odd_item, decode_items, parse_turn)
