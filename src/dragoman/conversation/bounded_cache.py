@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from threading import RLock
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, cast
 
 import msgspec
 
@@ -95,76 +95,91 @@ class CachePool:
 POOL = CachePool()
 
 
+class _Young(dict[Any, Any]):
+    """What was made of keys that were asked for lately. Looking one up runs no Python code unless it is missing."""
+
+    __slots__ = ("find_missing",)
+    find_missing: Callable[[Any], Any]
+
+    def __missing__(self, key: Any) -> Any:
+        return self.find_missing(key)
+
+
 class BoundedCache(Generic[Key]):
-    """Entries by their keys. `hits` and `misses` count what was asked for."""
+    """What was made, by its key. `misses` counts what was asked for and not there."""
 
-    __slots__ = ("_old", "_pool", "hits", "misses", "name", "young")
+    __slots__ = ("_entries", "_make", "_old", "_pool", "_young", "get", "misses", "name")
 
-    def __init__(self, name: str, pool: CachePool = POOL) -> None:
+    get: Callable[[Key], Any]
+    """What was made of a key. None if there is nothing, unless the cache itself makes it."""
+
+    def __init__(self, name: str, pool: CachePool = POOL, make: Callable[[Key], Any] | None = None) -> None:
+        """`make`: makes what is missing."""
         self.name = name
-        self.hits = 0
         self.misses = 0
-        self.young: dict[Key, CacheEntry] = {}
+        self._make = make
+        self._young = _Young()
+        self._young.find_missing = self._find_missing
+        self.get = self._young.__getitem__
+        self._entries: dict[Key, CacheEntry] = {}
         self._old: dict[Key, CacheEntry] = {}
         self._pool = pool
         pool.caches.append(self)
 
-    def get(self, key: Key) -> CacheEntry | None:
-        found = self.young.get(key)
-        if found is None:
-            found = self._from_old(key)
-            if found is None:
-                self.misses += 1
-                return None
-        self.hits += 1
-        return found
-
     def put(self, key: Key, entry: CacheEntry) -> None:
         with self._pool.lock:
             if self._pool.takes(entry.size):
-                self.young[key] = entry
+                self._entries[key] = entry
+                self._young[key] = entry.made
 
     def grow(self, key: Key, size: int) -> None:
         """Count more bytes for an entry that was just used."""
         with self._pool.lock:
-            entry = self.young.pop(key, None)
+            entry = self._entries.pop(key, None)
             if entry is not None:
+                del self._young[key]
                 self._pool.gives(entry.size)
                 self.put(key, entry._replace(size=entry.size + size))
 
     def age(self) -> None:
         """The young entries become the old ones, and those are forgotten."""
-        self._old, self.young = self.young, {}
+        self._old, self._entries = self._entries, {}
+        self._young.clear()
 
     def entries(self) -> Iterator[CacheEntry]:
-        yield from self.young.values()
+        yield from self._entries.values()
         yield from self._old.values()
 
-    def _from_old(self, key: Key) -> CacheEntry | None:
+    def _find_missing(self, key: Key) -> Any:
+        """An old entry, which becomes a young one; or a new one, if the cache makes them."""
         with self._pool.lock:
             found = self._old.pop(key, None)
             if found is not None:
                 self._pool.old -= found.size
                 self.put(key, found)
-            return found
+                return found.made
+            self.misses += 1
+        if self._make is None:
+            return None
+        made = self._make(key)
+        self.put(key, CacheEntry(made, size_of(key) + size_of(made)))
+        return made
 
 
 def remembered(make: Callable[Arguments, Made]) -> Callable[Arguments, Made]:
     """A pure function of hashable arguments, asked once for each."""
-    cache: BoundedCache[Any] = BoundedCache(f"{make.__module__}.{make.__qualname__}")
+    name, call = f"{make.__module__}.{make.__qualname__}", cast(Callable[..., Any], make)
+    if make.__code__.co_argcount == 1:
+        return cast(Callable[Arguments, Made], BoundedCache[Any](name, make=call).get)
+    cache: BoundedCache[Any] = BoundedCache(name, make=lambda key: call(*key))
 
-    def known(*key: Arguments.args, **nothing: Arguments.kwargs) -> Made:
-        entry = cache.get(key)
-        if entry is None:
-            made = make(*key, **nothing)
-            cache.put(key, CacheEntry(made, size_of(key) + size_of(made)))
-            return made
-        found: Made = entry.made
+    def find(*key: Arguments.args, **nothing: Arguments.kwargs) -> Made:
+        found: Made = cache.get(key)
         return found
 
-    return known
+    return find
 
 
-def counts() -> dict[str, tuple[int, int]]:
-    """Hits and misses of every cache, by its name."""
-    return {cache.name: (cache.hits, cache.misses) for cache in POOL.caches}
+def count_misses() -> dict[str, int]:
+    """How often each cache was asked in vain, by its name."""
+    return {cache.name: cache.misses for cache in POOL.caches}

@@ -30,9 +30,8 @@ class IdentityCache(Generic[Value, Made]):
         self._known: BoundedCache[int] = BoundedCache(f"{make.__module__}.{make.__qualname__}")
 
     def __call__(self, value: Value) -> Made:
-        entry = self._known.get(id(value))
-        if entry is not None:
-            found: Made = entry.made
+        found: Made | None = self._known.get(id(value))
+        if found is not None:
             return found
         made = self._make(value)
         size = self._size or size_of(value) + size_of(made)

@@ -18,8 +18,13 @@ StringLiteral = NewType("StringLiteral", JsonText)
 
 EMPTY = StringLiteral(JsonText(b'""'))
 
-_decode = msgspec.json.Decoder(str).decode
-_encode: Callable[[str], StringLiteral] = msgspec.json.Encoder().encode  # type: ignore[assignment]
+quote: Callable[[str], StringLiteral] = msgspec.json.Encoder().encode  # type: ignore[assignment]
+"""The JSON literal of a text."""
+unquote: Callable[[bytes], str] = msgspec.json.Decoder(str).decode
+"""The text of a JSON literal."""
+
+_literal: Callable[[bytes], StringLiteral] = bytes  # type: ignore[assignment]
+"""Bytes that are known to be a string's literal."""
 # What a blank text can open with: a space, an escape (\n, \t) or its own closing quote.
 _MAYBE_BLANK = b' "\\'
 _PIECE = 65536
@@ -27,21 +32,11 @@ _LONGEST_ESCAPE = len("\\u0020")
 _HIGH = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}")
 
 
-def quote(text: str) -> StringLiteral:
-    """The JSON literal of a text."""
-    return _encode(text)
-
-
-def unquote(literal: bytes) -> str:
-    """The text of a JSON literal."""
-    return _decode(literal)
-
-
 def blank(literal: bytes) -> bool:
     """Nothing, or nothing but white space."""
     if literal[1] not in _MAYBE_BLANK:
         return False
-    return not any(_decode(piece).strip() for piece in split(literal))
+    return not any(unquote(piece).strip() for piece in split(literal))
 
 
 def split(literal: bytes) -> Iterator[bytes]:
@@ -74,14 +69,9 @@ def _cut(literal: bytes, start: int, end: int) -> int:
 
 def prefixed(prefix: str, literal: bytes) -> StringLiteral:
     """The literal with a text put before it."""
-    return _literal(_encode(prefix)[:-1] + literal[1:])
+    return _literal(quote(prefix)[:-1] + literal[1:])
 
 
 def joined(separator: str, literals: Iterable[bytes]) -> StringLiteral:
     """One literal of many, in one pass."""
-    return _literal(b'"' + _encode(separator)[1:-1].join([literal[1:-1] for literal in literals]) + b'"')
-
-
-def _literal(text: bytes) -> StringLiteral:
-    """Bytes that are known to be a string's literal."""
-    return StringLiteral(JsonText(text))
+    return _literal(b'"' + quote(separator)[1:-1].join([literal[1:-1] for literal in literals]) + b'"')

@@ -56,13 +56,11 @@ class RenderedSettings:
 
     def __call__(self, settings: Settings, extras: Extras | None) -> Mapping[str, Json]:
         key = (id(settings), id(extras))
-        entry = self._known.get(key)
-        if entry is None:
-            made = self._render(settings, extras.fields if extras is not None else {})
+        found: Mapping[str, Json] | None = self._known.get(key)
+        if found is None:
+            found = self._render(settings, extras.fields if extras is not None else {})
             held = (settings, extras)
-            entry = CacheEntry(made, size_of(held) + size_of(made), held)
-            self._known.put(key, entry)
-        found: Mapping[str, Json] = entry.made
+            self._known.put(key, CacheEntry(found, size_of(held) + size_of(found), held))
         return found
 
 

@@ -206,19 +206,24 @@ def render_object(fields: Mapping[str, bytes | Raw]) -> JsonText:
 
 
 LONGEST_KEY = 64
-"""Keys come from clients: only short ones are remembered."""
+MOST_KEYS = 512
+"""Keys come from clients: only short ones are remembered, and only so many."""
 
 
-def member_head(key: str) -> bytes:
-    """The bytes before the value of a member that is not the first."""
-    return _short_head(key) if len(key) <= LONGEST_KEY else _head(key)
+class _MemberHeads(dict[str, bytes]):
+    """What stands before values, by their keys. Looking one up runs no Python code unless it is missing."""
+
+    def __missing__(self, key: str) -> bytes:
+        head: bytes = b"," + _encode(key) + b":"
+        if len(key) <= LONGEST_KEY:
+            if len(self) >= MOST_KEYS:
+                self.clear()
+            self[key] = head
+        return head
 
 
-def _head(key: str) -> bytes:
-    return b"," + _encode(key) + b":"
-
-
-_short_head = lru_cache(maxsize=512)(_head)
+member_head: Callable[[str], bytes] = _MemberHeads().__getitem__
+"""The bytes before the value of a member that is not the first."""
 
 
 def render_list(values: Sequence[bytes]) -> JsonText:
