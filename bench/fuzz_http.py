@@ -18,11 +18,10 @@ import h11
 import uvicorn
 
 from dragoman.gateway.client_errors import BODY_ERRORS
-from dragoman.gateway.coarse_timer import CoarseTimer
 from dragoman.gateway.http_protocol import HTTP_LOGGER, bounded_protocol
-from dragoman.gateway.inbound import ClientGone, Inbound
+from dragoman.gateway.inbound import ClientGone, CoarseTimer, Inbound
 from dragoman.upstream.transport.connection import Connection
-from dragoman.upstream.transport.in_flight import InFlight
+from dragoman.upstream.transport.incoming import InFlight
 from dragoman.upstream.transport.limits import Timeouts, TransportLimits
 
 BODY_LIMIT = 1000

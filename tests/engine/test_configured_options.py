@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from dragoman.engine.adapt import AdaptedRequest, adapt
-from dragoman.engine.configured_options import configured
+from dragoman.engine.visit import configured
 
 
 def with_body(body: Any) -> AdaptedRequest:

@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from dragoman import adapt
-from dragoman.engine.summary import summary
-from dragoman.engine.written_report import write_report
+from dragoman.engine.summary import summary, write_report
 
 
 @pytest.mark.parametrize("count", [0, 1, 499, 500, 501, 1203])

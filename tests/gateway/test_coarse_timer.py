@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from dragoman.gateway.coarse_timer import TICK, CoarseTimer
+from dragoman.gateway.inbound import TICK, CoarseTimer
 
 
 async def test_alarms_ring_once_and_in_time() -> None:

@@ -20,6 +20,7 @@ from tests.gateway.upstream import Upstream, upstream
 
 from dragoman.gateway.metrics import FAMILIES, MetricKind, Metrics, MetricsSnapshot, render_metrics, summed
 from dragoman.gateway.metrics_board import PLACE_BYTES, MetricsBoard
+from dragoman.store import Entry
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 SAMPLE = re.compile(r'([a-z_]+?)(_bucket|_sum|_count)?(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\.)*",?)*)\})? (\S+)')
@@ -91,12 +92,26 @@ def test_names_follow_the_conventions() -> None:
         assert list(family.bounds) == sorted(set(family.bounds))
 
 
+def request(
+    target: str, seconds: float, first_byte: float | None = None, tokens: int = 0, dialect: str = "gemini"
+) -> Entry:
+    return Entry(
+        id="req_1",
+        time=0.0,
+        client_dialect=dialect,
+        target=target,
+        duration=seconds,
+        ttfb=first_byte,
+        input_tokens=tokens,
+        overhead_us=100,
+    )
+
+
 def test_labels_are_escaped_and_bounded() -> None:
     metrics = Metrics()
     for number in range(3000):
         target = f'p/"{number}\\\n'
-        metrics.request("openai-chat", target, 200)
-        metrics.timed(target, 0.1, None, 0.001)
+        metrics.add(request(target, 0.1, dialect="openai-chat"), {})
     samples = told(render_metrics(metrics.snapshot({})))
     assert len([name for name in samples if name.startswith("dragoman_requests_total")]) <= 1001
     assert samples['dragoman_requests_total{dialect="openai-chat",target="other",status="200"}'] == 2000
@@ -105,11 +120,11 @@ def test_labels_are_escaped_and_bounded() -> None:
 def test_buckets_add_up_and_large_counters_are_exact() -> None:
     metrics = Metrics()
     for seconds in (0.01, 0.05, 0.2, 7.0, 1000.0):
-        metrics.timed("t", seconds, seconds, 0.0001)
-    metrics.used("t", 123_456_789_012, 0)
+        metrics.add(request("t", seconds, first_byte=seconds), {})
+    metrics.add(request("t", 0.0, tokens=123_456_789_012), {})
     samples = told(render_metrics(metrics.snapshot({})))
     buckets = [value for name, value in samples.items() if name.startswith("dragoman_request_duration_seconds_bucket")]
-    assert buckets == [2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 4, 5]
+    assert buckets == [3, 3, 4, 4, 4, 4, 4, 5, 5, 5, 5, 6]
     assert samples['dragoman_request_duration_seconds_sum{target="t"}'] == pytest.approx(1007.26)
     assert samples['dragoman_tokens_total{target="t",direction="input",estimated="false"}'] == 123_456_789_012
 
@@ -121,8 +136,7 @@ def test_snapshots_add_up_and_what_all_share_does_not() -> None:
     one, two = Metrics(), Metrics()
     for metrics, count in ((one, 1), (two, 2)):
         for _ in range(count):
-            metrics.request("gemini", "t", 200)
-            metrics.timed("t", 0.1, None, 0.001)
+            metrics.add(request("t", 0.1), {})
     both = summed([one.snapshot({"dragoman_lessons": 4}), two.snapshot({"dragoman_lessons": 4})])
     samples = told(render_metrics(both))
     assert samples['dragoman_requests_total{dialect="gemini",target="t",status="200"}'] == 3

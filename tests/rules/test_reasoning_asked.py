@@ -11,7 +11,7 @@ from tests.rules.runs import facts, sent
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.settings import Effort, Settings, Thinking
 from dragoman.engine.adapt import read
-from dragoman.engine.reasoning_wish import expects_reasoning
+from dragoman.engine.plan import expects_reasoning
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning_asked import reasoning_asked

@@ -36,8 +36,8 @@ from dragoman.upstream.transport import (
     TransportLimits,
     UnknownEncoding,
 )
+from dragoman.upstream.transport.connection import BodyFraming
 from dragoman.upstream.transport.decoding import PIECE, Inflater
-from dragoman.upstream.transport.framing import BodyFraming
 from dragoman.upstream.transport.transport import Transport
 
 H = b"HTTP/1.1 200 OK\r\n"

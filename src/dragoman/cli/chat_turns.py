@@ -16,9 +16,9 @@ from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapt import read
+from dragoman.engine.answer_tally import Spent
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
-from dragoman.engine.spent_tokens import Spent
 from dragoman.engine.steps import Answered, AttemptFailed, GaveUp, Streaming
 from dragoman.engine.summary import FoldedChange, fold
 from dragoman.errors import DragomanError
@@ -26,7 +26,7 @@ from dragoman.gateway.callers import OWNER, Refused
 from dragoman.gateway.client_errors import as_failure
 from dragoman.gateway.model_names import find_lead
 from dragoman.gateway.model_routing import choose_model
-from dragoman.gateway.request_cost import Cost, request_cost
+from dragoman.gateway.request_record import Cost, find_cost
 from dragoman.gateway.services import Services
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
@@ -118,7 +118,7 @@ async def take_turn(services: Services, model: str, messages: list[dict[str, Any
     started = time.perf_counter()
     try:
         ask = read({"model": model, "messages": messages, "stream": True}, source=DEFAULT_DIALECT)
-        context = AnswerContext(model=model, id=services.request_id(), created=int(time.time()))
+        context = AnswerContext(model=model, id=next(services.request_ids), created=int(time.time()))
         route = await find_target(services, model, ask, context.id)
         dispatch = services.dispatcher.open(ask, route, context, OWNER.name)
         exchange = dispatch.exchange
@@ -136,7 +136,7 @@ async def take_turn(services: Services, model: str, messages: list[dict[str, Any
         yield TurnFailed(exchange.failure)
         return
     spent = exchange.spent()
-    yield TurnEnded(spent, request_cost(exchange, spent), time.perf_counter() - started)
+    yield TurnEnded(spent, find_cost(exchange, spent), time.perf_counter() - started)
 
 
 async def _answer_pieces(dispatch: Dispatch, end: Answered | Streaming) -> AsyncGenerator[AnswerPiece]:

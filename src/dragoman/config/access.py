@@ -48,15 +48,15 @@ class Clients:
 
     def __init__(self, keys: Mapping[str, ClientKey]) -> None:
         clients = [(bytes.fromhex(key.sha256), Client(name, key)) for name, key in keys.items()]
-        self._by_hash = {digest: (digest, client) for digest, client in clients}
+        self.by_hash = {digest: (digest, client) for digest, client in clients}
 
     def __len__(self) -> int:
-        return len(self._by_hash)
+        return len(self.by_hash)
 
     def identify(self, presented: str) -> Client | None:
         """The client that presents this key, or None."""
         digest = hashlib.sha256(presented.encode("utf-8", "surrogateescape")).digest()
-        found = self._by_hash.get(digest)
+        found = self.by_hash.get(digest)
         if found is None or not hmac.compare_digest(found[0], digest):
             return None
         return found[1]

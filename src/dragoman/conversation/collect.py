@@ -115,8 +115,8 @@ class Folding:
             return self.failure
         if not self.ended:
             return UNFINISHED
-        choices = tuple(self._choices[index].choice() for index in sorted(self._choices))
-        return msgspec.structs.replace(self.reply, choices=choices, usage=self.usage)
+        choices = [self._choices[index].choice() for index in sorted(self._choices)]
+        return msgspec.structs.replace(self.reply, choices=tuple(choices), usage=self.usage)
 
     def _choice(self, index: int) -> _Folded:
         found = self._choices.get(index)
@@ -226,10 +226,6 @@ class _Piece:
         self.redacted = False
         self.field = ""
 
-    def parts(self) -> Iterable[Part]:
-        yield from _FOLD[self.kind](self)
-        yield from self.citations
-
 
 class _Folded:
     """A choice that is still growing."""
@@ -250,7 +246,14 @@ class _Folded:
         return found
 
     def choice(self) -> Choice:
-        parts = tuple(part for index in sorted(self.pieces) for part in self.pieces[index].parts())
+        found: list[Part] = []
+        for index in sorted(self.pieces):
+            piece = self.pieces[index]
+            part = _FOLD[piece.kind](piece)
+            if part is not None:
+                found.append(part)
+            found += piece.citations
+        parts = tuple(found)
         logprobs = _joined_arrays(self.logprobs) if self.logprobs else None
         stop = self.stop
         if stop is None:
@@ -258,20 +261,20 @@ class _Folded:
         return Choice(parts, stop.reason, stop.word, stop.sequence, logprobs, stop.extras)
 
 
-def _fold_text(piece: _Piece) -> Iterable[Part]:
-    yield Text(literal=_joined(piece.literals), signature=piece.state, extras=piece.extras)
+def _fold_text(piece: _Piece) -> Part:
+    return Text(literal=_joined(piece.literals), signature=piece.state, extras=piece.extras)
 
 
-def _fold_reasoning(piece: _Piece) -> Iterable[Part]:
+def _fold_reasoning(piece: _Piece) -> Part:
     literal = _joined(piece.literals) if piece.literals else EMPTY
     text = Text(literal=literal) if literal != EMPTY else None
-    yield Reasoning(text=text, state=piece.state, redacted=piece.redacted, field=piece.field, extras=piece.extras)
+    return Reasoning(text=text, state=piece.state, redacted=piece.redacted, field=piece.field, extras=piece.extras)
 
 
-def _fold_call(piece: _Piece) -> Iterable[Part]:
+def _fold_call(piece: _Piece) -> Part:
     call = piece.call or CallStarted(0, 0, "", "")
     text = unquote(_joined(piece.literals))
-    yield Call(
+    return Call(
         id=call.id,
         name=call.name,
         arguments=arguments_of(text, call.custom),
@@ -281,11 +284,11 @@ def _fold_call(piece: _Piece) -> Iterable[Part]:
     )
 
 
-def _fold_refusal(piece: _Piece) -> Iterable[Part]:
-    yield Refusal(literal=_joined(piece.literals))
+def _fold_refusal(piece: _Piece) -> Part:
+    return Refusal(literal=_joined(piece.literals))
 
 
-def _fold_media(piece: _Piece) -> Iterable[Part]:
+def _fold_media(piece: _Piece) -> Part:
     deltas = piece.media
     first = deltas[0]
     media_type = next((delta.media_type for delta in deltas if delta.media_type), "")
@@ -296,19 +299,18 @@ def _fold_media(piece: _Piece) -> Iterable[Part]:
     extras: Extras | None = None
     for delta in deltas:
         extras = _merged_extras(extras, delta.extras)
-    yield Media(kind=first.kind, source=source, transcript=_joined(words) if words else None, extras=extras)
+    return Media(kind=first.kind, source=source, transcript=_joined(words) if words else None, extras=extras)
 
 
-def _fold_kept(piece: _Piece) -> Iterable[Part]:
-    if piece.state is not None:
-        yield piece.state
+def _fold_kept(piece: _Piece) -> Part | None:
+    return piece.state
 
 
-def _fold_nothing(piece: _Piece) -> Iterable[Part]:
-    return ()
+def _fold_nothing(piece: _Piece) -> None:
+    return None
 
 
-_FOLD: Mapping[type[Part], Callable[[_Piece], Iterable[Part]]] = {
+_FOLD: Mapping[type[Part], Callable[[_Piece], Part | None]] = {
     Text: _fold_text,
     Reasoning: _fold_reasoning,
     Call: _fold_call,

@@ -19,15 +19,12 @@ from dragoman.conversation.changes import Change
 from dragoman.conversation.collect import collect
 from dragoman.conversation.events import Event
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.parts import Origin
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapted import AdaptedRequest
 from dragoman.engine.client_failures import render_failure, with_numbers
-from dragoman.engine.envelopes import unwrapping
-from dragoman.engine.reasoning_restore import Kept, keeps, last_turn
-from dragoman.engine.stream_redaction import Redaction
-from dragoman.engine.translation import Translation
+from dragoman.engine.reasoning_restore import Kept
+from dragoman.engine.translation import Translation, translation_of
 from dragoman.wire.error_bodies import parse_failure
 
 JSON = "application/json"
@@ -173,25 +170,6 @@ def _refused(adapted: AdaptedRequest, body: bytes, failure: Failure, context: An
 
 def stream_of(adapted: AdaptedRequest, id: str, created: int) -> AnswerStream:
     return AnswerStream(translation_of(adapted, context_of(adapted, id, created)), adapted)
-
-
-def translation_of(adapted: AdaptedRequest, context: AnswerContext, redaction: Redaction | None = None) -> Translation:
-    """The way back of one compiled request."""
-    facts, client = adapted.facts, adapted.ask.dialect
-    keep = keeps(facts, adapted.ask)
-    return Translation(
-        adapted.dialect,
-        client,
-        adapted.undo,
-        context,
-        keep,
-        facts.think_tags,
-        Origin(adapted.dialect, facts.family or facts.provider, facts.model),
-        redaction,
-        not facts.complete_answers,
-        last_turn(adapted.ask) if keep else "",
-        unwrapping(adapted.envelope),
-    )
 
 
 def context_of(adapted: AdaptedRequest, id: str, created: int) -> AnswerContext:

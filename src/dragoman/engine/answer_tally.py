@@ -1,11 +1,20 @@
-"""What an answer says, counted as it goes by, for the case that nobody reports its tokens."""
+"""What an answer says, counted as it goes by in case nobody reports its tokens; and what is booked for it."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from dragoman.conversation.conversation import Ask
 from dragoman.conversation.events import CallStarted, Delta, Event, Signed
+from dragoman.conversation.replies import Usage
 from dragoman.dialects.streamed_text import StreamedText
-from dragoman.engine.token_estimate import count_literal
+from dragoman.engine.token_estimate import count_literal, estimate_request
 from dragoman.profiles.tokenizers import token_weights
+
+if TYPE_CHECKING:
+    from dragoman.engine.translation import Translation
 
 _KEY = b'\\":'
 """What stands after the name of an argument in the text of a call."""
@@ -87,3 +96,39 @@ class AnswerTally:
             self._count += count_literal(content, self._weights)
             self._keys += content.count(_KEY)
             self._held, self._size = [], 0
+
+
+_MOST_COST = 1e9
+
+
+class Spent(msgspec.Struct, frozen=True, gc=False):
+    """Tokens that are booked. `estimated`: the provider has not reported all of them."""
+
+    usage: Usage = Usage()
+    estimated: bool = False
+
+
+NOTHING_SPENT = Spent()
+
+
+def spent_on(translation: Translation, ask: Ask, model: str) -> Spent:
+    """What is booked for a request: what the provider counted, or an estimate of what went by."""
+    if not (translation.started or translation.ended):
+        return NOTHING_SPENT
+    output, estimated = translation.output_tokens()
+    usage = translation.usage or Usage()
+    if usage.input and not estimated and output == usage.output:
+        return Spent(usage)
+    if not usage.input:
+        estimated = True
+        usage = msgspec.structs.replace(usage, input=estimate_request(ask.conversation, model))
+    return Spent(msgspec.structs.replace(usage, output=output), estimated)
+
+
+def parse_amount(text: str | None) -> float | None:
+    """A cost that can be one; a provider may say anything."""
+    try:
+        amount = float(text) if text else None
+    except ValueError:
+        return None
+    return amount if amount is not None and 0 <= amount < _MOST_COST else None

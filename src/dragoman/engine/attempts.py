@@ -6,15 +6,10 @@ waits, sends or knows the time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import msgspec
 
 from dragoman.conversation.failures import PASSING, Failure, FailureKind
 from dragoman.engine.lessons import Learnt
-
-if TYPE_CHECKING:
-    from dragoman.engine.steps import AttemptFailed
 
 Kind = FailureKind
 
@@ -41,58 +36,6 @@ class RetryPolicy(msgspec.Struct, frozen=True):
     jitter: bool = True
     linear: bool = False
     client_retries: bool = False
-
-
-class TriedTarget(msgspec.Struct, frozen=True, gc=False):
-    """A send that failed: to which target, and how."""
-
-    target: str
-    failed: str
-    status: int
-
-
-class Attempts:
-    """Every send of a request: how many there were, and what became of those that failed."""
-
-    __slots__ = ("corrections", "failures", "sends", "tries")
-
-    def __init__(self) -> None:
-        self.sends = 0
-        """All sends."""
-        self.tries = 0
-        """Those of the same body to the destination that is being asked."""
-        self.corrections = 0
-        """The lessons that were applied for that destination."""
-        self.failures: tuple[AttemptFailed[Any], ...] = ()
-        """The sends that failed, in their order."""
-
-    def begin(self) -> None:
-        """Another destination is asked."""
-        self.tries = self.corrections = 0
-
-    def count(self, sends: int = 1) -> None:
-        """The same body goes out once more; with -1, it did not go out after all."""
-        self.sends += sends
-        self.tries += sends
-
-    def correct(self) -> None:
-        """A fact is corrected: the next body is another one."""
-        self.tries = 0
-        self.corrections += 1
-
-    @property
-    def tried(self) -> tuple[TriedTarget, ...]:
-        return tuple(
-            [TriedTarget(one.destination.name, one.failure.kind.value, one.failure.status) for one in self.failures]
-        )
-
-    def named(self, failure: Failure) -> Failure:
-        """The failure with every target that was asked, if it was more than one: the provider's words come first."""
-        last = {one.target: one for one in self.tried}
-        if len(last) < 2:
-            return failure
-        asked = ", ".join(f"{one.target}: {one.status or one.failed}" for one in last.values())
-        return msgspec.structs.replace(failure, message=f"{failure.message} (asked without success: {asked})")
 
 
 class History(msgspec.Struct):

@@ -12,7 +12,6 @@ from dragoman.engine.destination import Destination, ShownReasoning
 from dragoman.engine.policy import check_choice, parse_doubt, parse_loss
 from dragoman.errors import OptionError
 from dragoman.profiles.facts import Doubt
-from dragoman.profiles.profile import Layer, Target, patched
 from dragoman.rules.rule import FAIL
 from dragoman.wire.structured_fields import parse_dictionary
 
@@ -85,8 +84,3 @@ def _chosen_rules(header: str, loosen: bool) -> dict[str, str | bool]:
         if choice != FAIL and not loosen:
             raise OptionError(f"{name}={choice} is for admin keys; with this key a rule can be set to fail", at=RULES)
     return chosen
-
-
-def with_choices(target: Target, caller: CallerOptions) -> Target:
-    """The target with the caller's own choices for rules."""
-    return patched(target, Layer("request", {}, caller.rules)) if caller.rules else target

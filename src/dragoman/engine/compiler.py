@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec import Raw
+from msgspec.structs import replace
 
+from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Loss, Note, Undo
 from dragoman.conversation.conversation import Ask
-from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.traits import Trait, observe_change, observe_messages
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import Dialect, RenderOptions
 from dragoman.engine.adapted import AdaptedRequest
 from dragoman.engine.beta_names import with_betas
-from dragoman.engine.body_form import formed_body, path_template
 from dragoman.engine.content_checks import require_content, require_known_content, require_messages
 from dragoman.engine.envelopes import with_header_members
 from dragoman.engine.header_words import without_words
@@ -37,16 +38,16 @@ from dragoman.engine.history.trimming import TrimRequest, TrimStatistics, histor
 from dragoman.engine.plan import Plan, client_of, plan
 from dragoman.engine.reasoning_restore import Kept, restored
 from dragoman.engine.refusal_places import found_in, with_place
-from dragoman.engine.report import ReportBuilder, body_repairs, loss, reported, usage_asked, usage_not_asked
+from dragoman.engine.report import ReportBuilder, body_repairs, usage_asked, usage_not_asked, without_spelling
 from dragoman.engine.unseen_content import unseen, unseen_content
 from dragoman.errors import RepairRefused, Unrepresentable
 from dragoman.profiles.facts import Doubt, Stance
-from dragoman.profiles.profile import NO_ENVELOPE, Target
-from dragoman.rules.context import Context
+from dragoman.profiles.profile import NO_ENVELOPE, BodyForm, Profile, Target
 from dragoman.rules.off_schema import off_schema, whole_pairs
 from dragoman.rules.refused_setting import refused_setting
 from dragoman.rules.remote_media import remote_media, wanted
 from dragoman.rules.rule import FAIL, Rule
+from dragoman.wire.json_reader import render_object, split_members
 
 READ_BY_THE_COMPILER = frozenset({"drops", "stream_usage", "tools_streamed", "logprobs_streamed", "refused_words"})
 """The facts that the compiler itself reads. All others are read by rules."""
@@ -84,9 +85,11 @@ def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> AdaptedRe
 
 def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> AdaptedRequest:
     """The request by a plan for its target."""
-    require_messages(ask)
+    if not ask.conversation.messages:
+        require_messages(ask)
     compilation = _Compilation(steps, ask, target, options)
-    compilation.shorten_history()
+    if ask.conversation.extras is not None or options.summary is not None or options.history is not None:
+        compilation.shorten_history()
     try:
         compilation.repair()
     except Unrepresentable as fault:
@@ -98,13 +101,29 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
 class _Compilation:
     """A request on its way to one target: what it has become so far, what was changed, and what its answer must undo.
 
-    `same`: the client speaks the target's dialect. `seen`: the traits of the messages before the rules run.
-    `media_to_fetch`: URLs of media that the target cannot fetch.
+    `heaviest`: the heaviest loss so far. `same`: the client speaks the target's dialect. `seen`: the traits of the
+    messages before the rules run. `media_to_fetch`: URLs of media that the target cannot fetch. `context`: what the
+    rules are given, that of the plan and what only this request tells them.
     """
 
     __slots__ = (
-        "_report", "ask", "changes", "context", "conversation", "cut", "facts", "media_to_fetch", "options", "same",
-        "seen", "steps", "stream", "target", "trimmed", "undo",
+        "_report",
+        "ask",
+        "changes",
+        "context",
+        "conversation",
+        "cut",
+        "facts",
+        "heaviest",
+        "media_to_fetch",
+        "options",
+        "same",
+        "seen",
+        "steps",
+        "stream",
+        "target",
+        "trimmed",
+        "undo",
     )  # fmt: skip
 
     def __init__(self, steps: Plan, ask: Ask, target: Target, options: Options) -> None:
@@ -112,28 +131,25 @@ class _Compilation:
         self.ask = ask
         self.target = target
         self.options = options
-        self.same = ask.dialect == target.dialect
+        self.same = ask.dialect == target.profile.dialect
         self.stream = ask.stream if options.stream is None else options.stream
         self.facts = steps.context.facts
-        self.context = self._context()
+        context, media = steps.context, options.media
+        if media:
+            context = replace(context, media=media)
+        if self.stream and self.facts.format_streamed is Stance.REFUSES:
+            context = replace(context, streams=True)
+        self.context = context
         kept, whole = options.kept, ask.conversation
         self.conversation = restored(whole, kept, self.facts) if kept else whole
         self.changes = body_repairs(ask) if ask.repairs or ask.wrapper is not None else []
         self.undo = NOTHING_TO_UNDO
+        self.heaviest = Loss.NOTHING
         self.seen = 0
         self.media_to_fetch: tuple[str, ...] = ()
         self.trimmed: TrimStatistics | None = None
         self.cut: Cut | None = None
         self._report: ReportBuilder | None = None
-
-    def _context(self) -> Context:
-        """What the rules are given: that of the plan, and what only this request tells them."""
-        context, media = self.steps.context, self.options.media
-        if media:
-            context = msgspec.structs.replace(context, media=media)
-        if self.stream and self.facts.format_streamed is Stance.REFUSES:
-            context = msgspec.structs.replace(context, streams=True)
-        return context
 
     # A long history.
 
@@ -203,8 +219,9 @@ class _Compilation:
             conversation = done.conversation
             top = steps.tops.of(conversation)
             traits = seen | top.traits
-            self._enter(rule, reported(rule, done.notes, self.same))
-            self.undo = self.undo.then(done.undo)
+            self._enter(rule, done.notes if self.same or not rule.spelling else without_spelling(done.notes))
+            if done.undo is not NOTHING_TO_UNDO:
+                self.undo = self.undo.then(done.undo)
         if conversation.near_misses and self.same:
             done = whole_pairs(self.ask.conversation, conversation)
             self._enter(off_schema, done.notes)
@@ -215,13 +232,19 @@ class _Compilation:
         """Enter what a rule did into the report. Raises RepairRefused where the caller does not want it."""
         if not notes:
             return
-        fails = rule.chosen(self.context.choices) == FAIL
+        choices = self.context.choices
+        fails = rule.name in choices and rule.chosen(choices) == FAIL  # no rule fails by default
         for note in notes:
-            heavy = loss(rule, note) > self.options.max_loss
+            lost = rule.loses if note.loses is None else note.loses
+            heavy = lost > self.options.max_loss
+            if lost > self.heaviest:
+                self.heaviest = lost
             made_up = note.adds and not rule.translated and not self.options.synthetic
             if fails or heavy or made_up:
                 raise self._refusal(rule, note, heavy, made_up)
-        self.changes += self._entries(rule, notes)
+        if self._report is None:
+            self._report = ReportBuilder(self.ask)
+        self.changes += self._report.entries(rule, notes)
 
     def _entries(self, rule: Rule, notes: Sequence[Note]) -> list[Change]:
         if self._report is None:
@@ -240,7 +263,7 @@ class _Compilation:
 
     def check_content(self) -> None:
         """Report what the target would not see, and raise MalformedRequest where nothing of the client's is left."""
-        if self.changes:
+        if self.heaviest is Loss.CONTENT:
             require_content(self.conversation, self.changes, self.target)
         if self.facts.drops:
             self._enter(unseen_content, unseen(self.conversation, self.facts))
@@ -252,10 +275,11 @@ class _Compilation:
     def render(self) -> AdaptedRequest:
         """Write the request for the wire."""
         target, same, profile = self.target, self.same, self.target.profile
-        dialect = registry.dialect(target.dialect)
+        frame: RequestFrame = _FRAMES.get(id(target)) or _make_frame(target)
+        dialect = frame.dialect
         writing = self._writing(dialect)
         body = self._body(dialect, writing)
-        headers = _headers(self.ask, target, dialect.passed_headers if same else ())
+        headers = _with_passed(frame.headers, self.ask, profile, dialect) if same else frame.headers
         if profile.beta is not None and same:
             headers = with_betas(headers, self.conversation, profile.beta)
         if self.facts.refused_words and same:
@@ -267,13 +291,13 @@ class _Compilation:
             body, headers = with_header_members(body, headers, profile.envelope)
         return AdaptedRequest(
             body,
-            dialect.request_path(writing, path_template(profile, writing.stream)),
+            frame.stream_path if writing.stream else frame.path,
             headers,
             tuple(self.changes),
             self.undo,
             self.media_to_fetch,
-            target.name,
-            target.dialect,
+            frame.name,
+            profile.dialect,
             self.conversation,
             self.ask,
             target.facts,
@@ -321,16 +345,56 @@ class _Compilation:
         return self.facts.tools_streamed is not Stance.REFUSES
 
 
-def _headers(ask: Ask, target: Target, passed: tuple[str, ...]) -> Mapping[str, str]:
+class RequestFrame(msgspec.Struct, frozen=True):
+    """What is the same in all requests to a target."""
+
+    dialect: Dialect
+    name: str
+    """The name of the target."""
+    headers: Mapping[str, str]
     """Headers that belong to the request itself; keys are the sender's business."""
-    headers = _fixed(target)
-    own = {name: ask.headers[name] for name in passed if name in ask.headers and target.profile.headers.get(name) != ""}
-    return headers | own if own else headers
+    path: str
+    stream_path: str
 
 
-def _fixed_headers(target: Target) -> dict[str, str]:
-    named = {**registry.dialect(target.dialect).headers, **target.profile.headers}
-    return {"content-type": "application/json", **{name: value for name, value in named.items() if value}}
+_FRAMES: BoundedCache[int] = BoundedCache(f"{__name__}.{RequestFrame.__qualname__}")
+"""By the id of the target."""
 
 
-_fixed = IdentityCache(_fixed_headers, size=1024)
+def _make_frame(target: Target) -> RequestFrame:
+    profile = target.profile
+    dialect = registry.dialect(profile.dialect)
+    named = {**dialect.headers, **profile.headers}
+    path, stream_path = (
+        dialect.request_path(RenderOptions(target.model, stream), path_template(profile, stream))
+        for stream in (False, True)
+    )
+    headers = {"content-type": "application/json", **{name: value for name, value in named.items() if value}}
+    frame = RequestFrame(dialect, target.name, headers, path, stream_path)
+    _FRAMES.put(id(target), CacheEntry(frame, 2048, target))
+    return frame
+
+
+def _with_passed(headers: Mapping[str, str], ask: Ask, profile: Profile, dialect: Dialect) -> Mapping[str, str]:
+    """The headers with those of a client of the same dialect that its provider is to see."""
+    own = {
+        name: ask.headers[name]
+        for name in dialect.passed_headers
+        if name in ask.headers and profile.headers.get(name) != ""
+    }
+    return {**headers, **own} if own else headers
+
+
+def formed_body(body: bytes, form: BodyForm) -> bytes:
+    """The body without some members and with others. What is added wins over the client's own."""
+    members: dict[str, bytes | Raw] = {name: msgspec.json.encode(value) for name, value in form.add.items()}
+    members |= {
+        name: value for name, value in split_members(body).items() if name not in form.leave_out and name not in members
+    }
+    return render_object(members)
+
+
+def path_template(profile: Profile, stream: bool) -> str:
+    """The profile's own path with the name of the method filled in, where the profile has names of its own."""
+    method = profile.methods.stream if stream else profile.methods.whole
+    return profile.path.replace("{method}", method) if method else profile.path

@@ -10,7 +10,6 @@ import msgspec
 
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import FailureKind
-from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.attempts import RetryPolicy
 from dragoman.engine.history.compaction import CompactPolicy
 from dragoman.engine.history.policy import TrimPolicy
@@ -69,20 +68,6 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
     reasoning: ShownReasoning = ShownReasoning.ASKED
     history: TrimPolicy | None = None
     compact: CompactPolicy | None = None
-
-    def shown(self, context: AnswerContext) -> AnswerContext:
-        """The context of an answer with what was configured for its looks."""
-        completes = self.answers is AnswerMembers.COMPLETE
-        if self.answer_model is None and not self.shows_model and not completes:
-            return context
-        upstream = self.answer_model is AnswerModel.UPSTREAM
-        return msgspec.structs.replace(
-            context,
-            model="" if upstream else context.model,
-            renames=self.answer_model is AnswerModel.ALIAS and context.model != self.target.model,
-            completes=completes,
-            prefix=f"[{self.name}] " if self.shows_model else "",
-        )
 
 
 D = TypeVar("D", bound=Destination)

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Generic
 
-import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.changes import Change
 from dragoman.conversation.conversation import Ask
@@ -29,10 +29,9 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine import care
 from dragoman.engine.adapted import AdaptedRequest
-from dragoman.engine.answer import translation_of
+from dragoman.engine.answer_tally import NOTHING_SPENT, Spent, parse_amount, spent_on
 from dragoman.engine.attempts import (
     MAX_TOTAL,
-    Attempts,
     Correct,
     FallBack,
     GiveUp,
@@ -45,8 +44,8 @@ from dragoman.engine.attempts import (
     next_step,
 )
 from dragoman.engine.client_failures import clipped, failure_of, with_numbers
-from dragoman.engine.compile_options import NOTHING_SET, CallerOptions, with_choices
-from dragoman.engine.destination import D, ShownReasoning, TargetRoute
+from dragoman.engine.compile_options import NOTHING_SET, CallerOptions
+from dragoman.engine.destination import AnswerMembers, AnswerModel, D, ShownReasoning, TargetRoute
 from dragoman.engine.history.calibration import CountedTokens, calibration_key, can_be_estimated
 from dragoman.engine.history.client_choice import chosen_policy, history_choice
 from dragoman.engine.history.compaction import UsedSummary, compact_keys, compacted
@@ -55,9 +54,8 @@ from dragoman.engine.history.recall import cut_keys, may_need_cut, shorter
 from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.lessons import Learnt, is_recognised, learn
+from dragoman.engine.plan import expects_reasoning
 from dragoman.engine.reasoning_restore import has_keys, keeps, keys, scope
-from dragoman.engine.reasoning_wish import expects_reasoning
-from dragoman.engine.spent_tokens import NOTHING_SPENT, Spent, parse_amount, spent_on
 from dragoman.engine.steps import (
     Answered,
     AttemptFailed,
@@ -75,8 +73,8 @@ from dragoman.engine.steps import (
     Wait,
 )
 from dragoman.engine.stream_redaction import Redaction
-from dragoman.engine.translation import Translation
-from dragoman.engine.visit import Visit
+from dragoman.engine.translation import Translation, translation_of
+from dragoman.engine.visit import Attempts, Visit
 from dragoman.errors import RequestError
 from dragoman.profiles.profile import Layer, Target, patched
 from dragoman.wire.error_bodies import parse_failure
@@ -85,13 +83,15 @@ from dragoman.wire.error_bodies import parse_failure
 class Exchange(Generic[D]):
     """One request under way, and afterwards what became of it.
 
-    `destination` was asked last, and `request` is what it was sent. `attempts` knows every send; `lessons` names the
-    corrections that were tried, and `learnt` holds those that an accepted answer has proved and that last.
+    `destination` was asked last, `request` is what it was sent, and `changes` tell what was changed in it. `attempts`
+    knows every send; `lessons` names the corrections that were tried, and `learnt` holds those that an accepted answer
+    has proved and that last.
     """
 
     # What most exchanges never change stands on the class: an instance is made for every request.
     destination: D | None = None
     request: AdaptedRequest | None = None
+    changes: tuple[Change, ...] = ()
     failure: Failure | None = None
     lessons: tuple[str, ...] = ()
     learnt: tuple[Learnt, ...] = ()
@@ -135,11 +135,7 @@ class Exchange(Generic[D]):
         """What the last send would have been with these choices for rules. Raises RequestError."""
         visit = self._visit
         target = patched(visit.target, Layer("request", {}, rules))
-        return msgspec.structs.replace(visit, target=target).compile(self.ask, self._options)
-
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        return self.request.changes if self.request is not None else ()
+        return replace(visit, target=target).compile(self.ask, self._options)
 
     @property
     def usage(self) -> Usage | None:
@@ -153,7 +149,8 @@ class Exchange(Generic[D]):
     @property
     def cost(self) -> float | None:
         """What the provider says that the answer cost, in its own currency: in a header, or beside the tokens."""
-        extras = self.usage.extras if self.usage is not None else None
+        usage = self._translation.usage if self._translation is not None else None
+        extras = usage.extras if usage is not None else None
         amount = extras.fields.get("cost") if extras is not None else None
         return self._cost if amount is None else parse_amount(amount.decode())
 
@@ -221,7 +218,9 @@ class Exchange(Generic[D]):
         left = self._left
         self._left = () if len(left) == 1 else tuple([one for one in left if one is not destination])
         self.attempts.begin()
-        found = with_choices(destination.target if target is None else target, self._options)
+        found = destination.target if target is None else target
+        if self._options.rules:
+            found = patched(found, Layer("request", {}, self._options.rules))
         self._visit = Visit(destination, found, key, destination.key_count - 1)
         return self._recall() or self._prepare()
 
@@ -298,22 +297,30 @@ class Exchange(Generic[D]):
         if not 200 <= status < 300:
             self._translation, self._status, self._headers = None, status, headers
             return Reading.ERROR
-        context = self._visit.destination.shown(self.context)
-        if self._hides_reasoning():
-            context = msgspec.structs.replace(context, hides_reasoning=True)
+        context = self._answer_context(self.request)
         self._translation, self._opening = translation_of(self.request, context, self._redaction), b""
         self._translation.provider = self._visit.destination.provider
         if self.request.facts.cost_header:
             self._cost = parse_amount(dict(headers).get(self.request.facts.cost_header))
         return Reading.PIECES if self.ask.stream else Reading.WHOLE
 
-    def _hides_reasoning(self) -> bool:
-        """Whether the client is spared thinking that it did not ask for. What the target wants back is kept."""
-        assert self.request is not None
-        shown = self._options.reasoning or self._visit.destination.reasoning
-        if shown is ShownReasoning.SHOW or self.request.dialect == self.ask.dialect:
-            return False
-        return dialect(self.ask.dialect).hides_unasked and not expects_reasoning(self.ask)
+    def _answer_context(self, request: AdaptedRequest) -> AnswerContext:
+        """What an answer needs to know, with what is configured for its looks."""
+        context, destination, client = self.context, self._visit.destination, self.ask.dialect
+        completes, named = destination.answers is AnswerMembers.COMPLETE, destination.answer_model
+        if named is not None or destination.shows_model or completes:
+            context = replace(
+                context,
+                model="" if named is AnswerModel.UPSTREAM else context.model,
+                renames=named is AnswerModel.ALIAS and context.model != destination.target.model,
+                completes=completes,
+                prefix=f"[{destination.name}] " if destination.shows_model else "",
+            )
+        shown = self._options.reasoning or destination.reasoning
+        if shown is ShownReasoning.SHOW or request.dialect == client or not dialect(client).hides_unasked:
+            return context
+        # The client is spared thinking that it did not ask for. What the target wants back is kept.
+        return context if expects_reasoning(self.ask) else replace(context, hides_reasoning=True)
 
     def body(self, data: bytes) -> Step[D]:
         """The whole body of the answer, or of a refusal."""
@@ -471,7 +478,7 @@ class Exchange(Generic[D]):
         visit = self._visit
         refused = visit.refused
         assert refused is not None
-        self.failure, self.request = refused.failure, refused.request
+        self.failure, self.request, self.changes = refused.failure, refused.request, refused.request.changes
         visit.refused = None
         self.attempts.tries = visit.destination.policy.attempts
         return self._decide()
@@ -568,7 +575,7 @@ class Exchange(Generic[D]):
 
     def _send(self, request: AdaptedRequest) -> Send[D]:
         visit = self._visit
-        self.destination, self.request = visit.destination, request
+        self.destination, self.request, self.changes = visit.destination, request, request.changes
         self.attempts.count()
         return Send(visit.destination, visit.key, request)
 

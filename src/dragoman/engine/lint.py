@@ -25,7 +25,7 @@ from dragoman.engine.evidence import evidence, reasons, watched
 from dragoman.engine.plan import CERTAIN_CLIENT, Plan, client_of, plan
 from dragoman.engine.policy import Policy, parse_doubt
 from dragoman.engine.refusal_places import found_in, with_place
-from dragoman.engine.report import ReportBuilder, body_repairs, reported
+from dragoman.engine.report import ReportBuilder, body_repairs, without_spelling
 from dragoman.engine.token_estimate import estimate_request, may_exceed
 from dragoman.engine.unseen_content import unseen, unseen_content
 from dragoman.errors import Unrepresentable
@@ -181,7 +181,8 @@ def _run(ask: Ask, steps: Plan, same: bool) -> tuple[Conversation, list[_Step], 
             continue
         conversation = done.conversation
         traits = observe(conversation)
-        found += _steps(rule, reported(rule, done.notes, same), report, tuple(watching.read))
+        news = done.notes if same or not rule.spelling else without_spelling(done.notes)
+        found += _steps(rule, news, report, tuple(watching.read))
     return conversation, found, None
 
 

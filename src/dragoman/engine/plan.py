@@ -1,14 +1,25 @@
-"""Which rules a target calls for, asked once per target and remembered."""
+"""Which rules a target calls for, asked once per target and remembered; and what they found at each top level.
+
+The top level of a conversation is its tools, settings and extras. Agents send dozens of tools with every turn, and the
+readers hand out the same objects for the same bytes. Rules that look at nothing else are asked once for each such top,
+not on every turn: what they found nothing to do for, and what they made of it. So the same tools become the same tools
+again, and the writers know them too.
+"""
 
 from __future__ import annotations
 
 from weakref import WeakKeyDictionary
 
 import msgspec
+from msgspec.structs import replace
 
-from dragoman.conversation.conversation import Ask
-from dragoman.engine.reasoning_wish import expects_reasoning
-from dragoman.engine.top_level_cache import TopLevelCache
+from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry, size_of
+from dragoman.conversation.changes import Rewrite
+from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.parts import Reasoning
+from dragoman.conversation.settings import Effort
+from dragoman.conversation.traits import Trait, observe_rest
+from dragoman.dialects.registry import dialect
 from dragoman.profiles.facts import Care, Facts, settled
 from dragoman.profiles.profile import Target
 from dragoman.rules import ORDER
@@ -17,6 +28,65 @@ from dragoman.rules.rule import Rule
 
 RuleStep = tuple[int, Rule, int]
 """The traits that a rule seeks, the rule, and its bit among those that look at the top level alone (else 0)."""
+_REASONING = int(Trait.REASONING)
+_Key = tuple[int, int, int, int, int, bool, int]
+
+
+class Top:
+    """One top level, with its traits. `idle`: the rules that found nothing to do here, a bit each."""
+
+    __slots__ = ("_conversation", "_done", "_key", "_owner", "idle", "traits")
+
+    def __init__(self, key: _Key, owner: TopLevelCache, conversation: Conversation) -> None:
+        # Kept for their ids only, which nothing else can get while they are here. The messages are not kept.
+        self._owner = owner
+        self._conversation = conversation.but(messages=())
+        self._key = key
+        self._done: dict[int, Rewrite] = {}
+        self.traits = observe_rest(conversation)
+        self.idle = 0
+
+    def size(self) -> int:
+        return size_of(self._conversation)
+
+    def repair(self, rule: Rule, bit: int, conversation: Conversation, context: Context) -> Rewrite:
+        """What a rule makes of this top, asked once. One whose answer must be undone may look at messages too."""
+        known = self._done.get(bit)
+        if known is not None:
+            return Rewrite(replace(known.conversation, messages=conversation.messages), known.notes)
+        done = rule.repair(conversation, context)
+        changed = done.conversation
+        if changed is not conversation and changed.messages is conversation.messages and not done.undo:
+            kept = changed.but(messages=())
+            self._done[bit] = Rewrite(kept, done.notes)
+            _TOPS.grow(self._key, size_of(kept))
+        return done
+
+
+class TopLevelCache:
+    """The tops that a plan has seen, by identity. Those of all plans share their room."""
+
+    __slots__ = ()
+
+    def of(self, conversation: Conversation) -> Top:
+        key = (
+            id(self),
+            id(conversation.tools),
+            id(conversation.settings),
+            id(conversation.extras),
+            id(conversation.hint),
+            conversation.empty_tools,
+            id(conversation.near_misses),
+        )
+        known: Top | None = _TOPS.get(key)
+        if known is not None:
+            return known
+        top = Top(key, self, conversation)
+        _TOPS.put(key, CacheEntry(top, top.size()))
+        return top
+
+
+_TOPS: BoundedCache[_Key] = BoundedCache(f"{__name__}.{Top.__qualname__}")
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -54,10 +124,34 @@ _plans: WeakKeyDictionary[Target, dict[ClientKind, Plan]] = WeakKeyDictionary()
 
 def client_of(ask: Ask, target: Target, faithful: bool) -> ClientKind:
     """The client of a request. `faithful`: doubts may be decided in its favour."""
-    if ask.dialect == target.dialect:
+    if ask.dialect == target.profile.dialect:
         return FAITHFUL_CLIENT if faithful else CAREFUL_CLIENT
     foreign, careful = _EXPECTING_CLIENTS if expects_reasoning(ask) else _FOREIGN_CLIENTS
     return foreign if faithful else careful
+
+
+def expects_reasoning(ask: Ask) -> bool:
+    """It asks for thinking, or returns thinking that it was shown, unless it says that it wants none."""
+    conversation = ask.conversation
+    if dialect(ask.dialect).asks_for_reasoning(conversation):
+        return True
+    if ask.traits is not None and not ask.traits & _REASONING:
+        return False
+    return not _declined(conversation) and _returned(conversation)
+
+
+def _declined(conversation: Conversation) -> bool:
+    thinking = conversation.settings.thinking
+    if thinking is None:
+        return False
+    return thinking.on is False or thinking.visible is False or thinking.effort is Effort.NONE
+
+
+def _returned(conversation: Conversation) -> bool:
+    """Words that the client was shown. State alone is no sign: clients carry it without knowing what it is."""
+    return any(
+        type(part) is Reasoning and part.text is not None for message in conversation.messages for part in message.parts
+    )
 
 
 CERTAIN_CLIENT = ClientKind(Care.NONE)

@@ -92,12 +92,15 @@ class ReasoningCapture:
     def close(self) -> dict[str, tuple[Part, ...]]:
         """What each call claimed, by its id. Where nothing was called, all of it belongs to the words."""
         of_words = self._of_words
+        kept: dict[str, tuple[Part, ...]] = {}
         if self._calls:
             *_, (_, last) = self._calls.values()
             last += self._pending
+            for part, (_, parts) in self._calls.items():
+                if parts:
+                    kept |= dict.fromkeys(self._keys(part), tuple(parts))
         else:
             of_words = [*self._pending, *of_words]
-        kept = {key: tuple(parts) for part, (_, parts) in self._calls.items() for key in self._keys(part) if parts}
         if of_words:
             kept[text_key(unquote(joined("", self._texts)))] = tuple(of_words)
         return kept

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from operator import is_
+from operator import attrgetter, is_
 from typing import Any
 
 import msgspec
@@ -19,6 +19,7 @@ from dragoman.profiles.facts import Facts, Need, Scope, Stance
 from dragoman.rules.missing_reasoning import thinks
 from dragoman.rules.reasoning import fits
 
+_role = attrgetter("role")
 Kept = tuple[Part, ...]
 """What was kept for one call or one answer: thinking, and the state of the call or text itself."""
 
@@ -46,7 +47,7 @@ def scope(facts: Facts) -> str:
 
 def has_keys(conversation: Conversation) -> bool:
     """Whether `keys` has anything to ask for: seen without making a single digest."""
-    return any(message.role is Role.ASSISTANT for message in conversation.messages)
+    return Role.ASSISTANT in map(_role, conversation.messages)
 
 
 def keys(conversation: Conversation, facts: Facts) -> Iterator[str]:

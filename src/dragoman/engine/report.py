@@ -26,14 +26,13 @@ USAGE = "usage-asked"
 """The entry for a stream that was asked for its usage on behalf of the ledger."""
 
 _LOSSES = tuple(map(str, Loss))
+_NONE: frozenset[int] = frozenset()
 _SHOWN = 5
 """How many of the members beside a request an entry names."""
 
 
-def reported(rule: Rule, notes: Sequence[Note], same_dialect: bool) -> Sequence[Note]:
+def without_spelling(notes: Sequence[Note]) -> Sequence[Note]:
     """The notes that are news. From another dialect, what only changes a spelling is translation and no change."""
-    if same_dialect or not rule.spelling:
-        return notes
     return [note for note in notes if not note.respelled and not same(note.before, _only(note.after))]
 
 
@@ -67,10 +66,6 @@ def usage_not_asked() -> Change:
     return Change("refused-setting", "/stream_options", did, str(Loss.NOTHING), False, None, None)
 
 
-def loss(rule: Rule, note: Note) -> Loss:
-    return rule.loses if note.loses is None else note.loses
-
-
 class ReportBuilder:
     """Makes the entries for one request. What it has to know of the request is looked up once, however many there are.
 
@@ -84,36 +79,30 @@ class ReportBuilder:
         self._ask = ask
         self._members = RequestPlaces(ask, dialect(ask.dialect).requests.places)
         self._places: _Places | None = None
-        self._missed = frozenset([miss.item for miss in ask.conversation.near_misses])
+        self._missed = {miss.item for miss in near_misses} if (near_misses := ask.conversation.near_misses) else _NONE
         self._digests: dict[int, tuple[Any, str | None]] = {}
         # By the message's id, each with the message itself, so that no other can get its id.
         self._parts: dict[int, tuple[Message, _PartIndex]] = {}
         self._pointers: dict[int, tuple[Message, list[str]]] = {}
 
     def entries(self, rule: Rule, notes: Sequence[Note]) -> list[Change]:
-        return [self._entry(rule, note) for note in notes]
-
-    def _entry(self, rule: Rule, note: Note) -> Change:
-        return Change(
-            rule.name,
-            self.pointer(note),
-            note.did,
-            _LOSSES[rule.loses if note.loses is None else note.loses],
-            note.adds,
-            None,
-            None,
-            Hashing(note.before, note.after, self._digests),
-        )
+        made: list[Change] = []
+        for note in notes:
+            loss = _LOSSES[rule.loses if note.loses is None else note.loses]
+            hashing = Hashing(note.before, note.after, self._digests)
+            made.append(Change(rule.name, self.pointer(note), note.did, loss, note.adds, hashing=hashing))
+        return made
 
     def pointer(self, note: Note) -> str:
         """Where it happened, in the client's own request."""
-        wrapper = self._ask.wrapper
-        return self._pointer(note) if wrapper is None else wrapper.at + self._pointer(note)
+        wrapper, message = self._ask.wrapper, note.message
+        if message is not None:
+            found = self._pointer_into(note, message)
+        else:
+            found = self._members.locate(note.key) if note.key else ""
+        return found if wrapper is None else wrapper.at + found
 
-    def _pointer(self, note: Note) -> str:
-        message = note.message
-        if message is None:
-            return self._members.locate(note.key) if note.key else ""
+    def _pointer_into(self, note: Note, message: Message) -> str:
         if self._places is None:
             self._places = _Places(self._ask.conversation.messages)
         original = self._places.original(message)

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import msgspec
 
-from dragoman.conversation.changes import Loss
+from dragoman.conversation.changes import Change, Loss
 
 LONGEST = 1024
 """Bytes of the header."""
@@ -113,9 +113,9 @@ def _where(places: Sequence[str]) -> str:
 def summary(changes: Sequence[ReportedChange]) -> bytes:
     """The header: a list of RFC 8941, `late-system;n=2, call-id-form;n=1`, the heaviest first, at most a kilobyte."""
     counts: dict[str, int] = {}
-    for change in sorted(changes, key=lambda one: -weight(one.loses)):
+    for change in changes if len(changes) == 1 else sorted(changes, key=lambda one: -weight(one.loses)):
         counts[change.rule] = counts.get(change.rule, 0) + 1
-    words = ", ".join(f"{rule};n={count}" for rule, count in counts.items())
+    words = ", ".join(map("{};n={}".format, counts, counts.values()))
     return words.encode() if len(words) <= LONGEST else words[:LONGEST].rpartition(", ")[0].encode()
 
 
@@ -137,3 +137,31 @@ def harmless_line(folded: Iterable[FoldedChange]) -> str:
             counts[one.rule] = counts.get(one.rule, 0) + one.count
     named = ", ".join(f"`{rule}`" if count == 1 else f"`{rule}` ×{count}" for rule, count in counts.items())
     return f"spelling only, nothing lost: {named}" if named else ""
+
+
+_encode = msgspec.json.Encoder().encode
+_AT_ONCE = 500
+"""Changes that are encoded at once: the encoder holds the interpreter."""
+
+
+class WrittenReport(msgspec.Struct, frozen=True, gc=False):
+    """`changes` are what was written: `json`, `header` as clients get it, and `counts` by rule."""
+
+    changes: tuple[Change, ...]
+    json: bytes
+    header: bytes
+    counts: dict[str, int]
+
+
+def write_report(changes: tuple[Change, ...], header: bytes = b"") -> WrittenReport:
+    """Compute the digests of a report, and write it. `header`: if that was written before."""
+    counts: dict[str, int] = {}
+    for change in changes:
+        counts[change.rule] = counts.get(change.rule, 0) + 1
+    pieces: list[bytes] = []
+    for at in range(0, len(changes), _AT_ONCE):
+        pieces.append(_encode(changes[at : at + _AT_ONCE])[1:-1])
+    return WrittenReport(changes, b"[" + b",".join(pieces) + b"]", header or summary(changes), counts)
+
+
+NOTHING_WRITTEN = WrittenReport((), b"[]", b"", {})

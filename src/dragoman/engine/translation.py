@@ -22,18 +22,21 @@ from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext, Framing, StreamParser, StreamRenderer
 from dragoman.dialects.parsing import vendor_call_id, vendor_id
 from dragoman.dialects.registry import dialect
+from dragoman.engine.adapted import AdaptedRequest
 from dragoman.engine.answer_tally import AnswerTally
 from dragoman.engine.answer_tool import AnswerTool
 from dragoman.engine.argument_names import Renaming
 from dragoman.engine.binary_relay import BinaryObserver, BinaryRelay
-from dragoman.engine.envelopes import ChunkReader, ChunkWriter
+from dragoman.engine.envelopes import ChunkReader, ChunkWriter, unwrapping
 from dragoman.engine.reasoning_capture import ReasoningCapture
+from dragoman.engine.reasoning_restore import keeps, last_turn
 from dragoman.engine.relay_frames import RelayFrames, without_leftovers
 from dragoman.engine.relay_lines import RelayLines
 from dragoman.engine.relay_observer import RelayObserver, has_event
 from dragoman.engine.stream_redaction import Redaction
+from dragoman.profiles.profile import NO_ENVELOPE
 
-__all__ = ["Translation"]
+__all__ = ["Translation", "translation_of"]
 
 _NO_CONTEXT = AnswerContext()
 
@@ -421,3 +424,22 @@ _NOTES: Mapping[type[Event], Callable[[Any, Any], Event]] = {
     Ended: Translation._ended,
     Failed: Translation._failed,
 }
+
+
+def translation_of(adapted: AdaptedRequest, context: AnswerContext, redaction: Redaction | None = None) -> Translation:
+    """The way back of one compiled request."""
+    facts, client = adapted.facts, adapted.ask.dialect
+    keep = keeps(facts, adapted.ask)
+    return Translation(
+        adapted.dialect,
+        client,
+        adapted.undo,
+        context,
+        keep,
+        facts.think_tags,
+        Origin(adapted.dialect, facts.family or facts.provider, facts.model),
+        redaction,
+        not facts.complete_answers,
+        last_turn(adapted.ask) if keep else "",
+        None if adapted.envelope is NO_ENVELOPE else unwrapping(adapted.envelope),
+    )

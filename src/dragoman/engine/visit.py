@@ -1,18 +1,19 @@
-"""One destination being asked, within an exchange."""
+"""All sends of an exchange, and the destination that is being asked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Generic
+from typing import Any, Generic
 
 import msgspec
 
-from dragoman.conversation.changes import Loss
+from dragoman.conversation.canonical import digest
+from dragoman.conversation.changes import Change, Loss
 from dragoman.conversation.conversation import Ask
+from dragoman.conversation.failures import Failure
 from dragoman.engine.adapted import AdaptedRequest
 from dragoman.engine.compile_options import NOTHING_SET, CallerOptions
 from dragoman.engine.compiler import PLAIN, Options, compile_ask
-from dragoman.engine.configured_options import configured
 from dragoman.engine.destination import D
 from dragoman.engine.history.compaction import UsedSummary
 from dragoman.engine.history.cuts import Cut
@@ -22,7 +23,59 @@ from dragoman.engine.lessons import Learnt
 from dragoman.engine.reasoning_restore import Kept
 from dragoman.engine.steps import AttemptFailed
 from dragoman.profiles.facts import Doubt
-from dragoman.profiles.profile import Layer, Target, patched
+from dragoman.profiles.profile import Layer, Target, merge, patched
+
+
+class TriedTarget(msgspec.Struct, frozen=True, gc=False):
+    """A send that failed: to which target, and how."""
+
+    target: str
+    failed: str
+    status: int
+
+
+class Attempts:
+    """Every send of a request: how many there were, and what became of those that failed."""
+
+    __slots__ = ("corrections", "failures", "sends", "tries")
+
+    def __init__(self) -> None:
+        self.sends = 0
+        """All sends."""
+        self.tries = 0
+        """Those of the same body to the destination that is being asked."""
+        self.corrections = 0
+        """The lessons that were applied for that destination."""
+        self.failures: tuple[AttemptFailed[Any], ...] = ()
+        """The sends that failed, in their order."""
+
+    def begin(self) -> None:
+        """Another destination is asked."""
+        self.tries = self.corrections = 0
+
+    def count(self, sends: int = 1) -> None:
+        """The same body goes out once more; with -1, it did not go out after all."""
+        self.sends += sends
+        self.tries += sends
+
+    def correct(self) -> None:
+        """A fact is corrected: the next body is another one."""
+        self.tries = 0
+        self.corrections += 1
+
+    @property
+    def tried(self) -> tuple[TriedTarget, ...]:
+        return tuple(
+            [TriedTarget(one.destination.name, one.failure.kind.value, one.failure.status) for one in self.failures]
+        )
+
+    def named(self, failure: Failure) -> Failure:
+        """The failure with every target that was asked, if it was more than one: the provider's words come first."""
+        last = {one.target: one for one in self.tried}
+        if len(last) < 2:
+            return failure
+        asked = ", ".join(f"{one.target}: {one.status or one.failed}" for one in last.values())
+        return msgspec.structs.replace(failure, message=f"{failure.message} (asked without success: {asked})")
 
 
 class Visit(msgspec.Struct, Generic[D]):
@@ -112,3 +165,34 @@ class Visit(msgspec.Struct, Generic[D]):
         if cut is None or history is None or self.shortened or cut in history.cuts:
             return None
         return cut_key(cut.digest, self.destination.name, history.policy), cut
+
+
+OPTION = "option"
+
+
+def configured(adapted: AdaptedRequest, options: Mapping[str, Any], omit: tuple[str, ...]) -> AdaptedRequest:
+    """The body with a model's options merged in deeply and its omissions left out."""
+    before: dict[str, Any] = msgspec.json.decode(adapted.body)
+    after = merge(before, options)
+    for name in omit:
+        after.pop(name, None)
+    changes = [
+        Change(
+            OPTION,
+            f"/{name}",
+            _did(name, after),
+            str(Loss.METADATA),
+            False,
+            digest(before.get(name)),
+            digest(after.get(name)),
+        )
+        for name in {**before, **after}
+        if before.get(name) != after.get(name)
+    ]
+    if not changes:
+        return adapted
+    return msgspec.structs.replace(adapted, body=msgspec.json.encode(after), changes=(*adapted.changes, *changes))
+
+
+def _did(name: str, after: dict[str, Any]) -> str:
+    return f"set {name} as configured" if name in after else f"left out {name} as configured"

@@ -60,9 +60,9 @@ class Gateway:
         root = scope.get("root_path", "")
         if root and path.startswith(root):
             path = path[len(root) :] or "/"
-        services = self.services
+        services = self._services or self.services
         inbound = Inbound(scope, receive, path, services.ticker)
-        outbound = Outbound(send, services.request_id())
+        outbound = Outbound(send, next(services.request_ids))
         route = POSTS.get(path) if inbound.method == "POST" else None
         if route is None:
             route = find_route(inbound, outbound)

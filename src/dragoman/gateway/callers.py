@@ -10,8 +10,8 @@ import msgspec
 from dragoman.config import Client
 from dragoman.config.schema import Budget
 from dragoman.config.validation import is_loopback
+from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.services import Services
 from dragoman.gateway.sessions import is_own_page, session_client
@@ -36,25 +36,14 @@ class Known(msgspec.Struct, frozen=True):
     """A caller who may go on. Without keys everybody on this machine is the owner."""
 
     caller: Caller
+    name: str
+    """The name of its key; empty if the gateway has none."""
+    admin: bool
     client: Client | None = None
     limits: KeyLimits | None = None
-
-    @property
-    def name(self) -> str:
-        return self.caller.name
-
-    @property
-    def counts_tokens(self) -> bool:
-        """Whether the caller's tokens are limited, and must be known."""
-        return self.limits is not None and self.limits.tokens_per_minute is not None
-
-    @property
-    def budget(self) -> Budget | None:
-        return self.client.key.budget if self.client is not None else None
-
-    @property
-    def admin(self) -> bool:
-        return self.caller.admin
+    counts_tokens: bool = False
+    """Its tokens are limited, and must be known."""
+    budget: Budget | None = None
 
 
 _WANTED = (
@@ -64,13 +53,13 @@ _UNKNOWN = "the key is not known to this gateway; `dragoman keys list` there sho
 _OWN_NAMES = frozenset({"localhost", "127.0.0.1"})  # the usual ones, so that most requests cost no parsing
 LONGEST_MODEL = 512
 """Of a model's name: it is sent in a header and written into logs. The longest real ones are ARNs of 200."""
-OWNER = Known(Caller("", True))
-STRANGER = Known(Caller("", False))
+OWNER = Known(Caller("", True), "", admin=True)
+STRANGER = Known(Caller("", False), "", admin=False)
 
 
 def identify(services: Services, inbound: Inbound) -> Known:
     """The caller behind a request. Raises Refused."""
-    if not len(services.clients):
+    if not services.clients.by_hash:
         _may_be_called(services, inbound.headers.get("host"))
         if (origin := inbound.headers.get("origin")) is not None:
             _may_come_from(services, origin)
@@ -84,9 +73,9 @@ def identify(services: Services, inbound: Inbound) -> Known:
         raise Refused(Failure(FailureKind.AUTH, _WANTED if not inbound.key() else _UNKNOWN, 401))
     if client.key.expires is not None and client.expired(datetime.now(UTC)):
         raise Refused(Failure(FailureKind.AUTH, "the key has expired", 401))
-    if not client.may_call(inbound.path):
+    if client.key.allowed_endpoints and not client.may_call(inbound.path):
         raise Refused(Failure(FailureKind.PERMISSION, f"the key may not call {inbound.path}", 403))
-    return _known(client)
+    return _KNOWN.get(id(client)) or _know(client)
 
 
 def _by_password(services: Services, inbound: Inbound) -> Client | None:
@@ -105,12 +94,24 @@ def _signed_in(services: Services, inbound: Inbound) -> Client | None:
     return client if client is not None and client.key.admin else None
 
 
-def _met(client: Client) -> Known:
-    limits = KeyLimits.of(client.key) if client.key.limited() else None
-    return Known(Caller(client.name, client.key.admin), client, limits)
+def _know(client: Client) -> Known:
+    key = client.key
+    limits = KeyLimits.of(key) if key.limited() else None
+    known = Known(
+        caller=Caller(client.name, key.admin),
+        name=client.name,
+        admin=key.admin,
+        client=client,
+        limits=limits,
+        counts_tokens=limits is not None and limits.tokens_per_minute is not None,
+        budget=key.budget,
+    )
+    _KNOWN.put(id(client), CacheEntry(known, 1024, client))
+    return known
 
 
-_known = IdentityCache(_met, size=1024)
+_KNOWN: BoundedCache[int] = BoundedCache(f"{__name__}.{Known.__qualname__}")
+"""By the id of the client."""
 
 
 def _may_be_called(services: Services, host: str | None) -> None:
@@ -162,7 +163,7 @@ def may_ask(known: Known, model: str) -> None:
     if len(model) > LONGEST_MODEL:
         what = f"the model's name has {len(model)} characters; at most {LONGEST_MODEL} are taken"
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 400, param="model"))
-    if known.client is not None and not known.client.may_ask(model):
+    if known.client is not None and known.client.key.allowed_models and not known.client.may_ask(model):
         raise Refused(Failure(FailureKind.PERMISSION, f'the key may not use "{model[:200]}"', 403, "model_not_allowed"))
 
 

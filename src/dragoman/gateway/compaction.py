@@ -14,12 +14,10 @@ _CHARACTERS_PER_TOKEN = 8
 """A summary that is longer was not asked for, and would be sent with every turn that follows."""
 
 
-def begin_summary(services: Services, known: Known, exchange: Exchange[HttpDestination]) -> None:
+def begin_summary(services: Services, known: Known, exchange: Exchange[HttpDestination], policy: CompactPolicy) -> None:
     """Begin a summary, if this conversation has become long enough for one."""
-    policy = exchange.destination.compact if exchange.destination is not None else None
     if (
-        policy is None
-        or exchange.forbids_cuts
+        exchange.forbids_cuts
         or len(exchange.ask.source) <= policy.above_tokens
         or services.summary_breaker.is_open(policy.model)
     ):
@@ -52,7 +50,7 @@ async def _summary(
     text: str | None = task.earlier
     for part in parts_of(task.messages, policy, shrink):
         body = question(part, text or "", policy)
-        request_id = f"{services.request_id()}-summary"
+        request_id = f"{next(services.request_ids)}-summary"
         text = await ask_model(services, known, [policy.model], body, policy.timeout, request_id)
         if not text or text.isspace():
             return None

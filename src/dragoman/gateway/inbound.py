@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64decode
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qs
-
-from dragoman.gateway.coarse_timer import CoarseTimer
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
@@ -19,6 +18,61 @@ GRACE_SECONDS = 30.0
 """Seconds until the body must begin, and that it may be late in all."""
 MIN_BYTES_PER_SECOND = 4096
 """A slower body is refused."""
+
+
+TICK = 0.25
+"""Seconds."""
+
+
+def _do_nothing() -> None:
+    """What a timeout does that was stopped."""
+
+
+class CoarseTimeout:
+    """Calls back once, unless it is stopped before."""
+
+    __slots__ = ("_callback", "_due_tick", "_timer")
+
+    def __init__(self, timer: CoarseTimer, due: int, callback: Callable[[], None]) -> None:
+        self._timer = timer
+        self._due_tick = due
+        self._callback = callback
+
+    def stop(self) -> None:
+        """Forget the callback too: its object holds this timeout, and would stay until the next garbage collection."""
+        self._timer.timeouts.discard(self)
+        self._callback = _do_nothing
+
+    def check(self, now: int) -> None:
+        if self._due_tick <= now:
+            callback = self._callback
+            self.stop()
+            callback()
+
+
+class CoarseTimer:
+    """The timeouts of one event loop. It ticks only while there are any."""
+
+    __slots__ = ("_now", "_timer", "timeouts")
+
+    def __init__(self) -> None:
+        self.timeouts: set[CoarseTimeout] = set()
+        self._now = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def after(self, seconds: float, callback: Callable[[], None]) -> CoarseTimeout:
+        """Call `callback` after this many seconds, or one tick later."""
+        timeout = CoarseTimeout(self, self._now + 1 + int(seconds / TICK), callback)
+        self.timeouts.add(timeout)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(TICK, self._tick)
+        return timeout
+
+    def _tick(self) -> None:
+        self._now += 1
+        for timeout in tuple(self.timeouts):
+            timeout.check(self._now)
+        self._timer = asyncio.get_running_loop().call_later(TICK, self._tick) if self.timeouts else None
 
 
 class BodyTooLarge(Exception):
@@ -84,9 +138,9 @@ class Inbound:
         self.path = path
         self.timer = timer
         self.method: str = scope["method"]
-        self.headers: dict[str, str] = {
-            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
-        }
+        self.headers: dict[str, str] = {}
+        for name, value in scope["headers"]:
+            self.headers[name.decode("latin-1")] = value.decode("latin-1")
 
     @property
     def query(self) -> dict[str, str]:
@@ -171,3 +225,77 @@ def _decompress(body: bytes, encoding: str, limit: int, encodings: int) -> bytes
         raise BodyTooLarge(str(error)) from None
     except BadEncoding as error:
         raise BodyEncodingRefused(str(error)) from None
+
+
+_WATCH_AFTER = 0.5
+"""Seconds after which a request begins to check whether its client is still connected."""
+
+
+class ClientWatch:
+    """Cancels the task of a request when its client disconnects. `gone` marks such a cancellation."""
+
+    __slots__ = ("_inbound", "_task", "_timeout", "_watcher", "gone")
+
+    def __init__(self, inbound: Inbound) -> None:
+        self.gone = False
+        self._inbound = inbound
+        self._task = asyncio.current_task()
+        self._watcher: asyncio.Task[None] | None = None
+        self._timeout = inbound.timer.after(_WATCH_AFTER, self._start)
+
+    def _start(self) -> None:
+        self._watcher = asyncio.get_running_loop().create_task(self._watch())
+
+    async def _watch(self) -> None:
+        while (await self._inbound.receive())["type"] != "http.disconnect":  # noqa: ASYNC110 - the server waits in receive
+            await asyncio.sleep(_WATCH_AFTER)  # and if it does not, this loop must not be busy
+        self.gone = True
+        if self._task is not None:
+            self._task.cancel("the client has disconnected")
+
+    def stop(self) -> None:
+        self._timeout.stop()
+        if self._watcher is not None:
+            self._watcher.cancel()
+
+
+@contextmanager
+def noticing(inbound: Inbound) -> Iterator[None]:
+    """Work for a client, whose body has been read. Raises ClientGone once it disconnects, which ends the work."""
+    watch = ClientWatch(inbound)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if watch.gone:
+            raise ClientGone from None
+        raise
+    finally:
+        watch.stop()
+
+
+class SlowReaderWatch:
+    """Ends a deadline when one write has been waiting for `seconds` or longer.
+
+    A timer checks this from time to time; a write only increases a number.
+    """
+
+    __slots__ = ("_deadline", "_seconds", "_seen", "_timer", "begun", "done")
+
+    def __init__(self, deadline: asyncio.Timeout, seconds: float) -> None:
+        self.begun = 0
+        self.done = 0
+        self._seen = 0
+        self._deadline = deadline
+        self._seconds = seconds
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._check)
+
+    def _check(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self.begun > self.done and self.begun == self._seen:
+            self._deadline.reschedule(loop.time())
+            return
+        self._seen = self.begun
+        self._timer = loop.call_later(self._seconds, self._check)
+
+    def stop(self) -> None:
+        self._timer.cancel()

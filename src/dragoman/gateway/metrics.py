@@ -14,6 +14,8 @@ from functools import partial
 
 import msgspec
 
+from dragoman.store import Entry
+
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 OVERHEAD_SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05)
 
@@ -142,19 +144,25 @@ class Metrics:
     def request(self, dialect: str, target: str, status: int) -> None:
         self._counts[REQUESTS.name][dialect, self._known_target(target), str(status)] += 1
 
-    def used(self, target: str, input_tokens: int, output_tokens: int, estimated: bool = False) -> None:
-        target = self._known_target(target)
-        counts = self._counts[TOKENS.name]
-        if input_tokens:
-            counts[target, "input", _truth(estimated)] += input_tokens
-        if output_tokens:
-            counts[target, "output", _truth(estimated)] += output_tokens
-
-    def charged(self, target: str, cost: float, estimated: bool) -> None:
-        self._counts[COST.name][self._known_target(target), _truth(estimated)] += cost
-
-    def changed(self, rule: str, count: int = 1) -> None:
-        self._counts[CHANGES.name][(rule,)] += count
+    def add(self, entry: Entry, changes: Mapping[str, int]) -> None:
+        """A request to a model: its tokens, its cost, its times, and the changes by rule."""
+        target, counts = entry.target, self._counts
+        if target not in self._targets:
+            target = self._known_target(target)
+        estimated = "true" if entry.estimated else "false"
+        counts[REQUESTS.name][entry.client_dialect, target, str(entry.status)] += 1
+        if entry.input_tokens:
+            counts[TOKENS.name][target, "input", estimated] += entry.input_tokens
+        if entry.output_tokens:
+            counts[TOKENS.name][target, "output", estimated] += entry.output_tokens
+        if entry.cost:
+            counts[COST.name][target, "false" if entry.reported_cost else estimated] += entry.cost
+        for rule, number in changes.items():
+            counts[CHANGES.name][(rule,)] += number
+        self._time(DURATION, (target,), entry.duration)
+        self._time(OVERHEAD, (), entry.overhead_us / 1e6)
+        if entry.ttfb is not None:
+            self._time(FIRST_BYTE, (target,), entry.ttfb)
 
     def failed(self, target: str, kind: str) -> None:
         self._counts[FAILURES.name][self._known_target(target), kind] += 1
@@ -164,14 +172,6 @@ class Metrics:
 
     def learnt(self, target: str, lesson: str) -> None:
         self._counts[LEARNT.name][self._known_target(target), lesson] += 1
-
-    def timed(self, target: str, duration: float, first_byte: float | None, overhead: float) -> None:
-        """The times of one request, in seconds."""
-        labels = (self._known_target(target),)
-        self._time(DURATION, labels, duration)
-        self._time(OVERHEAD, (), overhead)
-        if first_byte is not None:
-            self._time(FIRST_BYTE, labels, first_byte)
 
     def snapshot(self, others: Mapping[str, float], marks: Mapping[str, Labels] | None = None) -> MetricsSnapshot:
         """All values now. `others` are those that are not counted here, by the name of their family.
@@ -265,3 +265,45 @@ def _number(value: float) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+_SMOOTHING = 0.2
+_MOST = 4096
+
+
+class LiveFigure(msgspec.Struct):
+    """`first_byte`: seconds until an answer begins, smoothed; None: never measured. `busy`: requests under way."""
+
+    first_byte: float | None = None
+    busy: int = 0
+
+    def end(self, first_byte: float) -> None:
+        """A request is over. `first_byte`: when its answer began, and 0 if that says nothing about the destination."""
+        self.busy -= 1
+        if first_byte:
+            before = first_byte if self.first_byte is None else self.first_byte
+            self.first_byte = before + (first_byte - before) * _SMOOTHING
+
+
+_UNKNOWN = LiveFigure()
+
+
+class LiveFigures:
+    """The figures of all destinations, by name."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, LiveFigure] = {}
+
+    def of(self, name: str) -> LiveFigure:
+        return self._known.get(name, _UNKNOWN)
+
+    def begin(self, name: str) -> LiveFigure:
+        """The figure of a destination that gets one more request. Clients may make up names of models: only so many are
+        remembered."""
+        found = self._known.get(name)
+        if found is None:
+            if len(self._known) >= _MOST:
+                self._known = {key: one for key, one in self._known.items() if one.busy}
+            found = self._known[name] = LiveFigure()
+        found.busy += 1
+        return found

@@ -34,14 +34,17 @@ def find_lead(services: Services, known: Known, name: str, client: str) -> Lead:
     Whether the caller may use a model of a route is decided when one is chosen.
     """
     lead = _look_up(services, known, name, client)
-    return lead if lead.candidates is not None else _checked(services, known, name, lead)
+    if lead.candidates is None:
+        _check(services, known, name, lead)
+    return lead
 
 
 def find_destinations(services: Services, known: Known, name: str, client: str) -> TargetRoute[HttpDestination]:
     """The destinations of a model's name that is taken for no route. Raises Refused."""
-    route = _checked(services, known, name, _look_up(services, known, name, client)).route
-    assert route is not None
-    return route
+    lead = _look_up(services, known, name, client)
+    _check(services, known, name, lead)
+    assert lead.route is not None
+    return lead.route
 
 
 def _look_up(services: Services, known: Known, name: str, client: str) -> Lead:
@@ -53,13 +56,13 @@ def _look_up(services: Services, known: Known, name: str, client: str) -> Lead:
     return services.routes.lead(name, client)
 
 
-def _checked(services: Services, known: Known, name: str, lead: Lead) -> Lead:
-    """The lead, which the caller may use and which leads somewhere. Raises Refused; first for what is not allowed."""
-    meant, full = lead.names
-    may_ask(known, meant if known.client is None or known.client.may_ask(meant) else full)
+def _check(services: Services, known: Known, name: str, lead: Lead) -> None:
+    """Raise Refused if the caller may not use it, and else if it leads nowhere."""
+    if known.client is not None and known.client.key.allowed_models:
+        meant, full = lead.names
+        may_ask(known, meant if known.client.may_ask(meant) else full)
     if lead.route is None:
         raise Refused(unknown_model(services, known, name, lead.family))
-    return lead
 
 
 # Lists

@@ -9,8 +9,7 @@ from typing import Protocol
 from dragoman.conversation.failures import Failure
 from dragoman.dialects.dialect import AnswerContext, RenderError
 from dragoman.engine.client_failures import render_failure
-from dragoman.gateway.client_watch import SlowReaderWatch
-from dragoman.gateway.inbound import Send
+from dragoman.gateway.inbound import Send, SlowReaderWatch
 
 Headers = list[tuple[bytes, bytes]]
 

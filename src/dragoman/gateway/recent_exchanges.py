@@ -69,7 +69,8 @@ class RecentExchanges:
         self._entries.append(entry)
 
     def add(self, record: RequestRecord, entry: Entry) -> None:
-        self.note(entry)
+        self.count += 1
+        self._entries.append(entry)
         if record.routed is not None:
             self._routed.append((entry, record.routed.decision))
         if self.keeps:

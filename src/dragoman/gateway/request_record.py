@@ -11,14 +11,12 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.engine.answer_tally import NOTHING_SPENT, Spent
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.routing.candidates import Decision
-from dragoman.engine.spent_tokens import NOTHING_SPENT, Spent
-from dragoman.engine.summary import summary
-from dragoman.engine.written_report import NOTHING_WRITTEN, WrittenReport, write_report
+from dragoman.engine.summary import NOTHING_WRITTEN, WrittenReport, summary, write_report
 from dragoman.gateway.budgets import Hold, settle
 from dragoman.gateway.callers import Known
-from dragoman.gateway.request_cost import Cost, request_cost
 from dragoman.gateway.routed_request import RoutedRequest
 from dragoman.gateway.services import Services
 from dragoman.gateway.store_spans import take_calls
@@ -35,6 +33,26 @@ LONGEST_ERROR = 8192
 """Of what a provider says this much is written down."""
 GONE = 499
 """The status that is noted where the client did not wait for its answer."""
+
+
+class Cost(msgspec.Struct, frozen=True, gc=False):
+    """An amount in the currency of the prices. `reported`: by the provider itself, and not computed."""
+
+    amount: float
+    reported: bool = False
+
+    def header(self) -> str:
+        """The amount in plain digits, to a billionth."""
+        return f"{self.amount:.9f}".rstrip("0").rstrip(".")
+
+
+def find_cost(exchange: Exchange[HttpDestination], spent: Spent) -> Cost | None:
+    """None where nothing was used, or nobody knows what it costs."""
+    reported = exchange.cost
+    if reported is not None:
+        return Cost(reported, reported=True)
+    price = exchange.destination.price if exchange.destination is not None else None
+    return Cost(price.cost(spent.usage)) if price is not None and spent.usage.total else None
 
 
 class RequestRecord(msgspec.Struct):
@@ -66,6 +84,8 @@ class RequestRecord(msgspec.Struct):
     """The tokens that already count against the caller's limit."""
     routed: RoutedRequest | None = None
     """What a route chose, and why."""
+    changes: bytes = b""
+    """What was changed, as the client was told it."""
     hold: Hold | None = None
     """What is booked against the caller's budget."""
     notices: tuple[tuple[bytes, bytes], ...] = ()
@@ -78,12 +98,12 @@ def record_request(services: Services, record: RequestRecord) -> None:
     entry = _entry(services, record, report)
     services.store.ledger.record(entry)
     services.recent.add(record, entry)
-    if services.exchanges.wanted and record.ask is not None:
+    if services.exchanges.is_wanted and record.ask is not None:
         services.exchanges.write(_exchange_line(services, record, record.ask, entry))
     if services.spans is not None:
         services.spans.add(entry, record.ask.headers if record.ask is not None else {}, take_calls())
     _spend(services, record, entry)
-    _measure(services, entry, report)
+    services.metrics.add(entry, report.counts)
     level = LogLevel.INFO if record.failure is None else LogLevel.WARNING
     if services.lines.takes(level):
         queued = record.dispatch.queued if record.dispatch is not None else 0.0
@@ -93,8 +113,11 @@ def record_request(services: Services, record: RequestRecord) -> None:
 def changes_header(record: RequestRecord) -> bytes:
     """What was changed in the request, in a line. The whole report is written after the answer, unless it is long."""
     changes = record.exchange.changes if record.exchange is not None else ()
-    written = record.dispatch.written_report() if record.dispatch is not None else None
-    return written.header if written is not None else summary(changes)
+    written = record.dispatch.report if record.dispatch is not None else None
+    if written is not None and written.changes is changes:
+        return written.header
+    record.changes = summary(changes)
+    return record.changes
 
 
 def _report(record: RequestRecord) -> WrittenReport:
@@ -102,8 +125,8 @@ def _report(record: RequestRecord) -> WrittenReport:
     changes = record.exchange.changes if record.exchange is not None else ()
     if not changes:
         return NOTHING_WRITTEN
-    written = record.dispatch.written_report() if record.dispatch is not None else None
-    return written if written is not None else write_report(changes)
+    written = record.dispatch.report if record.dispatch is not None else None
+    return written if written is not None and written.changes is changes else write_report(changes, record.changes)
 
 
 def _entry(services: Services, record: RequestRecord, report: WrittenReport) -> Entry:
@@ -113,8 +136,9 @@ def _entry(services: Services, record: RequestRecord, report: WrittenReport) -> 
     request = exchange.request if exchange is not None else None
     spent = record.spent or (exchange.spent() if exchange is not None else NOTHING_SPENT)
     usage = spent.usage
-    cost = record.cost or (request_cost(exchange, spent) if exchange is not None else None)
+    cost = record.cost or (find_cost(exchange, spent) if exchange is not None else None)
     bodies = services.config.store.keep_bodies
+    asked_at = record.dispatch.asked_at if record.dispatch is not None else 0.0
     return Entry(
         id=record.id,
         time=time.time(),
@@ -129,7 +153,7 @@ def _entry(services: Services, record: RequestRecord, report: WrittenReport) -> 
         changes=report.json,
         lessons=exchange.lessons if exchange is not None else (),
         tried=_encode(exchange.attempts.tried) if exchange is not None and exchange.attempts.failures else b"[]",
-        known_lessons=record.dispatch.known_lessons() if record.dispatch is not None else (),
+        known_lessons=record.dispatch.known_lessons if record.dispatch is not None else (),
         cost=cost.amount if cost is not None else None,
         reported_cost=cost is not None and cost.reported,
         input_tokens=usage.input,
@@ -139,7 +163,7 @@ def _entry(services: Services, record: RequestRecord, report: WrittenReport) -> 
         estimated=spent.estimated,
         ttfb=record.first_byte or None,
         duration=now - record.started,
-        overhead_us=_overhead(record, now),
+        overhead_us=int(((asked_at or now) - record.started) * 1e6),
         status=record.status,
         error_kind=failure.kind.value if failure is not None else None,
         error=failure.message[:LONGEST_ERROR] if failure is not None else None,
@@ -160,31 +184,15 @@ def _answer(record: RequestRecord) -> bytes | None:
     return b"".join(record.copy) if record.copy else record.answer
 
 
-def _overhead(record: RequestRecord, now: float) -> int:
-    """Microseconds of ours before the provider was asked."""
-    asked_at = record.dispatch.asked_at if record.dispatch is not None else 0.0
-    return int(((asked_at or now) - record.started) * 1e6)
-
-
 def _spend(services: Services, record: RequestRecord, entry: Entry) -> None:
     """Tokens and cost were estimated when the request was let in. What counts in the end is what is booked."""
-    settle(services, record.known, record.hold, entry.cost)
-    if record.dispatch is not None:
+    if record.known.budget is not None:
+        settle(services, record.known, record.hold, entry.cost)
+    if record.dispatch is not None and record.dispatch.booking is not None:
         record.dispatch.settle(Usage(entry.input_tokens, entry.output_tokens))
     more = entry.input_tokens + entry.output_tokens - (record.reserved or 0)
     if record.reserved is not None and more:
         services.store.limits.settle(record.known.name, more)
-
-
-def _measure(services: Services, entry: Entry, report: WrittenReport) -> None:
-    metrics = services.metrics
-    metrics.request(entry.client_dialect, entry.target, entry.status)
-    metrics.used(entry.target, entry.input_tokens, entry.output_tokens, entry.estimated)
-    if entry.cost:
-        metrics.charged(entry.target, entry.cost, entry.estimated_cost > 0)
-    metrics.timed(entry.target, entry.duration, entry.ttfb, entry.overhead_us / 1e6)
-    for rule, count in report.counts.items():
-        metrics.changed(rule, count)
 
 
 class _Line(msgspec.Struct, gc=False, omit_defaults=True, rename={"input": "in", "output": "out"}):

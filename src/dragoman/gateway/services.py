@@ -7,7 +7,8 @@ import os
 import secrets
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +26,12 @@ from dragoman.engine.stream_redaction import Redaction
 from dragoman.errors import DragomanError
 from dragoman.gateway import metrics
 from dragoman.gateway.background_tasks import BackgroundTasks, CircuitBreaker
-from dragoman.gateway.coarse_timer import CoarseTimer
 from dragoman.gateway.health_checks import HealthChecker
+from dragoman.gateway.inbound import CoarseTimer
 from dragoman.gateway.known_names import known_names, own_profiles
-from dragoman.gateway.live_figures import LiveFigures
 from dragoman.gateway.live_models import LiveModels
 from dragoman.gateway.media_fetch import MediaFetcher
-from dragoman.gateway.memory import StoredMemory
-from dragoman.gateway.metrics import Metrics, MetricsSnapshot, summed
+from dragoman.gateway.metrics import LiveFigures, Metrics, MetricsSnapshot, summed
 from dragoman.gateway.metrics_board import BoardPlace
 from dragoman.gateway.model_limits import ModelLimiter
 from dragoman.gateway.recent_exchanges import RecentExchanges, keeps_bodies
@@ -54,6 +53,7 @@ from dragoman.store import (
     timestamp,
 )
 from dragoman.store.clock import REAL_CLOCKS, Clocks
+from dragoman.store.exchange_memory import StoredMemory
 from dragoman.upstream.destinations import HttpDestination, Routes
 from dragoman.upstream.dispatch import Dispatcher, Transports
 from dragoman.upstream.health import Health
@@ -138,8 +138,8 @@ class Services:
             log=self.log,
         )
         self.started = time.time()
-        self._prefix = secrets.token_hex(5)
-        self._count = 0
+        self.request_ids: Iterator[str] = map(f"req_{secrets.token_hex(5)}{{:08x}}".format, count(1))
+        """Ids for requests, unlike any other of this or another process."""
         self.concurrent: dict[str, int] = {}
         self._reloading = asyncio.Lock()
         self.closing = False
@@ -159,11 +159,6 @@ class Services:
             return opened.store
         self.spans.place = opened.store.place
         return traced(opened.store)
-
-    def request_id(self) -> str:
-        """Unlike any other of this or another process."""
-        self._count += 1
-        return f"req_{self._prefix}{self._count:08x}"
 
     def reload(self) -> tuple[str, ...]:
         """Take the file as it is now. Raises DragomanError, and then nothing has changed."""

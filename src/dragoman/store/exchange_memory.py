@@ -1,17 +1,14 @@
-"""What a gateway remembers beyond a request: lessons about targets, how models count, and state that clients cannot
-carry.
-
-Everything that an exchange wants of the store is asked for here.
-"""
+"""What an exchange asks of the store: lessons about targets, how models count, and state that clients cannot carry."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
+from dragoman.engine.destination import D, Destination
 from dragoman.engine.history.calibration import AS_ESTIMATED, ENOUGH, TokenScale, observed
 from dragoman.engine.history.compaction import PrefixSummary
 from dragoman.engine.history.cuts import Cut
@@ -20,17 +17,18 @@ from dragoman.engine.lessons import Learnt, Patch
 from dragoman.engine.reasoning_restore import Kept
 from dragoman.engine.steps import Recall, Recalled, ToKeep
 from dragoman.profiles.profile import Target, merge
-from dragoman.store import StateOwner, Store
+from dragoman.store.reasoning_vault import StateOwner
+from dragoman.store.store import Store
 from dragoman.store.summaries import Summary, SummaryKind
-from dragoman.upstream.destinations import HttpDestination
 
 T = TypeVar("T")
 
 
-class StoredMemory:
-    """Lessons and kept state, in the store. `tell` is called with every lesson that is learnt."""
+class StoredMemory(Generic[D]):
+    """Lessons and kept state, in the store."""
 
-    def __init__(self, store: Store, tell: Callable[[HttpDestination, Learnt], None]) -> None:
+    def __init__(self, store: Store, tell: Callable[[D, Learnt], None]) -> None:
+        """`tell` is called with every lesson that is learnt."""
         self._vault = store.vault
         self._lessons = store.lessons
         self._summaries = store.summaries
@@ -39,21 +37,16 @@ class StoredMemory:
         self._tell = tell
         self._targets = CorrectedTargets()
 
-    def corrected(self, destination: HttpDestination, caller: str) -> Target:
-        """The destination's target with what has been learnt about it."""
+    def correct(self, destination: Destination, caller: str) -> tuple[Target, tuple[str, ...]]:
+        """The destination's target with what has been learnt about it, and the names of the lessons that hold."""
         records = self._lessons.find(destination.name)
         if not records:
-            return destination.target
-        return self._targets.correct(destination.name, destination.target, records, caller, time.time())
-
-    def known_lessons(self, destination: HttpDestination, caller: str) -> tuple[str, ...]:
-        records = self._lessons.find(destination.name)
-        if not records:
-            return ()
+            return destination.target, ()
         now = time.time()
-        return tuple([record.name for record in records if record.holds(caller, now)])
+        target = self._targets.correct(destination.name, destination.target, records, caller, now)
+        return target, tuple([record.name for record in records if record.holds(caller, now)])
 
-    async def learn(self, destination: HttpDestination, learnt: Learnt, caller: str, request_id: str) -> None:
+    async def learn(self, destination: D, learnt: Learnt, caller: str, request_id: str) -> None:
         name, known = destination.name, self._lessons.find(destination.name)
         for record in remember(known, name, learnt, caller, request_id, time.time()):
             await self._lessons.put(record)

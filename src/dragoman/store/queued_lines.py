@@ -21,6 +21,7 @@ class QueuedLines(ABC, Generic[Line]):
     """A queue of lines for files in `folder`; no queue where there is no folder. A subclass writes each line."""
 
     def __init__(self, folder: Path | None, *, thread: str) -> None:
+        self.is_wanted = folder is not None
         self._folder = folder
         self._queue: Background[Line] | None = None
         if folder is not None:
@@ -33,10 +34,6 @@ class QueuedLines(ABC, Generic[Line]):
     @abstractmethod
     def weigh(self, line: Line) -> int:
         """The bytes that a waiting line holds."""
-
-    @property
-    def wanted(self) -> bool:
-        return self._queue is not None
 
     def write(self, line: Line) -> None:
         """Queue a line. Never waits, never raises."""

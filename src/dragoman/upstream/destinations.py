@@ -22,7 +22,7 @@ from dragoman.conversation.failures import FailureKind
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.registry import dialect
 from dragoman.engine.attempts import RetryPolicy
-from dragoman.engine.body_form import path_template
+from dragoman.engine.compiler import path_template
 from dragoman.engine.destination import Destination, TargetRoute
 from dragoman.engine.history.compaction import CompactPolicy
 from dragoman.engine.history.policy import MOST_TOKENS, TrimPolicy

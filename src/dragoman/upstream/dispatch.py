@@ -43,7 +43,7 @@ from dragoman.engine.steps import (
     Wait,
 )
 from dragoman.engine.stream_redaction import Redaction
-from dragoman.engine.written_report import WrittenReport, write_report
+from dragoman.engine.summary import WrittenReport, write_report
 from dragoman.profiles.profile import Target
 from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.auth.authorizers import Authorizers
@@ -65,11 +65,9 @@ Result = TypeVar("Result")
 class Memory(Protocol):
     """What outlives an exchange: lessons, and state that clients cannot carry."""
 
-    def corrected(self, destination: HttpDestination, caller: str) -> Target:
-        """The destination's target with what has been learnt about it. Never waits."""
-
-    def known_lessons(self, destination: HttpDestination, caller: str) -> tuple[str, ...]:
-        """The names of the lessons that hold for this destination and caller. Never waits."""
+    def correct(self, destination: HttpDestination, caller: str) -> tuple[Target, tuple[str, ...]]:
+        """The destination's target with what has been learnt about it, and the names of the lessons that hold for this
+        caller. Never waits."""
 
     async def recall(self, caller: str, wanted: Recall) -> Recalled:
         """What was kept for this caller."""
@@ -196,9 +194,14 @@ class Dispatch:
     """When a provider was first to be asked."""
     queued = 0.0
     """Seconds that sends waited for room in the limits of their destination."""
-    _booking: SendBooking | None = None
+    booking: SendBooking | None = None
+    """What counts against the limits of the destination until it is settled."""
+    report: WrittenReport | None = None
+    """The report of the request as it was sent last, if it was long enough to be written beside the loop."""
+    known_lessons: tuple[str, ...] = ()
+    """The lessons that were known of the destination that was asked last, before this request."""
+    _lessons: tuple[str, ...] = ()
     _held = _seen = 0
-    _report: WrittenReport | None = None
     _picked: HttpDestination | None = None
     _incoming: Incoming | None = None
     _media: HeldMedia | None = None
@@ -208,15 +211,6 @@ class Dispatch:
         self._shared = shared
         self._caller = caller
         self._work = work
-
-    def known_lessons(self) -> tuple[str, ...]:
-        """The lessons that were known of the destination that was asked, before this request."""
-        destination, exchange = self.exchange.destination, self.exchange
-        known = self._shared.memory.known_lessons(destination, self._caller) if destination is not None else ()
-        if not known:
-            return ()
-        learnt = {*exchange.lessons, *(one.lesson for one in exchange.learnt)}
-        return tuple([name for name in known if name.partition(" ")[0] not in learnt])
 
     async def run(self) -> End:
         """Send until there is an answer for the client, or nothing left to try."""
@@ -269,7 +263,8 @@ class Dispatch:
             if last:
                 yield last
         finally:
-            self._let_go_of_media()
+            if self._media is not None:
+                self._media.let_go()
             await incoming.close()
 
     async def _carry_out(self, step: Step[HttpDestination]) -> Step[HttpDestination]:
@@ -304,8 +299,8 @@ class Dispatch:
     def _with_report(self, verb: Callable[Given, Result], *given: Given.args, **named: Given.kwargs) -> Result:
         """The report is written here too: it would hold up everybody where it is put down."""
         result = verb(*given, **named)
-        if self._report is None or self._report.changes is not self.exchange.changes:
-            self._report = write_report(self.exchange.changes)
+        if self.report is None or self.report.changes is not self.exchange.changes:
+            self.report = write_report(self.exchange.changes)
         return result
 
     async def _read(
@@ -316,17 +311,13 @@ class Dispatch:
             return verb(*given, **named)
         return await self._work.run_to_end(partial(verb, *given, **named))
 
-    def written_report(self) -> WrittenReport | None:
-        """The report of the request as it was sent last, where it was long enough to be written beside the loop."""
-        report = self._report
-        return report if report is not None and report.changes is self.exchange.changes else None
-
     async def _choose(self, candidates: tuple[HttpDestination, ...]) -> Step[HttpDestination]:
         shared = self._shared
-        self._release()
+        if self._picked is not None:
+            shared.health.released(self._picked)  # it was not asked, or its answer says nothing about its health
         picked = self._picked = candidates[0] if len(candidates) == 1 else self._healthiest(candidates)
         key = shared.health.key(picked, perf_counter()) if picked.key_count > 1 else 0
-        target = shared.memory.corrected(picked, self._caller)
+        target, self._lessons = shared.memory.correct(picked, self._caller)
         return await self._tell(self.exchange.chosen, picked, target, key)
 
     def _healthiest(self, candidates: tuple[HttpDestination, ...]) -> HttpDestination:
@@ -344,17 +335,14 @@ class Dispatch:
         self._work.grow(media.size)
         return found
 
-    def _let_go_of_media(self) -> None:
-        if self._media is not None:
-            self._media.let_go()
-
     async def _send(self, send: Send[HttpDestination]) -> Step[HttpDestination]:
         destination, request, shared = send.destination, send.request, self._shared
         self.asked_at = self.asked_at or perf_counter()
+        self.known_lessons = self._lessons
         if destination.rate_limits is not None and (failure := await self._book(destination)) is not None:
             return self.exchange.unsent(failure)
         headers = (*request.headers.items(), *destination.signed(send.key))
-        outgoing = Outgoing("POST", destination.url(request.path), headers, request.body)
+        outgoing = Outgoing("POST", destination.base_url + request.path, headers, request.body)
         try:
             if destination.scheme is not None:
                 outgoing = await shared.authorizers.authorize(destination.scheme, outgoing)
@@ -375,12 +363,12 @@ class Dispatch:
             self.queued += perf_counter() - started
         if isinstance(booked, Failure):
             return booked
-        self._booking = booked
+        self.booking = booked
         return None
 
     def settle(self, usage: Usage = NO_USAGE) -> None:
         """What the last send really used counts from now on. Where that is not known, its input as it was booked."""
-        booking, self._booking = self._booking, None
+        booking, self.booking = self.booking, None
         if booking is not None:
             self._shared.send_limits.settle(booking, usage)
 
@@ -437,13 +425,15 @@ class Dispatch:
         for learnt in exchange.learnt:
             await self._shared.memory.learn(destination, learnt, self._caller, exchange.context.id)
         if isinstance(end, Streaming):
-            self._shared.health.began(destination)
+            if self._shared.health.records:
+                self._shared.health.began(destination)
             return
-        self._let_go_of_media()
+        if self._media is not None:
+            self._media.let_go()
         if isinstance(end, Answered):
             await self._succeeded(destination)
         else:
-            self._release()
+            self._shared.health.released(destination)
 
     async def _stream_ended(self) -> None:
         failed, destination = self.exchange.stream_ended(), self._picked
@@ -453,20 +443,18 @@ class Dispatch:
             await self._succeeded(destination)
 
     async def _succeeded(self, destination: HttpDestination) -> None:
-        self._shared.health.succeeded(destination)
+        if self._shared.health.records:
+            self._shared.health.succeeded(destination)
         state = self.exchange.to_keep()
         if state is not None:
             await self._shared.memory.keep(self._caller, state)
 
     async def _abandon(self) -> None:
-        self._release()
-        self._let_go_of_media()
-        await self._close()
-
-    def _release(self) -> None:
-        """The destination that was picked last was not asked, or its answer says nothing about its health."""
         if self._picked is not None:
             self._shared.health.released(self._picked)
+        if self._media is not None:
+            self._media.let_go()
+        await self._close()
 
     async def _close(self) -> None:
         if self._incoming is not None:

@@ -59,12 +59,13 @@ class Health:
 
     def __init__(self, shared: SharedPauses | None = None) -> None:
         self._shared = shared
-        self._records: WeakKeyDictionary[HttpDestination, Record] = WeakKeyDictionary()
+        self.records: WeakKeyDictionary[HttpDestination, Record] = WeakKeyDictionary()
+        """Of destinations that failed lately. Mostly there are none."""
         self._keys: WeakKeyDictionary[HttpDestination, dict[int, float]] = WeakKeyDictionary()
 
     def open(self, destination: HttpDestination, now: float) -> bool:
         """May it be tried? After its pause one request goes first; the others wait for what becomes of it."""
-        record = self._records.get(destination)
+        record = self.records.get(destination)
         if record is None or record.failures < destination.failures:
             return self._shared is None or self._shared.remaining(destination.name) <= 0.0
         if now < record.until or record.trying:
@@ -73,16 +74,15 @@ class Health:
         return True
 
     def succeeded(self, destination: HttpDestination) -> None:
-        if self._records:
-            record = self._records.pop(destination, None)
-            if record is not None and self._shared is not None and record.failures >= destination.failures:
-                self._shared.clear(destination.name)
+        record = self.records.pop(destination, None)
+        if record is not None and self._shared is not None and record.failures >= destination.failures:
+            self._shared.clear(destination.name)
 
     def began(self, destination: HttpDestination) -> None:
         """A stream has begun to come: enough for one that was being tried again, not yet a success."""
-        record = self._records.get(destination) if self._records else None
+        record = self.records.get(destination)
         if record is not None and record.trying:
-            del self._records[destination]
+            del self.records[destination]
 
     def failed(self, destination: HttpDestination, failure: Failure, now: float) -> None:
         """Count it; where it does not count, the destination has at least answered."""
@@ -90,7 +90,7 @@ class Health:
             self.succeeded(destination)
             self._quieten(destination, failure)
             return
-        record = self._records.setdefault(destination, Record())
+        record = self.records.setdefault(destination, Record())
         record.failures += 1
         record.trying = False
         if record.failures >= destination.failures:
@@ -111,7 +111,7 @@ class Health:
 
     def released(self, destination: HttpDestination) -> None:
         """The request was abandoned: it tells nothing, and another may try."""
-        record = self._records.get(destination)
+        record = self.records.get(destination)
         if record is not None:
             record.trying = False
 
@@ -119,7 +119,7 @@ class Health:
         """Destinations that are left alone, and for how many seconds still."""
         found = {
             destination.name: record.until - now
-            for destination, record in self._records.items()
+            for destination, record in self.records.items()
             if record.failures >= destination.failures and record.until > now
         }
         if self._shared is None:

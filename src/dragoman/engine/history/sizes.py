@@ -100,8 +100,10 @@ def estimate_tokens(conversation: Conversation, model: str) -> float:
 def reserved_tokens(conversation: Conversation) -> int:
     """What a request reserves when it comes in, by its bytes alone; never zero. What is booked in the end replaces it,
     so nothing is counted for it."""
-    size = sum([_sizes(message.parts)[0] for message in conversation.messages]) + fixed_size(conversation)
-    return max(1, (size + len(conversation.messages) * _OVERHEAD) // BYTES_PER_TOKEN)
+    size = fixed_size(conversation)
+    for message in conversation.messages:
+        size += _sizes(message.parts)[0] + _OVERHEAD
+    return max(1, size // BYTES_PER_TOKEN)
 
 
 def result_size(result: Result) -> int:

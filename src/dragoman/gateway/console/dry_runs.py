@@ -87,7 +87,7 @@ def _dry_run(services: Services, ask: Ask, name: str, options: CallerOptions, ca
     found = services.routes.find(name, ask.dialect)
     try:
         destination = found.first if found is not None else profile_destination(name, services.profiles)
-        corrected = msgspec.structs.replace(destination, target=services.memory.corrected(destination, caller))
+        corrected = msgspec.structs.replace(destination, target=services.memory.correct(destination, caller)[0])
         exchange, sent = compile_offline(ask, corrected, AnswerContext(model=name), options)
         return ShownDryRun(
             target=name,

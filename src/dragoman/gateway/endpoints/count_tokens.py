@@ -14,9 +14,8 @@ from dragoman.engine.offline_driver import first_send
 from dragoman.engine.steps import Send
 from dragoman.engine.token_count import count_request, estimated_count, parse_count_request, render_count
 from dragoman.gateway.callers import Known, Refused, Slot, admit
-from dragoman.gateway.client_watch import noticing
 from dragoman.gateway.endpoints.generate import begin_work
-from dragoman.gateway.inbound import Inbound
+from dragoman.gateway.inbound import Inbound, noticing
 from dragoman.gateway.model_names import find_destinations
 from dragoman.gateway.outbound import ESTIMATED, Outbound, header
 from dragoman.gateway.services import Services

@@ -23,16 +23,13 @@ from dragoman.errors import DragomanError
 from dragoman.gateway.budgets import hold, hold_request
 from dragoman.gateway.callers import Known, Refused, Slot, admit
 from dragoman.gateway.client_errors import BODY_ERRORS, as_failure
-from dragoman.gateway.client_watch import ClientWatch
 from dragoman.gateway.compaction import begin_summary
-from dragoman.gateway.inbound import ClientGone, Inbound
+from dragoman.gateway.inbound import ClientGone, ClientWatch, Inbound
 from dragoman.gateway.model_names import find_lead
 from dragoman.gateway.model_routing import choose_model, keep_choice, route_header
 from dragoman.gateway.outbound import EMULATED, ESTIMATED, Headers, Outbound, header
-from dragoman.gateway.request_cost import request_cost
-from dragoman.gateway.request_record import COPIED, GONE, RequestRecord, changes_header, record_request
+from dragoman.gateway.request_record import COPIED, GONE, RequestRecord, changes_header, find_cost, record_request
 from dragoman.gateway.services import Services
-from dragoman.gateway.shutdown import GOING_AWAY, is_ending
 from dragoman.gateway.stored_answers import with_stored_turns
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
@@ -123,7 +120,9 @@ async def _dispatch(
     if (budget := record.known.budget) is not None:
         record.hold = await hold_request(services, record.known, budget, record.estimate, route)
         record.notices += record.hold.headers
-    services.probes.note_use(route.first)
+    first = route.destinations[0]
+    if first.target.profile.probed:
+        services.probes.note_use(first)
     record.context = _context(record, ask)
     options = caller_options(inbound.headers, loosen=record.known.admin)
     if record.known.counts_tokens or record.known.budget is not None:
@@ -132,14 +131,11 @@ async def _dispatch(
         ask, route, record.context, record.known.name, options=options, work=work
     )
     record.exchange = exchange = dispatch.exchange
-    figures, first = services.figures, route.first.name
-    figures.began(first)
+    figure = services.figures.begin(first.name)
     try:
         await _answer(services, outbound, record, dispatch)
     finally:
-        figures.ended(first)
-        if record.first_byte and exchange.attempts.sends == 1:
-            figures.measured(first, record.first_byte)
+        figure.end(record.first_byte if exchange.attempts.sends == 1 else 0.0)
 
 
 def _context(record: RequestRecord, ask: Ask) -> AnswerContext:
@@ -157,22 +153,22 @@ def _context(record: RequestRecord, ask: Ask) -> AnswerContext:
 
 
 async def _answer(services: Services, outbound: Outbound, record: RequestRecord, dispatch: Dispatch) -> None:
-    end = await dispatch.run()
-    if record.routed is not None and not isinstance(end, GaveUp):
-        await keep_choice(services, record.known, record.routed, dispatch.exchange)
-    if isinstance(end, Answered):
-        record.first_byte = time.perf_counter() - record.started
-        record.answer = end.body
-        begin_summary(services, record.known, dispatch.exchange)
-        record.spent = spent = dispatch.exchange.spent()
-        record.cost = request_cost(dispatch.exchange, spent)
-        await outbound.whole(200, end.body, _headers(record))
-    elif isinstance(end, Streaming):
-        record.first_byte = time.perf_counter() - record.started
-        await _stream(services, outbound, record, dispatch, end)
-        begin_summary(services, record.known, dispatch.exchange)
-    else:
+    end, exchange = await dispatch.run(), dispatch.exchange
+    if isinstance(end, GaveUp):
         await _refuse(outbound, record, end.failure)
+        return
+    if record.routed is not None:
+        await keep_choice(services, record.known, record.routed, exchange)
+    record.first_byte = time.perf_counter() - record.started
+    if isinstance(end, Answered):
+        record.answer = end.body
+        record.spent = exchange.spent()
+        record.cost = find_cost(exchange, record.spent)
+        await outbound.whole(200, end.body, _headers(record))
+    else:
+        await _stream(services, outbound, record, dispatch, end)
+    if exchange.destination is not None and exchange.destination.compact is not None:
+        begin_summary(services, record.known, exchange, exchange.destination.compact)
 
 
 async def _stream(
@@ -249,3 +245,19 @@ def _headers(record: RequestRecord) -> Headers:
     if record.cost is not None:
         headers.append(header(b"x-dragoman-cost", record.cost.header()))
     return headers
+
+
+GOING_AWAY = Failure(FailureKind.OVERLOADED, "the gateway is shutting down", 503, retry_after=1.0)
+
+
+def is_ending(services: Services) -> bool:
+    """Whether a cancellation just caught comes from the shutdown, and not from a client that disconnected.
+
+    Then the task continues, so that it can send a last error.
+    """
+    if not services.ending:
+        return False
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()
+    return True

@@ -15,10 +15,9 @@ from dragoman.engine.request_limits import check_body
 from dragoman.engine.steps import Send
 from dragoman.engine.summary import fold
 from dragoman.gateway.callers import Known, Refused, Slot, admit
-from dragoman.gateway.client_watch import noticing
 from dragoman.gateway.dry_run_options import DryRunOptions
 from dragoman.gateway.endpoints.generate import begin_work
-from dragoman.gateway.inbound import Inbound
+from dragoman.gateway.inbound import Inbound, noticing
 from dragoman.gateway.metrics import render_metrics
 from dragoman.gateway.model_names import find_destinations
 from dragoman.gateway.outbound import Outbound

@@ -18,8 +18,7 @@ from dragoman.engine.client_failures import render_failure
 from dragoman.engine.token_estimate import estimate_text
 from dragoman.gateway.budgets import hold, refuse_unpriced
 from dragoman.gateway.callers import Known, Refused, Slot, admit
-from dragoman.gateway.client_watch import noticing
-from dragoman.gateway.inbound import ClientGone, Inbound
+from dragoman.gateway.inbound import ClientGone, Inbound, noticing
 from dragoman.gateway.model_names import find_destinations
 from dragoman.gateway.outbound import JSON, Headers, Outbound, header
 from dragoman.gateway.request_record import GONE, LONGEST_NAME

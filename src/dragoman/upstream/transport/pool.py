@@ -77,7 +77,7 @@ class Pool:
 
     def release(self, connection: Connection) -> None:
         """A connection is free again."""
-        waiter = self._next()
+        waiter = self._next() if self.waiting else None
         if waiter is not None:
             waiter.set_result(connection)
         else:
