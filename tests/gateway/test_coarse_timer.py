@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
-from dragoman.gateway.inbound import TICK, CoarseTimer
+from dragoman.gateway.inbound import TICK, CoarseTimeout, CoarseTimer
+
+
+class Alarm(CoarseTimeout):
+    def __init__(self, timer: CoarseTimer, seconds: float, ring: Callable[[], object]) -> None:
+        super().__init__(timer, seconds)
+        self.ring = ring
+
+    def on_timeout(self) -> None:
+        self.ring()
 
 
 async def test_alarms_ring_once_and_in_time() -> None:
     timer, rung = CoarseTimer(), list[str]()
     begun = asyncio.get_running_loop().time()
     ended = asyncio.Event()
-    timer.after(3 * TICK, ended.set)
-    timer.after(TICK, lambda: rung.append("early"))
-    stopped = timer.after(TICK, lambda: rung.append("stopped"))
+    Alarm(timer, 3 * TICK, ended.set)
+    Alarm(timer, TICK, lambda: rung.append("early"))
+    stopped = Alarm(timer, TICK, lambda: rung.append("stopped"))
     stopped.stop()
     await ended.wait()
     assert asyncio.get_running_loop().time() - begun >= 3 * TICK - 0.01
@@ -24,13 +34,29 @@ async def test_alarms_ring_once_and_in_time() -> None:
 async def test_an_alarm_may_set_another_and_stop_a_third() -> None:
     timer, rung = CoarseTimer(), list[str]()
     ended = asyncio.Event()
-    other = timer.after(60, lambda: rung.append("other"))
+    other = Alarm(timer, 60, lambda: rung.append("other"))
 
     def again() -> None:
         other.stop()
-        timer.after(0, ended.set)
+        Alarm(timer, 0, ended.set)
 
-    timer.after(0, again)
+    Alarm(timer, 0, again)
     await asyncio.wait_for(ended.wait(), 10)
     assert rung == []
     assert not timer.timeouts
+
+
+async def test_an_alarm_that_another_of_the_same_tick_stops_does_not_ring() -> None:
+    timer, rung = CoarseTimer(), list[str]()
+    ended = asyncio.Event()
+    alarms: list[Alarm] = []
+
+    def ring_alone() -> None:
+        rung.append("one")
+        for alarm in alarms:
+            alarm.stop()
+
+    alarms += [Alarm(timer, 0, ring_alone) for _ in range(5)]
+    Alarm(timer, TICK, ended.set)
+    await asyncio.wait_for(ended.wait(), 10)
+    assert rung == ["one"]

@@ -57,7 +57,7 @@ def collect(events: Iterable[Event]) -> Reply | Failure:
     """The whole reply, or the failure that ended it. Events that simply stop are a broken stream."""
     folding = Folding()
     for event in events:
-        folding.add(event)
+        _ADD[type(event)](folding, event)
     return folding.result()
 
 
@@ -115,7 +115,9 @@ class Folding:
             return self.failure
         if not self.ended:
             return UNFINISHED
-        choices = [self._choices[index].choice() for index in sorted(self._choices)]
+        choices: list[Choice] = []
+        for index in sorted(self._choices):
+            choices.append(self._choices[index].choice())
         return msgspec.structs.replace(self.reply, choices=tuple(choices), usage=self.usage)
 
     def _choice(self, index: int) -> _Folded:
@@ -179,7 +181,7 @@ class Folding:
         self._choice(event.choice).stop = event
 
     def _used(self, event: Used) -> None:
-        self.usage = merged(self.usage, event.usage)
+        self.usage = event.usage if self.usage is None else merged(self.usage, event.usage)
 
     def _ended(self, event: Event) -> None:
         self.ended = True
@@ -262,7 +264,9 @@ class _Folded:
 
 
 def _fold_text(piece: _Piece) -> Part:
-    return Text(literal=_joined(piece.literals), signature=piece.state, extras=piece.extras)
+    literals = piece.literals
+    literal = literals[0] if len(literals) == 1 else _joined(literals)
+    return Text(literal=literal, signature=piece.state, extras=piece.extras)
 
 
 def _fold_reasoning(piece: _Piece) -> Part:
@@ -322,8 +326,6 @@ _FOLD: Mapping[type[Part], Callable[[_Piece], Part | None]] = {
 
 
 def _joined(literals: list[bytes]) -> bytes:
-    if len(literals) == 1:
-        return literals[0]
     return b'"' + b"".join([literal[1:-1] for literal in literals]) + b'"'
 
 

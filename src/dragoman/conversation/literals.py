@@ -6,7 +6,7 @@ A text of a conversation is only looked at when a rule has to; everywhere else t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NewType
 
 import msgspec
@@ -72,6 +72,8 @@ def prefixed(prefix: str, literal: bytes) -> StringLiteral:
     return _literal(quote(prefix)[:-1] + literal[1:])
 
 
-def joined(separator: str, literals: Iterable[bytes]) -> StringLiteral:
+def joined(separator: str, literals: Sequence[bytes]) -> StringLiteral:
     """One literal of many, in one pass."""
+    if len(literals) == 1:
+        return _literal(literals[0])
     return _literal(b'"' + quote(separator)[1:-1].join([literal[1:-1] for literal in literals]) + b'"')

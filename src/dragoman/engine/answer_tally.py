@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
-from dragoman.conversation.conversation import Ask
 from dragoman.conversation.events import CallStarted, Delta, Event, Signed
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.streamed_text import StreamedText
-from dragoman.engine.token_estimate import count_literal, estimate_request
+from dragoman.engine.token_estimate import count_literal
 from dragoman.profiles.tokenizers import token_weights
-
-if TYPE_CHECKING:
-    from dragoman.engine.translation import Translation
 
 _KEY = b'\\":'
 """What stands after the name of an argument in the text of a call."""
@@ -109,20 +103,6 @@ class Spent(msgspec.Struct, frozen=True, gc=False):
 
 
 NOTHING_SPENT = Spent()
-
-
-def spent_on(translation: Translation, ask: Ask, model: str) -> Spent:
-    """What is booked for a request: what the provider counted, or an estimate of what went by."""
-    if not (translation.started or translation.ended):
-        return NOTHING_SPENT
-    output, estimated = translation.output_tokens()
-    usage = translation.usage or Usage()
-    if usage.input and not estimated and output == usage.output:
-        return Spent(usage)
-    if not usage.input:
-        estimated = True
-        usage = msgspec.structs.replace(usage, input=estimate_request(ask.conversation, model))
-    return Spent(msgspec.structs.replace(usage, output=output), estimated)
 
 
 def parse_amount(text: str | None) -> float | None:

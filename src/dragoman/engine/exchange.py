@@ -29,7 +29,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine import care
 from dragoman.engine.adapted import AdaptedRequest
-from dragoman.engine.answer_tally import NOTHING_SPENT, Spent, parse_amount, spent_on
+from dragoman.engine.answer_tally import NOTHING_SPENT, Spent, parse_amount
 from dragoman.engine.attempts import (
     MAX_TOTAL,
     Correct,
@@ -73,6 +73,7 @@ from dragoman.engine.steps import (
     Wait,
 )
 from dragoman.engine.stream_redaction import Redaction
+from dragoman.engine.token_estimate import estimate_request
 from dragoman.engine.translation import Translation, translation_of
 from dragoman.engine.visit import Attempts, Visit
 from dragoman.errors import RequestError
@@ -142,9 +143,18 @@ class Exchange(Generic[D]):
         return self._translation.usage if self._translation is not None else None
 
     def spent(self) -> Spent:
-        """What is booked for the request."""
+        """What is booked for the request: what the provider counted, or an estimate of what went by."""
         translation = self._translation
-        return NOTHING_SPENT if translation is None else spent_on(translation, self.ask, self._visit.target.model)
+        if translation is None or not (translation.started or translation.ended):
+            return NOTHING_SPENT
+        output, estimated = translation.output_tokens()
+        usage = translation.usage or Usage()
+        if usage.input and not estimated and output == usage.output:
+            return Spent(usage)
+        if not usage.input:
+            estimated = True
+            usage = replace(usage, input=estimate_request(self.ask.conversation, self._visit.target.model))
+        return Spent(replace(usage, output=output), estimated)
 
     @property
     def cost(self) -> float | None:

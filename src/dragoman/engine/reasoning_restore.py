@@ -13,7 +13,6 @@ from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import NO_ID, Call, Opaque, Origin, Part, Reasoning, Text
-from dragoman.dialects.registry import dialect
 from dragoman.engine.reasoning_capture import call_key, text_key, turn_key
 from dragoman.profiles.facts import Facts, Need, Scope, Stance
 from dragoman.rules.missing_reasoning import thinks
@@ -63,9 +62,9 @@ def keys(conversation: Conversation, facts: Facts) -> Iterator[str]:
 
 
 def last_turn(ask: Ask) -> str:
-    """The key of the last turn of a request, where calls may come back without the ids that the answer gives them."""
+    """The key of the last turn of a request, for calls that may come back without the ids of the answer."""
     messages = ask.conversation.messages
-    return turn_key(messages[-1]) if messages and dialect(ask.dialect).optional_ids else ""
+    return turn_key(messages[-1]) if messages else ""
 
 
 def _key_of(call: Call, before: Message | None) -> str:

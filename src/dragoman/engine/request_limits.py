@@ -53,7 +53,8 @@ def parse_ask(
     dialect: str, body: bytes, headers: Mapping[str, str] | None = None, limits: RequestLimits = DEFAULT_LIMITS
 ) -> Ask:
     """A request as an Ask. Raises LimitExceeded, MalformedRequest or DuplicateKey."""
-    check_body(body, limits)
+    if len(body) > min(limits.escapes, limits.values):
+        check_body(body, limits)
     try:
         ask = registry.dialect(dialect).requests.parse(body, headers=headers)
     except RequestError as fault:

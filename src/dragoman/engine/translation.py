@@ -223,7 +223,8 @@ class Translation:
         if isinstance(reply, Failure):
             self.failure = reply
             return self._client.answers.render_error(reply, self._context)[2]
-        return self._redacted(self._client.answers.render(reply, self._context))
+        answer = self._client.answers.render(reply, self._context)
+        return answer if self._redaction is None else self._redaction.data(answer)
 
     def _completed(self, body: bytes) -> bytes:
         body = without_leftovers(body, self._upstream.answer_leftovers)
@@ -356,7 +357,7 @@ class Translation:
         return msgspec.structs.replace(event, name=name, id=identity)
 
     def _used(self, event: Used) -> Used:
-        self.usage = merged(self.usage, event.usage)
+        self.usage = event.usage if self.usage is None else merged(self.usage, event.usage)
         return event
 
     def _stopped(self, event: Stopped) -> Stopped:
@@ -440,6 +441,6 @@ def translation_of(adapted: AdaptedRequest, context: AnswerContext, redaction: R
         Origin(adapted.dialect, facts.family or facts.provider, facts.model),
         redaction,
         not facts.complete_answers,
-        last_turn(adapted.ask) if keep else "",
+        last_turn(adapted.ask) if keep and dialect(client).optional_ids else "",
         None if adapted.envelope is NO_ENVELOPE else unwrapping(adapted.envelope),
     )

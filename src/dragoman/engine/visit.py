@@ -34,20 +34,17 @@ class TriedTarget(msgspec.Struct, frozen=True, gc=False):
     status: int
 
 
-class Attempts:
+class Attempts(msgspec.Struct):
     """Every send of a request: how many there were, and what became of those that failed."""
 
-    __slots__ = ("corrections", "failures", "sends", "tries")
-
-    def __init__(self) -> None:
-        self.sends = 0
-        """All sends."""
-        self.tries = 0
-        """Those of the same body to the destination that is being asked."""
-        self.corrections = 0
-        """The lessons that were applied for that destination."""
-        self.failures: tuple[AttemptFailed[Any], ...] = ()
-        """The sends that failed, in their order."""
+    sends: int = 0
+    """All sends."""
+    tries: int = 0
+    """Those of the same body to the destination that is being asked."""
+    corrections: int = 0
+    """The lessons that were applied for that destination."""
+    failures: tuple[AttemptFailed[Any], ...] = ()
+    """The sends that failed, in their order."""
 
     def begin(self) -> None:
         """Another destination is asked."""

@@ -181,17 +181,14 @@ async def admit(services: Services, known: Known, limits: KeyLimits, tokens: int
         raise Refused(Failure(FailureKind.RATE_LIMIT, message, 429, retry_after=verdict.retry_after))
 
 
-class Slot:
+class Slot(msgspec.Struct, frozen=True):
     """A place among the requests under way; taken on entry, given back on exit."""
 
-    __slots__ = ("_known", "_services")
-
-    def __init__(self, services: Services, known: Known) -> None:
-        self._services = services
-        self._known = known
+    services: Services
+    known: Known
 
     def __enter__(self) -> None:
-        services, known = self._services, self._known
+        services, known = self.services, self.known
         if services.metrics.active >= services.config.server.max_concurrent:
             raise Refused(Failure(FailureKind.RATE_LIMIT, "the gateway is full", 429, retry_after=1.0))
         own = services.concurrent.get(known.name, 0)
@@ -203,5 +200,5 @@ class Slot:
         services.concurrent[known.name] = own + 1
 
     def __exit__(self, *_: object) -> None:
-        self._services.metrics.active -= 1
-        self._services.concurrent[self._known.name] -= 1
+        self.services.metrics.active -= 1
+        self.services.concurrent[self.known.name] -= 1

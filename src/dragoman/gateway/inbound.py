@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager
@@ -21,58 +22,55 @@ MIN_BYTES_PER_SECOND = 4096
 
 
 TICK = 0.25
-"""Seconds."""
-
-
-def _do_nothing() -> None:
-    """What a timeout does that was stopped."""
-
-
-class CoarseTimeout:
-    """Calls back once, unless it is stopped before."""
-
-    __slots__ = ("_callback", "_due_tick", "_timer")
-
-    def __init__(self, timer: CoarseTimer, due: int, callback: Callable[[], None]) -> None:
-        self._timer = timer
-        self._due_tick = due
-        self._callback = callback
-
-    def stop(self) -> None:
-        """Forget the callback too: its object holds this timeout, and would stay until the next garbage collection."""
-        self._timer.timeouts.discard(self)
-        self._callback = _do_nothing
-
-    def check(self, now: int) -> None:
-        if self._due_tick <= now:
-            callback = self._callback
-            self.stop()
-            callback()
+"""Seconds between two looks at the timeouts."""
 
 
 class CoarseTimer:
     """The timeouts of one event loop. It ticks only while there are any."""
 
-    __slots__ = ("_now", "_timer", "timeouts")
+    __slots__ = ("_timer", "now", "timeouts")
 
     def __init__(self) -> None:
         self.timeouts: set[CoarseTimeout] = set()
-        self._now = 0
+        self.now = 0
+        """Ticks so far."""
         self._timer: asyncio.TimerHandle | None = None
 
-    def after(self, seconds: float, callback: Callable[[], None]) -> CoarseTimeout:
-        """Call `callback` after this many seconds, or one tick later."""
-        timeout = CoarseTimeout(self, self._now + 1 + int(seconds / TICK), callback)
-        self.timeouts.add(timeout)
+    def start(self) -> None:
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(TICK, self._tick)
-        return timeout
 
     def _tick(self) -> None:
-        self._now += 1
+        self.now += 1
         for timeout in tuple(self.timeouts):
-            timeout.check(self._now)
+            if timeout.due <= self.now and timeout in self.timeouts:
+                self.timeouts.discard(timeout)
+                timeout.on_timeout()
         self._timer = asyncio.get_running_loop().call_later(TICK, self._tick) if self.timeouts else None
+
+
+class CoarseTimeout(ABC):
+    """Something that happens once, unless it is stopped before.
+
+    The event loop's own timers cost 1.9 µs each to set and to stop (on uvloop); these cost 0.8 µs, and fire up to one
+    tick late. Every request sets two: one for a late body, one for a client that may have disconnected.
+    """
+
+    __slots__ = ("_timer", "due")
+
+    def __init__(self, timer: CoarseTimer, seconds: float) -> None:
+        self._timer = timer
+        self.due = timer.now + 1 + int(seconds / TICK)
+        if not timer.timeouts:
+            timer.start()
+        timer.timeouts.add(self)
+
+    def stop(self) -> None:
+        self._timer.timeouts.discard(self)
+
+    @abstractmethod
+    def on_timeout(self) -> None:
+        """What happens."""
 
 
 class BodyTooLarge(Exception):
@@ -91,17 +89,16 @@ class ClientGone(Exception):
     """The client disconnected before it got an answer."""
 
 
-class Deadline:
+class Deadline(CoarseTimeout):
     """Cancels the task that created it when its time is up. Further time is only checked when the timeout fires."""
 
-    __slots__ = ("_allowed", "_fired", "_task", "_timeout", "_timer", "_waited")
+    __slots__ = ("_allowed", "_fired", "_task", "_waited")
 
     def __init__(self, timer: CoarseTimer, seconds: float) -> None:
-        self._timer = timer
+        super().__init__(timer, seconds)
         self._task = asyncio.current_task()
         self._allowed = self._waited = seconds
         self._fired = False
-        self._timeout = timer.after(seconds, self._on_timeout)
 
     def allow(self, seconds: float) -> None:
         """Set the total time, counted from the start."""
@@ -111,14 +108,11 @@ class Deadline:
         """Whether the cancellation just caught comes only from this deadline. Then the task may continue."""
         return self._fired and (self._task is None or self._task.uncancel() == 0)
 
-    def stop(self) -> None:
-        self._timeout.stop()
-
-    def _on_timeout(self) -> None:
+    def on_timeout(self) -> None:
         left = self._allowed - self._waited
         if left > 0:
             self._waited = self._allowed
-            self._timeout = self._timer.after(left, self._on_timeout)
+            super().__init__(self._timer, left)
         elif self._task is not None:
             self._fired = True
             self._task.cancel("the body did not arrive in time")
@@ -231,19 +225,19 @@ _WATCH_AFTER = 0.5
 """Seconds after which a request begins to check whether its client is still connected."""
 
 
-class ClientWatch:
+class ClientWatch(CoarseTimeout):
     """Cancels the task of a request when its client disconnects. `gone` marks such a cancellation."""
 
-    __slots__ = ("_inbound", "_task", "_timeout", "_watcher", "gone")
+    __slots__ = ("_inbound", "_task", "_watcher", "gone")
 
     def __init__(self, inbound: Inbound) -> None:
+        super().__init__(inbound.timer, _WATCH_AFTER)
         self.gone = False
         self._inbound = inbound
         self._task = asyncio.current_task()
         self._watcher: asyncio.Task[None] | None = None
-        self._timeout = inbound.timer.after(_WATCH_AFTER, self._start)
 
-    def _start(self) -> None:
+    def on_timeout(self) -> None:
         self._watcher = asyncio.get_running_loop().create_task(self._watch())
 
     async def _watch(self) -> None:
@@ -254,7 +248,7 @@ class ClientWatch:
             self._task.cancel("the client has disconnected")
 
     def stop(self) -> None:
-        self._timeout.stop()
+        self._timer.timeouts.discard(self)
         if self._watcher is not None:
             self._watcher.cancel()
 

@@ -254,10 +254,6 @@ def _render_labels(family: MetricFamily, labels: Labels, bound: str | None = Non
     return "{" + ",".join(pairs) + "}" if pairs else ""
 
 
-def _truth(value: bool) -> str:
-    return "true" if value else "false"
-
-
 def _number(value: float) -> str:
     """Whole numbers in full: six digits would round a counter."""
     return str(int(value)) if value == int(value) else repr(value)

@@ -33,7 +33,12 @@ def find_lead(services: Services, known: Known, name: str, client: str) -> Lead:
 
     Whether the caller may use a model of a route is decided when one is chosen.
     """
-    lead = _look_up(services, known, name, client)
+    if not name:
+        message = "the request names no model, and there is no default; GET /v1/models lists what there is"
+        raise Refused(Failure(FailureKind.BAD_REQUEST, message, 400, param="model"))
+    if len(name) > LONGEST_MODEL:
+        may_ask(known, name)
+    lead = services.routes.lead(name, client)
     if lead.candidates is None:
         _check(services, known, name, lead)
     return lead
@@ -41,19 +46,11 @@ def find_lead(services: Services, known: Known, name: str, client: str) -> Lead:
 
 def find_destinations(services: Services, known: Known, name: str, client: str) -> TargetRoute[HttpDestination]:
     """The destinations of a model's name that is taken for no route. Raises Refused."""
-    lead = _look_up(services, known, name, client)
-    _check(services, known, name, lead)
+    lead = find_lead(services, known, name, client)
+    if lead.candidates is not None:
+        _check(services, known, name, lead)
     assert lead.route is not None
     return lead.route
-
-
-def _look_up(services: Services, known: Known, name: str, client: str) -> Lead:
-    if not name:
-        message = "the request names no model, and there is no default; GET /v1/models lists what there is"
-        raise Refused(Failure(FailureKind.BAD_REQUEST, message, 400, param="model"))
-    if len(name) > LONGEST_MODEL:
-        may_ask(known, name)
-    return services.routes.lead(name, client)
 
 
 def _check(services: Services, known: Known, name: str, lead: Lead) -> None:

@@ -46,21 +46,17 @@ class TokenPrice(msgspec.Struct, frozen=True):
 
     def cost(self, usage: Usage) -> float:
         """What tokens cost. `usage.input` holds cached and newly cached ones, `usage.output` the reasoning."""
-        sent = _within(usage.input, MOST_TOKENS)
-        cached = _within(usage.cached, sent)
-        written = _within(usage.cache_written, sent - cached)
+        # A provider may count anything.
+        sent = min(max(usage.input, 0), MOST_TOKENS)
+        cached = min(max(usage.cached, 0), sent)
+        written = min(max(usage.cache_written, 0), sent - cached)
         price = self.long if self.long is not None and sent > self.long.above else self
-        amount = (sent - cached - written) * price.input + _within(usage.output, MOST_TOKENS) * price.output
+        amount = (sent - cached - written) * price.input + min(max(usage.output, 0), MOST_TOKENS) * price.output
         amount += cached * (price.input if price.cached is None else price.cached)
         amount += written * (price.input if price.written is None else price.written)
         if self.kept_long is not None and self.written is not None:
-            amount += _within(usage.kept_long, written) * (self.kept_long - self.written)
+            amount += min(max(usage.kept_long, 0), written) * (self.kept_long - self.written)
         return amount * PER_MILLION
-
-
-def _within(count: int, most: int) -> int:
-    """A provider may count anything."""
-    return min(max(count, 0), most)
 
 
 class PriceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

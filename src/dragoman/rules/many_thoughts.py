@@ -43,7 +43,7 @@ def _merged(message: Message) -> Edit | None:
     thoughts = [part for part in message.parts if type(part) is Reasoning and part.state is None]
     if len(thoughts) < 2 or len({part.field for part in thoughts}) == len(thoughts):
         return None
-    texts = dict.fromkeys(part.text.literal for part in thoughts if part.text is not None)
+    texts = list(dict.fromkeys(part.text.literal for part in thoughts if part.text is not None))
     one = but(thoughts[0], text=Text(joined("\n", texts)))
     surplus = {id(part) for part in thoughts[1:]}
     parts = tuple(one if part is thoughts[0] else part for part in message.parts if id(part) not in surplus)

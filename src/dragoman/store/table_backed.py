@@ -81,10 +81,6 @@ def response_bounds(responses: ResponseStore) -> Bounds:
     return Bounds(responses.per_caller, responses.entries, responses.max_bytes, responses.ttl)
 
 
-def vault_place(owner: StateOwner) -> str:
-    return owner.provider + SEPARATOR + owner.scope
-
-
 class TableVault:
     """The vault; see `ReasoningVault`. It keeps and finds nothing while `store.vault.enabled` is off."""
 
@@ -94,10 +90,11 @@ class TableVault:
 
     async def put(self, owner: StateOwner, entries: Mapping[str, Parts]) -> None:
         if self._settings.config.vault.enabled:
-            await self._table.put(owner.caller, vault_place(owner), entries)
+            await self._table.put(owner.caller, owner.provider + SEPARATOR + owner.scope, entries)
 
     def find(self, owner: StateOwner, keys: Iterable[str]) -> Coroutine[Any, Any, Mapping[str, Parts]]:
-        return self._table.find(owner.caller, vault_place(owner), keys if self._settings.config.vault.enabled else ())
+        place = owner.provider + SEPARATOR + owner.scope
+        return self._table.find(owner.caller, place, keys if self._settings.config.vault.enabled else ())
 
 
 class TablePins:

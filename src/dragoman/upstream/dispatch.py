@@ -136,12 +136,12 @@ class SendLimits(Protocol):
 class Transports(dict[tuple[str | None, int], Transport]):
     """The connections to all destinations: those of one trust and one bound are shared."""
 
+    def __missing__(self, key: tuple[str | None, int]) -> Transport:
+        made = self[key] = Transport(TransportLimits(per_origin=key[1]), Tls(key[0]))
+        return made
+
     def of(self, destination: HttpDestination) -> Transport:
-        key = (destination.ca_file, destination.connections)
-        found = self.get(key)
-        if found is None:
-            found = self[key] = Transport(TransportLimits(per_origin=key[1]), Tls(key[0]))
-        return found
+        return self[destination.ca_file, destination.connections]
 
 
 class Dispatcher:
@@ -332,7 +332,8 @@ class Dispatch:
         except MediaRefused as refused:
             media.let_go()
             return refused.failure
-        self._work.grow(media.size)
+        if media.size > LARGE:
+            self._work.is_large = True
         return found
 
     async def _send(self, send: Send[HttpDestination]) -> Step[HttpDestination]:
@@ -346,7 +347,7 @@ class Dispatch:
         try:
             if destination.scheme is not None:
                 outgoing = await shared.authorizers.authorize(destination.scheme, outgoing)
-            transport = shared.transports.of(destination)
+            transport = shared.transports[destination.ca_file, destination.connections]
             incoming = self._incoming = await transport.send(outgoing, destination.timeouts, self.exchange.resent)
             return await self._receive(incoming)
         except TransportFailure as fault:
@@ -381,7 +382,8 @@ class Dispatch:
         body = (
             await incoming.read(self._shared.limits.answer) if reading is Reading.WHOLE else await error_body(incoming)
         )
-        self._work.grow(len(body))
+        if len(body) > LARGE:
+            self._work.is_large = True
         return await self._tell(self._take_body, body)
 
     async def _receive_opening(self, incoming: Incoming) -> Step[HttpDestination]:

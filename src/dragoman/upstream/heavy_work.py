@@ -185,13 +185,9 @@ class RequestWork:
     def __init__(self, heavy: HeavyWork, key: str, size: int) -> None:
         """`size`: the bytes of the request."""
         self.is_large = size > LARGE
+        """Of an answer or media that are large it becomes true, too."""
         self._heavy = heavy
         self._key = key
-
-    def grow(self, size: int) -> None:
-        """So many bytes more are to be worked on: an answer, or media."""
-        if size > LARGE:
-            self.is_large = True
 
     async def run(self, work: Callable[[], Result]) -> Result:
         """A caller that is cancelled does not wait for it."""

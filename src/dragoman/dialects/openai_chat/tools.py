@@ -76,10 +76,10 @@ TOOLS = ToolForm(_fits_tool, _render_meant, decode=open_declared_tool)
 def parse_tools(source: Mapping[str, Raw]) -> MeantTools:
     """The tools, and whether the client sent an empty list."""
     own, older = bytes(source.get("tools", b"")), bytes(source.get("functions", b"null"))
-    found = _parse_list("tools", own) if own else _NO_TOOLS
+    found = _parse_list(own) if own else _NO_TOOLS
     if older == b"null":
         return found
-    functions = _parse_list("functions", older)
+    functions = _parse_functions(older)
     return MeantTools((*found.tools, *functions.tools), found.empty or functions.empty, found.misses)
 
 
@@ -87,11 +87,15 @@ _NO_TOOLS = MeantTools((), False)
 
 
 @remembered
-def _parse_list(key: str, raw: bytes) -> MeantTools:
+def _parse_list(raw: bytes) -> MeantTools:
     """A list of tools. An agent sends the same dozens of large ones on every turn, so they are parsed once."""
-    if key == "functions":
-        return MeantTools(*_parse_entries(key, raw))
-    return parse_meant_tools(raw, TOOLS, lambda entries: _parse_entries(key, entries))
+    return parse_meant_tools(raw, TOOLS, lambda entries: _parse_entries("tools", entries))
+
+
+@remembered
+def _parse_functions(raw: bytes) -> MeantTools:
+    """The same in the older form."""
+    return MeantTools(*_parse_entries("functions", raw))
 
 
 def _parse_entries(key: str, raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:

@@ -52,26 +52,22 @@ class BodyFraming(msgspec.Struct, gc=False):
         """Parse the headers of an answer."""
         framing = cls()
         for name, value in headers:
-            if name in _PARSED:
+            if name == "content-length":
+                if framing.length is not None or not (value.isascii() and value.isdigit()) or len(value) > 18:
+                    framing.error = "the content-length of the answer is not a plain number, or is there twice"
+                else:
+                    framing.length = int(value)
+            elif name == "transfer-encoding":
+                if framing.chunked or value.strip().lower() != "chunked":
+                    framing.error = f"the transfer-encoding of the answer is {value[:60]!r}"
+                framing.chunked = True
+            elif name in _PARSERS:
                 _PARSERS[name](framing, value)
         if version not in _VERSIONS:
             framing.error = f"the answer claims to be HTTP/{version}"
         elif framing.chunked and (framing.length is not None or version == "1.0"):
             framing.error = "the answer is chunked although it has a length or is HTTP/1.0"
         return framing
-
-
-def _parse_length(framing: BodyFraming, value: str) -> None:
-    if framing.length is not None or not (value.isascii() and value.isdigit()) or len(value) > 18:
-        framing.error = "the content-length of the answer is not a plain number, or is there twice"
-    else:
-        framing.length = int(value)
-
-
-def _parse_transfer_encoding(framing: BodyFraming, value: str) -> None:
-    if framing.chunked or value.strip().lower() != "chunked":
-        framing.error = f"the transfer-encoding of the answer is {value[:60]!r}"
-    framing.chunked = True
 
 
 def _parse_keep_alive(framing: BodyFraming, value: str) -> None:
@@ -86,12 +82,9 @@ def _parse_content_encoding(framing: BodyFraming, value: str) -> None:
 
 
 _PARSERS = {
-    "content-length": _parse_length,
-    "transfer-encoding": _parse_transfer_encoding,
     "keep-alive": _parse_keep_alive,
     "content-encoding": _parse_content_encoding,
 }
-_PARSED = frozenset(_PARSERS)
 
 
 class ConnectionOwner(Protocol):

@@ -59,7 +59,9 @@ class Transport:
         go to the caller. A body that cannot be sent twice always uses a new connection.
         """
         address = parse_address(outgoing.url)
-        pool = self._pool(address.origin)
+        pool = self._pools.get(address.origin) if self._all_closed is None else None
+        if pool is None:
+            pool = self._pool(address.origin)
         head = render_head(outgoing, address, pool.proxy_header)
         body = outgoing.body
         ends_at = inf if timeouts.total is None else asyncio.get_running_loop().time() + timeouts.total
