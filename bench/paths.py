@@ -214,7 +214,7 @@ def opened(folder: Path, stream: bool, store: str = "memory") -> Services:
     """A gateway's services with everything on, and the stand-in for connections."""
     services = open_with(folder, "http://127.0.0.1:9", store)
     pieces = {name: questions.frames(name, EVENTS) if stream else [questions.whole(name)] for name in TARGETS}
-    services.transports[None, CONNECTIONS] = Stand(pieces)  # type: ignore[assignment]
+    services.dispatcher.transports[None, CONNECTIONS] = Stand(pieces)  # type: ignore[assignment]
     return services
 
 
@@ -231,7 +231,7 @@ def open_with(folder: Path, base_url: str, store: str = "memory") -> Services:
     file = folder / "dragoman.yaml"
     file.write_text(json.dumps({"providers": providers, "models": models, "keys": keys, "store": {"kind": store}}))
     services = open_services(file)
-    services.lines.stream = io.StringIO()
+    services.records.lines.stream = io.StringIO()
     return services
 
 

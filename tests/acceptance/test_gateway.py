@@ -133,7 +133,7 @@ def test_C21_unknown_fields_of_messages_and_settings(tmp_path: Path) -> None:
 def test_C39_one_line_per_failure_of_a_provider(tmp_path: Path) -> None:
     with served(tmp_path, lambda seen: (400, refusal("no such thing"))) as (running, _):
         answered = running.post("/v1/messages", body("anthropic", "m", metadata={"user_id": "Bearer abcdef123456"}))
-        running.services.failures.flush()
+        running.services.records.failures.flush()
         line = json.loads(running.errors.read_text())
         assert {"timestamp", "provider", "stage", "status_code", "error_type", "error", "input_request"} <= set(line)
         assert (line["provider"], line["status_code"], line["error"]) == ("p", 400, "no such thing")
@@ -152,7 +152,7 @@ def test_C41_both_requests_are_kept_if_asked_for(tmp_path: Path, kept: bool) -> 
         if kept:
             assert report["request"]["system"] == "Be brief."
             assert report["sent"]["messages"][0] == {"role": "system", "content": "Be brief."}
-        running.services.lines.flush()
+        running.services.records.lines.flush()
         assert "Be brief." not in running.log.getvalue()
 
 
@@ -280,8 +280,8 @@ def test_E14_a_key_of_ours_is_in_no_part_of_an_error(tmp_path: Path) -> None:
 def test_E5_the_error_object_of_the_provider_is_logged(tmp_path: Path, stream: bool) -> None:
     with served(tmp_path, lambda seen: (400, refusal("I am a teapot", code="teapot"))) as (running, _):
         answered = ask(running, stream=stream)
-        running.services.failures.flush()
-        running.services.lines.flush()
+        running.services.records.failures.flush()
+        running.services.records.lines.flush()
         lines = [json.loads(line) for line in running.log.getvalue().splitlines()]
         logged = next(line for line in lines if line["event"] == "provider-error")
         assert logged["id"] == answered.headers["x-dragoman-request-id"]
@@ -292,7 +292,7 @@ def test_E5_the_error_object_of_the_provider_is_logged(tmp_path: Path, stream: b
 def test_C39_the_settings_that_were_sent(tmp_path: Path) -> None:
     with served(tmp_path, lambda seen: (400, refusal("no"))) as (running, _):
         ask(running, temperature=0.5, max_tokens=7)
-        running.services.failures.flush()
+        running.services.records.failures.flush()
         assert json.loads(running.errors.read_text())["params"] == {"model": "x", "temperature": 0.5, "max_tokens": 7}
 
 

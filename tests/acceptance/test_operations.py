@@ -122,7 +122,7 @@ def test_C41_a_file_a_day_with_the_request_as_asked_and_as_sent(tmp_path: Path, 
     log = {"exchanges": {"folder": str(folder), "content": content}}
     with served(tmp_path, log=log) as (running, _):
         answered = running.post("/v1/messages", {"model": "m", "system": "Be brief.", **ASKED})
-        running.services.exchanges.flush()
+        running.services.records.exchanges.flush()
         (file,) = folder.iterdir()
         assert file.name == f"{datetime.now(UTC).date().isoformat()}.jsonl"
         line = json.loads(file.read_text())
@@ -143,7 +143,7 @@ def test_C47_a_file_for_each_dialect_captures_what_clients_say(tmp_path: Path, s
             running.post(path(dialect, "m"), body(dialect, "m", stream=stream))
         method = "streamGenerateContent?alt=sse" if stream else "generateContent"
         running.post(f"/v1beta/models/m:{method}", body("gemini", "m"))
-        running.services.exchanges.flush()
+        running.services.records.exchanges.flush()
     captured = {file.stem: json.loads(file.read_text()) for file in folder.iterdir()}
     assert set(captured) == {"openai-chat", "openai-responses", "anthropic", "gemini"}
     for dialect, one in captured.items():
@@ -155,7 +155,7 @@ def test_C47_a_file_for_each_dialect_captures_what_clients_say(tmp_path: Path, s
 def test_C41_C47_are_off_unless_asked_for(tmp_path: Path) -> None:
     with served(tmp_path) as (running, _):
         ask(running)
-        assert not running.services.exchanges.wanted
+        assert not running.services.records.exchanges.wanted
 
 
 LINE = {"timestamp": "2026-11-15T00:00:00Z", "stage": "request", "status_code": 400, "error": "no"}

@@ -42,7 +42,7 @@ class Running:
         self.log = io.StringIO()
         self.write(config)
         self.services: Services = open_services(self.file, clocks=clocks)
-        self.services.lines.stream = self.log
+        self.services.records.lines.stream = self.log
         self.app: Any = Gateway(self.services)
         self._server: uvicorn.Server | None = None
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -92,8 +92,8 @@ class Running:
 
     def busy(self) -> tuple[int, int]:
         """Upstream connections in use, and requests under way."""
-        stats = [transport.stats for transport in self.services.transports.values()]
-        return sum(one.open - one.idle for one in stats), self.services.metrics.active
+        stats = [transport.stats for transport in self.services.dispatcher.transports.values()]
+        return sum(one.open - one.idle for one in stats), self.services.records.metrics.active
 
     def entry(self, answer: httpx.Response | Any) -> Entry:
         """The report of an answered request."""

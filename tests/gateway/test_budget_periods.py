@@ -188,7 +188,7 @@ def test_no_summary_is_made_for_a_key_that_cannot_pay_it_and_others_get_theirs(t
         for turn in range(4):  # more than the failures in a row after which a writer is left alone
             assert _long(running, "anna", turn).status_code == 200
         assert len(writer.requests) == 0
-        running.services.lines.flush()
+        running.services.records.lines.flush()
         assert running.log.getvalue().count('"skipped":"the key') == 4
         assert _long(running, "ben", 9).status_code == 200
         assert len(writer.requests) > 0

@@ -424,7 +424,7 @@ def test_the_token_of_the_setup_is_good_for_once(emulators: dict[str, Any], tmp_
             assert browser.get("/dragoman/models").status_code == 401, "now there are keys"
             assert running.get("/dragoman/models", key).status_code == 200
             assert sha256_of(key) in running.file.read_text()
-            assert not running.services.recent.keeps
+            assert not running.services.records.recent.keeps
 
 
 def test_C44_a_configuration_is_checked_saved_and_taken_back(keyed: Running) -> None:

@@ -378,7 +378,7 @@ def test_a_client_that_left_is_noted(running: Running, emulators: dict[str, Any]
     emulators["anthropic"].script(SLOW)
     ask_and_leave(running, "/v1/messages", body("anthropic", "claude"), lambda: running.busy() == (1, 1))
     wait_for(lambda: running.busy() == (0, 0))
-    running.services.lines.flush()
+    running.services.records.lines.flush()
     last = [json.loads(line) for line in running.log.getvalue().splitlines() if '"event":"request"' in line][-1]
     assert (last["status"], last["error"]) == (499, "network")
 
@@ -462,7 +462,7 @@ def test_a_client_that_does_not_read_is_let_go(tmp_path: Path) -> None:
                 assert answered.status_code == 200
                 wait_for(lambda: running.busy() == (0, 0))
                 time.sleep(0.05)
-            running.services.lines.flush()
+            running.services.records.lines.flush()
             assert '"status":499' in running.log.getvalue()
 
 

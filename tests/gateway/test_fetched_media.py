@@ -180,7 +180,7 @@ def test_what_was_fetched_decides_where_it_is_compiled(
     size: int, beside: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with stage(tmp_path) as (running, behind, server):
-        heavy, ran = running.services.heavy, []
+        heavy, ran = running.services.dispatcher.heavy, []
         run = heavy.run
 
         async def noted(work: Any, key: str = "") -> Any:

@@ -215,7 +215,7 @@ async def test_no_request_breaks_the_gateway(services: Services, where: str, tar
             {"model": model, **bent(REQUESTS[where], chance)} if "MODEL" not in where else bent(REQUESTS[where], chance)
         )
         await status_of(services, where.replace("MODEL", model), body.encode())
-        services.lines.flush()
-        log = services.lines.stream
+        services.records.lines.flush()
+        log = services.records.lines.stream
         assert isinstance(log, io.StringIO)
         assert '"crash"' not in log.getvalue(), body

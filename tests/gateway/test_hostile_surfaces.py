@@ -217,7 +217,7 @@ def test_the_rounds_of_health_checks_go_on_after_a_fault_of_their_own(behind: Up
 
 
 def _written(running: Running) -> str:
-    running.services.lines.flush()
+    running.services.records.lines.flush()
     return running.log.getvalue()
 
 

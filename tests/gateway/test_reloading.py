@@ -41,7 +41,7 @@ def asked(running: Running, model: str = "m") -> Any:
 
 
 def logged(running: Running, event: str) -> str:
-    running.services.lines.flush()
+    running.services.records.lines.flush()
     return "\n".join(line for line in running.log.getvalue().splitlines() if f'"event":"{event}"' in line)
 
 
@@ -171,5 +171,5 @@ def test_errors_after_a_reload_are_told_as_before(running: Running, behind: Upst
     assert asked(running, "gone").status_code == 404
     behind.answer = lambda seen: (500, refusal("oh no"))
     assert asked(running).status_code == 500
-    running.services.failures.flush()
+    running.services.records.failures.flush()
     assert "oh no" in running.errors.read_text()

@@ -181,7 +181,7 @@ def test_without_redis_both_go_on_and_say_so_once(replicas: Replicas) -> None:
     for _ in range(3):
         alerts.check()
         replicas.ask(0)
-    running.services.lines.flush()
+    running.services.records.lines.flush()
     lines = [json.loads(line) for line in running.log.getvalue().splitlines()]
     events = [line["event"] for line in lines if line.get("event") in ("shared-state-away", "not-read", "not-written")]
     assert events == ["shared-state-away"]

@@ -261,8 +261,8 @@ def test_E17_a_providers_key_is_in_no_answer_log_report_or_file(running: Running
     told = [running.post(path(dialect, "cheap"), body(dialect, "cheap"), key="ann") for dialect in DIALECTS]
     told.append(running.post("/v1/embeddings", {"model": "cheap", "input": "x"}, key="ann"))
     reports = [running.get(f"/dragoman/requests/{one.headers['x-dragoman-request-id']}", key="ann") for one in told]
-    running.services.lines.flush()
-    running.services.failures.flush()
+    running.services.records.lines.flush()
+    running.services.records.failures.flush()
     everything = [one.text + str(one.headers) for one in (*told, *reports)]
     everything += [running.log.getvalue(), running.errors.read_text()]
     everything.append(running.get("/metrics", key="boss").text + running.get("/health", key="boss").text)
@@ -299,8 +299,8 @@ def test_E17_a_key_repeated_in_the_middle_of_a_stream_is_taken_out(
         told = answer.read().decode()
     assert "Begun" in told
     assert "key [REDACTED] was revoked while it ran" in told
-    running.services.lines.flush()
-    running.services.failures.flush()
+    running.services.records.lines.flush()
+    running.services.records.failures.flush()
     report = running.get(f"/dragoman/requests/{answer.headers['x-dragoman-request-id']}", key="ann")
     everything = told + report.text + running.log.getvalue() + running.errors.read_text()
     assert SECRET not in everything
@@ -315,8 +315,8 @@ def test_E17_a_key_in_any_field_of_an_error_is_taken_out(
     behind.answer = lambda seen: (400, refusal("Not so.", **{name: values.get(name, SECRET)}))
     told = running.post(path(dialect, "cheap"), body(dialect, "cheap"), key="ann")
     report = running.get(f"/dragoman/requests/{told.headers['x-dragoman-request-id']}", key="ann")
-    running.services.lines.flush()
-    running.services.failures.flush()
+    running.services.records.lines.flush()
+    running.services.records.failures.flush()
     everything = told.text + str(told.headers) + report.text + running.log.getvalue() + running.errors.read_text()
     assert told.status_code == 400
     assert SECRET not in everything
@@ -357,7 +357,7 @@ def test_no_model_name_leads_elsewhere(running: Running, behind: Upstream, name:
     assert refused.status_code == 404
     assert "x-evil" not in refused.headers
     assert len(behind.seen) == before
-    running.services.lines.flush()
+    running.services.records.lines.flush()
     for line in running.log.getvalue().splitlines():
         json.loads(line)
 
@@ -367,7 +367,7 @@ def test_a_very_long_name_is_written_down_in_part(running: Running, key: str) ->
     refused = ask(running, key, "nobody/" + "x" * 3000)
     assert refused.status_code == 400
     assert len(refused.content) < 500
-    running.services.lines.flush()
+    running.services.records.lines.flush()
     assert max(map(len, running.log.getvalue().splitlines()[-5:])) < 1500
 
 

@@ -58,7 +58,7 @@ def chat_requests(server: RunningEmulator) -> int:
 
 
 def probe_lines(running: Running) -> list[str]:
-    running.services.lines.flush()
+    running.services.records.lines.flush()
     return [line for line in running.log.getvalue().splitlines() if '"event":"probe"' in line]
 
 

@@ -183,7 +183,7 @@ def test_the_log_and_the_metrics_tell_the_cost(running: Running) -> None:
 
 def _flushed(running: Running) -> Any:
     async def flush() -> None:
-        running.services.lines.flush()
+        running.services.records.lines.flush()
 
     return flush
 

@@ -90,7 +90,7 @@ def _send(line: socket.socket, sent: bytes) -> None:
 
 
 def crashes(gateway: Running) -> list[str]:
-    gateway.services.lines.flush()
+    gateway.services.records.lines.flush()
     return [line for line in gateway.log.getvalue().splitlines() if '"crash"' in line]
 
 

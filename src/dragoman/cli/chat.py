@@ -20,7 +20,8 @@ from dragoman.cli.value_completion import complete_models
 from dragoman.errors import DragomanError, OptionError
 
 if TYPE_CHECKING:
-    from dragoman.cli.chat_turns import ChangesMade, ChatServices, TurnEvent
+    from dragoman.cli.chat_turns import ChangesMade, TurnEvent
+    from dragoman.gateway.services import Services
 
 HELP = """\
 /model NAME   go on with another model; without NAME, list the models
@@ -60,17 +61,16 @@ def chat(model: str, path: Path | None, env_files: tuple[Path, ...], system: str
 
 
 @contextmanager
-def _opened(runner: asyncio.Runner, path: Path | None, env_files: tuple[Path, ...]) -> Iterator[ChatServices]:
+def _opened(runner: asyncio.Runner, path: Path | None, env_files: tuple[Path, ...]) -> Iterator[Services]:
     """The services of a gateway with this configuration, in memory and without a log."""
     import os
 
-    from dragoman.cli.chat_turns import ChatServices
     from dragoman.config.file_watch import ConfigFile
     from dragoman.config.schema import Log, LogLevel, ProviderErrors
     from dragoman.emulation.emulator_fallback import NOTICE, EmulatorFallback, needs_emulators
     from dragoman.gateway.app import Gateway
     from dragoman.gateway.known_names import known_names
-    from dragoman.gateway.services import in_memory_only
+    from dragoman.gateway.services import Services, in_memory_only
 
     file = ConfigFile(path, known=known_names(), process=os.environ, env_files=env_files)
     loaded = file.load()
@@ -80,7 +80,7 @@ def _opened(runner: asyncio.Runner, path: Path | None, env_files: tuple[Path, ..
         note(f"{NOTICE}; their answers are made up")
     quiet = Log(level=LogLevel.ERROR, provider_errors=ProviderErrors(path=None))
     loaded = in_memory_only(msgspec.structs.replace(loaded, config=msgspec.structs.replace(loaded.config, log=quiet)))
-    services = ChatServices(loaded, file)
+    services = Services(loaded, file)
     gateway = Gateway(services, watch=False)
     try:
         runner.run(services.store.start())
@@ -91,7 +91,7 @@ def _opened(runner: asyncio.Runner, path: Path | None, env_files: tuple[Path, ..
             emulators.stop()
 
 
-def _first_model(services: ChatServices) -> str:
+def _first_model(services: Services) -> str:
     """The model of a user who names none: the default, else the first of the file, else a usual one of a provider."""
     from dragoman.config.model_lookup import listed_names
     from dragoman.emulation.emulator_fallback import MODELS
@@ -147,7 +147,9 @@ def _line(prompt: str) -> str:
 class Talk:
     """A conversation: its messages, its model, and the commands that change them."""
 
-    def __init__(self, runner: asyncio.Runner, services: ChatServices, model: str, system: str) -> None:
+    def __init__(self, runner: asyncio.Runner, services: Services, model: str, system: str) -> None:
+        from dragoman.cli.chat_turns import tell_failures
+
         self.model = model
         self.failed = False
         self._runner = runner
@@ -163,7 +165,7 @@ class Talk:
             "clear": self._clear,
             "help": lambda _: click.echo(HELP, err=True),
         }
-        services.on_failure = lambda failed: note(str(failed))
+        tell_failures(services.dispatcher, lambda failed: note(str(failed)))
 
     def begin(self) -> None:
         """Raises OptionError if there is no such model."""

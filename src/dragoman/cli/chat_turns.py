@@ -29,7 +29,7 @@ from dragoman.gateway.model_routing import choose_model
 from dragoman.gateway.request_record import Cost, find_cost
 from dragoman.gateway.services import Services
 from dragoman.upstream.destinations import HttpDestination
-from dragoman.upstream.dispatch import Dispatch
+from dragoman.upstream.dispatch import Dispatch, Dispatcher
 from dragoman.wire.sse import SseDecoder
 
 
@@ -100,17 +100,17 @@ _decode = msgspec.json.Decoder(_TurnChunk).decode
 _SILENT = frozenset({FailureKind.NETWORK, FailureKind.TIMEOUT})
 
 
-class ChatServices(Services):
-    """The services of a gateway, which also tell at once of attempts that failed."""
+def tell_failures(dispatcher: Dispatcher, tell: Callable[[AttemptNote], None]) -> None:
+    """Have attempts that fail told at once, besides being written down."""
+    note = dispatcher.note_failure
 
-    on_failure: Callable[[AttemptNote], None] | None = None
+    def note_and_tell(exchange: Exchange[HttpDestination], failed: AttemptFailed[HttpDestination]) -> None:
+        note(exchange, failed)
+        failure = failed.failure
+        status = 0 if failure.kind in _SILENT else failure.status
+        tell(AttemptNote(failed.destination.name, status, failure.message))
 
-    def _note_failure(self, exchange: Exchange[HttpDestination], failed: AttemptFailed[HttpDestination]) -> None:
-        super()._note_failure(exchange, failed)
-        if self.on_failure is not None:
-            failure = failed.failure
-            status = 0 if failure.kind in _SILENT else failure.status
-            self.on_failure(AttemptNote(failed.destination.name, status, failure.message))
+    dispatcher.note_failure = note_and_tell
 
 
 async def take_turn(services: Services, model: str, messages: list[dict[str, Any]]) -> AsyncGenerator[TurnEvent]:

@@ -135,8 +135,8 @@ async def _tell(services: Services, inbound: Inbound, outbound: Outbound, route:
     elif isinstance(fault, (DragomanError, *BODY_ERRORS)):
         await outbound.refusal(dialect, as_failure(fault))
     else:
-        trace = services.redactor.text("".join(traceback.format_exception(fault)))
-        services.lines.add(LogLevel.ERROR, {"event": "crash", "id": outbound.id, "error": trace})
+        trace = services.records.redactor.text("".join(traceback.format_exception(fault)))
+        services.records.lines.add(LogLevel.ERROR, {"event": "crash", "id": outbound.id, "error": trace})
         if outbound.started:
             raise fault
         message = f"the gateway itself failed; its log tells more under {outbound.id}"

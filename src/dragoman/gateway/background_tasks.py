@@ -11,8 +11,9 @@ from typing import Any
 class BackgroundTasks:
     """At most `limit` tasks at a time, one for each key. What does not fit is not begun."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, breaker: CircuitBreaker) -> None:
         self._limit = limit
+        self.breaker = breaker
         self._running: dict[str, asyncio.Task[None]] = {}
 
     def start(self, key: str, work: Callable[[], Coroutine[Any, Any, None]]) -> bool:

@@ -10,8 +10,8 @@ from dragoman.conversation.replies import Usage
 from dragoman.engine.destination import TargetRoute
 from dragoman.gateway.callers import Known, Refused
 from dragoman.gateway.outbound import Headers, header
-from dragoman.gateway.services import Services
-from dragoman.store.budgets import Exhausted, PeriodBudget, Periods, Spending, periods_at
+from dragoman.store.budgets import Budgets, Exhausted, PeriodBudget, Periods, Spending, periods_at
+from dragoman.store.clock import Clocks
 from dragoman.upstream.destinations import HttpDestination
 
 WARNING = b"x-dragoman-budget-warning"
@@ -27,23 +27,23 @@ class Hold(msgspec.Struct, frozen=True, gc=False):
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-async def hold(services: Services, known: Known, budget: Budget, amount: float = 0.0) -> Hold:
+async def hold(budgets: Budgets, clocks: Clocks, known: Known, budget: Budget, amount: float = 0.0) -> Hold:
     """Book an amount. Raises Refused where a budget has no room for it."""
-    periods = periods_at(budget, services.clocks.wall())
-    verdict = await services.store.budgets.reserve(known.name, periods, amount)
+    periods = periods_at(budget, clocks.wall())
+    verdict = await budgets.reserve(known.name, periods, amount)
     if isinstance(verdict, Exhausted):
-        raise Refused(_exhausted(verdict, amount, services.clocks.wall()), _NO_RETRY)
+        raise Refused(_exhausted(verdict, amount, clocks.wall()), _NO_RETRY)
     return Hold(periods, amount, tuple(_warnings(periods, verdict, budget.warn)))
 
 
 async def hold_request(
-    services: Services, known: Known, budget: Budget, tokens: int, route: TargetRoute[HttpDestination]
+    budgets: Budgets, clocks: Clocks, known: Known, budget: Budget, tokens: int, route: TargetRoute[HttpDestination]
 ) -> Hold:
     """Book what a request of so many tokens costs at least. Raises Refused, also for a model without a price."""
     if (unpriced := _unpriced(route)) is not None:
         refuse_unpriced(known, f'"{unpriced.name}"')
     price = route.first.price  # None: only the provider knows it
-    return await hold(services, known, budget, price.cost(Usage(tokens)) if price is not None else 0.0)
+    return await hold(budgets, clocks, known, budget, price.cost(Usage(tokens)) if price is not None else 0.0)
 
 
 def refuse_unpriced(known: Known, what: str) -> None:
@@ -60,15 +60,15 @@ def _unpriced(route: TargetRoute[HttpDestination]) -> HttpDestination | None:
     return next(found, None)
 
 
-def settle(services: Services, known: Known, held: Hold | None, cost: float | None) -> None:
+def settle(budgets: Budgets, clocks: Clocks, known: Known, held: Hold | None, cost: float | None) -> None:
     """Book what a request really cost. One that was not held is booked now."""
     budget = known.budget
     if budget is None:
         return
-    held = held or Hold(periods_at(budget, services.clocks.wall()))
+    held = held or Hold(periods_at(budget, clocks.wall()))
     more = (cost or 0.0) - held.amount
     if more:
-        services.store.budgets.settle(known.name, held.periods, more)
+        budgets.settle(known.name, held.periods, more)
 
 
 def _exhausted(verdict: Exhausted, amount: float, now: float) -> Failure:

@@ -15,7 +15,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.services import Services
 from dragoman.gateway.sessions import is_own_page, session_client
-from dragoman.store import Caller, KeyLimits, Limited
+from dragoman.store import Caller, KeyLimits, Limited, RateLimits
 
 
 class Refused(Exception):
@@ -173,9 +173,9 @@ def may_look(known: Known, what: str) -> None:
         raise Refused(Failure(FailureKind.PERMISSION, f"{what} is for admin keys", 403))
 
 
-async def admit(services: Services, known: Known, limits: KeyLimits, tokens: int) -> None:
+async def admit(counts: RateLimits, known: Known, limits: KeyLimits, tokens: int) -> None:
     """Count a request against the caller's limits. Raises Refused with the seconds to wait."""
-    verdict = await services.store.limits.reserve(known.name, limits, tokens)
+    verdict = await counts.reserve(known.name, limits, tokens)
     if isinstance(verdict, Limited):
         message = f"the key's limit of {verdict.limit} {verdict.what} per minute is reached"
         raise Refused(Failure(FailureKind.RATE_LIMIT, message, 429, retry_after=verdict.retry_after))
@@ -189,16 +189,16 @@ class Slot(msgspec.Struct, frozen=True):
 
     def __enter__(self) -> None:
         services, known = self.services, self.known
-        if services.metrics.active >= services.config.server.max_concurrent:
+        if services.records.metrics.active >= services.config.server.max_concurrent:
             raise Refused(Failure(FailureKind.RATE_LIMIT, "the gateway is full", 429, retry_after=1.0))
         own = services.concurrent.get(known.name, 0)
         limit = known.client.key.concurrent if known.client is not None else None
         if limit is not None and own >= limit:
             message = f"the key's limit of {limit} requests at a time is reached"
             raise Refused(Failure(FailureKind.RATE_LIMIT, message, 429, retry_after=1.0))
-        services.metrics.active += 1
+        services.records.metrics.active += 1
         services.concurrent[known.name] = own + 1
 
     def __exit__(self, *_: object) -> None:
-        self.services.metrics.active -= 1
+        self.services.records.metrics.active -= 1
         self.services.concurrent[self.known.name] -= 1

@@ -19,7 +19,7 @@ def begin_summary(services: Services, known: Known, exchange: Exchange[HttpDesti
     if (
         exchange.forbids_cuts
         or len(exchange.ask.source) <= policy.above_tokens
-        or services.summary_breaker.is_open(policy.model)
+        or services.summaries.breaker.is_open(policy.model)
     ):
         return
     task = task_for(exchange.ask.conversation, policy, exchange.summary)
@@ -32,15 +32,15 @@ async def _summarise(services: Services, known: Known, policy: CompactPolicy, ta
         try:
             text = await _summary(services, known, policy, task, shrink)
         except Refused as refused:  # one caller's empty budget says nothing about the model
-            services.lines.add(LogLevel.INFO, {"event": "summary", "key": known.name, "skipped": str(refused)})
+            services.records.lines.add(LogLevel.INFO, {"event": "summary", "key": known.name, "skipped": str(refused)})
             return
         if text:
-            services.summary_breaker.succeeded(policy.model)
+            services.summaries.breaker.succeeded(policy.model)
             await services.memory.keep_summary(known.name, task.key, PrefixSummary(text, task.count))
             return
-    services.summary_breaker.failed(policy.model)
+    services.summaries.breaker.failed(policy.model)
     line = {"event": "summary", "model": policy.model, "warning": "no summary was made; the history stays whole"}
-    services.lines.add(LogLevel.WARNING, line)
+    services.records.lines.add(LogLevel.WARNING, line)
 
 
 async def _summary(

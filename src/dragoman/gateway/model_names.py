@@ -112,7 +112,9 @@ async def _offered(services: Services, client: str) -> dict[str, Entry | None]:
 async def provider_lists(services: Services, names: Iterable[str]) -> dict[str, Mapping[str, Entry]]:
     """What providers list. All are asked at the same time, so that one that is silent delays nobody else."""
     places = {name: place for name in names if (place := services.routes.provider(name)) is not None}
-    asking = [services.live_models.entries(place, services.transports.of(place)) for place in places.values()]
+    asking = [
+        services.live_models.entries(place, services.dispatcher.transports.of(place)) for place in places.values()
+    ]
     return dict(zip(places, await asyncio.gather(*asking), strict=True))
 
 

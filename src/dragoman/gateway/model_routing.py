@@ -121,7 +121,7 @@ def live_candidate(services: Services, name: str) -> Candidate:
     """A model as it stands now."""
     found = candidate(services.config, services.routes, name)
     live = services.figures.of(found.target)
-    resting = services.health.resting(time.perf_counter())
+    resting = services.dispatcher.health.resting(time.perf_counter())
     return msgspec.structs.replace(
         found,
         healthy=services.checks.is_healthy(name) and found.target not in resting,

@@ -17,10 +17,11 @@ from dragoman.engine.routing.candidates import Decision
 from dragoman.engine.summary import NOTHING_WRITTEN, WrittenReport, summary, write_report
 from dragoman.gateway.budgets import Hold, settle
 from dragoman.gateway.callers import Known
+from dragoman.gateway.records import Records
 from dragoman.gateway.routed_request import RoutedRequest
-from dragoman.gateway.services import Services
 from dragoman.gateway.store_spans import take_calls
-from dragoman.store import Entry, ExchangeLine
+from dragoman.store import Entry, ExchangeLine, Store
+from dragoman.store.clock import Clocks
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
 
@@ -92,22 +93,22 @@ class RequestRecord(msgspec.Struct):
     """Headers for the client, whatever becomes of the request."""
 
 
-def record_request(services: Services, record: RequestRecord) -> None:
+def record_request(records: Records, store: Store, clocks: Clocks, record: RequestRecord) -> None:
     """Put the request into the ledger, the counts and the log."""
     report = _report(record)
-    entry = _entry(services, record, report)
-    services.store.ledger.record(entry)
-    services.recent.add(record, entry)
-    if services.exchanges.is_wanted and record.ask is not None:
-        services.exchanges.write(_exchange_line(services, record, record.ask, entry))
-    if services.spans is not None:
-        services.spans.add(entry, record.ask.headers if record.ask is not None else {}, take_calls())
-    _spend(services, record, entry)
-    services.metrics.add(entry, report.counts)
+    entry = _entry(record, report, records.keeps_bodies)
+    store.ledger.record(entry)
+    records.recent.add(record, entry)
+    if records.exchanges.is_wanted and record.ask is not None:
+        records.exchanges.write(_exchange_line(record, record.ask, entry, records.keeps_answers))
+    if records.spans is not None:
+        records.spans.add(entry, record.ask.headers if record.ask is not None else {}, take_calls())
+    _spend(store, clocks, record, entry)
+    records.metrics.add(entry, report.counts)
     level = LogLevel.INFO if record.failure is None else LogLevel.WARNING
-    if services.lines.takes(level):
+    if records.lines.takes(level):
         queued = record.dispatch.queued if record.dispatch is not None else 0.0
-        services.lines.put(_line(level, entry, report, record.routed, queued))
+        records.lines.put(_line(level, entry, report, record.routed, queued))
 
 
 def changes_header(record: RequestRecord) -> bytes:
@@ -129,7 +130,7 @@ def _report(record: RequestRecord) -> WrittenReport:
     return written if written is not None and written.changes is changes else write_report(changes, record.changes)
 
 
-def _entry(services: Services, record: RequestRecord, report: WrittenReport) -> Entry:
+def _entry(record: RequestRecord, report: WrittenReport, bodies: bool) -> Entry:
     ask, exchange, failure = record.ask, record.exchange, record.failure
     now = time.perf_counter()
     destination = exchange.destination if exchange is not None else None
@@ -137,7 +138,6 @@ def _entry(services: Services, record: RequestRecord, report: WrittenReport) -> 
     spent = record.spent or (exchange.spent() if exchange is not None else NOTHING_SPENT)
     usage = spent.usage
     cost = record.cost or (find_cost(exchange, spent) if exchange is not None else None)
-    bodies = services.config.store.keep_bodies
     asked_at = record.dispatch.asked_at if record.dispatch is not None else 0.0
     return Entry(
         id=record.id,
@@ -173,10 +173,10 @@ def _entry(services: Services, record: RequestRecord, report: WrittenReport) -> 
     )
 
 
-def _exchange_line(services: Services, record: RequestRecord, ask: Ask, entry: Entry) -> ExchangeLine:
+def _exchange_line(record: RequestRecord, ask: Ask, entry: Entry, answers: bool) -> ExchangeLine:
     request = record.exchange.request if record.exchange is not None else None
-    answer = _answer(record) if services.config.log.exchanges.answers else None
-    return ExchangeLine(entry, ask.source, request.body if request is not None else None, answer)
+    sent = request.body if request is not None else None
+    return ExchangeLine(entry, ask.source, sent, _answer(record) if answers else None)
 
 
 def _answer(record: RequestRecord) -> bytes | None:
@@ -184,15 +184,15 @@ def _answer(record: RequestRecord) -> bytes | None:
     return b"".join(record.copy) if record.copy else record.answer
 
 
-def _spend(services: Services, record: RequestRecord, entry: Entry) -> None:
+def _spend(store: Store, clocks: Clocks, record: RequestRecord, entry: Entry) -> None:
     """Tokens and cost were estimated when the request was let in. What counts in the end is what is booked."""
     if record.known.budget is not None:
-        settle(services, record.known, record.hold, entry.cost)
+        settle(store.budgets, clocks, record.known, record.hold, entry.cost)
     if record.dispatch is not None and record.dispatch.booking is not None:
         record.dispatch.settle(Usage(entry.input_tokens, entry.output_tokens))
     more = entry.input_tokens + entry.output_tokens - (record.reserved or 0)
     if record.reserved is not None and more:
-        services.store.limits.settle(record.known.name, more)
+        store.limits.settle(record.known.name, more)
 
 
 class _Line(msgspec.Struct, gc=False, omit_defaults=True, rename={"input": "in", "output": "out"}):

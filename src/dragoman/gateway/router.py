@@ -62,7 +62,7 @@ def _ask_named(found: Route) -> Endpoint:
 
 async def _refuse_unknown(services: Services, inbound: Inbound, outbound: Outbound, known: Known, path: str) -> None:
     method = inbound.method
-    services.lines.add(LogLevel.DEBUG, {"event": "not-found", "path": path[:200], "method": method})
+    services.records.lines.add(LogLevel.DEBUG, {"event": "not-found", "path": path[:200], "method": method})
     allowed = [one for one, routes in EXACT.items() if path in routes]
     if "POST" not in allowed and route("POST", path, inbound.query) is not None:
         allowed.append("POST")
@@ -81,7 +81,7 @@ async def _refuse_unserved(
     if stored_answers.is_served(services, vendor, template):
         await stored_answers.stored_answer(services, inbound, outbound, known, vendor, template)
         return
-    services.lines.add(LogLevel.DEBUG, {"event": "not-served", "path": inbound.path, "method": inbound.method})
+    services.records.lines.add(LogLevel.DEBUG, {"event": "not-served", "path": inbound.path, "method": inbound.method})
     raise Refused(not_served(inbound.method, unserved), _NO_RETRY)
 
 

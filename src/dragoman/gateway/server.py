@@ -213,7 +213,7 @@ def _serve(
     _redirect_server_log(services)
     shortage = open_files.shortage(open_files.raise_limit(), loaded.config.server.max_concurrent)
     for warning in (*loaded.warnings, *([shortage] if shortage is not None else [])):
-        services.lines.add(LogLevel.WARNING, {"event": "config", "warning": warning})
+        services.records.lines.add(LogLevel.WARNING, {"event": "config", "warning": warning})
     started = None
     if summary is not None:
         if _needs_setup(options, services.config):
@@ -281,7 +281,7 @@ class Server(uvicorn.Server):
         if counter % _TICKS_PER_SECOND == 0:
             write_seconds = self._services.config.server.write_timeout
             now = asyncio.get_running_loop().time()
-            self._services.metrics.aborted += close_overdue(self.server_state.connections, now, write_seconds)
+            self._services.records.metrics.aborted += close_overdue(self.server_state.connections, now, write_seconds)
             self._store_alerts.check()
             self._services.publish_metrics()
             if self._parent is not None and os.getppid() != self._parent:  # the first process is gone
@@ -292,7 +292,7 @@ class Server(uvicorn.Server):
         """Stop accepting, let requests finish, send the others an error in their dialect, then close."""
         services = self._services
         services.closing = True
-        services.lines.add(LogLevel.INFO, {"event": "stopping", "running": len(self.server_state.tasks)})
+        services.records.lines.add(LogLevel.INFO, {"event": "stopping", "running": len(self.server_state.tasks)})
         for server in self.servers:
             server.close()
         for connection in list(self.server_state.connections):
@@ -394,4 +394,4 @@ class _ServerLogHandler(logging.Handler):
         line = {"event": "server", "message": record.getMessage().strip()}
         if error is not None:
             line["traceback"] = "".join(traceback.format_exception(error))
-        self._services.lines.add(LogLevel.ERROR if record.levelno >= logging.ERROR else LogLevel.WARNING, line)
+        self._services.records.lines.add(LogLevel.ERROR if record.levelno >= logging.ERROR else LogLevel.WARNING, line)

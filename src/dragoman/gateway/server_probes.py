@@ -81,13 +81,12 @@ class ServerProbes:
         self._redact = redact
         self.budget = budget
         self.look_seconds = LOOK_SECONDS
-        self._tasks = BackgroundTasks(_AT_ONCE)
-        self._breaker = CircuitBreaker(_FAILURES, _PAUSE)
+        self._tasks = BackgroundTasks(_AT_ONCE, CircuitBreaker(_FAILURES, _PAUSE))
         self._looked: dict[str, float] = {}
 
     def note_use(self, destination: HttpDestination) -> None:
         """Somebody sends a request there. Never waits."""
-        if not destination.target.profile.probed or self._breaker.is_open(destination.name):
+        if not destination.target.profile.probed or self._tasks.breaker.is_open(destination.name):
             return
         if time.monotonic() < self._looked.get(destination.name, 0.0):
             return
@@ -109,7 +108,7 @@ class ServerProbes:
             if not self._is_known(destination, mark):
                 await self._find_out(destination, mark, source)
         except Exception as fault:  # nobody waits for this task, so nobody else would tell
-            self._breaker.failed(destination.name)
+            self._tasks.breaker.failed(destination.name)
             trace = self._redact("".join(traceback.format_exception(fault)))
             self._log(LogLevel.ERROR, {"event": "crash", "error": trace})
 
@@ -164,7 +163,7 @@ class ServerProbes:
         line = {"event": "probe", "target": destination.name, "requests": asked.requests, "facts": asked.facts}
         self._log(LogLevel.INFO, {**line, "by": asked.by, "ended": asked.ended})
         if not asked.facts:
-            self._breaker.failed(destination.name)
+            self._tasks.breaker.failed(destination.name)
             return
         now = time.time()
         record = LessonRecord(

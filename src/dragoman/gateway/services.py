@@ -18,10 +18,6 @@ from dragoman.config import Clients, Config
 from dragoman.config.file_watch import ConfigFile
 from dragoman.config.load import Loaded, profile_files
 from dragoman.config.schema import LogLevel, StoreKind
-from dragoman.conversation.conversation import Ask
-from dragoman.engine.exchange import Exchange
-from dragoman.engine.lessons import Learnt
-from dragoman.engine.steps import AttemptFailed
 from dragoman.engine.stream_redaction import Redaction
 from dragoman.errors import DragomanError
 from dragoman.gateway import metrics
@@ -31,34 +27,25 @@ from dragoman.gateway.inbound import CoarseTimer
 from dragoman.gateway.known_names import known_names, own_profiles
 from dragoman.gateway.live_models import LiveModels
 from dragoman.gateway.media_fetch import MediaFetcher
-from dragoman.gateway.metrics import LiveFigures, Metrics, MetricsSnapshot, summed
+from dragoman.gateway.metrics import LiveFigures, MetricsSnapshot, summed
 from dragoman.gateway.metrics_board import BoardPlace
 from dragoman.gateway.model_limits import ModelLimiter
-from dragoman.gateway.recent_exchanges import RecentExchanges, keeps_bodies
-from dragoman.gateway.request_log import RequestLog
+from dragoman.gateway.records import Records
 from dragoman.gateway.restart_required import keep_running_values
 from dragoman.gateway.server_probes import ServerProbes
 from dragoman.gateway.store_spans import traced
-from dragoman.gateway.tracing import open_spans
 from dragoman.profiles.profile import Profiles
 from dragoman.store import (
-    ExchangeFiles,
-    Redactor,
-    RefusalLine,
-    RefusalLog,
     Store,
     open_store,
-    secrets_of,
     store_file,
-    timestamp,
 )
 from dragoman.store.clock import REAL_CLOCKS, Clocks
 from dragoman.store.exchange_memory import StoredMemory
-from dragoman.upstream.destinations import HttpDestination, Routes
+from dragoman.upstream.destinations import Routes
 from dragoman.upstream.dispatch import Dispatcher, Transports
 from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import HeavyWork
-from dragoman.wire.error_bodies import provider_error
 
 _SUMMARIES_AT_ONCE = 4
 _LOGGED_ERROR = 8 * 1024
@@ -93,48 +80,37 @@ class Services:
         self.config_digest = loaded.digest
         self.clients = Clients(self.config.keys)
         self.routes = Routes(self.config, self.profiles)
-        self.lines = RequestLog(self.config.log)
-        self.recent = RecentExchanges(keeps_bodies(self.config))
-        self.redactor = Redactor.of(self.config)
-        self.spans = open_spans()
+        self.records = records = Records(self.config)
         self.store: Store = self._open_store(alone)
-        self.failures = RefusalLog(self.config.log.provider_errors, self.redactor)
-        self.exchanges = ExchangeFiles(self.config.log.exchanges, self.redactor)
-        self.metrics = Metrics()
         self._place = place
         if place is not None:
-            self.metrics.before = place.read().counters()
-        self.send_limits = ModelLimiter(self.store.limits, self.metrics, clocks.steady)
+            records.metrics.before = place.read().counters()
         self.live_models = LiveModels()
         self.ticker = CoarseTimer()
-        self.health = Health(self.store.cooldowns)
         self.figures = LiveFigures()
-        self.summaries = BackgroundTasks(_SUMMARIES_AT_ONCE)
-        self.summary_breaker = CircuitBreaker(_SUMMARY_FAILURES, _SUMMARY_PAUSE)
-        self.redaction = Redaction(self.redactor.text, self.redactor.known)
-        self.memory = StoredMemory(self.store, self._note_lesson)
+        self.summaries = BackgroundTasks(_SUMMARIES_AT_ONCE, CircuitBreaker(_SUMMARY_FAILURES, _SUMMARY_PAUSE))
+        self.memory = StoredMemory(self.store, records.note_lesson)
         self.media = MediaFetcher(self.config.media)
-        self.heavy = HeavyWork()
-        self.transports = Transports()
+        self.send_limits = ModelLimiter(self.store.limits, records.metrics, clocks.steady)
         self.dispatcher = Dispatcher(
             memory=self.memory,
             media=self.media,
             send_limits=self.send_limits,
-            health=self.health,
-            transports=self.transports,
-            heavy=self.heavy,
+            health=Health(self.store.cooldowns),
+            transports=Transports(),
+            heavy=HeavyWork(),
             limits=self.config.limits,
-            redaction=self.redaction,
-            note_failure=self._note_failure,
+            redaction=Redaction(records.redactor.text, records.redactor.known),
+            note_failure=records.note_failure,
         )
         self.checks = HealthChecker(self.dispatcher, lambda: (self.config, self.routes), self.log)
         self.probes = ServerProbes(
             self.store.lessons,
             self.store.leases,
             models=self.live_models,
-            connect=self.transports.of,
-            sign=self.health.signed,
-            redact=self.redactor.text,
+            connect=self.dispatcher.transports.of,
+            sign=self.dispatcher.health.signed,
+            redact=records.redactor.text,
             log=self.log,
         )
         self.started = time.time()
@@ -152,12 +128,12 @@ class Services:
         path = store_file(store, file.path) if file is not None else None
         if file is None and store.path is not None:
             path = store_file(store, None)
-        opened = open_store(self.config, path, clocks=self.clocks, redactor=self.redactor, alone=alone)
+        opened = open_store(self.config, path, clocks=self.clocks, redactor=self.records.redactor, alone=alone)
         if opened.warning is not None:
-            self.lines.add(LogLevel.WARNING, {"event": "store", "warning": opened.warning})
-        if self.spans is None:
+            self.log(LogLevel.WARNING, {"event": "store", "warning": opened.warning})
+        if self.records.spans is None:
             return opened.store
-        self.spans.place = opened.store.place
+        self.records.spans.place = opened.store.place
         return traced(opened.store)
 
     def reload(self) -> tuple[str, ...]:
@@ -181,20 +157,10 @@ class Services:
 
     def _adopt(self, config: Config, routes: Routes) -> None:
         """Requests under way keep what they have; the next one sees the new configuration."""
-        self.redactor.know(secrets_of(config))
-        if config.log != self.config.log:
-            self.lines.flush()
-            self.lines = RequestLog(config.log, self.lines.stream)
-        if config.log.provider_errors != self.config.log.provider_errors:
-            self.failures.close()
-            self.failures = RefusalLog(config.log.provider_errors, self.redactor)
-        if config.log.exchanges != self.config.log.exchanges:
-            self.exchanges.close()
-            self.exchanges = ExchangeFiles(config.log.exchanges, self.redactor)
+        self.records.reconfigure(config)
+        self.dispatcher.limits = config.limits
         self.media.config = config.media
         self.store.reconfigure(config.store)
-        self.recent.keep(keeps_bodies(config))
-        self.dispatcher.limits = config.limits
         self.config, self.routes, self.clients = config, routes, Clients(config.keys)
 
     async def reload_if_changed(self) -> None:
@@ -213,33 +179,29 @@ class Services:
             try:
                 loaded, routes = await asyncio.to_thread(self._prepared, self.file)
             except DragomanError as fault:
-                self.lines.add(LogLevel.ERROR, {"event": "config-refused", "error": self.redactor.text(str(fault))})
+                self.log(LogLevel.ERROR, {"event": "config-refused", "error": self.records.redactor.text(str(fault))})
                 return
             except Exception as fault:  # whoever watches the file must go on watching
-                trace = self.redactor.text("".join(traceback.format_exception(fault)))
-                self.lines.add(LogLevel.ERROR, {"event": "crash", "error": trace})
+                trace = self.records.redactor.text("".join(traceback.format_exception(fault)))
+                self.log(LogLevel.ERROR, {"event": "crash", "error": trace})
                 return
             self._adopt(loaded.config, routes)
             self.config_digest = loaded.digest
         line = {"event": "config-reloaded", "digest": loaded.digest, "warnings": list(loaded.warnings)}
-        self.lines.add(LogLevel.INFO, line)
+        self.log(LogLevel.INFO, line)
 
     async def close(self) -> None:
-        self.heavy.close()
         self.live_models.close()
-        for transport in self.transports.values():
-            await transport.close()
+        await self.dispatcher.close()
         await self.media.close()
-        self.lines.flush()
-        self.failures.close()
-        self.exchanges.close()
+        self.records.close()
         await self.store.aclose()
-        if self.spans is not None:
-            self.spans.close()
+        if self.records.spans is not None:
+            self.records.spans.close()
 
     def log(self, level: LogLevel, line: dict[str, Any]) -> None:
         """Write a line, as the log is configured now."""
-        self.lines.add(level, line)
+        self.records.lines.add(level, line)
 
     async def all_metrics(self) -> MetricsSnapshot:
         """The metrics of this process and of all that serve beside it."""
@@ -255,12 +217,12 @@ class Services:
             self._place.write(self._own_metrics(0))
 
     def _own_metrics(self, lessons: int) -> MetricsSnapshot:
-        connections = [transport.stats for transport in self.transports.values()]
+        connections = [transport.stats for transport in self.dispatcher.transports.values()]
         store = self.store.health()
-        return self.metrics.snapshot(
+        return self.records.metrics.snapshot(
             {
-                metrics.ACTIVE.name: self.metrics.active,
-                metrics.ABORTED.name: self.metrics.aborted,
+                metrics.ACTIVE.name: self.records.metrics.active,
+                metrics.ABORTED.name: self.records.metrics.aborted,
                 metrics.TASKS.name: len(asyncio.all_tasks()),
                 metrics.CONNECTIONS.name: sum(one.open for one in connections),
                 metrics.IDLE.name: sum(one.idle for one in connections),
@@ -280,45 +242,6 @@ class Services:
             },
             {metrics.CONFIG.name: (self.config_digest,)},
         )
-
-    def _note_failure(self, exchange: Exchange[HttpDestination], failed: AttemptFailed[HttpDestination]) -> None:
-        """Count a failed send, and write it down with what was asked and what was sent."""
-        failure = failed.failure
-        self.metrics.failed(failed.destination.name, failure.kind.value)
-        self.failures.write(_refusal_line(exchange.context.id, exchange.ask, failed))
-        if self.lines.takes(LogLevel.WARNING):
-            short = 0 < len(failure.raw) <= _LOGGED_ERROR
-            error = (
-                self.redactor.value(provider_error(failure.raw))
-                if short
-                else self.redactor.text(failure.message[:_LOGGED_ERROR])
-            )
-            line = {"event": "provider-error", "id": exchange.context.id, "target": failed.destination.name}
-            self.lines.add(LogLevel.WARNING, {**line, "status": failure.status, "error": error})
-
-    def _note_lesson(self, destination: HttpDestination, learnt: Learnt) -> None:
-        self.metrics.learnt(destination.name, learnt.lesson)
-        line = {"event": "lesson", "target": destination.name, "lesson": learnt.lesson, "facts": learnt.facts}
-        self.lines.add(LogLevel.WARNING, {**line, "tentative": learnt.tentative})
-
-
-def _refusal_line(request_id: str, ask: Ask, failed: AttemptFailed[HttpDestination]) -> RefusalLine:
-    destination, failure = failed.destination, failed.failure
-    return RefusalLine(
-        timestamp=timestamp(time.time()),
-        provider=destination.provider,
-        stage="stream" if ask.stream else "request",
-        status_code=failure.status or None,
-        error_type=failure.kind.value,
-        error=failure.message,
-        error_object=failure.raw or None,
-        request_id=request_id,
-        target=destination.name,
-        client_dialect=ask.dialect,
-        upstream_dialect=failed.request.dialect,
-        input_request=ask.source,
-        sent_request=failed.request.body,
-    )
 
 
 def open_services(

@@ -39,7 +39,9 @@ async def ask_model(
     ask = read({"model": models[0], **body}, source=DEFAULT_DIALECT)
     budget = known.budget
     held = (
-        await hold_request(services, known, budget, reserved_tokens(ask.conversation), route)
+        await hold_request(
+            services.store.budgets, services.clocks, known, budget, reserved_tokens(ask.conversation), route
+        )
         if budget is not None
         else None
     )
@@ -57,7 +59,7 @@ async def ask_model(
     finally:
         record.failure = record.failure or exchange.failure
         record.status = (record.failure.status or 502) if record.failure is not None else 200
-        record_request(services, record)
+        record_request(services.records, services.store, services.clocks, record)
     return _words(end.body) if isinstance(end, Answered) else None
 
 

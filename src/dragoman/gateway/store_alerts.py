@@ -18,8 +18,8 @@ class StoreAlerts:
     def check(self) -> None:
         self._tell_away(self._services.store.health())
         self._compare("store", self._services.store.health())
-        self._compare("log.provider_errors", self._services.failures.health())
-        self._compare("log.exchanges", self._services.exchanges.health())
+        self._compare("log.provider_errors", self._services.records.failures.health())
+        self._compare("log.exchanges", self._services.records.exchanges.health())
 
     def _tell_away(self, health: StoreHealth) -> None:
         """One line when shared state goes away, and one when it is back."""
@@ -27,13 +27,13 @@ class StoreAlerts:
         if is_away is self._away:
             return
         self._away = is_away
-        redact = self._services.redactor.text
+        redact = self._services.records.redactor.text
         if is_away:
             what = f"limits are shared out among {health.replicas}; state is what this process knows"
             self._log({"event": "shared-state-away", "error": redact(health.away or ""), "effect": what})
         else:
             line = {"event": "shared-state-back", "place": self._services.store.place}
-            self._services.lines.add(LogLevel.WARNING, {**line, "decided_alone": health.local})
+            self._services.records.lines.add(LogLevel.WARNING, {**line, "decided_alone": health.local})
 
     def _compare(self, what: str, health: StoreHealth) -> None:
         seen = self._seen.get(what, StoreHealth())
@@ -50,4 +50,4 @@ class StoreAlerts:
             self._log({"event": "store-replaced", "what": what, "error": why})
 
     def _log(self, line: dict[str, object]) -> None:
-        self._services.lines.add(LogLevel.ERROR, line)
+        self._services.records.lines.add(LogLevel.ERROR, line)

@@ -172,6 +172,11 @@ class Dispatcher:
         self.redaction = redaction
         self.note_failure = note_failure
 
+    async def close(self) -> None:
+        self.heavy.close()
+        for transport in self.transports.values():
+            await transport.close()
+
     def open(
         self,
         ask: Ask,

@@ -60,7 +60,7 @@ async def show_session(services: Services, inbound: Inbound, outbound: Outbound,
         "name": known.name,
         "edits": _may_edit(services, inbound, known),
         "setup": bool(services.setup_token),
-        "bodies": "store" if config.store.keep_bodies else "memory" if services.recent.keeps else "",
+        "bodies": "store" if config.store.keep_bodies else "memory" if services.records.recent.keeps else "",
         "models": len(config.models),
         "providers": list(config.providers) if known.admin else [],
     }
@@ -122,9 +122,9 @@ async def show_request(services: Services, inbound: Inbound, outbound: Outbound,
 
 
 async def watch_requests(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
-    if services.recent.watchers >= MOST_WATCHERS:
+    if services.records.recent.watchers >= MOST_WATCHERS:
         raise Refused(Failure(FailureKind.RATE_LIMIT, "too many pages watch requests", 429, retry_after=5.0))
-    services.recent.watchers += 1
+    services.records.recent.watchers += 1
     try:
         with noticing(inbound):
             events = live_requests(services, inbound, known)
@@ -132,7 +132,7 @@ async def watch_requests(services: Services, inbound: Inbound, outbound: Outboun
     except TimeoutError:
         raise ClientGone from None
     finally:
-        services.recent.watchers -= 1
+        services.records.recent.watchers -= 1
 
 
 async def try_targets(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:

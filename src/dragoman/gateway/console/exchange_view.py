@@ -82,7 +82,7 @@ def exchange_view(services: Services, entry: Entry, root: str) -> ExchangeView:
 
     It takes compiling the request once for each rule that changed something, so a thread does it.
     """
-    recent = services.recent.find(entry.id)
+    recent = services.records.recent.find(entry.id)
     if recent is not None:
         return _of_memory(services, recent, root)
     return _of_ledger(services, entry, root)
@@ -148,7 +148,7 @@ def _of_ledger(services: Services, entry: Entry, root: str) -> ExchangeView:
 def _why_not(services: Services) -> str:
     """Why there are no bodies."""
     config = services.config
-    if not services.recent.keeps and not config.store.keep_bodies:
+    if not services.records.recent.keeps and not config.store.keep_bodies:
         return NOT_KEPT
     return GONE if config.server.workers == 1 else f"{GONE} Each worker has its own, and another one answered this."
 
@@ -218,7 +218,7 @@ def _shown(services: Services, name: str, body: bytes | None, path: str = "") ->
     title = dialect(name).title if name else ""
     if body is None:
         return ShownBody(dialect=name, title=title, text=None, path=path)
-    text = services.redactor.known(body).decode("utf-8", "replace")
+    text = services.records.redactor.known(body).decode("utf-8", "replace")
     cut = max(len(text) - LONGEST_BODY, 0)
     return ShownBody(dialect=name, title=title, text=text[:LONGEST_BODY], cut=cut, path=path)
 
@@ -260,7 +260,11 @@ def _failed_send(
     times: tuple[float, float],
 ) -> ShownSend:
     same = refused.request is exchange.request
-    body = None if same else services.redactor.known(refused.request.body).decode("utf-8", "replace")[:LONGEST_BODY]
+    body = (
+        None
+        if same
+        else services.records.redactor.known(refused.request.body).decode("utf-8", "replace")[:LONGEST_BODY]
+    )
     return ShownSend(
         target=refused.destination.name,
         begins=times[0],

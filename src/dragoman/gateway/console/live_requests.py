@@ -56,7 +56,7 @@ def _is_welcome(services: Services, inbound: Inbound) -> bool:
 
 
 async def _news(services: Services) -> AsyncGenerator[tuple[list[Entry], int]]:
-    recent = services.recent
+    recent = services.records.recent
     count = recent.count
     while not services.closing:
         await asyncio.sleep(SECONDS)

@@ -61,11 +61,12 @@ async def models_view(services: Services, viewer: Caller) -> ModelsView:
     counted: dict[str, int] = defaultdict(int)
     for lesson in lessons:
         counted[lesson.target] += 1
-    resting = services.health.resting(time.perf_counter())
+    resting = services.dispatcher.health.resting(time.perf_counter())
     names = _names(services, totals)
     found = [_state(services, name, totals, resting, counted) for name in names]
     decisions = [
-        ShownDecision(entry.id, entry.time, entry.asked, decision) for entry, decision in services.recent.routed()
+        ShownDecision(entry.id, entry.time, entry.asked, decision)
+        for entry, decision in services.records.recent.routed()
     ]
     return ModelsView(
         tuple(one for one in found if one is not None),

@@ -40,12 +40,12 @@ async def count(
         limits = services.config.limits
         body = await inbound.body(services.config.server.max_body, limits.encodings)
         parse = partial(parse_count_request, dialect, body, inbound.headers, model, limits)
-        work = begin_work(services, known, body)
+        work = begin_work(services.dispatcher.heavy, known, body)
         ask = await work.run(parse)
         name = ask.model or services.config.default_model or ""
         first = find_destinations(services, known, name, dialect).first
         if known.limits is not None:
-            await admit(services, known, known.limits, 0)
+            await admit(services.store.limits, known, known.limits, 0)
         options = caller_options(inbound.headers, loosen=known.admin)
         context = AnswerContext(model=name, id=outbound.id)
         dispatch = services.dispatcher.open(ask, TargetRoute((first,)), context, known.name, options=options, work=work)
@@ -77,7 +77,7 @@ async def _counted(
     try:
         if first.scheme is not None:
             outgoing = await services.dispatcher.authorizers.authorize(first.scheme, outgoing)
-        incoming = await services.transports.of(first).send(outgoing, first.timeouts, _counting_is_safe)
+        incoming = await services.dispatcher.transports.of(first).send(outgoing, first.timeouts, _counting_is_safe)
         answer = await incoming.read(LIMIT)
     except (TransportFailure, NoCredentials):
         return None

@@ -33,7 +33,7 @@ from dragoman.gateway.services import Services
 from dragoman.gateway.stored_answers import with_stored_turns
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
-from dragoman.upstream.heavy_work import BUSY, RequestWork
+from dragoman.upstream.heavy_work import BUSY, HeavyWork, RequestWork
 
 
 async def generate(
@@ -63,7 +63,7 @@ async def generate(
         record.status = 500
         raise
     finally:
-        record_request(services, record)
+        record_request(services.records, services.store, services.clocks, record)
 
 
 async def _generate(
@@ -79,14 +79,14 @@ async def _generate(
         body = await with_stored_turns(services, outbound, record, body)
     known = record.known
     parse = partial(_parse, record.dialect, known, body, inbound.headers, at, limits)
-    work = begin_work(services, known, body)
+    work = begin_work(services.dispatcher.heavy, known, body)
     ask, record.estimate = await work.run(parse) if work.is_large else parse()
     record.ask = ask
     record.model = name = ask.model or services.config.default_model or ""
     lead = find_lead(services, known, name, record.dialect)
     route = lead.route if lead.candidates is None else None
     if known.limits is not None:
-        await admit(services, known, known.limits, record.estimate if known.counts_tokens else 0)
+        await admit(services.store.limits, known, known.limits, record.estimate if known.counts_tokens else 0)
         record.reserved = record.estimate if known.counts_tokens else None
     watch = ClientWatch(inbound)
     try:
@@ -114,11 +114,13 @@ async def _dispatch(
     """Send the request. `route` is None where one has to be chosen first."""
     if route is None:
         if (budget := record.known.budget) is not None:
-            await hold(services, record.known, budget)  # a router model costs too
+            await hold(services.store.budgets, services.clocks, record.known, budget)  # a router model costs too
         record.routed = await choose_model(services, record.known, ask, record.model, record.id)
         route = record.routed.route
     if (budget := record.known.budget) is not None:
-        record.hold = await hold_request(services, record.known, budget, record.estimate, route)
+        record.hold = await hold_request(
+            services.store.budgets, services.clocks, record.known, budget, record.estimate, route
+        )
         record.notices += record.hold.headers
     first = route.destinations[0]
     if first.target.profile.probed:
@@ -175,7 +177,7 @@ async def _stream(
     services: Services, outbound: Outbound, record: RequestRecord, dispatch: Dispatch, opened: Streaming
 ) -> None:
     pieces = dispatch.pieces(opened)
-    if services.recent.keeps or services.config.store.keep_bodies or services.config.log.exchanges.answers:
+    if services.records.recent.keeps or services.records.keeps_bodies or services.records.keeps_answers:
         outbound.copied, record.copy = COPIED, outbound.copy
     framing = record.context.framing or registry.dialect(record.dialect).framing
     content_type = framing.content_type.encode()
@@ -200,10 +202,10 @@ async def _go_away(outbound: Outbound, record: RequestRecord) -> None:
     await outbound.end(last)
 
 
-def begin_work(services: Services, known: Known, body: bytes) -> RequestWork:
+def begin_work(heavy: HeavyWork, known: Known, body: bytes) -> RequestWork:
     """Where the work for a request is done. Raises Refused if it is a large one and too many of them wait already."""
-    work = RequestWork(services.heavy, known.name, len(body))
-    if work.is_large and services.heavy.is_full:
+    work = RequestWork(heavy, known.name, len(body))
+    if work.is_large and heavy.is_full:
         raise Refused(BUSY)
     return work
 

@@ -48,7 +48,7 @@ async def health(services: Services, inbound: Inbound, outbound: Outbound, known
     """Alive. An admin also sees which targets are left alone, and what refusals have taught about them."""
     shown: dict[str, Any] = {"status": "ok", "uptime": round(time.time() - services.started, 1)}
     if known.admin:
-        shown["resting"] = services.health.resting(time.perf_counter())
+        shown["resting"] = services.dispatcher.health.resting(time.perf_counter())
         shown["lessons"] = await services.memory.lessons()
         shown["tentative_lessons"] = await services.memory.tentative_lessons()
     await outbound.whole(200, msgspec.json.encode(shown))
@@ -67,7 +67,7 @@ async def ready(services: Services, inbound: Inbound, outbound: Outbound, known:
         shown["shared_state"] = "away" if store.away is not None else "ok"
         shown["replicas"] = store.replicas
         if store.away is not None and known.admin:
-            shown["away"] = services.redactor.text(store.away)
+            shown["away"] = services.records.redactor.text(store.away)
     await outbound.whole(503 if reason else 200, msgspec.json.encode(shown))
 
 
@@ -128,12 +128,12 @@ async def adapt(services: Services, inbound: Inbound, outbound: Outbound, known:
         wanted = _dry_run(body)
         route = find_destinations(services, known, wanted.to, wanted.source)
         if known.limits is not None:
-            await admit(services, known, known.limits, 0)
+            await admit(services.store.limits, known, known.limits, 0)
         request = bytes(wanted.request)
         parse = partial(
             read, request, source=wanted.source, headers=inbound.headers, stream=wanted.stream, limits=limits
         )
-        work = begin_work(services, known, request)
+        work = begin_work(services.dispatcher.heavy, known, request)
         ask = await work.run(parse)
         context = AnswerContext(model=wanted.to, id=outbound.id)
         dispatch = services.dispatcher.open(ask, route, context, known.name, options=wanted.options(), work=work)

@@ -65,7 +65,7 @@ async def _described(listed: ListedModel, services: Services, client: str) -> Li
     route = services.routes.find(listed.name, client)
     if route is None:
         return listed
-    entry = await services.live_models.entry(route.first, services.transports.of(route.first))
+    entry = await services.live_models.entry(route.first, services.dispatcher.transports.of(route.first))
     if entry is None:
         return listed
     stated = entry.get("capabilities")

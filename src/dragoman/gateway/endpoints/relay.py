@@ -90,9 +90,9 @@ async def relay(
         _refuse_foreign(destination, path)
         if known.budget is not None:
             refuse_unpriced(known, f"{path} of {route.first.name}")
-            await hold(services, known, known.budget)
+            await hold(services.store.budgets, services.clocks, known, known.budget)
         if known.limits is not None:
-            await admit(services, known, known.limits, body.tokens)
+            await admit(services.store.limits, known, known.limits, body.tokens)
         await _book(services, destination, body.tokens)
         sending = _Sending(destination, path)
         failure: Failure | None = Failure(FailureKind.NETWORK, "the client has gone", GONE)
@@ -140,13 +140,13 @@ async def _passed(
     """The provider's answer as it is, or its refusal without our secrets."""
     destination = sending.destination
     named = [header(b"x-dragoman-model", destination.name)]
-    headers = (("content-type", sent[0]), *services.health.signed(destination))
+    headers = (("content-type", sent[0]), *services.dispatcher.health.signed(destination))
     url = destination.url(dialect(destination.target.dialect).relay_root + sending.path)
     outgoing = Outgoing("POST", url, headers, sent[1])
     try:
         if destination.scheme is not None:
             outgoing = await services.dispatcher.authorizers.authorize(destination.scheme, outgoing)
-        transport = services.transports.of(destination)
+        transport = services.dispatcher.transports.of(destination)
         incoming: Incoming = await transport.send(outgoing, destination.timeouts, sending.resent)
         if incoming.status < 300:
             return await _answered(services, outbound, incoming, named)
@@ -156,7 +156,7 @@ async def _passed(
         failure = transport_failure(fault)
     except NoCredentials as fault:
         failure = Failure(FailureKind.AUTH, str(fault), fault.status)
-    failure = services.redaction.failure(failure)
+    failure = services.dispatcher.redaction.failure(failure)
     await outbound.refusal(client, failure, named)
     return failure
 
@@ -171,7 +171,7 @@ async def _answered(services: Services, outbound: Outbound, incoming: Incoming, 
         async with incoming:
             await outbound.streamed(aiter(incoming), named, shown, services.config.server.write_timeout)
     except TransportFailure as fault:
-        failure = services.redaction.failure(transport_failure(fault))
+        failure = services.dispatcher.redaction.failure(transport_failure(fault))
         error = render_failure(DEFAULT_DIALECT, failure, AnswerContext(id=outbound.id))
         await outbound.end(render_data_frame(error.body))
         return failure
@@ -206,10 +206,10 @@ def _write_down(
         error=failure.message if failure is not None else None,
     )
     services.store.ledger.record(entry)
-    services.recent.note(entry)
-    services.metrics.request("relay", entry.target, entry.status)
+    services.records.recent.note(entry)
+    services.records.metrics.request("relay", entry.target, entry.status)
     line = {"event": "relay", "id": entry.id, "key": entry.caller, "target": entry.target, "status": entry.status}
-    services.lines.add(LogLevel.INFO if failure is None else LogLevel.WARNING, line)
+    services.records.lines.add(LogLevel.INFO if failure is None else LogLevel.WARNING, line)
 
 
 def _parse(headers: Mapping[str, str], body: bytes) -> _Body:
