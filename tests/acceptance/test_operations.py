@@ -155,7 +155,7 @@ def test_C47_a_file_for_each_dialect_captures_what_clients_say(tmp_path: Path, s
 def test_C41_C47_are_off_unless_asked_for(tmp_path: Path) -> None:
     with served(tmp_path) as (running, _):
         ask(running)
-        assert not running.services.records.exchanges.wanted
+        assert not running.services.records.exchanges.is_wanted
 
 
 LINE = {"timestamp": "2026-11-15T00:00:00Z", "stage": "request", "status_code": 400, "error": "no"}

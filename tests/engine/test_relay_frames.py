@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dragoman.dialects.openai_chat.dialect import tidy_chunk
 from dragoman.engine.relay_frames import RelayFrames
 
 SECRET = b"sk-0123456789abcdef"
@@ -92,3 +93,25 @@ def test_a_chunk_of_several_clean_frames_is_the_same_object(count: int) -> None:
 def test_a_secret_in_a_plain_chunk_that_speaks_of_an_error_is_taken_out() -> None:
     frames = RelayFrames(clean, LEFTOVERS, lambda payload: None)
     assert SECRET not in frames.feed(b'data: {"text":"error: ' + SECRET + b'"}\n\n')
+
+
+SAYS = b'{"choices":[{"index":0,"delta":{"content":"a,\\"usage\\":null"}}]%b}'
+TOLD = {
+    "nothing is said": (SAYS % b"", SAYS % b""),
+    "null as most servers write it": (SAYS % b',"usage":null', SAYS % b""),
+    "null with spaces": (SAYS % b', "usage": null', SAYS % b""),
+    "null before the rest": (b'{"usage":null,' + (SAYS % b"")[1:], SAYS % b""),
+    "a count beside words": (SAYS % b',"usage":{"total_tokens":3}', SAYS % b""),
+    "a count alone": (b'{"choices":[],"usage":{"total_tokens":3}}', b""),
+}
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096])
+@pytest.mark.parametrize("name", TOLD)
+def test_usage_that_the_client_did_not_ask_for_is_taken_out(name: str, size: int) -> None:
+    frames = RelayFrames(None, LEFTOVERS, lambda chunk: None, tidy_chunk, frozenset({"usage"}))
+    told, shown = TOLD[name]
+    wire = b"data: " + told + b"\n\ndata: [DONE]\n\n"
+    fed = [frames.feed(wire[at : at + size]) for at in range(0, len(wire), size)]
+    assert b"".join(fed) + frames.close() == (b"data: " + shown + b"\n\n" if shown else b"") + b"data: [DONE]\n\n"
+    assert frames.skipped == 0

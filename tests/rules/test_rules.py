@@ -30,7 +30,7 @@ from dragoman.profiles.facts import Care, Facts, settled
 from dragoman.rules import BY_NAME, GROUPS, ORDER
 from dragoman.rules import __file__ as rules_package
 from dragoman.rules.context import Context
-from dragoman.rules.rule import Rule
+from dragoman.rules.rule import FAIL, Rule
 
 SEEDS = 300
 ENOUGH = 16
@@ -137,6 +137,11 @@ def check_report(rule: Rule, before: Conversation, done: Rewrite) -> None:
     elif canonical(done.conversation) != canonical(before):
         assert done.notes, f"{rule.name} changed something and reported nothing"
     assert all(note.did and (note.message is not None or note.key) for note in done.notes)
+
+
+def test_no_rule_fails_unless_somebody_chose_that() -> None:
+    """The compiler asks for a choice only if there is one for the rule."""
+    assert [rule.name for rule in ORDER if rule.default == FAIL] == []
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -39,7 +39,7 @@ def test_a_line_that_cannot_be_written_is_lost_alone(tmp_path: Path) -> None:
 def test_without_a_folder_nothing_is_queued() -> None:
     numbers = NumberFile(None, thread="test")
     numbers.write(1)
-    assert not numbers.wanted
+    assert not numbers.is_wanted
     assert numbers.flush()
     numbers.close()
     assert numbers.health().written == 0

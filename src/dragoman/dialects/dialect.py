@@ -520,8 +520,8 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     """Headers that are passed on from a client of the same dialect."""
     framing: Framing = Framing.SSE
     """The framing of a provider's stream."""
-    usage_on_request: bool = False
-    """Whether a stream reports its usage only if the request asks for it."""
+    usage_members: frozenset[str] = frozenset()
+    """The members of chunks that report the usage, in a dialect whose streams do so only if the request asks for it."""
     models_path: str = "/models"
     """Where a provider lists its models."""
     relayed_paths: frozenset[str] = frozenset()

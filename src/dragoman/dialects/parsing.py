@@ -30,16 +30,18 @@ OPENAI_FILES = "openai"
 """The holder of files that Chat and Responses name by an id."""
 
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_PAIRS = [first + second for second in _ALPHABET for first in _ALPHABET]
+_TWO_LETTERS = len(_PAIRS)
 
 
 def base62(*words: object, length: int) -> str:
     """A hash of the words in letters and digits. The same words give the same id in every run."""
     number = int.from_bytes(blake2b("\0".join(map(str, words)).encode(), digest_size=32).digest())
     letters = []
-    for _ in range(length):
-        number, rest = divmod(number, 62)
-        letters.append(_ALPHABET[rest])
-    return "".join(letters)
+    for _ in range((length + 1) // 2):
+        number, rest = divmod(number, _TWO_LETTERS)
+        letters.append(_PAIRS[rest])
+    return "".join(letters)[:length]
 
 
 def vendor_id(prefix: str, identity: str) -> str:

@@ -45,6 +45,7 @@ class CallerOptions(msgspec.Struct, frozen=True):
 
 
 NOTHING_SET = CallerOptions()
+USAGE_ASKED = CallerOptions(ask_usage=True)
 MAX_LOSS = "x-dragoman-max-loss"
 DOUBT = "x-dragoman-doubt"
 RULES = "x-dragoman-rules"

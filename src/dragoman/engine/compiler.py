@@ -205,10 +205,12 @@ class _Compilation:
         if seen & _MEDIA and remote_media in steps.rules:
             self.media_to_fetch = wanted(conversation, context)
         top = steps.tops.of(conversation)
-        traits = seen | top.traits
         stop_after = self.options.stop_after
-        for sought, rule, bit in steps.until(stop_after) if stop_after else steps.steps:
-            if not sought & traits or top.idle & bit:
+        end = steps.count_until(stop_after) if stop_after else len(steps.rules)
+        left, begin = iter(steps.steps[seen | top.traits, top.idle]), 0
+        while (step := next(left, None)) is not None:
+            place, rule, bit = step
+            if place < begin or place >= end:
                 continue
             done = top.repair(rule, bit, conversation, context) if bit else rule.repair(conversation, context)
             if done.conversation is conversation:
@@ -218,7 +220,8 @@ class _Compilation:
                 seen = observe_change(conversation.messages, done.conversation.messages, seen)
             conversation = done.conversation
             top = steps.tops.of(conversation)
-            traits = seen | top.traits
+            # What was changed may call for other rules, of those that follow.
+            left, begin = iter(steps.steps[seen | top.traits, top.idle]), place + 1
             self._enter(rule, done.notes if self.same or not rule.spelling else without_spelling(done.notes))
             if done.undo is not NOTHING_TO_UNDO:
                 self.undo = self.undo.then(done.undo)
@@ -315,7 +318,7 @@ class _Compilation:
 
     def _writing(self, dialect: Dialect) -> RenderOptions:
         """How the body is written: streamed or whole, and asking for its usage or not."""
-        usage = dialect.usage_on_request and self._asks_usage()
+        usage = bool(dialect.usage_members) and self._asks_usage()
         refused = self._refused_members() if self.same else ()
         if self.stream and self.conversation.tools and not self._streams_beside_tools():
             self.stream, self.undo = False, self.undo.then(Undo(whole=True))

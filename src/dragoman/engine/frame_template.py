@@ -62,8 +62,10 @@ class FrameTemplate:
 
     def fits(self, frame: bytes) -> bool:
         """Whether a frame is one that was checked, with other values. Not where they speak of an error."""
+        if not frame.startswith(self._before) or not frame.endswith(self._after):
+            return False
         start, end = self._start, self._end
-        if frame[:start] != self._before or frame[end:] != self._after or len(frame) < start - end:
+        if len(frame) < start - end:
             return False
         try:
             rest = frame[start:end].decode()

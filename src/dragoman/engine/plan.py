@@ -8,7 +8,7 @@ again, and the writers know them too.
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
+from collections.abc import Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -27,7 +27,9 @@ from dragoman.rules.context import Context
 from dragoman.rules.rule import Rule
 
 RuleStep = tuple[int, Rule, int]
-"""The traits that a rule seeks, the rule, and its bit among those that look at the top level alone (else 0)."""
+"""The place of a rule among those of a plan, the rule, and its bit if it looks at the top level alone (else 0)."""
+_MOST_KINDS = 512
+"""Kinds of conversations for which a plan remembers its rules."""
 _REASONING = int(Trait.REASONING)
 _Key = tuple[int, int, int, int, int, bool, int]
 
@@ -89,23 +91,43 @@ class TopLevelCache:
 _TOPS: BoundedCache[_Key] = BoundedCache(f"{__name__}.{Top.__qualname__}")
 
 
+class CalledRules(dict[tuple[int, int], tuple[RuleStep, ...]]):
+    """The rules of a plan that seek a trait that a conversation has, and are not idle at its top level; by its traits
+    and the bits of idle rules."""
+
+    __slots__ = ("_sought",)
+
+    def __init__(self, sought: Sequence[tuple[int, RuleStep]]) -> None:
+        self._sought = sought
+
+    def __missing__(self, key: tuple[int, int]) -> tuple[RuleStep, ...]:
+        if len(self) >= _MOST_KINDS:
+            self.clear()
+        traits, idle = key
+        called = [step for sought, step in self._sought if sought & traits and not step[2] & idle]
+        found = self[key] = tuple(called)
+        return found
+
+
 class Plan(msgspec.Struct, frozen=True):
     """What the rules are given, the rules that it calls for, in order, and what these found at each top level."""
 
     context: Context
     rules: tuple[Rule, ...]
-    steps: tuple[RuleStep, ...]
+    steps: CalledRules
     tops: TopLevelCache
 
     @property
     def facts(self) -> Facts:
         return self.context.facts
 
-    def until(self, name: str) -> tuple[RuleStep, ...]:
-        """The steps up to a rule, whether that one is among them or not."""
+    def count_until(self, name: str) -> int:
+        """How many rules there are up to the one of this name, whether that is among them or not; all for no name."""
         names = [rule.name for rule in ORDER]
-        last = names.index(name) if name in names else len(names)
-        return tuple(step for step in self.steps if names.index(step[1].name) <= last)
+        if name not in names:
+            return len(self.rules)
+        until = set(names[: names.index(name) + 1])
+        return sum(rule.name in until for rule in self.rules)
 
 
 class ClientKind(msgspec.Struct, frozen=True):
@@ -119,7 +141,9 @@ class ClientKind(msgspec.Struct, frozen=True):
     """It speaks another dialect and expects to be shown the thinking."""
 
 
-_plans: WeakKeyDictionary[Target, dict[ClientKind, Plan]] = WeakKeyDictionary()
+_PLANS: BoundedCache[tuple[int, ClientKind]] = BoundedCache(f"{__name__}.{Plan.__qualname__}")
+"""By the id of the target, and the client."""
+_PLAN_BYTES = 16 * 1024
 
 
 def client_of(ask: Ask, target: Target, faithful: bool) -> ClientKind:
@@ -165,12 +189,11 @@ _EXPECTING_CLIENTS = (EXPECTING_CLIENT, ClientKind(Care.FULL, translated=True, e
 
 def plan(target: Target, client: ClientKind) -> Plan:
     """The plan for a target and a client like this one."""
-    known = _plans.get(target)
-    if known is None:
-        known = _plans[target] = {}
-    found = known.get(client)
+    key = (id(target), client)
+    found: Plan | None = _PLANS.get(key)
     if found is None:
-        found = known[client] = plan_for(context_for(target, client))
+        found = plan_for(context_for(target, client))
+        _PLANS.put(key, CacheEntry(found, _PLAN_BYTES, target))
     return found
 
 
@@ -187,11 +210,11 @@ def context_for(target: Target, client: ClientKind) -> Context:
 
 def plan_for(context: Context) -> Plan:
     rules = rules_for(context)
-    steps = tuple(
-        (rule.traits_sought(context.facts), rule, 1 << place if rule.top_level else 0)
+    sought = [
+        (rule.traits_sought(context.facts), (place, rule, 1 << place if rule.top_level else 0))
         for place, rule in enumerate(rules)
-    )
-    return Plan(context, rules, steps, TopLevelCache())
+    ]
+    return Plan(context, rules, CalledRules(sought), TopLevelCache())
 
 
 def rules_for(context: Context) -> tuple[Rule, ...]:

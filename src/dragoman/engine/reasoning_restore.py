@@ -54,11 +54,18 @@ def keys(conversation: Conversation, facts: Facts) -> Iterator[str]:
     known: set[str] = set()
     messages = conversation.messages
     for at in range(len(messages) - 1, -1, -1):
-        if messages[at].role is not Role.ASSISTANT:
+        message = messages[at]
+        if message.role is not Role.ASSISTANT:
             continue
-        fresh = [key for key in _keys_of(messages[at], messages[at - 1] if at else None, facts) if key not in known]
-        known.update(fresh)
-        yield from dict.fromkeys(fresh)
+        first = message.parts[0] if len(message.parts) == 1 else None
+        if type(first) is Call and first.spelled != NO_ID:  # nearly every turn of an agent
+            found = [first.id]
+        else:
+            found = _keys_of(message, messages[at - 1] if at else None, facts)
+        for key in found:
+            if key not in known:
+                known.add(key)
+                yield key
 
 
 def last_turn(ask: Ask) -> str:

@@ -31,7 +31,8 @@ _UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 class RelayFrames:
     """Between the provider's bytes and the client. `redact` takes secrets out; `leftovers` are keys to take out of
     chunks. `check` raises DecodeError unless a chunk is plainly without them, `tidy` gives what goes out in place of a
-    chunk that had some, or None. `skipped` counts frames that could not be read."""
+    chunk that had some, or None. `unasked` are further keys to take out, which chunks mostly have with `null`.
+    `skipped` counts frames that could not be read."""
 
     __slots__ = (
         "_check",
@@ -39,6 +40,7 @@ class RelayFrames:
         "_held",
         "_leftovers",
         "_marks",
+        "_nulls",
         "_open",
         "_redact",
         "_template",
@@ -52,12 +54,14 @@ class RelayFrames:
         leftovers: frozenset[str] = frozenset(),
         check: Callable[[bytes], object] | None = None,
         tidy: Callable[[Any], Any | None] = unchanged,
+        unasked: frozenset[str] = frozenset(),
     ) -> None:
         self._redact = redact
-        self._check = check
+        self._check = None if unasked else check
         self._tidy = tidy
-        self._leftovers = leftovers
-        self._marks = _marks(leftovers)
+        self._leftovers = leftovers | unasked
+        self._marks = _marks(self._leftovers)
+        self._nulls = _nulls(unasked)
         self._held = b""
         self._open = False
         self._template = FrameTemplate()
@@ -66,6 +70,8 @@ class RelayFrames:
 
     def feed(self, data: bytes) -> bytes:
         """The frames that are complete."""
+        if self._nulls:
+            data = self._without_nulls(data)
         if not self._held and not self._open:
             if self._fits(data):
                 return data
@@ -91,7 +97,7 @@ class RelayFrames:
 
     def _clean(self, data: bytes) -> bytes:
         """Whole frames as the client may see them. Where all are clean, nearly always, they go through as they are."""
-        data = self._redacted(data)
+        data = self._redacted(self._without_nulls(data))
         payload = _lone_payload(data)
         payloads = _payloads(data) if payload is None else (payload,)
         if all(map(self._is_clean, payloads)):
@@ -99,6 +105,12 @@ class RelayFrames:
                 self._template.learn(data)
             return data
         return b"".join([self._frame(frame) for frame in _split(data)])
+
+    def _without_nulls(self, data: bytes) -> bytes:
+        for null in self._nulls:
+            if null in data:
+                data = data.replace(null, b"")
+        return data
 
     def _redacted(self, data: bytes) -> bytes:
         return data if self._redact is None else self._redact(data)
@@ -138,7 +150,10 @@ class RelayFrames:
 
 def without_leftovers(body: bytes, leftovers: frozenset[str]) -> bytes:
     """A whole answer without these keys; as it is where it has none."""
-    if not any(mark in body for mark in _marks(leftovers)):
+    for mark in _marks(leftovers):
+        if mark in body:
+            break
+    else:
         return body
     try:
         answer = msgspec.json.decode(body)
@@ -178,6 +193,12 @@ def _marks(names: frozenset[str]) -> tuple[bytes, ...]:
     """What a chunk with one of these keys holds: the fewest texts to look for. A short word needs its quotes."""
     shortest = [name for name in sorted(names) if not any(other != name and other in name for other in names)]
     return tuple(name.encode() if "_" in name else f'"{name}"'.encode() for name in shortest)
+
+
+@lru_cache(maxsize=8)
+def _nulls(names: frozenset[str]) -> tuple[bytes, ...]:
+    """Members that say nothing, as they stand after others. A quote within a text is escaped, so no text holds this."""
+    return tuple(form % name.encode() for name in sorted(names) for form in (b',"%b":null', b', "%b": null'))
 
 
 def _split(data: bytes) -> Iterator[bytes]:

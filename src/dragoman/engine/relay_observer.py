@@ -82,7 +82,7 @@ class RelayObserver:
         self._gap = False
         self._tail: list[bytes] = []
         self._size = 0
-        self._bound = _HELD
+        self._bound = 0
         self.usage: Usage | None = None
         self.stop: Stop | None = None
         self.failure: Failure | None = None
@@ -95,10 +95,8 @@ class RelayObserver:
         """Called with every chunk: holds it, and now and then lets go of what lies too far back."""
         self._tail.append(data)
         self._size += len(data)
-        if self._looking:
-            self._look()
-        elif self._size > self._bound:
-            self._trim()
+        if self._size > self._bound:
+            self._look() if self._looking else self._trim()
 
     def close(self) -> bool:
         """Read what is held. True where the stream came to its proper end."""
@@ -129,6 +127,7 @@ class RelayObserver:
             self._note([event for event in self._parser().feed(begun) if type(event) is Failed])
         if len(begun) >= _HEAD:
             self._looking = False
+            self._bound = _HELD
 
     def _trim(self) -> None:
         """Keep from the last frame that begins well before the end. A frame that is longer is held whole, and is a

@@ -6,6 +6,7 @@ A body that is short cannot hold much, so an ordinary request is not counted at 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Annotated
 
 from msgspec import Meta, Struct, structs
@@ -20,6 +21,7 @@ from dragoman.errors import LimitExceeded, MalformedRequest, RequestError
 from dragoman.wire.json_size import count_escapes, count_values
 
 Count = Annotated[int, Meta(ge=1)]
+_parts = attrgetter("parts")
 
 
 class RequestLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, repr_omit_defaults=True):
@@ -104,9 +106,11 @@ def check_conversation(ask: Ask, size: int, limits: RequestLimits = DEFAULT_LIMI
 
 
 def _check_parts(conversation: Conversation, limits: RequestLimits) -> None:
-    parts = sum(len(message.parts) for message in conversation.messages)
+    parts = sum(map(len, map(_parts, conversation.messages)))
     if parts > limits.parts:
         raise _exceeded(parts, "parts", "parts", limits.parts)
+    if parts <= limits.calls:
+        return
     calls = sum(isinstance(part, Call) for message in conversation.messages for part in message.parts)
     if calls > limits.calls:
         raise _exceeded(calls, "tool calls", "calls", limits.calls)

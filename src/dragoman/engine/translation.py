@@ -39,6 +39,8 @@ from dragoman.profiles.profile import NO_ENVELOPE
 __all__ = ["Translation", "translation_of"]
 
 _NO_CONTEXT = AnswerContext()
+_USAGE_ASKED = Undo(usage=True)
+"""What was asked on nobody's behalf is taken out of the frames of a stream, which is relayed all the same."""
 
 
 class Translation:
@@ -51,38 +53,26 @@ class Translation:
     answer came to its proper end. `turn` is the key of the request's last turn, where calls may come back without ids.
     """
 
-    __slots__ = (
-        "_answer_tool",
-        "_begun",
-        "_capture",
-        "_client",
-        "_completes",
-        "_context",
-        "_frames",
-        "_is_closed",
-        "_observer",
-        "_origin",
-        "_parser",
-        "_redaction",
-        "_relays_whole",
-        "_renaming",
-        "_renderer",
-        "_stop_word",
-        "_tally",
-        "_think_tags",
-        "_undo",
-        "_unwrap",
-        "_upstream",
-        "_wrap",
-        "ended",
-        "failure",
-        "kept",
-        "provider",
-        "relays",
-        "started",
-        "stop",
-        "usage",
-    )
+    # What most answers never change stands on the class: an instance is made for every answer.
+    usage: Usage | None = None
+    stop: Stop | None = None
+    failure: Failure | None = None
+    kept: Mapping[str, tuple[Part, ...]] = {}
+    started = ended = False
+    provider = ""
+    _renaming: Renaming | None = None
+    _answer_tool: AnswerTool | None = None
+    _capture: ReasoningCapture | None = None
+    _parser: StreamParser | None = None
+    _renderer: StreamRenderer | None = None
+    _wrap: ChunkWriter | None = None
+    _begun: set[int] | None = None
+    _observer: RelayObserver | BinaryObserver | None = None
+    _frames: RelayFrames | RelayLines | BinaryRelay | None = None
+    _relay: tuple[RelayObserver | BinaryObserver, RelayFrames | RelayLines | BinaryRelay] | None = None
+    """What sees and what cleans the chunks of a stream that is relayed and needs nothing else."""
+    _stop_word = ""
+    _is_closed = False
 
     def __init__(
         self,
@@ -98,39 +88,31 @@ class Translation:
         turn: str = "",
         unwrap: ChunkReader | None = None,
     ) -> None:
-        self.provider = ""
         self._unwrap = unwrap
         self._context = context
         self._upstream = dialect(upstream)
         self._client = dialect(client)
         self._undo = undo
-        self._renaming = Renaming(undo.keys) if undo.keys else None
-        self._answer_tool = AnswerTool(undo.answer, undo.names) if undo.answer else None
         self._origin = origin
         self._think_tags = think_tags
-        self._capture = ReasoningCapture(client, upstream, turn) if keep else None
-        self._parser: StreamParser | None = None
-        self._renderer: StreamRenderer | None = None
-        wraps = context.framing is Framing.EVENT_STREAM and self._client.framing is not Framing.EVENT_STREAM
-        self._wrap = ChunkWriter(self._client) if wraps else None
-        same = upstream == client and (wraps or context.framing in (None, self._upstream.framing))
-        unchanged = same and not undo and not think_tags and not context.renames and not context.prefix
-        self._relays_whole = unchanged
-        self._completes = completes or context.completes
-        self.relays = unchanged and not context.completes
-        self._begun: set[int] | None = set() if context.prefix else None
-        self._observer: RelayObserver | BinaryObserver | None = None
         self._redaction = redaction
-        self._frames: RelayFrames | RelayLines | BinaryRelay | None = None
-        self._stop_word = ""
+        self._completes = completes or context.completes
         self._tally = AnswerTally(origin.model if origin is not None else "")
-        self._is_closed = False
-        self.ended = False
-        self.usage: Usage | None = None
-        self.stop: Stop | None = None
-        self.failure: Failure | None = None
-        self.kept: Mapping[str, tuple[Part, ...]] = {}
-        self.started = False
+        undoes = undo is not NOTHING_TO_UNDO and undo not in (NOTHING_TO_UNDO, _USAGE_ASKED)
+        if undoes:
+            self._renaming = Renaming(undo.keys) if undo.keys else None
+            self._answer_tool = AnswerTool(undo.answer, undo.names) if undo.answer else None
+        if keep:
+            self._capture = ReasoningCapture(client, upstream, turn)
+        if context.prefix:
+            self._begun = set()
+        same = upstream == client
+        if context.framing is not None:
+            wraps = context.framing is Framing.EVENT_STREAM and self._client.framing is not Framing.EVENT_STREAM
+            self._wrap = ChunkWriter(self._client) if wraps else None
+            same = same and (wraps or context.framing is self._upstream.framing)
+        self._relays_whole = same and not undoes and not think_tags and not context.renames and not context.prefix
+        self.relays = self._relays_whole and not context.completes
 
     @property
     def skipped(self) -> int:
@@ -147,6 +129,11 @@ class Translation:
 
     def feed(self, data: bytes) -> bytes:
         """A chunk of the upstream's stream, as the client reads it."""
+        if self._relay is not None:
+            observer, frames = self._relay
+            observer.see(data)
+            self.failure = observer.failure
+            return frames.feed(data)
         out = self._feed(data) if self._unwrap is None else self._feed_wrapped(self._unwrap, data)
         return out if self._wrap is None else self._wrap.feed(out)
 
@@ -164,7 +151,11 @@ class Translation:
                 self._capture.add(event)
         self.failure = observer.failure
         self.started = True
-        return self._redacted(data) if self._frames is None else self._frames.feed(data)
+        if self._frames is None:
+            return self._redacted(data)
+        if self._capture is None and self._wrap is None and self._unwrap is None:
+            self._relay = observer, self._frames
+        return self._frames.feed(data)
 
     def close(self) -> bytes:
         """The upstream's stream is over: the client's last bytes, an error where the end was not a proper one."""
@@ -278,7 +269,14 @@ class Translation:
             self._observer = BinaryObserver(self._new_parser(), self._tally)
             return self._observer
         if framing is Framing.SSE:
-            self._frames = RelayFrames(redact, self._upstream.chunk_leftovers, answers.check_chunk, answers.tidy_chunk)
+            leftovers, unasked = self._upstream.chunk_leftovers, self._upstream.usage_members
+            self._frames = RelayFrames(
+                redact,
+                leftovers,
+                answers.check_chunk,
+                answers.tidy_chunk,
+                unasked if self._undo.usage else frozenset(),
+            )
         elif framing is Framing.NDJSON:
             self._frames = RelayLines(redact)
         self._observer = RelayObserver(self._new_parser, self._tally, answers.streamed_text, framing)

@@ -12,7 +12,7 @@ from dragoman.conversation.changes import Change, Loss
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
 from dragoman.engine.adapted import AdaptedRequest
-from dragoman.engine.compile_options import NOTHING_SET, CallerOptions
+from dragoman.engine.compile_options import NOTHING_SET, USAGE_ASKED, CallerOptions
 from dragoman.engine.compiler import PLAIN, Options, compile_ask
 from dragoman.engine.destination import D
 from dragoman.engine.history.compaction import UsedSummary
@@ -24,6 +24,8 @@ from dragoman.engine.reasoning_restore import Kept
 from dragoman.engine.steps import AttemptFailed
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Layer, Target, merge, patched
+
+_WITH_USAGE = Options(ask_usage=True)
 
 
 class TriedTarget(msgspec.Struct, frozen=True, gc=False):
@@ -120,14 +122,13 @@ class Visit(msgspec.Struct, Generic[D]):
         taken every doubt counts as a refusal."""
         destination, careful = self.destination, self.refused is not None
         if (
-            caller is NOTHING_SET
+            (caller is NOTHING_SET or caller is USAGE_ASKED)
             and not (self.kept or self.media or careful or self.history or self.summary)
             and destination.max_loss is Loss.CONTENT
             and destination.synthetic
-            and not destination.ask_usage
             and destination.doubt is Doubt.FAITHFUL
         ):
-            return PLAIN
+            return _WITH_USAGE if destination.ask_usage or caller is USAGE_ASKED else PLAIN
         return Options(
             max_loss=caller.bound_loss(destination) if caller.max_loss is not None else destination.max_loss,
             synthetic=destination.synthetic,

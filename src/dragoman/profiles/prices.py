@@ -46,6 +46,11 @@ class TokenPrice(msgspec.Struct, frozen=True):
 
     def cost(self, usage: Usage) -> float:
         """What tokens cost. `usage.input` holds cached and newly cached ones, `usage.output` the reasoning."""
+        if (
+            not (usage.cached or usage.cache_written or self.long)
+            and 0 <= usage.input < MOST_TOKENS > usage.output >= 0
+        ):
+            return (usage.input * self.input + usage.output * self.output) * PER_MILLION
         # A provider may count anything.
         sent = min(max(usage.input, 0), MOST_TOKENS)
         cached = min(max(usage.cached, 0), sent)

@@ -47,9 +47,9 @@ def size_of(message: Message) -> Size:
 
 def fixed_size(conversation: Conversation) -> int:
     """The bytes of the tools and of the answer's schema. They are sent with every turn and never cut."""
-    form = conversation.settings.response_format
+    form, tools = conversation.settings.response_format, conversation.tools
     schema = len(form.schema) if form is not None and form.schema is not None else 0
-    return sum(map(_tool_size, conversation.tools)) + schema
+    return sum(map(_tool_size, tools)) + schema if tools else schema
 
 
 def bytes_per_token(messages: Iterable[Message], model: str, most: int = SAMPLE) -> float:
@@ -100,10 +100,19 @@ def estimate_tokens(conversation: Conversation, model: str) -> float:
 def reserved_tokens(conversation: Conversation) -> int:
     """What a request reserves when it comes in, by its bytes alone; never zero. What is booked in the end replaces it,
     so nothing is counted for it."""
-    size = fixed_size(conversation)
-    for message in conversation.messages:
-        size += _sizes(message.parts)[0] + _OVERHEAD
-    return max(1, size // BYTES_PER_TOKEN)
+    messages = conversation.messages
+    size = fixed_size(conversation) + len(messages) * _OVERHEAD
+    for message in messages:
+        for part in message.parts:
+            if type(part) is Text:
+                size += len(part.literal) - 2
+            elif type(part) is Call:
+                size += len(part.name) + len(part.arguments) + _OVERHEAD
+            elif type(part) is Result and len(part.parts) == 1 and type(part.parts[0]) is Text:
+                size += len(part.parts[0].literal) - 2 + _OVERHEAD
+            else:
+                size += _sizes((part,))[0]
+    return size // BYTES_PER_TOKEN or 1
 
 
 def result_size(result: Result) -> int:

@@ -13,7 +13,7 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, Route
-from dragoman.engine.compile_options import caller_options
+from dragoman.engine.compile_options import NOTHING_SET, USAGE_ASKED, caller_options
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.path_wishes import parse_routed
@@ -128,7 +128,7 @@ async def _dispatch(
     record.context = _context(record, ask)
     options = caller_options(inbound.headers, loosen=record.known.admin)
     if record.known.counts_tokens or record.known.budget is not None:
-        options = msgspec.structs.replace(options, ask_usage=True)
+        options = USAGE_ASKED if options is NOTHING_SET else msgspec.structs.replace(options, ask_usage=True)
     record.dispatch = dispatch = services.dispatcher.open(
         ask, route, record.context, record.known.name, options=options, work=work
     )
