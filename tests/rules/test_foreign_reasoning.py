@@ -164,7 +164,7 @@ def test_adapt_and_a_proof_of_thinking_without_its_words(model: str, stays: bool
         ("c2lnbmVkc2lnbmVkc2lnbmVkcw==", "", True),
         ("c2lnbmVkc2lnbmVkc2lnbm-_cw", "", True),
         ("Q" * 4000, "", True),
-        ("signature_REDACTED_1", "", True),
+        ("signature_REDACTED_1", "", False),
     ],
 )
 def test_a_signature_that_cannot_be_right_is_foreign(value: str, skip: str, stays: bool) -> None:

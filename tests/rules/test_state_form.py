@@ -8,6 +8,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.corpus import unmasked
 from tests.rules.runs import sent
 
 from dragoman.conversation.parts import Opaque, Origin
@@ -35,9 +36,7 @@ def real(kind: str, value: str, knows_skips: bool = False) -> bool:
         text(GOOGLE),
         text(b"\x08\x02" + CLAUDE),  # it begins with another field: nothing is known of its length
         text(b"\x01\x8f=k_" + bytes(40)),
-        "EqQBREDACTED",
-        text(CLAUDE + bytes(900))[:600],  # as recordings keep it
-        text(b"\x12\xff\xff\xff\x7f" + bytes(900))[:600],
+        text(CLAUDE + bytes(900)),
     ],
 )
 @pytest.mark.parametrize("kind", ["signature", "redacted_thinking", "thought_signature"])
@@ -54,12 +53,29 @@ def test_a_signature(kind: str, value: str) -> None:
         text(CLAUDE, 60),
         text(GOOGLE, 20),
         text(CLAUDE)[:53],
+        text(b"\x12\xff\xff\xff\x7f" + bytes(900))[:600],
         text(TOKEN),  # OpenAI's encrypted state
     ],
 )
 @pytest.mark.parametrize("kind", ["signature", "redacted_thinking", "thought_signature"])
 def test_no_signature(kind: str, value: str) -> None:
     assert not real(kind, value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "recorded"),
+    [
+        ("signature", "signature_REDACTED_1"),
+        ("redacted_thinking", "redacted_thinking_REDACTED_2"),
+        ("thought_signature", text(b"\x12\xff\xff\xff\x7f" + bytes(900))[:600]),
+        ("encrypted_content", "gAAAA" + "b" * 595),
+    ],
+)
+def test_what_recordings_hide_gets_the_form_of_a_real_one(kind: str, recorded: str) -> None:
+    """The program knows nothing of recordings: those who read them put stand-ins into them."""
+    line = orjson.dumps({"signature": recorded})
+    assert unmasked(line) != line
+    assert real(kind, orjson.loads(unmasked(line))["signature"])
 
 
 def test_a_slash_may_be_written_with_a_backslash() -> None:

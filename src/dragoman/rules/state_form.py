@@ -28,10 +28,6 @@ _SKIPS = frozenset(
 """Google's values for a call that another model made, plain and as base64. Nobody else knows them."""
 _LEAST = 22
 """Characters of base64 for 16 bytes: no real signature is shorter."""
-_MASK = b"REDACTED"
-"""In recordings it stands in for what was there."""
-_KEPT = 600
-"""Recordings keep so many characters of a long run of base64. What was sent had the form that it must have."""
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]+={0,2}")
 _HEAD = 12
 """Characters of base64 for a tag and a length."""
@@ -82,7 +78,7 @@ def _is_detail(entry: bytes) -> bool:
     if not detail.data:
         return True
     state = quote(detail.data)
-    if detail.format in _LENGTH_FIRST and _is_cut(state) and not _is_masked(state):
+    if detail.format in _LENGTH_FIRST and _is_cut(state):
         return False
     return not _is_damaged_token(state)
 
@@ -90,17 +86,10 @@ def _is_detail(entry: bytes) -> bool:
 def _is_signature(value: bytes) -> bool:
     """The ends are looked at, not the whole: a signature may be long."""
     head, tail = value[1:65], value[-17:-1]
-    if _is_masked(value):
-        return True
     text = value[1:-1] if len(value) < 64 else head + tail
     if _BASE64.fullmatch(text) is None or len(value) - 2 < _LEAST or value.startswith(_FERNET):
         return False
     return _characters(value) % 4 != 1 and not _is_cut(value)
-
-
-def _is_masked(value: bytes) -> bool:
-    """Is it what a recording left of it?"""
-    return _MASK in value[:64] or len(value) == _KEPT + 2
 
 
 def _characters(value: bytes) -> int:
@@ -132,6 +121,6 @@ def _varint(encoded: bytes) -> tuple[int, int]:
 
 def _is_damaged_token(value: bytes) -> bool:
     """Is it a Fernet token with a part of a block?"""
-    if not value.startswith(_FERNET) or _is_masked(value):
+    if not value.startswith(_FERNET):
         return False
     return (_characters(value) * 3 // 4 - _FERNET_FRAME) % 16 != 0
