@@ -12,7 +12,7 @@ from tests.engine.test_exchange import GOOD, HI, Driver, destination, doubted, e
 
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.engine.attempts import Policy
+from dragoman.engine.attempts import RetryPolicy
 from dragoman.engine.destination import Destination
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.steps import ENDS, STEPS, FetchMedia, Send, Step, StepRow, Streaming
@@ -84,7 +84,7 @@ class Walker(Driver):
         return self._told("piece", self.exchange.piece(body) or self.exchange.piece(None))
 
 
-QUICK = Policy(attempts=2, base=0)
+QUICK = RetryPolicy(attempts=2, base=0)
 CLAUDE = "anthropic/claude-sonnet-4-5"
 
 
