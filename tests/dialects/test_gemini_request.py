@@ -35,8 +35,7 @@ from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.gemini.dialect import request_path
 from dragoman.dialects.gemini.proto_schema import from_proto, to_proto
-from dragoman.dialects.gemini.request_parse import locate, parse_request
-from dragoman.dialects.gemini.request_render import render_request
+from dragoman.dialects.gemini.request import locate, parse_request, render_request
 from dragoman.errors import DuplicateKey, MalformedRequest, Unrepresentable
 
 GEMINI = Origin("gemini")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 from urllib.parse import quote as escape
 
+import msgspec
+
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote
 from dragoman.dialects.dialect import (
     MODEL_ENDPOINTS,
     SEND_NOW,
@@ -16,15 +20,60 @@ from dragoman.dialects.dialect import (
     Framing,
     Job,
     Likeness,
+    ListedModel,
+    ModelListing,
     RenderOptions,
     RequestCodec,
+    TokenCount,
     UnservedPath,
 )
 from dragoman.dialects.gemini import NAME
-from dragoman.dialects.gemini.model_list import GEMINI_MODELS
-from dragoman.dialects.gemini.token_count import TOKEN_COUNT
+from dragoman.dialects.raw_json import encode
 from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.request_schema import TEXT
+
+_METHODS = ("generateContent", "streamGenerateContent", "countTokens")
+
+
+def _model(model: ListedModel) -> dict[str, Any]:
+    shown = {
+        "name": f"models/{model.name}",
+        "displayName": model.description or model.name,
+        "supportedGenerationMethods": _METHODS,
+    }
+    return shown | ({"inputTokenLimit": model.context_window} if model.context_window else {})
+
+
+def _render_model(model: ListedModel) -> bytes:
+    return encode(_model(model))
+
+
+def _render_models(models: Sequence[ListedModel]) -> bytes:
+    return encode({"models": [_model(model) for model in models]})
+
+
+GEMINI_MODELS = ModelListing(_render_model, _render_models)
+
+
+def parse_question(body: bytes) -> bytes:
+    """The request that a client wants counted: bare, or wrapped in `generateContentRequest`."""
+    try:
+        wire = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    except msgspec.DecodeError:
+        return body
+    inner = wire.get("generateContentRequest")
+    return bytes(inner) if inner is not None else body
+
+
+def render_question(body: bytes, model: str) -> bytes:
+    """A request, wrapped: without the wrapper the endpoint accepts nothing but contents."""
+    fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    named = {"model": msgspec.Raw(quote(f"models/{model}")), **fields}
+    return msgspec.json.encode({"generateContentRequest": named})
+
+
+TOKEN_COUNT = TokenCount("/v1beta/models/{model}:countTokens", "totalTokens", parse_question, render_question)
+
 
 _PATH = "/v1beta/models/"
 
@@ -56,20 +105,16 @@ def _client_framing(query: Mapping[str, str]) -> Framing:
 
 
 def _load_requests() -> RequestCodec:
-    from dragoman.dialects.gemini.request_parse import locate, locate_parts, parse_request
-    from dragoman.dialects.gemini.request_render import render_request
+    from dragoman.dialects.gemini.request import locate, locate_parts, parse_request, render_request
     from dragoman.dialects.gemini.settings import PLACES
 
     return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
 
 
 def _load_answers() -> AnswerCodec:
-    from dragoman.dialects.gemini.answer_parse import parse_answer
-    from dragoman.dialects.gemini.answer_render import render_answer
+    from dragoman.dialects.gemini.answer import parse_answer, render_answer
     from dragoman.dialects.gemini.errors import parse_error, render_error
-    from dragoman.dialects.gemini.stream_parse import GeminiStreamParser
-    from dragoman.dialects.gemini.stream_render import GeminiStreamRenderer
-    from dragoman.dialects.gemini.streamed_words import WORDS
+    from dragoman.dialects.gemini.stream import WORDS, GeminiStreamParser, GeminiStreamRenderer
 
     return AnswerCodec(
         parse_answer,

@@ -1,19 +1,21 @@
 """Gemini's contents to our messages.
 
-One strict typed decode knows each key in both spellings. Only where it fails, a content or a part is decoded again, and
-its unknown fields become extras under their camelCase names.
+Calls and responses may come without ids. They are parsed as they are, each content by itself; then `settle` lets a
+response answer the first waiting call of its name.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
+from msgspec.structs import force_setattr, replace
 
 from dragoman.conversation import reasoning_states
+from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.literals import joined, quote, unquote
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
@@ -32,313 +34,416 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
+from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name, observe_result
 from dragoman.dialects.gemini import NAME, ORIGIN
 from dragoman.dialects.gemini.proto_schema import camel
+from dragoman.dialects.gemini.schema import (
+    GeminiBlob,
+    GeminiCall,
+    GeminiContent,
+    GeminiOutput,
+    GeminiPart,
+    GeminiResponse,
+    decode_content,
+    decode_part,
+)
+from dragoman.dialects.parsed_messages import BRACE, QUOTE, ParsedList, ParsedMessage, describe, is_blank
 from dragoman.dialects.parsing import extras_of, made_id, parse_state
-from dragoman.dialects.raw_json import ABSENT, NOTHING
+from dragoman.dialects.raw_json import ABSENT, NOTHING, encode
+from dragoman.dialects.top_level import decoded
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import salvage, split_items, split_members
+from dragoman.wire.json_reader import render_object, split_items, split_members
+
+_BLANK_TEXT = int(Trait.BLANK_TEXT)
+_MIXED_PARTS = int(Trait.MIXED_PARTS)
+_CALLS = int(Trait.CALLS)
+_SIGNED = int(Trait.SIGNED)
+_LEGACY = int(Trait.LEGACY)
+_LEGACY_CALLS = _LEGACY | _CALLS
+_OF_IDS = int(Trait.ODD_IDS | Trait.DUPLICATE_ID)
+
+_ROLES: Mapping[str | None, Role] = {"user": USER, "model": ASSISTANT}
+_NONE: Mapping[str, Json] = {}
 
 
-class GeminiWireContent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
+    """A content that fits the schema; None if it does not, or is not of the usual kinds."""
+    try:
+        return parse_content(decode_content(raw), index)
+    except msgspec.DecodeError:
+        return None
+
+
+def parse_content(content: GeminiContent, index: int) -> Sequence[ParsedMessage] | None:
+    """The same, decoded."""
+    role, parts = _ROLES.get(content.role), content.parts
+    if role is None or not parts:
+        return None
+    if len(parts) == 1:
+        found = _parse_only(parts[0], role, index)
+        if found is not None:
+            return found
+    try:
+        return _parse_usual(parts, role, index)
+    except MalformedRequest:
+        return None
+
+
+def _parse_only(wire: GeminiPart, role: Role, index: int) -> Sequence[ParsedMessage] | None:
+    """A content of one plain text, call or response, as most of an agent's are; None if it is anything else."""
+    signature, call, response = wire.thoughtSignature, wire.functionCall, wire.functionResponse
+    if signature is not ABSENT or wire.thought or wire.inlineData is not UNSET or wire.fileData is not UNSET:
+        return None
+    identity, spelled = "", NO_ID
+    if response is not UNSET:
+        answer: Any = response.response
+        if call is not UNSET or role is not USER or type(answer) is not GeminiOutput or wire.text is not ABSENT:
+            return None
+        literal = bytes(answer.output)
+        if literal[0] != QUOTE or response.parts is not ABSENT or not response.name:
+            return None
+        if response.id:
+            identity, spelled = response.id, ""
+        result = Result(identity, (Text(literal),), False, response.name, False, False, spelled)
+        return (ParsedMessage(Message(TOOL, (result,), index), _LEGACY if spelled else 0, "t", [identity]),)
+    if call is not UNSET:
+        if call.args is ABSENT or wire.text is not ABSENT:
+            return None
+        arguments = bytes(call.args)
+        if arguments[0] != BRACE:
+            return None
+        if call.id:
+            identity, spelled = call.id, ""
+        seen = observe_name(call.name) | (_LEGACY_CALLS if spelled else _CALLS)
+        part = Call(identity, call.name, arguments, None, False, spelled)
+        return (ParsedMessage(Message(role, (part,), index), seen, CALLING, [identity]),)
+    literal = bytes(wire.text)
+    if literal[:1] != b'"':
+        return None
+    seen = _BLANK_TEXT if is_blank(literal) else 0
+    return (ParsedMessage(Message(role, (Text(literal),), index), seen, CODES[role]),)
+
+
+def _parse_usual(wire: list[GeminiPart], role: Role, index: int) -> Sequence[ParsedMessage] | None:
+    """The messages of parts that fit. What is to be seen in plain texts, calls and results is noted on the way."""
+    parts: list[Part] = []
+    calls: list[str] = []
+    answered: list[str] = []
+    seen = 0
+    is_plain = True
+    for one in wire:
+        part: Any = _parse_part(one)
+        if part is None or _has_odd_bytes(one.inlineData) or _has_odd_bytes(one.fileData):
+            return None
+        parts.append(part)
+        kind = type(part)
+        if part.extras is not None:
+            is_plain = False
+        elif kind is Text:
+            seen |= (_BLANK_TEXT if is_blank(part.literal) else 0) | (_MIXED_PARTS if calls else 0)
+            seen |= _SIGNED if part.signature is not None else 0
+        elif kind is Call:
+            calls.append(part.id)
+            seen |= _CALLS | observe_name(part.name) | (_SIGNED if part.signature is not None else 0)
+            seen |= _LEGACY if part.spelled else 0
+        elif kind is Result:
+            if not part.name:
+                return None
+            answered.append(part.call_id)
+            seen |= observe_result(part)
+        else:
+            is_plain = False
+    if not is_plain or (answered and (len(answered) < len(parts) or role is not USER)):
+        return _compose(role, join_thoughts(parts), index)
+    if answered:
+        return (ParsedMessage(Message(TOOL, tuple(parts), index), seen, "t", answered),)
+    message = Message(role, tuple(parts), index)
+    return (ParsedMessage(message, seen, CALLING, calls) if calls else ParsedMessage(message, seen, CODES[role]),)
+
+
+def _has_odd_bytes(blob: GeminiBlob | UnsetType) -> bool:
+    """Whether something else than a text, or a data URL, stands in place of bytes."""
+    if blob is UNSET or blob.data is ABSENT:
+        return False
+    head = bytes(memoryview(blob.data)[:6])
+    return head[0] != QUOTE or head == b'"data:'
+
+
+def _compose(
+    role: Role, parts: Sequence[Part], index: int, extras: Extras | None = None, role_text: str = "", span: int = 1
+) -> Sequence[ParsedMessage]:
+    """The messages of these parts. In a user's turn, each run of results is a message of its own."""
+    if role is not USER or not any(type(part) is Result for part in parts):
+        inline = role is SYSTEM
+        return (describe(Message(role, tuple(parts), index, extras=extras, inline=inline, role_text=role_text)),)
+    runs: list[tuple[Role, list[Part]]] = []
+    for part in parts:
+        home = TOOL if type(part) is Result else USER
+        if not runs or runs[-1][0] is not home:
+            runs.append((home, []))
+        runs[-1][1].append(part)
+    return [describe(Message(home, tuple(run), index, span, extras=extras)) for home, run in runs]
+
+
+class _AnyContent(msgspec.Struct, gc=False):
     role: str | None = None
     parts: Raw = ABSENT
 
 
-class GeminiWireCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    name: str
-    id: str | None = None
-    args: Raw = ABSENT
-
-
-class GeminiWireResult(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    name: str | None = None
-    id: str | None = None
-    response: Raw = ABSENT
-    parts: Raw = ABSENT
-
-
-class GeminiWirePart(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    text: Raw = ABSENT
-    thought: bool | None = None
-    thought_signature: Raw = ABSENT
-    thoughtSignature: Raw = ABSENT  # noqa: N815
-    function_call: GeminiWireCall | None = None
-    functionCall: GeminiWireCall | None = None  # noqa: N815
-    function_response: GeminiWireResult | None = None
-    functionResponse: GeminiWireResult | None = None  # noqa: N815
-    inline_data: Raw = ABSENT
-    inlineData: Raw = ABSENT  # noqa: N815
-    file_data: Raw = ABSENT
-    fileData: Raw = ABSENT  # noqa: N815
-
-
-_contents = msgspec.json.Decoder(list[GeminiWireContent]).decode
-_content = msgspec.json.Decoder(GeminiWireContent)
-_parts = msgspec.json.Decoder(list[GeminiWirePart]).decode
-_part = msgspec.json.Decoder(GeminiWirePart)
-_loose = msgspec.json.decode
-
-_BESIDE = frozenset({"thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"})
-"""Members of a part that stand beside its content."""
-
-Fields = Mapping[str, Mapping[str, Json]]
-_NO_FIELDS: Fields = {}
-
-
-def parse_messages(raw: bytes | Raw) -> list[Message]:
-    """The list of contents. A user's content of responses and other parts becomes TOOL + USER."""
-    parser = GeminiContentParser()
-    try:
-        wire = _contents(raw)
-    except msgspec.DecodeError:
-        for index, item in enumerate(split_items(raw, "/contents")):
-            salvaged = salvage(item, _content, f"/contents/{index}")
-            parser.parse(salvaged.value, _named(salvaged.extras.get("$", {})))
-        return parser.messages()
-    for content in wire:
-        parser.parse(content, {})
-    return parser.messages()
-
-
-def parse_system(raw: bytes) -> list[Message]:
-    """The `systemInstruction`: one message, of a text or of parts. Its role has no meaning."""
-    if raw in NOTHING:
-        return []
-    if raw[:1] == b'"':
-        return [Message(SYSTEM, (Text(raw),), FIELD)]
-    at = "/systemInstruction"
-    salvaged = salvage(raw, _content, at)
-    parts = GeminiContentParser().parts(bytes(salvaged.value.parts), f"{at}/parts")
-    extras = extras_of(NAME, _named(salvaged.extras.get("$", {})))
-    return [Message(SYSTEM, parts, FIELD, extras=extras)] if parts or extras else []
-
-
+_decode_any_content = msgspec.json.Decoder(_AnyContent).decode
 _NO_ROLE: Mapping[str, Json] = {"role": b"null"}
 """The extra field of a content without a role. It is the user's, but not every server accepts it."""
 
 
-class GeminiContentParser:
-    """Collects contents into turns, and remembers unanswered calls, since a response may come without an id."""
+def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
+    """A content with members or parts that the schema does not name, or with another role than the usual ones."""
+    at = f"/contents/{index}"
+    content = decoded(_decode_any_content, raw, at)
+    parts = _parse_parts(bytes(content.parts), f"{at}/parts")
+    unknown = _split(raw, GeminiContent)[1]
+    extras = extras_of(NAME, _NO_ROLE if content.role is None and not unknown else unknown)
+    named = content.role or "user"
+    role = SYSTEM if named == "system" else _ROLES.get(named, USER)
+    return _compose(role, parts, index, extras, "" if named in _KNOWN_ROLES else named)
 
-    def __init__(self) -> None:
-        self._done: list[Message] = []
-        self._index = -1
-        self._calls = 0
-        self._orphans = 0
-        self._waiting = _WaitingCalls()
-        self._runs: list[tuple[Role, list[Part]]] = []
-        self._since = 0
-        self._without_role = False
 
-    def messages(self) -> list[Message]:
-        self._index += 1
-        self._flush()
-        return self._done
+_KNOWN_ROLES = frozenset({"user", "model", "system", "function"})
 
-    def parse(self, wire: GeminiWireContent, fields: Mapping[str, Json]) -> None:
-        self._index += 1
-        at = f"/contents/{self._index}/parts"
-        role = wire.role or "user"
-        if wire.role is None and not fields:
-            fields = _NO_ROLE
-        if role == "model":
-            self._flush()
-            if self._done and self._done[-1].role is not ASSISTANT:
-                self._waiting.clear()
-            self._add(ASSISTANT, self.parts(bytes(wire.parts), at), fields)
-            return
-        parts = self.parts(bytes(wire.parts), at)
-        if role == "system":
-            self._flush()
-            self._add(SYSTEM, parts, fields, inline=True)
-        elif any(type(part) is Result for part in parts):
-            self._turn(parts, fields)
+
+@remembered
+def parse_system(raw: Json) -> tuple[ParsedMessage, ...]:
+    """The `systemInstruction`: one message, of a text or of parts. Its role has no meaning."""
+    if raw in NOTHING:
+        return ()
+    if raw[:1] == b'"':
+        return (describe(Message(SYSTEM, (Text(raw),), FIELD)),)
+    at = "/systemInstruction"
+    content = decoded(_decode_any_content, raw, at)
+    parts = _parse_parts(bytes(content.parts), f"{at}/parts", inner=True)
+    extras = extras_of(NAME, _split(raw, GeminiContent)[1])
+    return (describe(Message(SYSTEM, parts, FIELD, extras=extras)),) if parts or extras else ()
+
+
+# What depends on the contents around it
+
+
+def settle(listed: ParsedList) -> ParsedList:
+    """Fill in the ids that are missing, and join the contents that hold the responses of one turn."""
+    if any(one.traits & _LEGACY for one in listed.messages):
+        _fill_ids(listed.messages)
+    if "tt" in "".join([one.code for one in listed.messages]):
+        listed.messages = _join_turns(listed.messages)
+    return listed
+
+
+def _fill_ids(messages: list[ParsedMessage]) -> None:
+    """A call without an id gets one by its number and name. A response without one answers a waiting call.
+
+    The parts are filled in place: they were made a moment ago, and nobody else has seen them.
+    """
+    waiting: set[str] = set()  # calls that no response has answered yet; in their order, of all names and of each
+    order: deque[str] = deque()
+    by_name: dict[str | None, deque[str]] = {}
+    calls = orphans = 0
+    before = ASSISTANT
+    for one in messages:
+        message = one.message
+        role = message.role
+        if role is ASSISTANT and before is not ASSISTANT:
+            waiting.clear()
+        before = role
+        ids: list[str] = []
+        for part in message.parts:
+            if type(part) is Call:
+                calls += 1
+                identity, name = part.id, part.name
+                if not identity:
+                    identity = made_id(calls, name)
+                    force_setattr(part, "id", identity)
+                waiting.add(identity)
+                order.append(identity)
+                if name in by_name:
+                    by_name[name].append(identity)
+                else:
+                    by_name[name] = deque((identity,))
+                ids.append(identity)
+            elif type(part) is Result:
+                identity = part.call_id
+                if not identity:
+                    identity = _find_first(by_name.get(part.name), waiting) or _find_first(order, waiting)
+                    if not identity:
+                        orphans += 1
+                        identity = made_id(-orphans, part.name or "")
+                    force_setattr(part, "call_id", identity)
+                waiting.discard(identity)
+                if role is TOOL:
+                    ids.append(identity)
+        if one.traits & _LEGACY:
+            one.traits &= ~_OF_IDS
+            one.ids = ids
+
+
+def _find_first(order: deque[str] | None, waiting: set[str]) -> str:
+    """The first call that waits. Those before it will not wait again, so that each is looked at a few times only."""
+    while order and order[0] not in waiting:
+        order.popleft()
+    return order[0] if order else ""
+
+
+def _join_turns(messages: list[ParsedMessage]) -> list[ParsedMessage]:
+    """Responses at the head of a content continue those at the end of the content before."""
+    turns: list[list[ParsedMessage]] = []
+    for one in messages:
+        if turns and _continues(turns[-1][-1], one):
+            turns[-1].append(one)
         else:
-            self._flush()
-            self._add(USER, parts, fields, role_text="" if role in ("user", "function") else role)
-
-    def _add(self, role: Role, parts: tuple[Part, ...], fields: Mapping[str, Json], **more: Any) -> None:
-        extras = extras_of(NAME, fields)
-        self._done.append(Message(role, parts, self._index, extras=extras, **more))
-
-    def _turn(self, parts: tuple[Part, ...], fields: Mapping[str, Json]) -> None:
-        """Runs of responses and of other parts. Responses continue the run that ends the content before."""
-        without_role = fields is _NO_ROLE
-        if without_role:
-            fields = {}
-        continues = self._runs and self._runs[-1][0] is TOOL and type(parts[0]) is Result and not fields
-        if not continues:
-            self._flush()
-            self._since = self._index
-        self._without_role = self._without_role or without_role
-        for part in parts:
-            role = TOOL if type(part) is Result else USER
-            if not self._runs or self._runs[-1][0] is not role:
-                self._runs.append((role, []))
-            self._runs[-1][1].append(part)
-        if fields:
-            self._flush(extras_of(NAME, fields))
-
-    def _flush(self, extras: Extras | None = None) -> None:
-        span = self._index - self._since + (1 if extras else 0)
-        if self._without_role:
-            extras = extras or Extras(NAME, _NO_ROLE)
-            self._without_role = False
-        for role, run in self._runs:
-            self._done.append(Message(role, tuple(run), self._since, span, extras=extras))
-        self._runs = []
-
-    def parts(self, raw: bytes, at: str) -> tuple[Part, ...]:
-        """A list of parts, or a single one."""
-        if raw in NOTHING:
-            return ()
-        if raw[:1] == b"{":
-            return (self._salvaged(raw, at, 0),)
-        if raw[:1] != b"[":
-            raise MalformedRequest("parts are not a list", at=at)
-        try:
-            wire = _parts(raw)
-        except msgspec.DecodeError:
-            return tuple([self._salvaged(bytes(item), at, index) for index, item in enumerate(split_items(raw, at))])
-        found = [self._part(part, _NO_FIELDS, at, index) for index, part in enumerate(wire)]
-        if None not in found:
-            return joined_thoughts(found)  # type: ignore[arg-type]
-        raws = split_items(raw, at)
-        return tuple([_opaque(bytes(raws[index])) if part is None else part for index, part in enumerate(found)])
-
-    def _salvaged(self, raw: bytes, at: str, index: int) -> Part:
-        if raw[:1] != b"{":
-            raise MalformedRequest("a part that is not an object", at=f"{at}/{index}")
-        salvaged = salvage(raw, _part, f"{at}/{index}")
-        part = None
-        if {camel(key) for key in salvaged.extras.get("$", {})} <= _BESIDE:
-            part = self._part(salvaged.value, salvaged.extras, at, index)
-        return _opaque(raw) if part is None else part
-
-    def _part(self, wire: GeminiWirePart, fields: Fields, at: str, index: int) -> Part | None:
-        """A part of a known type, or None."""
-        signature = bytes(wire.thoughtSignature) or bytes(wire.thought_signature)
-        literal = b"" if wire.text is ABSENT else _given(wire.text)
-        call = wire.functionCall or wire.function_call
-        response = wire.functionResponse or wire.function_response
-        if literal[:1] == b'"' and call is None and response is None:
-            if not fields and not wire.thought and not signature:
-                return Text(literal)
-            return parse_text(literal, bool(wire.thought), signature, _extras(fields))
-        if call is not None and response is None and not literal:
-            return self._call(call, bool(wire.thought), signature, fields, f"{at}/{index}")
-        if response is not None and call is None and not literal:
-            return self._result(response, _fields_beside(wire.thought, signature, fields), f"{at}/{index}")
-        more = _fields_beside(wire.thought, signature, fields)
-        media = _media(bytes(wire.inlineData) or bytes(wire.inline_data), _parse_inline, more)
-        media = media or _media(bytes(wire.fileData) or bytes(wire.file_data), _parse_file, more)
-        if media is None and signature[:1] == b'"' and call is None and response is None:
-            return parse_text(b"", True, signature, _extras(fields))
-        return media
-
-    def _call(self, wire: GeminiWireCall, thought: bool, signature: bytes, fields: Fields, at: str) -> Call:
-        self._calls += 1
-        arguments = bytes(wire.args)
-        if arguments in NOTHING:
-            arguments = b"{}"
-        if arguments[:1] != b"{":
-            raise MalformedRequest("arguments that are no object", at=f"{at}/functionCall/args")
-        held = parse_state(reasoning_states.THOUGHT, signature, ORIGIN) if signature[:1] == b'"' else None
-        identity, spelled = (wire.id, "") if wire.id else (made_id(self._calls, wire.name), NO_ID)
-        extras = extras_of(NAME, _fields_beside(thought, b"", fields)) if fields or thought else None
-        call = Call(identity, wire.name, arguments, held, spelled=spelled, extras=extras)
-        self._waiting.add(call)
-        return call
-
-    def _result(self, wire: GeminiWireResult, beside: Mapping[str, Json], at: str) -> Result:
-        response = bytes(wire.response)
-        if response not in NOTHING and response[:1] != b"{":
-            raise MalformedRequest("a response that is no object", at=f"{at}/functionResponse/response")
-        parts, is_error = parse_response(response)
-        media = self.parts(bytes(wire.parts), f"{at}/functionResponse/parts")
-        call_id, spelled = (wire.id, "") if wire.id else (self._answered(wire.name), NO_ID)
-        self._waiting.answer(call_id)
-        extras = extras_of(NAME, beside)
-        return Result(call_id, parts + media, is_error, wire.name, spelled=spelled, extras=extras)
-
-    def _answered(self, name: str | None) -> str:
-        """The id of the call that a response without an id answers: the first of its name, else the first."""
-        found = self._waiting.first(name)
-        if found is not None:
-            return found
-        self._orphans += 1
-        return made_id(-self._orphans, name or "")
+            turns.append([one])
+    done: list[ParsedMessage] = []
+    for turn in turns:
+        start, stop = turn[0].message.at, turn[-1].message.at + 1
+        if stop - start > 1:
+            parts = [part for one in turn for part in one.message.parts]
+            extras = next((one.message.extras for one in turn if one.message.extras is not None), None)
+            done += _compose(USER, parts, start, extras, span=stop - start)
+        else:
+            done += turn
+    return done
 
 
-class _WaitingCalls:
-    """Calls that no response has answered yet, in their order. Each is looked at a few times only."""
-
-    __slots__ = ("_by_name", "_ids", "_order")
-
-    def __init__(self) -> None:
-        self._ids: set[str] = set()
-        self._order: deque[str] = deque()
-        self._by_name: dict[str, deque[str]] = {}
-
-    def add(self, call: Call) -> None:
-        self._ids.add(call.id)
-        self._order.append(call.id)
-        self._by_name.setdefault(call.name, deque()).append(call.id)
-
-    def answer(self, call_id: str) -> None:
-        self._ids.discard(call_id)
-
-    def clear(self) -> None:
-        self._ids.clear()
-
-    def first(self, name: str | None) -> str | None:
-        """The id of the first call of this name, else of the first of all."""
-        named = self._by_name.get(name or "")
-        return (self._first_of(named) if named is not None else None) or self._first_of(self._order)
-
-    def _first_of(self, order: deque[str]) -> str | None:
-        while order and order[0] not in self._ids:
-            order.popleft()
-        return order[0] if order else None
+def _continues(one: ParsedMessage, after: ParsedMessage) -> bool:
+    """Whether a message is of the same turn as the one before it."""
+    if one.message.at == after.message.at:
+        return True
+    marks = (one.message.extras, after.message.extras)
+    return one.code == after.code == "t" and all(extras is None or extras.fields == _NO_ROLE for extras in marks)
 
 
-def _given(raw: Raw) -> bytes:
-    """The text of a member, empty where it is null."""
-    text = bytes(raw)
-    return b"" if text == b"null" else text
+# Parts
+
+_INNER: Mapping[str, type[msgspec.Struct]] = {
+    "functionCall": GeminiCall,
+    "functionResponse": GeminiResponse,
+    "inlineData": GeminiBlob,
+    "fileData": GeminiBlob,
+}
+_BESIDE = frozenset({"thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"})
+"""Members of a part that stand beside its content."""
 
 
-def _named(fields: Mapping[str, Json]) -> dict[str, Json]:
-    """Fields under their camelCase names, without nulls."""
-    return {camel(key): value for key, value in fields.items() if value != b"null"}
+def _split(raw: Json, kind: type[msgspec.Struct], nulls: bool = False) -> tuple[dict[str, Json], dict[str, Json]]:
+    """The members that a type has, and all others, under their camelCase names. `nulls`: with those it has that are."""
+    known: dict[str, Json] = {}
+    unknown: dict[str, Json] = {}
+    found = split_members(raw)
+    for key, value in found.items():
+        name = camel(key)
+        is_known = name in kind.__struct_fields__
+        if (name != key and name in found) or (bytes(value) == b"null" and not (nulls and is_known)):
+            continue
+        if is_known:
+            known[name] = bytes(value)
+        else:
+            unknown[name] = encode(msgspec.json.decode(value))
+    return known, unknown
 
 
-def _all_named(fields: Fields) -> Iterator[tuple[str, Json]]:
-    for path, found in fields.items():
-        head = camel(path[2:]) + "." if path != "$" else ""
-        for key, value in _named(found).items():
-            yield head + key, value
+def _parse_parts(raw: Json, at: str, inner: bool = False) -> tuple[Part, ...]:
+    """A list of parts of any kind, or a single one. `inner`: calls and responses have no meaning there."""
+    if raw in NOTHING:
+        return ()
+    if raw[:1] not in b"[{":
+        raise MalformedRequest("parts are not a list", at=at)
+    items = [raw] if raw[:1] == b"{" else [bytes(item) for item in split_items(raw, at)]
+    parts = [_parse_odd_part(item, f"{at}/{index}") for index, item in enumerate(items)]
+    if inner:
+        parts = [
+            _opaque(item) if type(part) in (Call, Result) else part for item, part in zip(items, parts, strict=True)
+        ]
+    return join_thoughts(parts)
 
 
-def _extras(fields: Fields) -> Extras | None:
-    return extras_of(NAME, dict(_all_named(fields)))
+def _parse_odd_part(raw: Json, at: str) -> Part:
+    """A part in either spelling. Members that it should not have become extra fields; a new kind is kept as it is."""
+    if raw[:1] != b"{":
+        raise MalformedRequest("a part that is not an object", at=at)
+    known, unknown = _split(raw, GeminiPart)
+    if not unknown.keys() <= _BESIDE:
+        return _opaque(raw)
+    for name, kind in _INNER.items():
+        if known.get(name, b"")[:1] == b"{":
+            inner, others = _split(known[name], kind, nulls=True)
+            known[name] = render_object(inner)
+            unknown |= {f"{name}.{key}": value for key, value in others.items()}
+    part = _parse_part(decoded(decode_part, render_object(known), at), unknown, at)
+    return _opaque(raw) if part is None else part
 
 
-def _fields_beside(thought: bool | None, signature: bytes, fields: Fields) -> dict[str, Json]:
-    """The extra fields beside the content of a part, including marks that our part has no place for."""
-    found = dict(_all_named(fields))
-    if thought:
-        found["thought"] = b"true"
-    if signature not in NOTHING:
-        found["thoughtSignature"] = signature
-    return found
-
-
-def _opaque(raw: bytes) -> Opaque:
+def _opaque(raw: Json) -> Opaque:
     names = [camel(key) for key in split_members(raw)]
     kind = next((name for name in names if name not in _BESIDE), "")
     return Opaque(kind=kind, json=raw, origin=ORIGIN)
+
+
+def _parse_part(wire: GeminiPart, unknown: Mapping[str, Json] = _NONE, at: str = "") -> Part | None:
+    """A part of a known kind, or None. Raises MalformedRequest if it holds something else than it may."""
+    call, response, signature = wire.functionCall, wire.functionResponse, wire.thoughtSignature
+    if wire.text is not ABSENT:
+        literal = bytes(wire.text)
+        if call is not UNSET or response is not UNSET or literal[0] != QUOTE:
+            return None
+        if not wire.thought and signature is ABSENT and not unknown:
+            return Text(literal)
+        return parse_text(literal, bool(wire.thought), bytes(signature), extras_of(NAME, unknown))
+    if call is not UNSET:
+        return _parse_call(call, wire, unknown, at) if response is UNSET else None
+    beside = {**unknown, "thought": b"true"} if wire.thought else unknown
+    if signature is not ABSENT:
+        beside = {**beside, "thoughtSignature": bytes(signature)}
+    if response is not UNSET:
+        return _parse_result(response, beside, at)
+    if wire.inlineData is not UNSET:
+        media = _parse_inline(wire.inlineData, beside)
+    else:
+        media = _parse_file(wire.fileData, beside) if wire.fileData is not UNSET else None
+    if media is None and signature is not ABSENT and bytes(signature)[:1] == b'"':
+        return parse_text(b"", True, bytes(signature), extras_of(NAME, unknown))
+    return media
+
+
+def _parse_call(wire: GeminiCall, part: GeminiPart, unknown: Mapping[str, Json], at: str) -> Call:
+    arguments = bytes(wire.args)
+    if arguments in NOTHING:
+        arguments = b"{}"
+    if arguments[0] != BRACE:
+        raise MalformedRequest("arguments that are no object", at=f"{at}/functionCall/args")
+    held = None
+    if part.thoughtSignature is not ABSENT:
+        signature = bytes(part.thoughtSignature)
+        held = parse_state(reasoning_states.THOUGHT, signature, ORIGIN) if signature[:1] == b'"' else None
+    if part.thought:
+        unknown = {**unknown, "thought": b"true"}
+    extras = extras_of(NAME, unknown) if unknown else None
+    return Call(wire.id or "", wire.name, arguments, held, False, "" if wire.id else NO_ID, extras=extras)
+
+
+def _parse_result(wire: GeminiResponse, unknown: Mapping[str, Json], at: str) -> Result | None:
+    answer: Any = wire.response
+    parts: tuple[Part, ...]
+    if type(answer) is GeminiOutput:
+        literal = bytes(answer.output)
+        if literal[0] != QUOTE:
+            return None
+        parts, is_error = (Text(literal),), False
+    else:
+        response = bytes(answer)
+        if response not in NOTHING and response[0] != BRACE:
+            raise MalformedRequest("a response that is no object", at=f"{at}/functionResponse/response")
+        parts, is_error = parse_response(response)
+    if wire.parts is not ABSENT:
+        parts += _parse_parts(bytes(wire.parts), f"{at}/functionResponse/parts", inner=True)
+    extras = extras_of(NAME, unknown) if unknown else None
+    spelled = "" if wire.id else NO_ID
+    return Result(wire.id or "", parts, is_error, wire.name, spelled=spelled, extras=extras)
 
 
 def parse_text(literal: bytes, thought: bool, signature: bytes, extras: Extras | None) -> Part:
@@ -351,7 +456,7 @@ def parse_text(literal: bytes, thought: bool, signature: bytes, extras: Extras |
     )
 
 
-def joined_thoughts(parts: list[Part]) -> tuple[Part, ...]:
+def join_thoughts(parts: list[Part]) -> tuple[Part, ...]:
     """Join the pieces of a streamed thought where the signature after them is another provider's.
 
     Gemini takes its own pieces back as they are. Other providers want the signature with the whole text.
@@ -363,7 +468,7 @@ def joined_thoughts(parts: list[Part]) -> tuple[Part, ...]:
     for part in parts:
         if pieces and _is_foreign_signature(part):
             texts = [one.text.literal for one in (*out[-pieces:], part) if type(one) is Reasoning and one.text]
-            part = msgspec.structs.replace(part, text=Text(joined("", texts)))
+            part = replace(part, text=Text(joined("", texts)))
             del out[-pieces:]
         out.append(part)
         is_piece = type(part) is Reasoning and part.state is None and part.extras is None
@@ -399,32 +504,30 @@ def parse_response(raw: bytes) -> tuple[tuple[Part, ...], bool]:
     return (Text(quote(raw.decode())),), False
 
 
-Source = tuple[MediaKind, Inline | Remote | Stored, dict[str, Json]]
+def _parse_inline(blob: GeminiBlob, unknown: Mapping[str, Json]) -> Media | None:
+    content = bytes(blob.data)
+    if content[:1] != b'"':
+        return None
+    media_type = blob.mimeType or ""
+    return _compose_media(kind_of(media_type), Inline(media_type, standard_base64(content)), blob, unknown)
 
 
-def _media(raw: bytes, parse: Any, beside: Mapping[str, Json]) -> Media | None:
-    if raw[:1] != b"{":
+def _parse_file(blob: GeminiBlob, unknown: Mapping[str, Json]) -> Media | None:
+    url = blob.fileUri
+    if url is None:
         return None
-    wire = {camel(key): bytes(value) for key, value in split_members(raw).items() if bytes(value) != b"null"}
-    title = wire.pop("displayName", b"")
-    found: Source | None = parse(wire)
-    if found is None:
-        return None
-    kind, source, rest = found
-    extras = extras_of(NAME, {**beside, **rest})
+    name = blob.mimeType or ""
+    kind = kind_of(name or guess(url))
+    name = "" if name.endswith("/*") else name
+    return _compose_media(kind, Stored(url, NAME, name) if _is_stored(url) else Remote(url, name), blob, unknown)
+
+
+def _compose_media(
+    kind: MediaKind, source: Inline | Remote | Stored, blob: GeminiBlob, unknown: Mapping[str, Json]
+) -> Media:
+    title = bytes(blob.displayName)
+    extras = extras_of(NAME, unknown) if unknown else None
     return Media(kind, source, unquote(title) if title[:1] == b'"' else None, extras=extras)
-
-
-def _parse_inline(wire: dict[str, bytes]) -> Source | None:
-    media_type, content = wire.pop("mimeType", b'""'), wire.pop("data", b"")
-    if media_type[:1] != b'"' or content[:1] != b'"':
-        return None
-    name = unquote(media_type)
-    return (
-        kind_of(name),
-        Inline(name, standard_base64(content)),
-        {f"inlineData.{key}": value for key, value in wire.items()},
-    )
 
 
 _STANDARD = bytes.maketrans(b"-_", b"+/")
@@ -436,17 +539,6 @@ def standard_base64(data: bytes) -> bytes:
         data = data.translate(_STANDARD)
     missing = -(len(data) - 2) % 4
     return data[:-1] + b"=" * missing + b'"' if missing in (1, 2) and b"\\" not in data else data
-
-
-def _parse_file(wire: dict[str, bytes]) -> Source | None:
-    media_type, uri = wire.pop("mimeType", b'""'), wire.pop("fileUri", b"")
-    if media_type[:1] != b'"' or uri[:1] != b'"':
-        return None
-    name, url = unquote(media_type), unquote(uri)
-    kind = kind_of(name or guess(url))
-    name = "" if name.endswith("/*") else name
-    source = Stored(url, NAME, name) if _is_stored(url) else Remote(url, name)
-    return kind, source, {f"fileData.{key}": value for key, value in wire.items()}
 
 
 def _is_stored(url: str) -> bool:

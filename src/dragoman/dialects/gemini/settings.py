@@ -19,7 +19,7 @@ from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_render import render_system
 from dragoman.dialects.gemini.proto_schema import camel, from_proto, to_proto
-from dragoman.dialects.gemini.setting_shapes import GeminiGenerationConfig, GeminiSafety, GeminiToolConfig
+from dragoman.dialects.gemini.schema import GeminiGenerationConfig, GeminiSafety, GeminiToolConfig
 from dragoman.dialects.gemini.tools import open_camel, parse_choice, parse_tools, render_choice, render_tools
 from dragoman.dialects.ownership import require_own
 from dragoman.dialects.parsing import extras_of

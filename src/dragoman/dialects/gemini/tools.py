@@ -15,11 +15,13 @@ from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.gemini import NAME, ORIGIN
-from dragoman.dialects.gemini.near_misses import TOOLS
 from dragoman.dialects.gemini.proto_schema import camel, from_proto, to_proto
-from dragoman.dialects.near_misses.tools import MeantTools, parse_meant_tools
+from dragoman.dialects.gemini.schema import open_tool
+from dragoman.dialects.near_misses.loose_json import NULL, fields_of
+from dragoman.dialects.near_misses.tools import MeantTool, MeantTools, ToolForm, parse_meant_tools
 from dragoman.dialects.ownership import own_choice, own_tool, require_own
 from dragoman.dialects.parsing import extras_of
+from dragoman.dialects.wire_schema import fits
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
 
@@ -46,10 +48,49 @@ def open_camel(raw: bytes | Raw, at: str) -> dict[str, bytes]:
     return {camel(key): bytes(value) for key, value in split_members(raw, at).items() if bytes(value) != b"null"}
 
 
+_FOREIGN = frozenset({"type", "function", "name", "input_schema", "inputSchema", "parameters", "toolSpec"})
+"""Members of a declaration in another dialect."""
+_DECLARATIONS = frozenset({"functionDeclarations", "function_declarations"})
+
+
+def _check_tool(entry: Json) -> None:
+    """Raise ValidationError where a tool of Gemini's own has a member that is neither an object nor a list.
+
+    Every tool of Gemini's is one of the two, so such a member is no tool that is newer than this list.
+    """
+    fields = fields_of(entry) or {}
+    if _FOREIGN.isdisjoint(fields):
+        for key, value in fields.items():
+            if key not in _DECLARATIONS and value != NULL and value[:1] not in (b"{", b"["):
+                raise msgspec.ValidationError(f"Object contains unknown field `{key}`")
+
+
+def _fits_tool(entry: Json) -> bool:
+    return fits(open_tool, entry) and fits(_check_tool, entry) and not _is_empty_tool(entry)
+
+
+def _is_empty_tool(entry: Json) -> bool:
+    """Whether an entry has no member that is set."""
+    fields = fields_of(entry)
+    return fields is not None and all(value == NULL for value in fields.values())
+
+
+def _render_meant(tool: MeantTool) -> Json:
+    declared: dict[str, Json] = {"name": quote(tool.name)}
+    if tool.description is not None:
+        declared["description"] = tool.description
+    if tool.schema is not None:
+        declared["parametersJsonSchema"] = tool.schema
+    return b'{"functionDeclarations":[' + render_object(declared) + b"]}"
+
+
+FORM = ToolForm(_fits_tool, _render_meant, takes_one=True, decode=_check_tool, is_empty=_is_empty_tool)
+
+
 @remembered
 def parse_tools(raw: bytes) -> MeantTools:
     """The tools, one for each declaration and each provider tool, and whether the list was empty."""
-    return parse_meant_tools(raw, TOOLS, _parse_list)
+    return parse_meant_tools(raw, FORM, _parse_list)
 
 
 def _parse_list(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:

@@ -1,115 +1,132 @@
-"""What fits Gemini's schema, and how a content is written that did not.
-
-Each key may be spelled in camelCase or in snake_case. Calls and responses need no ids.
-"""
+"""A Gemini request, both ways. Its path, and not its body, names the model and asks for a stream."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, UnsetType
+from msgspec import UNSET, Raw
 
+from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import EMPTY, quote
-from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import NO_ID, Call, Inline, Json, Media, Result
+from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.gemini import NAME
-from dragoman.dialects.gemini.message_render import render_part, render_result
+from dragoman.dialects.gemini.message_parse import parse_content, parse_item, parse_odd_item, parse_system, settle
+from dragoman.dialects.gemini.message_render import render_messages, render_part, render_result
 from dragoman.dialects.gemini.proto_schema import camel
-from dragoman.dialects.near_misses.fitting import BareBytes, fits
+from dragoman.dialects.gemini.schema import GeminiAnyPart, decode_usual_contents, open_content, open_part
+from dragoman.dialects.gemini.settings import SNAKE, parse_top_level, render_top_level
 from dragoman.dialects.near_misses.loose_json import NULL, Fields, as_text, embedded_object, fields_of, items_of
-from dragoman.dialects.near_misses.members import MemberForm
+from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
 from dragoman.dialects.near_misses.misfits import Trimmed, items_without_misfits
 from dragoman.dialects.near_misses.parts import odd_text
-from dragoman.dialects.near_misses.tools import MeantTool, ToolForm
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm
-from dragoman.dialects.parsing import link_literal
-from dragoman.dialects.rendering import Pieces
-from dragoman.errors import MalformedRequest
+from dragoman.dialects.parsed_messages import ListParser
+from dragoman.dialects.parsing import link_literal, open_body, parse_model, request_parser
+from dragoman.dialects.rendering import BodyLayout, Pieces, amend_body, render_body
+from dragoman.dialects.wire_schema import fits
+from dragoman.errors import DuplicateKey, MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object
 
-_Name = Annotated[str, Meta(min_length=1)]
+
+@request_parser
+def parse_request(
+    body: bytes, *, headers: Mapping[str, str] | None = None, model: str | None = None, stream: bool = False
+) -> Ask:
+    """A client's request. `model` and `stream` come from its path. Raises MalformedRequest or DuplicateKey."""
+    opened = open_body(body)
+    found = _renamed(opened.members)
+    meant = parse_members_meant(found, MEMBERS)
+    raw = meant.found.get("contents")
+    if raw is None:
+        raise MalformedRequest("there are no contents", at="/contents", hint='a Gemini request has "contents"')
+    top = parse_top_level(meant.found)
+    opening = parse_system(bytes(meant.found.get("systemInstruction", b"")))
+    listed = LIST.parse(raw, meant.list_name)
+    messages, traits = settle(listed).finish(opening)
+    named = model or (parse_model(found) or "").removeprefix("models/") or None
+    return Ask(
+        NAME,
+        named,
+        stream,
+        top.conversation(messages, (*meant.misses, *listed.misses)),
+        opened.source,
+        found,
+        headers or {},
+        top.include_usage,
+        opened.repairs,
+        traits,
+    )
 
 
-class _GeminiSchemaCall(msgspec.Struct, gc=False):
-    name: _Name
-    args: dict[str, Raw] | None = None
+def _renamed(found: Mapping[str, Raw]) -> dict[str, Raw]:
+    """The members under their camelCase names."""
+    if not found.keys() & SNAKE.keys():
+        return dict(found)
+    out: dict[str, Raw] = {}
+    for key, value in found.items():
+        name = SNAKE.get(key, key)
+        if name in out:
+            raise DuplicateKey(f'the key "{name}" stands twice, in two spellings', at=f"/{key}", hint="send it once")
+        out[name] = value
+    return out
 
 
-class _GeminiSchemaResponse(msgspec.Struct, gc=False):
-    name: _Name
-    response: dict[str, Raw] | None = None
+def locate(message: Message, part: int | None) -> str:
+    """The pointer to a message of a parsed request, or to one of its parts."""
+    at = "/systemInstruction" if message.at == FIELD else f"/contents/{message.at}"
+    if part is None:
+        return at
+    if message.span > 1:
+        return f"/contents/{message.at + min(part, message.span - 1)}"
+    return f"{at}/parts/{part}"
 
 
-class _GeminiSchemaBlob(msgspec.Struct, gc=False):
-    data: BareBytes | UnsetType = UNSET
-    fileUri: str | UnsetType = UNSET  # noqa: N815
-    file_uri: str | UnsetType = UNSET
-    mimeType: str | None = None  # noqa: N815
-    mime_type: str | None = None
+def locate_parts(message: Message) -> list[str]:
+    """The pointers to all parts of a message."""
+    return [locate(message, part) for part in range(len(message.parts))]
 
 
-class _GeminiSchemaPart(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """The members of a part in both spellings. Each has one that says what it is."""
-
-    text: str | UnsetType = UNSET
-    thought: bool | None = None
-    thought_signature: Raw | None = None
-    thoughtSignature: Raw | None = None  # noqa: N815
-    function_call: _GeminiSchemaCall | UnsetType = UNSET
-    functionCall: _GeminiSchemaCall | UnsetType = UNSET  # noqa: N815
-    function_response: _GeminiSchemaResponse | UnsetType = UNSET
-    functionResponse: _GeminiSchemaResponse | UnsetType = UNSET  # noqa: N815
-    inline_data: _GeminiSchemaBlob | UnsetType = UNSET
-    inlineData: _GeminiSchemaBlob | UnsetType = UNSET  # noqa: N815
-    file_data: _GeminiSchemaBlob | UnsetType = UNSET
-    fileData: _GeminiSchemaBlob | UnsetType = UNSET  # noqa: N815
-    executable_code: Raw | None = None
-    executableCode: Raw | None = None  # noqa: N815
-    code_execution_result: Raw | None = None
-    codeExecutionResult: Raw | None = None  # noqa: N815
-    video_metadata: Raw | None = None
-    videoMetadata: Raw | None = None  # noqa: N815
-    media_resolution: Raw | None = None
-    mediaResolution: Raw | None = None  # noqa: N815
-    part_metadata: Raw | None = None
-    partMetadata: Raw | None = None  # noqa: N815
+LAYOUT = BodyLayout("contents", False, render_top_level, render_messages)
 
 
-class _GeminiSchemaContent(msgspec.Struct, gc=False):
-    parts: list[_GeminiSchemaPart] | _GeminiSchemaPart
-    role: Literal["user", "model", "system"] | None = None
+def render_request(conversation: Conversation, options: RenderOptions, ask: Ask | None = None) -> bytes:
+    """The body: amended where `ask` is the client's own request in this dialect, else a new one."""
+    if ask is None:
+        return render_body(LAYOUT, conversation, options)
+    named = "model" in ask.members
+    if conversation is ask.conversation and (options.model == ask.model or not named):
+        return ask.source
+    if named and options.model != ask.model:
+        ask = msgspec.structs.replace(ask, members={**ask.members, "model": quote(options.model)})
+    return amend_body(LAYOUT, ask, conversation, options)
 
 
-_decode_content = msgspec.json.Decoder(_GeminiSchemaContent).decode
-_decode_contents = msgspec.json.Decoder(list[_GeminiSchemaContent]).decode
-_decode_part = msgspec.json.Decoder(_GeminiSchemaPart).decode
-_KNOWN = frozenset(_GeminiSchemaPart.__struct_fields__)
+# What fits, and how what does not is written
+
+_KNOWN = frozenset(GeminiAnyPart.__struct_fields__)
 _HOLDING = frozenset({"text", "functionCall", "functionResponse", "inlineData", "fileData"})
+"""The members that say what a part is."""
+_BLOBS = frozenset({"inlineData", "fileData"})
 
 
-_NO_PART = _GeminiSchemaPart()
+def _check_part(part: Any) -> None:
+    """Raise ValidationError if a part has no member at all."""
+    if all(value is UNSET or value is None for value in msgspec.structs.astuple(part)):
+        raise msgspec.ValidationError("a part without a member")
 
 
-def _check_contents(contents: list[_GeminiSchemaContent]) -> None:
-    """Raise ValidationError where a part has no member at all."""
-    for content in contents:
-        for part in content.parts if isinstance(content.parts, list) else (content.parts,):
-            if part == _NO_PART:
-                raise msgspec.ValidationError("a part without a member")
-
-
-def _fits_contents(raw: Json) -> bool:
-    return fits(lambda text: _check_contents(_decode_contents(text)), raw)
-
-
-def _fits_content(raw: Json) -> bool:
-    return fits(lambda text: _check_contents([_decode_content(text)]), raw)
-
-
-def _fits_part(raw: Json) -> bool:
-    return fits(_decode_part, raw) and _decode_part(raw) != _NO_PART
+def _check_content(raw: Json) -> None:
+    """Raise ValidationError if it does not fit. Without a role it is the user's, who calls nothing."""
+    content = open_content(raw)
+    for part in content.parts if isinstance(content.parts, list) else (content.parts,):
+        _check_part(part)
+        if not content.role and (part.functionCall or part.function_call):
+            raise msgspec.ValidationError("Object missing required field `role`")
 
 
 def _repair_part(item: Json, below: str, log: MissLog) -> Json | None:
@@ -189,9 +206,6 @@ def _check_media_type(blob: Fields, at: str) -> None:
             raise MalformedRequest("the media type is not a string", at=f"{at}/{key}", hint='such as "image/png"')
 
 
-_BLOBS = frozenset({"inlineData", "fileData"})
-
-
 def _repaired(key: str, value: Json, below: str, log: MissLog) -> Json:
     fields = fields_of(value)
     if fields is None:
@@ -259,73 +273,13 @@ def _named(kept: Json, result: Result) -> Json:
     return render_object({**fields, key: render_object({**inner, "name": quote(result.name or "tool")})})
 
 
-class _GeminiSchemaTool(msgspec.Struct, gc=False):
-    """A declaration of another dialect has one of these members; Gemini's own entries have none."""
-
-    type: UnsetType = UNSET
-    function: UnsetType = UNSET
-    name: UnsetType = UNSET
-    input_schema: UnsetType = UNSET
-    inputSchema: UnsetType = UNSET  # noqa: N815
-    parameters: UnsetType = UNSET
-    toolSpec: UnsetType = UNSET  # noqa: N815
-    functionDeclarations: list[_GeminiSchemaDeclaration] | _GeminiSchemaDeclaration | None = None  # noqa: N815
-    function_declarations: list[_GeminiSchemaDeclaration] | _GeminiSchemaDeclaration | None = None
-
-
-class _GeminiSchemaDeclaration(msgspec.Struct, gc=False):
-    name: _Name
-    description: str | UnsetType = UNSET
-    input_schema: UnsetType = UNSET
-    inputSchema: UnsetType = UNSET  # noqa: N815
-
-
-_decode_tool = msgspec.json.Decoder(_GeminiSchemaTool).decode
-
-
-_FOREIGN = frozenset({"type", "function", "name", "input_schema", "inputSchema", "parameters", "toolSpec"})
-"""Members of a declaration in another dialect."""
-_DECLARATIONS = frozenset({"functionDeclarations", "function_declarations"})
-
-
-def _check_tool(entry: Json) -> None:
-    """Raise ValidationError where a tool of Gemini's own has a member that is neither an object nor a list.
-
-    Every tool of Gemini's is one of the two, so such a member is no tool that is newer than this list.
-    """
-    fields = fields_of(entry) or {}
-    if _FOREIGN.isdisjoint(fields):
-        for key, value in fields.items():
-            if key not in _DECLARATIONS and value != NULL and value[:1] not in (b"{", b"["):
-                raise msgspec.ValidationError(f"Object contains unknown field `{key}`")
-
-
-def _fits_tool(entry: Json) -> bool:
-    return fits(_decode_tool, entry) and fits(_check_tool, entry) and not _is_empty_tool(entry)
-
-
-def _is_empty_tool(entry: Json) -> bool:
-    """Whether an entry has no member that is set."""
-    fields = fields_of(entry)
-    return fields is not None and all(value == NULL for value in fields.values())
-
-
-def _render_tool(tool: MeantTool) -> Json:
-    declared: dict[str, Json] = {"name": quote(tool.name)}
-    if tool.description is not None:
-        declared["description"] = tool.description
-    if tool.schema is not None:
-        declared["parametersJsonSchema"] = tool.schema
-    return b'{"functionDeclarations":[' + render_object(declared) + b"]}"
-
-
 def _fits_system(raw: Json) -> bool:
     """Whether a system instruction is a content. Its role has no meaning."""
     fields = fields_of(raw)
     if raw == NULL or fields is None or fields.get("parts", NULL)[:1] not in (b"[", b"{"):
         return raw == NULL
     parts = items_of(fields["parts"]) or [fields["parts"]]
-    return all(fits(_decode_part, part) or _is_newer(part) for part in parts)
+    return all(fits(open_part, part) or _is_newer(part) for part in parts)
 
 
 def _is_newer(part: Json) -> bool:
@@ -335,7 +289,7 @@ def _is_newer(part: Json) -> bool:
 
 def _trim_system(raw: Json) -> Trimmed | None:
     fields = fields_of(raw) or {}
-    trimmed = items_without_misfits(fields.get("parts", NULL), _decode_part)
+    trimmed = items_without_misfits(fields.get("parts", NULL), open_part)
     if trimmed is None:
         return None
     misfits = [msgspec.structs.replace(one, below=f"/parts{one.below}") for one in trimmed.misfits]
@@ -346,19 +300,18 @@ def _render_system(texts: list[Json]) -> Json:
     return b'{"parts":' + render_list([b'{"text":%b}' % text for text in texts]) + b"}"
 
 
-TOOLS = ToolForm(_fits_tool, _render_tool, takes_one=True, decode=_check_tool, is_empty=_is_empty_tool)
 MEMBERS = MemberForm("contents", "systemInstruction", _fits_system, _render_system, _trim_system)
 FORM = WireForm(
     name=NAME,
     list_name="contents",
     content_name="parts",
     roles=frozenset({"user", "model", "system"}),
-    fits_list=_fits_contents,
-    fits=_fits_content,
-    fits_part=lambda item, role: _fits_part(item),
+    fits=lambda raw: fits(_check_content, raw),
+    fits_part=lambda raw, role: fits(lambda item: _check_part(open_part(item)), raw),
     render=_render_turn,
     repair_part=_repair_part,
     takes_text=False,
     needs_ids=False,
     no_id=NO_ID,
 )
+LIST = ListParser(FORM, parse_item, parse_odd_item, decode_usual_contents, parse_content)
