@@ -75,6 +75,8 @@ class ParsedList(msgspec.Struct):
     messages: list[ParsedMessage]
     misses: tuple[NearMiss, ...] = ()
     """What had to be read otherwise than it was written."""
+    fits: bool = False
+    """Whether all items were decoded at once, so that each fits the schema exactly."""
 
     def finish(self, opening: Sequence[ParsedMessage] = ()) -> tuple[tuple[Message, ...], int]:
         """All messages, and the traits that `observe_messages` would find in them."""
@@ -91,6 +93,10 @@ class ParsedList(msgspec.Struct):
                 traits |= _UNPAIRED
         traits |= observe_ids(ids) | observe_roles("".join([one.code for one in parsed]))
         return tuple([one.message for one in parsed]), traits
+
+    def has_neighbours(self, code: str) -> bool:
+        """Whether two messages with this letter stand side by side."""
+        return 2 * code in "".join([one.code for one in self.messages])
 
 
 ParseItem = Callable[[Json, int], Sequence[ParsedMessage] | None]
@@ -122,7 +128,7 @@ class ListParser(msgspec.Struct, frozen=True):
             misses = (NearMiss(Miss.LIST, f"/{member}", members=(member, own)),)
             refuse_no_turn(bytes(raw), self.form, member)
         elif (fitting := self._parse_at_once(raw)) is not None:
-            return ParsedList(fitting)
+            return ParsedList(fitting, fits=True)
         items: Sequence[bytes | Raw] = split_items(raw, f"/{own}") if listed else [bytes(raw)]
         parse_item = self.parse_item
         found = [parse_item(bytes(item), index) for index, item in enumerate(items)]

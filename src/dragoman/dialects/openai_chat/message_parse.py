@@ -13,7 +13,6 @@ from dragoman.conversation import reasoning_states
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
-    CacheHint,
     Call,
     Citation,
     Extras,
@@ -33,17 +32,24 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name, observe_result
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.schema import (
+    PARTS,
     ChatAssistant,
+    ChatAudio,
     ChatDeveloper,
+    ChatDocument,
+    ChatFile,
     ChatFunctionCall,
     ChatFunctionResult,
     ChatImage,
+    ChatRefusalPart,
     ChatSystem,
     ChatText,
     ChatToolResult,
     ChatUrl,
     ChatUser,
+    ChatVideo,
     decode_message,
+    decode_part,
     decode_parts,
 )
 from dragoman.dialects.parsed_messages import (
@@ -69,6 +75,7 @@ from dragoman.dialects.parsing import (
     stated_detail,
 )
 from dragoman.dialects.raw_json import ABSENT, NOTHING
+from dragoman.dialects.wire_schema import split_unknown
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_object, salvage, split_items, split_members
 
@@ -189,24 +196,16 @@ def _parse_parts(raw: Raw) -> _ListedParts | None:
         return None
     seen = _LISTED if wire else _LISTED | _NO_PARTS
     parts: list[Part] = []
-    for part in wire:
-        if type(part) is ChatText:
-            literal = bytes(part.text)
-            if literal[0] != QUOTE:
-                return None
-            hint = cache_hint(part.cache_control)
-            seen |= (_BLANK_TEXT if is_blank(literal) else 0) | (_HINTS if hint is not None else 0)
-            parts.append(Text(literal, hint=hint))
-        elif type(part) is ChatImage and type(part.image_url) is ChatUrl:
-            url = part.image_url.url
-            if memoryview(url)[0] != QUOTE:
-                return None
-            hint = cache_hint(part.cache_control)
-            seen |= _MEDIA | (_HINTS if hint is not None else 0)
-            detail = stated_detail(part.image_url.detail)
-            parts.append(Media(MediaKind.IMAGE, link_literal(url), detail=detail, hint=hint))
+    for one in wire:
+        part = PART_PARSERS[type(one)](one) if type(one) in _PLAIN_PARTS else None
+        if type(part) is Text:
+            seen |= _BLANK_TEXT if is_blank(part.literal) else 0
+        elif type(part) is Media and not part.spelled:
+            seen |= _MEDIA
         else:
             return None
+        seen |= _HINTS if part.hint is not None else 0
+        parts.append(part)
     return _ListedParts(tuple(parts), seen)
 
 
@@ -215,6 +214,8 @@ def _parse_parts(raw: Raw) -> _ListedParts | None:
 
 def settle(listed: ParsedList) -> ParsedList:
     """Make one message of consecutive results, and give ids to calls without one. The last one may be continued."""
+    if listed.fits and not listed.has_neighbours("t"):
+        return listed
     done: list[ParsedMessage] = []
     run: list[ParsedMessage] = []
     seen = 0
@@ -323,20 +324,7 @@ class ChatWireMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     prefix: bool | UnsetType | None = UNSET
 
 
-class ChatWirePart(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    type: str
-    text: Raw = ABSENT
-    refusal: Raw = ABSENT
-    image_url: Raw = ABSENT
-    input_audio: Raw = ABSENT
-    file: Raw = ABSENT
-    video_url: Raw = ABSENT
-    document_url: Raw = ABSENT
-    cache_control: Raw = ABSENT
-
-
 _message = msgspec.json.Decoder(ChatWireMessage)
-_part = msgspec.json.Decoder(ChatWirePart)
 
 ExtraFields = Mapping[str, Mapping[str, Json]]
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM, "developer": DEVELOPER}
@@ -617,40 +605,34 @@ def _detail(raw: bytes) -> Reasoning:
 
 
 def parse_part(raw: bytes, at: str) -> Part:
-    """One content part. A part of an unknown type is kept verbatim."""
+    """One content part. One of an unknown type, or with something newer in it, is kept as it is."""
     if raw[:1] != b"{":
         raise MalformedRequest("a content part that is not an object", at=at)
+    kind = kind_of(raw, at)
+    if kind not in PARTS:
+        return Opaque(kind=kind, json=raw, origin=ORIGIN)
+    known, unknown = split_unknown(raw, PARTS[kind])
     try:
-        wire = _part.decode(raw)
-        extras = None
+        wire = decode_part(known)
+        part = PART_PARSERS[type(wire)](wire, extras_of(NAME, unknown))
     except msgspec.DecodeError:
-        known = kind_of(raw, at)
-        if known not in PART_PARSERS:
-            return Opaque(kind=known, json=raw, origin=ORIGIN)
-        salvaged = salvage(raw, _part, at)
-        wire, extras = salvaged.value, extras_of(NAME, salvaged.extras.get("$", {}))
-    parser = PART_PARSERS.get(wire.type)
-    if parser is not None:
-        extras = _with_other_members(wire, extras)
-    part = parser(wire, cache_hint(wire.cache_control), extras) if parser is not None else None
-    if part is not None:
-        return part
-    if parser is not None:
-        _refuse_misfit(wire, at)
-    return Opaque(kind=wire.type, json=raw, origin=ORIGIN)
+        part = None
+    if part is None:
+        _refuse_misfit(kind, known, at)
+    return Opaque(kind=kind, json=raw, origin=ORIGIN) if part is None else part
 
 
-def _refuse_misfit(wire: ChatWirePart, at: str) -> None:
-    """Raise MalformedRequest where the member that a part is named after has a value that says nothing."""
-    content = _loose(getattr(wire, wire.type))
-    needed = _NEEDED.get(wire.type)
+def _refuse_misfit(kind: str, raw: Json, at: str) -> None:
+    """Raise MalformedRequest if the member that a part is named after has a value that says nothing."""
+    content = msgspec.json.decode(raw).get(kind)
+    needed = _NEEDED.get(kind)
     if needed is None or isinstance(content, str):
         return
     if not isinstance(content, dict):
-        raise MalformedRequest(f"{wire.type} is not an object", at=f"{at}/{wire.type}", hint=_NEEDED_HINT)
+        raise MalformedRequest(f"{kind} is not an object", at=f"{at}/{kind}", hint=_NEEDED_HINT)
     if not any(isinstance(content.get(key), str) for key in needed):
         raise MalformedRequest(
-            f"{wire.type} has no {needed[0]} that is a string", at=f"{at}/{wire.type}/{needed[0]}", hint=_NEEDED_HINT
+            f"{kind} has no {needed[0]} that is a string", at=f"{at}/{kind}/{needed[0]}", hint=_NEEDED_HINT
         )
 
 
@@ -664,90 +646,73 @@ _NEEDED = {
 _NEEDED_HINT = "write it as the dialect's documentation has it, or leave the part out"
 
 
-def _with_other_members(wire: ChatWirePart, extras: Extras | None) -> Extras | None:
-    """The extras, with members of other part types, which SDKs write as null."""
-    found = {
-        name: bytes(getattr(wire, name))
-        for name in PART_PARSERS
-        if name != wire.type and getattr(wire, name) is not ABSENT
-    }
-    if not found:
-        return extras
-    return Extras(NAME, {**found, **(extras.fields if extras is not None else {})})
-
-
-def _parse_text(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+def _parse_text(wire: ChatText, extras: Extras | None = None) -> Part | None:
     literal = bytes(wire.text)
-    return Text(literal, hint=hint, extras=extras) if literal[:1] == b'"' else None
+    return Text(literal, hint=cache_hint(wire.cache_control), extras=extras) if literal[0] == QUOTE else None
 
 
-def _parse_refusal(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
+def _parse_refusal(wire: ChatRefusalPart, extras: Extras | None = None) -> Part | None:
     literal = bytes(wire.refusal)
-    return Refusal(literal, hint=hint, extras=extras) if literal[:1] == b'"' else None
+    return Refusal(literal, hint=cache_hint(wire.cache_control), extras=extras) if literal[0] == QUOTE else None
 
 
-def _parse_image(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
-    return _parse_link(MediaKind.IMAGE, wire.image_url, hint, extras)
+def _parse_image(wire: ChatImage, extras: Extras | None = None) -> Part | None:
+    return _parse_link(MediaKind.IMAGE, wire.image_url, wire.cache_control, extras)
 
 
-def _parse_video(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
-    return _parse_link(MediaKind.VIDEO, wire.video_url, hint, extras)
+def _parse_video(wire: ChatVideo, extras: Extras | None = None) -> Part | None:
+    return _parse_link(MediaKind.VIDEO, wire.video_url, wire.cache_control, extras)
 
 
-def _parse_document(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
-    return _parse_link(MediaKind.DOCUMENT, wire.document_url, hint, extras)
+def _parse_document(wire: ChatDocument, extras: Extras | None = None) -> Part | None:
+    return _parse_link(MediaKind.DOCUMENT, wire.document_url, wire.cache_control, extras)
 
 
-def _parse_link(kind: MediaKind, raw: Raw, hint: CacheHint | None, extras: Extras | None) -> Part | None:
-    content = _loose(raw)
+def _parse_link(kind: MediaKind, link: ChatUrl | str, hint: Raw, extras: Extras | None) -> Part | None:
     form = DOCUMENT_URL if kind is MediaKind.DOCUMENT else ""
-    if isinstance(content, str):
-        return Media(kind, parse_link(content), spelled=form or BARE, hint=hint, extras=extras)
-    if not isinstance(content, dict) or not isinstance(content.get("url"), str) or content.keys() - {"url", "detail"}:
+    if isinstance(link, str):
+        return Media(kind, parse_link(link), spelled=form or BARE, hint=cache_hint(hint), extras=extras)
+    if memoryview(link.url)[0] != QUOTE:
         return None
-    detail = stated_detail(content.get("detail"))
-    return Media(kind, parse_link(content["url"]), detail=detail, spelled=form, hint=hint, extras=extras)
+    detail = stated_detail(link.detail)
+    return Media(kind, link_literal(link.url), detail=detail, spelled=form, hint=cache_hint(hint), extras=extras)
 
 
-def _parse_audio(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
-    content = _loose(wire.input_audio)
-    if not isinstance(content, dict) or not isinstance(content.get("data"), str) or content.keys() - {"data", "format"}:
+def _parse_audio(wire: ChatAudio, extras: Extras | None = None) -> Part | None:
+    sound = wire.input_audio
+    if isinstance(sound, str) or memoryview(sound.data)[0] != QUOTE:
         return None
-    form = str(content.get("format") or "")
-    source = Inline("audio/" + _AUDIO_TYPES.get(form, form), quote(content["data"]))
-    return Media(MediaKind.AUDIO, source, hint=hint, extras=extras)
+    form = sound.format or ""
+    source = Inline("audio/" + _AUDIO_TYPES.get(form, form), bytes(sound.data))
+    return Media(MediaKind.AUDIO, source, hint=cache_hint(wire.cache_control), extras=extras)
 
 
-def _parse_file(wire: ChatWirePart, hint: CacheHint | None, extras: Extras | None) -> Part | None:
-    content = _loose(wire.file)
-    if not isinstance(content, dict) or content.keys() - {"file_data", "filename", "file_id"}:
-        return None
+def _parse_file(wire: ChatFile, extras: Extras | None = None) -> Part | None:
+    identity, data = bytes(wire.file.file_id), bytes(wire.file.file_data)
     source: Inline | Remote | Stored
-    if isinstance(content.get("file_id"), str):
-        source = Stored(content["file_id"], OPENAI_FILES)
-    elif isinstance(content.get("file_data"), str):
-        source = parse_link(content["file_data"])
+    if identity[:1] == b'"':
+        source = Stored(_decode_text(identity), OPENAI_FILES)
+    elif data[:1] == b'"':
+        source = link_literal(data)
     else:
         return None
-    title = content.get("filename")
+    title = wire.file.filename
     form = "" if title is not None or isinstance(source, Stored) else UNTITLED
     named = title if title != UNTITLED else None
+    hint = cache_hint(wire.cache_control)
     return Media(MediaKind.DOCUMENT, source, title=named, spelled=form, hint=hint, extras=extras)
-
-
-def _loose(raw: Raw) -> Any:
-    text = bytes(raw)
-    return msgspec.json.decode(text) if text else None
 
 
 _AUDIO_TYPES = {"mp3": "mpeg"}
 
-PART_PARSERS: dict[str, Callable[[ChatWirePart, CacheHint | None, Extras | None], Part | None]] = {
-    "text": _parse_text,
-    "refusal": _parse_refusal,
-    "image_url": _parse_image,
-    "input_audio": _parse_audio,
-    "file": _parse_file,
-    "video_url": _parse_video,
-    "document_url": _parse_document,
+PART_PARSERS: dict[type[Any], Callable[..., Part | None]] = {
+    ChatText: _parse_text,
+    ChatRefusalPart: _parse_refusal,
+    ChatImage: _parse_image,
+    ChatAudio: _parse_audio,
+    ChatFile: _parse_file,
+    ChatVideo: _parse_video,
+    ChatDocument: _parse_document,
 }
+_PLAIN_PARTS = (ChatText, ChatImage)
+"""Those that nearly every list holds."""

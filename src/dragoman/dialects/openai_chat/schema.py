@@ -8,7 +8,16 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
 from dragoman.dialects.raw_json import ABSENT
-from dragoman.dialects.wire_schema import ClosedObject, Holds, Id, JsonLiteral, JsonObject, WireObject, open_decoder
+from dragoman.dialects.wire_schema import (
+    ClosedObject,
+    Holds,
+    Id,
+    JsonLiteral,
+    JsonObject,
+    WireObject,
+    index_by_tag,
+    open_decoder,
+)
 
 # Parts
 
@@ -60,9 +69,9 @@ class ChatAudio(WireObject, tag="input_audio"):
 
 
 class ChatFileContent(ClosedObject):
-    filename: str | UnsetType = UNSET
-    file_data: Raw | UnsetType = UNSET
-    file_id: Raw | UnsetType = UNSET
+    filename: Annotated[str | None, Holds(str)] = None
+    file_data: Raw = ABSENT
+    file_id: Raw = ABSENT
 
 
 @final
@@ -72,6 +81,7 @@ class ChatFile(WireObject, tag="file"):
 
 
 ChatPart = ChatText | ChatRefusalPart | ChatImage | ChatVideo | ChatDocument | ChatAudio | ChatFile
+PARTS = index_by_tag(ChatPart)
 Content = str | list[ChatPart] | None
 
 
@@ -150,6 +160,7 @@ ChatMessage = ChatUser | ChatAssistant | ChatToolResult | ChatSystem | ChatDevel
 
 decode_message = msgspec.json.Decoder(ChatMessage).decode
 decode_messages = msgspec.json.Decoder(list[ChatMessage]).decode
+decode_part = msgspec.json.Decoder(ChatPart).decode
 decode_parts = msgspec.json.Decoder(list[ChatPart]).decode
 
 open_message = open_decoder(ChatMessage)
