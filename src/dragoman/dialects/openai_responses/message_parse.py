@@ -119,6 +119,11 @@ def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
 def parse_turn(item: Any, index: int) -> Sequence[ParsedMessage] | None:
     """An item that is decoded. The decode has checked all but what stays raw in it."""
     try:
+        if type(item) is ResponsesFunctionOutput and item.id is UNSET and item.status is UNSET and item.name is None:
+            output = bytes(item.output)  # half of an agent's items are plain outputs
+            if output[0] == QUOTE:
+                message = Message(TOOL, (Result(item.call_id, (Text(output),)),), index)
+                return (ParsedMessage(message, 0, "t", [item.call_id]),)
         return _ITEM_PARSERS[type(item)](item, index)
     except (*UNREADABLE, MalformedRequest):
         return None
@@ -147,17 +152,7 @@ def _parse_custom_call(item: ResponsesCustomCall, index: int) -> Sequence[Parsed
     return (describe(Message(ASSISTANT, (Call(item.call_id, item.name, text, custom=True, extras=extras),), index)),)
 
 
-def _parse_output(item: ResponsesFunctionOutput, index: int) -> Sequence[ParsedMessage] | None:
-    identity, output = item.call_id, bytes(item.output)
-    if output[0] == QUOTE and item.id is UNSET and item.status is UNSET and item.name is None:
-        message = Message(TOOL, (Result(identity, (Text(output),)),), index)
-        return (ParsedMessage(message, 0, "t", [identity]),)
-    return _parse_any_output(item, index)
-
-
-def _parse_any_output(
-    item: ResponsesFunctionOutput | ResponsesCustomOutput, index: int
-) -> Sequence[ParsedMessage] | None:
+def _parse_output(item: ResponsesFunctionOutput | ResponsesCustomOutput, index: int) -> Sequence[ParsedMessage] | None:
     output = bytes(item.output)
     is_text = output[0] == QUOTE
     if not is_text and not fits_output(output):
@@ -227,7 +222,7 @@ _ITEM_PARSERS: Mapping[type[Any], Callable[[Any, int], Sequence[ParsedMessage] |
     ResponsesFunctionCall: _parse_function_call,
     ResponsesCustomCall: _parse_custom_call,
     ResponsesFunctionOutput: _parse_output,
-    ResponsesCustomOutput: _parse_any_output,
+    ResponsesCustomOutput: _parse_output,
     ResponsesReasoning: _parse_reasoning_item,
 }
 
