@@ -201,7 +201,7 @@ CLIENTS: dict[DialectName, tuple[Callable[[str], dict[str, Any]], str, set[str]]
     "openai-responses": (responses_turn, "openai_responses", {"tools.parse_tools", "settings.parse_settings", SYSTEM}),
     "anthropic": (anthropic_turn, "anthropic", {"tools.parse_tools", "settings.parse_settings", SYSTEM}),
     "bedrock": (bedrock_turn, "bedrock", {"settings._parse_tool_config", "settings.parse_settings", SYSTEM}),
-    "cohere": (chat_turn, "cohere", {"tools._parse_list", "settings.parse_settings"}),
+    "cohere": (chat_turn, "cohere", {"tools.parse_tools", "settings.parse_settings"}),
     "gemini": (gemini_turn, "gemini", {"tools.parse_tools", "settings.parse_settings", SYSTEM}),
     "ollama": (ollama_turn, "ollama", {"tools.parse_tools", "settings.parse_settings"}),
 }

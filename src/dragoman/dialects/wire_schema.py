@@ -36,6 +36,8 @@ class Holds(msgspec.Struct, frozen=True):
 
     type: Any
     """The type by which the open decode judges it."""
+    needed: bool = False
+    """Whether it must be there, though the strict decode does without it."""
 
 
 JsonLiteral = Annotated[Raw, Holds(str)]
@@ -106,6 +108,11 @@ def _open_type(kind: Any) -> Any:
     return kind
 
 
+def _is_needed(kind: Any) -> bool:
+    notes = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+    return any(isinstance(note, Holds) and note.needed for note in notes)
+
+
 @lru_cache(maxsize=256)
 def _open_struct(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
     config = kind.__struct_config__
@@ -113,7 +120,7 @@ def _open_struct(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
     fields: list[Any] = []
     for field in msgspec.structs.fields(kind):
         inner = _open_type(types[field.name])
-        if field.default is NODEFAULT:
+        if field.default is NODEFAULT or _is_needed(types[field.name]):
             fields.append((field.name, inner))
         else:
             fields.append((field.name, inner | UnsetType, UNSET))

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, UnsetType
 
 from dragoman.conversation.literals import JsonText
 from dragoman.errors import DuplicateKey, MalformedRequest
@@ -19,7 +19,7 @@ _members = msgspec.json.Decoder(dict[str, Raw]).decode
 _items = msgspec.json.Decoder(list[Raw]).decode
 _encode = msgspec.json.Encoder().encode
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
-_UNKNOWN = "Object contains unknown field "
+_UNKNOWN = ("Object contains unknown field ", "Expected `msgspec.UnsetType`")
 _AT = " - at `"
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 # Halves without a partner, and escaped backslashes that look like the start of an escape. Whole pairs (every emoji is
@@ -311,7 +311,10 @@ def salvage(raw: bytes | Raw, decoder: msgspec.json.Decoder[T], at: str = "") ->
 
 
 class _Shape(msgspec.Struct, frozen=True):
-    """The fields that a type knows, each with the shape of the objects in it, if they are looked at."""
+    """The fields that a type knows, each with the shape of the objects in it, if they are looked at.
+
+    A field that must never be there, since another dialect has it, is not among them.
+    """
 
     fields: Mapping[str, _Shape | None]
 
@@ -320,7 +323,9 @@ class _Shape(msgspec.Struct, frozen=True):
 def _shape(kind: Any) -> _Shape:
     types = get_type_hints(kind)
     names = zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
-    return _Shape({wire: _shape_inside(types[name]) for name, wire in names})
+    known = {wire: _shape_inside(types[name]) for name, wire in names if types[name] is not UnsetType}
+    tag = kind.__struct_config__.tag_field
+    return _Shape({**known, tag: None} if tag else known)
 
 
 def _shape_inside(kind: Any) -> _Shape | None:

@@ -2,22 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.cohere import NAME
-from dragoman.dialects.cohere.model_list import COHERE_MODELS
 from dragoman.dialects.dialect import (
     AnswerCodec,
     Dialect,
     Endpoint,
     Job,
     Likeness,
+    ListedModel,
+    ModelListing,
     RequestCodec,
     UnservedPath,
     fixed_path,
 )
+from dragoman.dialects.raw_json import encode
 from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.request_schema import TEXT, turns
 from dragoman.wire.sse import DONE_FRAME
+
+
+def _model(model: ListedModel) -> dict[str, Any]:
+    shown: dict[str, Any] = {"name": model.name, "endpoints": ["chat"], "finetuned": False, "is_deprecated": False}
+    if model.context_window is not None:
+        shown["context_length"] = model.context_window
+    return shown
+
+
+def _render_model(model: ListedModel) -> bytes:
+    return encode(_model(model))
+
+
+def _render_models(models: Sequence[ListedModel]) -> bytes:
+    return encode({"models": [_model(model) for model in models]})
+
+
+COHERE_MODELS = ModelListing(_render_model, _render_models)
+
 
 _MEMBERS = frozenset({"citation_options", "safety_mode", "strict_tools", "chat_history", "preamble"})
 _CHOICES = ("REQUIRED", "NONE")
@@ -40,20 +64,16 @@ def _asks_for_reasoning(conversation: Conversation) -> bool:
 
 
 def _load_requests() -> RequestCodec:
-    from dragoman.dialects.cohere.request_parse import locate, locate_parts, parse_request
-    from dragoman.dialects.cohere.request_render import render_request
+    from dragoman.dialects.cohere.request import locate, locate_parts, parse_request, render_request
     from dragoman.dialects.cohere.settings import PLACES
 
     return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
 
 
 def _load_answers() -> AnswerCodec:
-    from dragoman.dialects.cohere.answer_parse import parse_answer
-    from dragoman.dialects.cohere.answer_render import render_answer
+    from dragoman.dialects.cohere.answer import parse_answer, render_answer
     from dragoman.dialects.cohere.errors import parse_error, render_error
-    from dragoman.dialects.cohere.stream_parse import CohereStreamParser
-    from dragoman.dialects.cohere.stream_render import CohereStreamRenderer
-    from dragoman.dialects.cohere.streamed_words import WORDS
+    from dragoman.dialects.cohere.stream import WORDS, CohereStreamParser, CohereStreamRenderer
 
     return AnswerCodec(
         parse_answer,

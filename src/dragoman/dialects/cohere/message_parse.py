@@ -5,11 +5,10 @@ The words before a call stand in `tool_plan`. They are the assistant's text, as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import Raw
 
 from dragoman.conversation.collect import arguments_of
 from dragoman.conversation.literals import EMPTY, joined, unquote
@@ -27,250 +26,350 @@ from dragoman.conversation.parts import (
     Result,
     Text,
 )
+from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name, observe_result
 from dragoman.dialects.cohere import NAME, ORIGIN
 from dragoman.dialects.cohere.documents import parse_document
+from dragoman.dialects.cohere.schema import (
+    CohereAssistant,
+    CohereCall,
+    CohereDocument,
+    CohereImage,
+    CohereMessage,
+    CohereResult,
+    CohereSystem,
+    CohereText,
+    CohereThinking,
+    CohereUser,
+    decode_content,
+    decode_message,
+    decode_parts,
+)
+from dragoman.dialects.parsed_messages import (
+    BRACE,
+    QUOTE,
+    ParsedList,
+    ParsedMessage,
+    describe,
+    is_blank,
+    join_results,
+    share_places,
+)
 from dragoman.dialects.parsing import extras_of, kind_of, link_literal, made_id, stated_detail
 from dragoman.dialects.raw_json import ABSENT, NOTHING
+from dragoman.dialects.top_level import decoded
+from dragoman.dialects.wire_schema import split_unknown
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import salvage, split_items, split_members
+from dragoman.wire.json_reader import render_object, salvage, split_items, split_members
 
 THINKING = "thinking"
 """The field of thinking, where a dialect has several."""
 
-
-class CohereWireFunction(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    name: str
-    arguments: Raw = ABSENT
-
-
-class CohereWireCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    id: str | None = None
-    type: str | None = "function"
-    function: CohereWireFunction | None = None
-
-
-class CohereWireMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    role: str
-    content: Raw = ABSENT
-    tool_calls: list[CohereWireCall] | None = None
-    tool_plan: Raw = ABSENT
-    citations: Raw = ABSENT
-    tool_call_id: str | None = None
-
-
-class CohereWirePart(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    type: str
-    text: Raw = ABSENT
-    image_url: Raw = ABSENT
-    thinking: Raw = ABSENT
-    document: Raw = ABSENT
-
-
-_messages = msgspec.json.Decoder(list[CohereWireMessage]).decode
-_message = msgspec.json.Decoder(CohereWireMessage)
-_part = msgspec.json.Decoder(CohereWirePart)
+_KINDS: Mapping[str, type[Any]] = {
+    "user": CohereUser,
+    "assistant": CohereAssistant,
+    "tool": CohereResult,
+    "system": CohereSystem,
+}
+_ROLES: Mapping[type, Role] = {CohereUser: USER, CohereSystem: SYSTEM}
+_BLANK_TEXT = int(Trait.BLANK_TEXT)
+_CALLS = int(Trait.CALLS)
+_LISTED = int(Trait.LISTED)
 
 ExtraFields = Mapping[str, Mapping[str, Json]]
-_NO_EXTRAS: ExtraFields = {}
-_ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
+_decode_text = msgspec.json.Decoder(str).decode
 
 
-def parse_messages(raw: bytes | Raw) -> tuple[Message, ...]:
-    """The list of messages. Consecutive tool messages become one TOOL message."""
-    parser = CohereMessageParser()
+def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
+    """A message that fits the schema; None if it does not."""
     try:
-        wire = _messages(raw)
+        return parse_turn(decode_message(raw), index)
     except msgspec.DecodeError:
-        for index, item in enumerate(split_items(raw, "/messages")):
-            salvaged = salvage(item, _message, f"/messages/{index}")
-            parser.parse(salvaged.value, salvaged.extras)
-        return parser.messages()
-    for message in wire:
-        parser.parse(message, _NO_EXTRAS)
-    return parser.messages()
+        return None
 
 
-class CohereMessageParser:
-    """Collects tool messages into one turn, and counts calls to make ids for those without one."""
-
-    def __init__(self) -> None:
-        self._done: list[Message] = []
-        self._results: list[Part] = []
-        self._since = 0
-        self._index = -1
-        self._calls = 0
-
-    def parse(self, wire: CohereWireMessage, extras: ExtraFields) -> None:
-        self._index += 1
-        if wire.role == "tool":
-            if not self._results:
-                self._since = self._index
-            self._results.append(self._result(wire, extras))
-            return
-        self._flush()
-        role = _ROLES.get(wire.role)
-        if role is ASSISTANT:
-            self._done.append(self._assistant(wire, extras))
+def parse_turn(turn: Any, index: int) -> Sequence[ParsedMessage] | None:
+    """A message that is decoded. What stayed raw in it is not yet checked."""
+    content = bytes(turn.content)
+    kind = type(turn)
+    try:
+        if kind is CohereAssistant:
+            return _parse_assistant(turn, content, index)
+        if content[:1] == b'"':
+            parts: Sequence[Part] | None = (Text(content),)
         else:
-            self._done.append(self._plain(role or USER, wire, extras, "" if role is not None else wire.role))
+            parts = _parse_listed(content, kind) if content[:1] == b"[" else None
+    except msgspec.DecodeError:
+        return None
+    if parts is None:
+        return None
+    listed = content[:1] == b"["
+    if kind is CohereResult:
+        identity = turn.tool_call_id
+        if not identity:
+            return None
+        result = Result(identity, tuple(parts), False, None, listed)
+        seen = observe_result(result) if listed else 0
+        return (ParsedMessage(Message(TOOL, (result,), index), seen, "t", [identity]),)
+    role = _ROLES[kind]
+    message = Message(role, tuple(parts), index, listed=listed)
+    if listed:
+        return (_observe(message),)
+    return (ParsedMessage(message, _BLANK_TEXT if is_blank(content) else 0, CODES[role]),)
 
-    def messages(self) -> tuple[Message, ...]:
-        self._flush()
-        return tuple(self._done)
 
-    def _flush(self) -> None:
-        if self._results:
-            self._done.append(Message(TOOL, tuple(self._results), self._since, len(self._results)))
-            self._results = []
+def _parse_assistant(turn: CohereAssistant, content: Json, index: int) -> Sequence[ParsedMessage] | None:
+    calls = turn.tool_calls or ()
+    parts: list[Part] = []
+    listed = False
+    if not calls or content not in _NO_TEXT or turn.tool_plan is not ABSENT or turn.citations is not ABSENT:
+        stated = _parse_stated(turn, content)
+        if stated is None:
+            return None
+        parts = _gather_words(turn, stated)
+        listed = content[:1] == b"[" and _is_listed(turn, stated)
+    ids: list[str] = []
+    for call in calls:
+        function, identity = call.function, call.id
+        if function is None or not identity or call.type != "function" or function.arguments is ABSENT:
+            return None
+        if memoryview(function.arguments)[0] != QUOTE:
+            return None
+        parts.append(Call(identity, function.name, arguments_of(_decode_text(function.arguments))))
+        ids.append(identity)
+    return (_observe(Message(ASSISTANT, tuple(parts), index, listed=listed), ids),)
 
-    def _plain(self, role: Role, wire: CohereWireMessage, extras: ExtraFields, role_text: str) -> Message:
-        content = bytes(wire.content)
-        return Message(
-            role,
-            self._content(content),
-            self._index,
-            extras=_extras(wire, extras, _ALL),
-            listed=content[:1] == b"[",
-            role_text=role_text,
-        )
 
-    def _assistant(self, wire: CohereWireMessage, extras: ExtraFields) -> Message:
-        content = bytes(wire.content)
-        stated = _one_thought(self._content(content))
-        if wire.tool_calls and _is_nothing(stated):
-            content, stated = b"", ()
-        plan = bytes(wire.tool_plan)
-        parts: list[Part] = [*stated]
-        if plan[:1] == b'"' and plan != EMPTY:
-            parts.append(Text(plan))
-        citations = bytes(wire.citations)
-        if citations[:1] == b"[":
-            parts += [Citation(json=bytes(item), origin=ORIGIN) for item in split_items(citations)]
-        parts += [self._call(call, number, extras) for number, call in enumerate(wire.tool_calls or ())]
-        listed = content[:1] == b"[" and any(type(part) is not Reasoning for part in stated)
-        return Message(
-            ASSISTANT, tuple(parts), self._index, extras=_extras(wire, extras, ("tool_call_id",)), listed=listed
-        )
+def _parse_stated(turn: CohereAssistant, content: Json) -> Sequence[Part] | None:
+    """The content of a turn whose members fit the schema; None if one of them does not."""
+    if bytes(turn.tool_plan)[:1] not in b'"n' or bytes(turn.citations)[:1] not in b"[n":
+        return None
+    if content[:1] == b'"':
+        return (Text(content),)
+    if content in NOTHING:
+        return ()
+    return _parse_listed(content, CohereAssistant) if content[:1] == b"[" else None
 
-    def _call(self, wire: CohereWireCall, number: int, extras: ExtraFields) -> Call:
-        self._calls += 1
-        at = f"$.tool_calls[{number}]"
-        function = wire.function
-        if function is None:
-            place = f"/messages/{self._index}/tool_calls/{number}/function"
-            raise MalformedRequest("a tool call without its function", at=place)
-        fields = {**extras.get(at, {}), **extras.get(at + ".function", {})} if extras else {}
-        identity = wire.id or made_id(self._calls, function.name)
-        return Call(identity, function.name, _arguments(bytes(function.arguments)), extras=extras_of(NAME, fields))
 
-    def _result(self, wire: CohereWireMessage, extras: ExtraFields) -> Result:
-        content = bytes(wire.content)
-        if wire.tool_call_id is None:
+_NO_TEXT = (b"", b"null", EMPTY)
+"""What may stand for the content of a turn of nothing but calls."""
+
+
+def _observe(message: Message, ids: Sequence[str] = ()) -> ParsedMessage:
+    """The same as `describe` says, found faster for texts and calls."""
+    parts = message.parts
+    seen = _LISTED if message.listed else 0
+    for part in parts:
+        if type(part) is Text:
+            seen |= _BLANK_TEXT if is_blank(part.literal) else 0
+        elif type(part) is Call and part.arguments[0] == BRACE:
+            seen |= _CALLS | observe_name(part.name)
+        else:
+            return describe(message)
+    if not parts:
+        return describe(message)
+    return ParsedMessage(message, seen, CALLING, ids) if ids else ParsedMessage(message, seen, CODES[message.role])
+
+
+class _CohereRole(msgspec.Struct, gc=False):
+    role: str
+
+
+_decode_role = msgspec.json.Decoder(_CohereRole).decode
+_DECODERS: Mapping[str, Any] = {role: msgspec.json.Decoder(kind) for role, kind in _KINDS.items()}
+
+
+def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
+    """A message with members or parts that the schema does not name, or with a role that nobody knows."""
+    at = f"/messages/{index}"
+    role = decoded(_decode_role, raw, at).role
+    role_text = "" if role in _KINDS else role
+    if role_text:
+        role, raw = "user", render_object({**split_members(raw, at), "role": b'"user"'})
+    salvaged = salvage(raw, _DECODERS[role], at)
+    turn = salvaged.value
+    content = bytes(turn.content)
+    parts = (Text(content),) if content[:1] == b'"' else _parse_parts(content, f"{at}/content")
+    return (describe(_compose(turn, parts, content[:1] == b"[", index, salvaged.extras, role_text)),)
+
+
+def _compose(
+    turn: CohereMessage, parts: tuple[Part, ...], listed: bool, index: int, extras: ExtraFields, role_text: str
+) -> Message:
+    """The message of these parts, which were its content."""
+    others = _gather_extras(extras.get("$", {}))
+    if type(turn) is CohereAssistant:
+        words = _gather_words(turn, parts)
+        calls = [_parse_call(call, number, index, extras) for number, call in enumerate(turn.tool_calls or ())]
+        listed = listed and _is_listed(turn, parts)
+        return Message(ASSISTANT, (*words, *calls), index, extras=others, listed=listed)
+    if type(turn) is CohereResult:
+        if turn.tool_call_id is None:
             raise MalformedRequest(
                 "a tool message without the id of its call",
-                at=f"/messages/{self._index}/tool_call_id",
+                at=f"/messages/{index}/tool_call_id",
                 hint="repeat the id of the tool call it answers",
             )
-        others = _extras(wire, extras, ("tool_calls", "tool_plan", "citations"))
-        return Result(wire.tool_call_id, self._content(content), listed=content[:1] == b"[", extras=others)
-
-    def _content(self, content: bytes) -> tuple[Part, ...]:
-        if content[:1] == b'"':
-            return (Text(content),)
-        if content in NOTHING:
-            return ()
-        at = f"/messages/{self._index}/content"
-        if content[:1] != b"[":
-            raise MalformedRequest("content is neither a string nor a list of parts", at=at)
-        return tuple([parse_part(bytes(item), f"{at}/{index}") for index, item in enumerate(split_items(content, at))])
+        return Message(TOOL, (Result(turn.tool_call_id, parts, listed=listed, extras=others),), index)
+    return Message(_ROLES[type(turn)], parts, index, extras=others, listed=listed, role_text=role_text)
 
 
-def _one_thought(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+def _gather_words(turn: CohereAssistant, stated: Sequence[Part]) -> list[Part]:
+    """The content, the plan and the citations."""
+    parts: list[Part] = [] if _is_nothing(turn, stated) else _one_thought(stated)
+    plan, citations = bytes(turn.tool_plan), bytes(turn.citations)
+    if plan[:1] == b'"' and plan != EMPTY:
+        parts.append(Text(plan))
+    if citations[:1] == b"[":
+        parts += [Citation(json=bytes(item), origin=ORIGIN) for item in split_items(citations)]
+    return parts
+
+
+def _parse_call(wire: CohereCall, number: int, index: int, extras: ExtraFields) -> Call:
+    function = wire.function
+    if function is None:
+        place = f"/messages/{index}/tool_calls/{number}/function"
+        raise MalformedRequest("a tool call without its function", at=place)
+    identity = wire.id or made_id(index * _MOST_CALLS + number, function.name)
+    arguments = _parse_arguments(bytes(function.arguments))
+    at = f"$.tool_calls[{number}]"
+    fields = {**extras.get(at, {}), **extras.get(f"{at}.function", {})}
+    return Call(identity, function.name, arguments, extras=extras_of(NAME, fields))
+
+
+_MOST_CALLS = 1024
+"""Calls of one message, which have their own ids if it gives them none."""
+
+
+def _parse_arguments(raw: Json) -> Json:
+    """An argument string as the object that it holds. An object in its place is taken as it is."""
+    if raw[:1] != b'"':
+        return b"{}" if raw in NOTHING else raw
+    return arguments_of(unquote(raw))
+
+
+def _one_thought(parts: Sequence[Part]) -> list[Part]:
     """The parts with all thinking in one. Cohere's answers have one such part; who sends back several gets one turn."""
-    thoughts = [part for part in parts if isinstance(part, Reasoning) and part.text is not None]
+    thoughts = [part for part in parts if type(part) is Reasoning and part.text is not None] if len(parts) > 1 else []
     if len(thoughts) < 2:
-        return parts
+        return [*parts]
     text = joined("\n", [part.text.literal for part in thoughts if part.text is not None])
     surplus = {id(part) for part in thoughts[1:]}
     rest = [part for part in parts if id(part) not in surplus]
-    return tuple([Reasoning(text=Text(text), field=THINKING) if part is thoughts[0] else part for part in rest])
+    return [Reasoning(text=Text(text), field=THINKING) if part is thoughts[0] else part for part in rest]
 
 
-def _is_nothing(parts: tuple[Part, ...]) -> bool:
+def _is_nothing(turn: CohereAssistant, stated: Sequence[Part]) -> bool:
     """Whether this is the empty text that clients write beside calls."""
-    only = parts[0] if len(parts) == 1 else None
+    only = stated[0] if turn.tool_calls and len(stated) == 1 else None
     return type(only) is Text and only.literal == EMPTY and only.extras is None
 
 
-def _arguments(raw: bytes) -> Json:
-    """An argument string as the object that it holds. An object in its place is taken as it is."""
-    if raw[:1] == b'"':
-        return arguments_of(unquote(raw))
-    return b"{}" if raw in NOTHING else raw
+def _is_listed(turn: CohereAssistant, stated: Sequence[Part]) -> bool:
+    """Whether a list has words in it: thinking alone is always written as a list."""
+    return any(type(part) is not Reasoning for part in stated) and not _is_nothing(turn, stated)
 
 
-_ALL = ("tool_calls", "tool_plan", "citations", "tool_call_id")
-"""Fields that a message of the user or the system does not have."""
-_EMPTY: tuple[Any, ...] = (b"", b"null", b"[]", b'""')
+_ELSEWHERE = ("tool_calls", "tool_plan", "citations", "tool_call_id")
+"""Members of messages of some role."""
+_EMPTY = (b"null", b"[]", b'""')
 
 
-def _extras(wire: CohereWireMessage, extras: ExtraFields, foreign: tuple[str, ...]) -> Extras | None:
+def _gather_extras(unknown: Mapping[str, Json]) -> Extras | None:
     """Unknown fields, and known ones that have no meaning on this role. Those that hold nothing are left out."""
-    fields = dict(extras.get("$", {})) if extras else {}
-    for name in foreign:
-        value = getattr(wire, name)
-        text = bytes(value) if isinstance(value, Raw) else msgspec.json.encode(value)
-        if text not in _EMPTY:
-            fields[name] = text
+    fields = {name: value for name, value in unknown.items() if name not in _ELSEWHERE}
+    fields |= {name: unknown[name] for name in _ELSEWHERE if name in unknown and unknown[name] not in _EMPTY}
     return extras_of(NAME, fields)
 
 
-def parse_part(raw: bytes, at: str) -> Part:
-    """One content part. A part of an unknown type is kept verbatim."""
+def settle(listed: ParsedList, documents: Message | None) -> ParsedList:
+    """Make one message of consecutive results, and put the documents of the request before the first turn: all of the
+    conversation may be about them."""
+    done = join_results(listed.messages)
+    if listed.misses:
+        done = share_places(done)
+    if documents is not None:
+        opening = next((place for place, one in enumerate(done) if one.code != "s"), len(done))
+        done.insert(opening, describe(documents))
+    return ParsedList(done, listed.misses)
+
+
+# Parts
+
+
+def _parse_listed(content: Json, kind: type[CohereMessage]) -> Sequence[Part] | None:
+    """The parts of a list. None, or DecodeError, if one of them does not fit the schema."""
+    parts: list[Part] = []
+    for wire in decode_parts[kind](content):
+        if type(wire) is CohereDocument:
+            decode_content(wire.document)
+        elif type(wire) is CohereImage and wire.image_url.detail is None:
+            return None
+        part = PARSERS[type(wire)](wire, None)
+        if part is None:
+            return None
+        parts.append(part)
+    return parts
+
+
+def _parse_parts(content: Json, at: str) -> tuple[Part, ...]:
+    """A list of parts of any kind."""
+    if content in NOTHING:
+        return ()
+    if content[:1] != b"[":
+        raise MalformedRequest("content is neither a string nor a list of parts", at=at)
+    return tuple([_parse_part(bytes(item), f"{at}/{index}") for index, item in enumerate(split_items(content, at))])
+
+
+def _parse_part(raw: Json, at: str) -> Part:
+    """A part. Members that its type does not name become extra fields; one of an unknown form is kept as it is."""
     if raw[:1] != b"{":
         raise MalformedRequest("a content part that is not an object", at=at)
-    try:
-        wire, extras = _part.decode(raw), None
-    except msgspec.DecodeError:
-        known = kind_of(raw, at)
-        if known not in PART_PARSERS:
-            return Opaque(kind=known, json=raw, origin=ORIGIN)
-        salvaged = salvage(raw, _part, at)
-        wire, extras = salvaged.value, extras_of(NAME, salvaged.extras.get("$", {}))
-    parser = PART_PARSERS.get(wire.type)
-    part = parser(wire, extras) if parser is not None else None
-    return part if part is not None else Opaque(kind=wire.type, json=raw, origin=ORIGIN)
+    members = split_members(raw, at)
+    kind = "text" if "text" in members and "type" not in members else kind_of(raw, at)
+    part = None
+    if kind in _PARTS:
+        known, unknown = split_unknown(raw, _PARTS[kind])
+        others = {name: value for name, value in unknown.items() if name not in _PARTS}
+        try:
+            wire = msgspec.json.decode(known, type=_PARTS[kind])
+            part = PARSERS[_PARTS[kind]](wire, extras_of(NAME, others))
+        except msgspec.DecodeError:
+            part = None
+    return part if part is not None else Opaque(kind=kind, json=raw, origin=ORIGIN)
 
 
-def _parse_text(wire: CohereWirePart, extras: Extras | None) -> Part | None:
+def _parse_text(wire: CohereText, extras: Extras | None) -> Part | None:
     literal = bytes(wire.text)
     return Text(literal, extras=extras) if literal[:1] == b'"' else None
 
 
-def _parse_thinking(wire: CohereWirePart, extras: Extras | None) -> Part | None:
+def _parse_thinking(wire: CohereThinking, extras: Extras | None) -> Part | None:
     literal = bytes(wire.thinking)
     return Reasoning(text=Text(literal), field=THINKING, extras=extras) if literal[:1] == b'"' else None
 
 
-def _parse_image(wire: CohereWirePart, extras: Extras | None) -> Part | None:
-    raw = bytes(wire.image_url)
-    members = split_members(raw) if raw[:1] == b"{" else {}
-    url = bytes(members.get("url", b""))
-    if url[:1] != b'"' or members.keys() - {"url", "detail"}:
+def _parse_image(wire: CohereImage, extras: Extras | None) -> Part | None:
+    link = wire.image_url
+    if memoryview(link.url)[0] != QUOTE:
         return None
-    detail = bytes(members.get("detail", b"null"))
-    stated = stated_detail(unquote(detail)) if detail[:1] == b'"' else None
-    return Media(MediaKind.IMAGE, link_literal(url), detail=stated, extras=extras)
+    return Media(MediaKind.IMAGE, link_literal(link.url), detail=stated_detail(link.detail), extras=extras)
 
 
-def _parse_document(wire: CohereWirePart, extras: Extras | None) -> Part | None:
+def _parse_document(wire: CohereDocument, extras: Extras | None) -> Part | None:
     raw = bytes(wire.document)
     return parse_document(raw) if raw[:1] == b"{" and extras is None else None
 
 
-PART_PARSERS: dict[str, Callable[[CohereWirePart, Extras | None], Part | None]] = {
-    "text": _parse_text,
-    "thinking": _parse_thinking,
-    "image_url": _parse_image,
-    "document": _parse_document,
+_PARTS: Mapping[str, type[Any]] = {
+    "text": CohereText,
+    "thinking": CohereThinking,
+    "image_url": CohereImage,
+    "document": CohereDocument,
+}
+"""By their types, each of which is also the name of the member that holds what the part says."""
+PARSERS: Mapping[type[Any], Callable[[Any, Extras | None], Part | None]] = {
+    CohereText: _parse_text,
+    CohereThinking: _parse_thinking,
+    CohereImage: _parse_image,
+    CohereDocument: _parse_document,
 }

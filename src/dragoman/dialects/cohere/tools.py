@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import msgspec
 from msgspec import Raw
 
 from dragoman.conversation.bounded_cache import remembered
@@ -13,95 +10,66 @@ from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.cohere import NAME, ORIGIN
-from dragoman.dialects.cohere.near_misses import TOOLS
-from dragoman.dialects.near_misses.tools import MeantTools, parse_meant_tools
+from dragoman.dialects.cohere.schema import open_tool
+from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, MeantTools, ToolForm, parse_meant_tools
 from dragoman.dialects.ownership import own_tool, require_own
 from dragoman.dialects.parsing import extras_of
+from dragoman.dialects.raw_json import NOTHING
 from dragoman.dialects.rendering import put
+from dragoman.dialects.top_level import Tools
+from dragoman.dialects.wire_schema import fits
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import render_object, split_items, split_members
+from dragoman.wire.json_reader import render_list, render_object, split_items, split_members
 
 
-class _CohereToolFunction(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    name: str
-    description: Raw = Raw()
-    parameters: Raw = Raw()
+def _render_meant(tool: MeantTool) -> Json:
+    function: dict[str, Json] = {"name": quote(tool.name)}
+    if tool.description is not None:
+        function["description"] = tool.description
+    function["parameters"] = tool.schema if tool.schema is not None else NO_ARGUMENTS
+    return render_object({"type": b'"function"', "function": render_object(function)})
 
 
-class _CohereTool(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    type: str
-    function: _CohereToolFunction
-
-
-_tool = msgspec.json.Decoder(_CohereTool).decode
-
-
-def parse_tools(source: Mapping[str, Raw]) -> MeantTools:
-    """The tools, and whether the client sent an empty list."""
-    raw = bytes(source.get("tools", b""))
-    return _parse_list(raw) if raw else _NO_TOOLS
-
-
-_NO_TOOLS = MeantTools((), False)
+FORM = ToolForm(lambda entry: fits(open_tool, entry), _render_meant, decode=open_tool)
 
 
 @remembered
-def _parse_list(raw: bytes) -> MeantTools:
-    """A list of tools. An agent sends the same ones on every turn, so they are parsed once."""
-    return parse_meant_tools(raw, TOOLS, _parse_entries)
+def parse_tools(raw: bytes) -> MeantTools:
+    """The tools, and whether the client sent an empty list. An agent sends the same ones on every turn."""
+    return parse_meant_tools(raw, FORM, _parse_list) if raw else MeantTools((), False)
 
 
-def _parse_entries(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
+def _parse_list(raw: bytes) -> tuple[Tools, bool]:
     if raw[:1] != b"[":
         raise MalformedRequest("tools are not a list", at="/tools")
-    found = [_parse_tool(bytes(item), index) for index, item in enumerate(split_items(raw, "/tools"))]
-    return tuple(found), not found
+    found = tuple([_parse_tool(bytes(item), index) for index, item in enumerate(split_items(raw, "/tools"))])
+    return found, not found
 
 
 def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
-    try:
-        wire = _tool(raw)
-    except msgspec.DecodeError:
-        return _parse_odd(raw, at)
-    function = wire.function
-    if wire.type != "function":
-        return _parse_odd(raw, at)
-    return Tool(function.name, _text(function.description), _schema(function.parameters), at=at)
-
-
-def _parse_odd(raw: bytes, at: int) -> Tool | NativeTool:
-    """A function with unknown fields, or a tool of another type."""
+    """A function, or a tool of another type."""
     wire = split_members(raw, f"/tools/{at}")
-    kind = bytes(wire.get("type", b'""'))
-    inner = bytes(wire.get("function", b""))
+    kind = bytes(wire.pop("type", Raw(b'""')))
+    inner = bytes(wire.pop("function", b""))
     if kind != b'"function"' or inner[:1] != b"{":
         return NativeTool(unquote(kind) if kind[:1] == b'"' else "", raw, ORIGIN, at)
-    function = dict(split_members(inner, f"/tools/{at}/function"))
-    name = bytes(function.pop("name", b""))
+    function = split_members(inner, f"/tools/{at}/function")
+    name, about, schema, strict = [bytes(function.pop(key, b"")) for key in _OWN]
     if name[:1] != b'"':
         raise MalformedRequest("a tool without a name", at=f"/tools/{at}/function/name")
-    about, schema, strict = (function.pop(key, Raw()) for key in ("description", "parameters", "strict"))
-    extras = {key: bytes(value) for key, value in wire.items() if key not in ("type", "function")}
+    extras = {key: bytes(value) for key, value in wire.items()}
     extras |= {f"function.{key}": bytes(value) for key, value in function.items()}
-    marked = {b"true": True, b"false": False}.get(bytes(strict))
-    return Tool(unquote(name), _text(about), _schema(schema), marked, extras=extras_of(NAME, extras), at=at)
+    return Tool(
+        unquote(name),
+        about if about[:1] == b'"' else None,
+        schema if schema not in NOTHING else None,
+        {b"true": True, b"false": False}.get(strict),
+        extras=extras_of(NAME, extras),
+        at=at,
+    )
 
 
-def _text(raw: Raw) -> bytes | None:
-    text = bytes(raw)
-    return text if text[:1] == b'"' else None
-
-
-def _schema(raw: Raw) -> Json | None:
-    text = bytes(raw)
-    return None if text in (b"", b"null") else text
-
-
-def _render_list(tools: tuple[Tool | NativeTool, ...]) -> Json:
-    return b"[" + b",".join([render_tool(tool) for tool in tools]) + b"]"
-
-
-render_tools = IdentityCache(_render_list)
+_OWN = ("name", "description", "parameters", "strict")
 
 
 def render_tool(tool: Tool | NativeTool) -> Json:
@@ -119,3 +87,6 @@ def render_tool(tool: Tool | NativeTool) -> Json:
     function |= {key[9:]: value for key, value in fields.items() if key.startswith("function.")}
     outer = {key: value for key, value in fields.items() if not key.startswith("function.")}
     return render_object({"type": b'"function"', "function": render_object(function), **outer})
+
+
+render_tools = IdentityCache[Tools, Json](lambda tools: render_list([render_tool(tool) for tool in tools]))

@@ -44,12 +44,19 @@ _NO_EXTRAS: ExtraFields = {}
 
 
 def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
-    """A message that fits the schema; None if it does not. Those of a text, a result or calls have a short way."""
+    """A message that fits the schema; None if it does not."""
     try:
-        turn = _decode_message(raw)
-        content, thinking, calls = bytes(turn.content), turn.thinking, turn.tool_calls
-        identity, name = turn.tool_call_id, turn.tool_name
-        role = _ROLES.get(turn.role)
+        return parse_turn(_decode_message(raw), index)
+    except msgspec.DecodeError:
+        return None
+
+
+def parse_turn(turn: OllamaMessage, index: int) -> Sequence[ParsedMessage] | None:
+    """A message that is decoded. Those of a text, a result or calls have a short way."""
+    content, thinking, calls = bytes(turn.content), turn.thinking, turn.tool_calls
+    identity, name = turn.tool_call_id, turn.tool_name
+    role = _ROLES.get(turn.role)
+    try:
         if content[:1] == b'"' and thinking is ABSENT and turn.images is ABSENT and role is not None:
             if role is TOOL:
                 if calls is None:
@@ -64,7 +71,7 @@ def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
         if role is None or (thinking is not ABSENT and memoryview(thinking)[0] not in b'"n'):
             return None
         return (describe(_parse_message(turn, role, index)),)
-    except (msgspec.DecodeError, MalformedRequest):
+    except MalformedRequest:
         return None
 
 

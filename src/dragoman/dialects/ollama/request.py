@@ -16,9 +16,9 @@ from dragoman.dialects.near_misses.loose_json import as_text, items_of
 from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
 from dragoman.dialects.near_misses.turns import MeantTurn, WireForm
 from dragoman.dialects.ollama import NAME
-from dragoman.dialects.ollama.message_parse import parse_item, parse_odd_item, settle
+from dragoman.dialects.ollama.message_parse import parse_item, parse_odd_item, parse_turn, settle
 from dragoman.dialects.ollama.message_render import render_messages
-from dragoman.dialects.ollama.schema import open_turn
+from dragoman.dialects.ollama.schema import decode_messages, open_message
 from dragoman.dialects.ollama.settings import parse_top_level, render_top_level
 from dragoman.dialects.parsed_messages import ListParser, describe
 from dragoman.dialects.parsing import asks_for_stream, open_body, parse_model, request_parser
@@ -152,7 +152,7 @@ FORM = WireForm(
     list_name="messages",
     content_name="content",
     roles=frozenset({"user", "assistant", "system", "developer", "tool"}),
-    fits=lambda raw: fits(open_turn, raw),
+    fits=lambda raw: fits(open_message, raw),
     fits_part=lambda raw, role: False,
     render=_render_turn,
     has_calls=True,
@@ -161,4 +161,4 @@ FORM = WireForm(
     string_content=True,
     argument_objects=True,
 )
-LIST = ListParser(FORM, parse_item, parse_odd_item)
+LIST = ListParser(FORM, parse_item, parse_odd_item, decode_messages, parse_turn)

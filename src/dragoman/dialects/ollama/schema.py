@@ -34,11 +34,6 @@ class OllamaMessage(WireObject):
     tool_calls: list[OllamaCall] | None = None
     tool_name: str | None = None
     tool_call_id: str | None = None
-
-
-class OllamaTurn(OllamaMessage):
-    """The same, without what messages of other dialects have in place of its content."""
-
     parts: UnsetType = UNSET
     blocks: UnsetType = UNSET
     text: UnsetType = UNSET
@@ -46,8 +41,9 @@ class OllamaTurn(OllamaMessage):
 
 
 message_decoder = msgspec.json.Decoder(OllamaMessage)
+decode_messages = msgspec.json.Decoder(list[OllamaMessage]).decode
 
-open_turn = open_decoder(OllamaTurn)
+open_message = open_decoder(OllamaMessage)
 
 
 # Tools

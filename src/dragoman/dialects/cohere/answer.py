@@ -1,0 +1,493 @@
+"""A Cohere answer, both ways.
+
+The plan before calls is text, marked so that clients of this dialect get it as a plan again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.collect import text_of_arguments
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Cited,
+    Ended,
+    Event,
+    Failed,
+    ReasoningDelta,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import EMPTY, joined, quote, unquote
+from dragoman.conversation.parts import (
+    Call,
+    Citation,
+    Inline,
+    Json,
+    Media,
+    MediaKind,
+    Origin,
+    Part,
+    Reasoning,
+    Refusal,
+    Remote,
+    Text,
+)
+from dragoman.conversation.replies import Choice, Reply, Stop
+from dragoman.dialects.citations import page_of
+from dragoman.dialects.cohere import NAME, ORIGIN, PLAN
+from dragoman.dialects.cohere.errors import parse_error
+from dragoman.dialects.cohere.usage import parse_usage, render_usage
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.ownership import own_fields
+from dragoman.dialects.parsing import answer_call_id, extras_of
+from dragoman.dialects.raw_json import (
+    ABSENT,
+    UNREADABLE,
+    decode_items,
+    decode_members,
+    decode_object,
+    encode,
+    text_in,
+    valid_utf8,
+)
+from dragoman.wire.json_reader import render_list, render_object, replace_lone_surrogates
+
+REASONS: Mapping[str, Stop] = {
+    "COMPLETE": Stop.END,
+    "STOP_SEQUENCE": Stop.STOP_SEQUENCE,
+    "MAX_TOKENS": Stop.LENGTH,
+    "TOOL_CALL": Stop.CALLS,
+    "ERROR": Stop.ERROR,
+    "TIMEOUT": Stop.ERROR,
+}
+
+WORDS: Mapping[Stop, str] = {
+    Stop.END: "COMPLETE",
+    Stop.STOP_SEQUENCE: "STOP_SEQUENCE",
+    Stop.LENGTH: "MAX_TOKENS",
+    Stop.CONTEXT: "MAX_TOKENS",
+    Stop.CALLS: "TOOL_CALL",
+    Stop.PAUSE: "COMPLETE",
+    # This dialect has no word for an answer that was withheld. ERROR is the one that no client takes for success.
+    Stop.FILTER: "ERROR",
+    Stop.REFUSAL: "ERROR",
+    Stop.BROKEN_CALL: "ERROR",
+    Stop.ERROR: "ERROR",
+}
+
+
+def parse_stop(word: str, called: bool) -> Stop:
+    """Our reason for a word. An answer with a tool call stops for the call, whatever word the server sent."""
+    reason = REASONS.get(word, Stop.END)
+    if reason is Stop.CALLS and not called:
+        return Stop.END
+    return Stop.CALLS if called and reason is Stop.END else reason
+
+
+def render_stop(reason: Stop, word: str) -> str:
+    """The word for our reason: the provider's own word where this dialect has it and it means the same."""
+    return word if REASONS.get(word) is reason else WORDS[reason]
+
+
+_LIMIT = 100_000
+"""How many tokens of one answer are looked at."""
+
+
+def parse_logprobs(raw: bytes) -> Json | None:
+    """One item or a list of them; None where there is nothing to be read."""
+    try:
+        found = msgspec.json.decode(raw)
+    except UNREADABLE:
+        return None
+    items = found if isinstance(found, list) else [found]
+    tokens = [token for item in items[:_LIMIT] if isinstance(item, dict) for token in _tokens(item)]
+    return encode(tokens) if tokens else None
+
+
+def _tokens(item: dict[str, Any]) -> list[dict[str, Any]]:
+    """A chunk of text is mostly one token. The text of several stands with the first."""
+    listed = item.get("logprobs")
+    numbers = [number for number in listed if isinstance(number, int | float)] if isinstance(listed, list) else []
+    text = str(item.get("text") or "")
+    texts = [text, *[""] * len(numbers)]
+    return [
+        {"token": token, "logprob": number, "bytes": list(token.encode("utf-8", "replace")), "top_logprobs": []}
+        for token, number in zip(texts, numbers, strict=False)
+    ]
+
+
+def render_logprobs(tokens: Json) -> Json | None:
+    """A list of items. The numbers of tokens are not known here, and the SDK's types demand the list of them."""
+    try:
+        found = msgspec.json.decode(tokens)
+    except UNREADABLE:
+        return None
+    items = [
+        {"token_ids": [], "text": token.get("token"), "logprobs": [token.get("logprob")]}
+        for token in found
+        if isinstance(token, dict)
+    ]
+    return encode(items) if items else None
+
+
+class CitedText:
+    """A text that citations are about. It is decoded once, however many there are."""
+
+    __slots__ = ("_decoded", "_literals")
+
+    def __init__(self) -> None:
+        self._decoded = ""
+        self._literals: list[bytes] = []
+
+    def add(self, literal: bytes) -> None:
+        self._literals.append(literal)
+
+    def part(self, start: int, end: int) -> str:
+        if self._literals:
+            self._decoded += unquote(joined("", self._literals))
+            self._literals = []
+        return self._decoded[start:end]
+
+
+def render_citation(citation: Json, origin: Origin, text: CitedText, content_index: int) -> Json | None:
+    """A citation of this text; None where the dialect has no form for it."""
+    if origin.dialect == NAME:
+        return citation
+    page = page_of(citation)
+    if page is None:
+        return None
+    source = {"type": "document", "id": page.url, "document": {"id": page.url, "title": page.title, "url": page.url}}
+    cited: dict[str, Any] = {"start": page.start, "end": page.end, "type": "TEXT_CONTENT", "sources": [source]}
+    cited["text"] = text.part(page.start, page.end)
+    cited["content_index"] = content_index
+    return encode(cited)
+
+
+def media_link(kind: MediaKind, media_type: str, content: bytes, url: str) -> list[bytes]:
+    """The link as a literal, or nothing where there are neither bytes nor an address."""
+    if url:
+        return [quote(f"[{kind.value}]({url})")]
+    if content == EMPTY:
+        return []
+    return [joined("", [link_head(kind, media_type), content, LINK_END])]
+
+
+def link_head(kind: MediaKind, media_type: str) -> bytes:
+    return quote(f"[{kind.value}](data:{media_type};base64,")
+
+
+LINK_END = b'")"'
+
+
+class CohereContentDelta(msgspec.Struct, gc=False):
+    text: Raw = ABSENT
+    thinking: Raw = ABSENT
+
+
+class CohereFunctionDelta(msgspec.Struct, gc=False):
+    name: Raw = ABSENT
+    arguments: Raw = ABSENT
+
+
+class CohereCallDelta(msgspec.Struct, gc=False):
+    id: Raw = ABSENT
+    function: CohereFunctionDelta | None = None
+
+
+class CohereMessageDelta(msgspec.Struct, gc=False):
+    content: CohereContentDelta | list[Raw] | None = None
+    tool_calls: CohereCallDelta | list[Raw] | None = None
+    tool_plan: Raw = ABSENT
+    citations: Raw = ABSENT
+
+
+class CohereDelta(msgspec.Struct, gc=False):
+    message: CohereMessageDelta | None = None
+    finish_reason: str | None = None
+    usage: Raw = ABSENT
+    error: Raw = ABSENT
+
+
+class CohereStreamEvent(msgspec.Struct, gc=False):
+    type: str = ""
+    index: int | None = None
+    id: str | None = None
+    delta: CohereDelta | None = None
+    logprobs: Raw = ABSENT
+
+
+decode_event: Callable[[bytes], CohereStreamEvent] = msgspec.json.Decoder(CohereStreamEvent).decode
+
+
+TEXT, THINKING, PLANNED, CALL = "text", "thinking", "plan", "call"
+_QUOTE = 34
+_NO_ARGUMENTS = quote("{}")
+_SILENT = (b'"null"', EMPTY)
+
+
+class CohereAnswerParser:
+    """An answer on its way in: its parts by kind and number, the open calls, and whether it is over."""
+
+    __slots__ = ("_calls", "_id", "_parts", "_seed", "_text_part", "begun", "origin", "over")
+
+    def __init__(self, origin: Origin, seed: str = "") -> None:
+        self.origin = origin
+        self.begun = False
+        self.over = False
+        self._seed = seed
+        self._id = ""
+        self._parts: dict[tuple[str, int], int] = {}
+        self._calls: dict[int, bool] = {}
+        self._text_part = -1
+
+    def start(self, identity: str, others: Mapping[str, Json], out: list[Event]) -> None:
+        self.begun = True
+        self._id = identity
+        out.append(Started(identity, extras=extras_of(NAME, others)))
+
+    def text(self, index: int, literal: bytes, out: list[Event], logprobs: Json | None = None) -> None:
+        if not _says(literal) and logprobs is None:
+            return
+        self._text_part = self._part(TEXT, index)
+        out.append(TextDelta(0, self._text_part, literal if _says(literal) else EMPTY, logprobs))
+
+    def thinking(self, index: int, literal: bytes, out: list[Event]) -> None:
+        if _says(literal):
+            out.append(ReasoningDelta(0, self._part(THINKING, index), literal))
+
+    def plan(self, literal: bytes, out: list[Event]) -> None:
+        if _says(literal):
+            mark = None if (PLANNED, 0) in self._parts else PLAN
+            out.append(TextDelta(0, self._part(PLANNED, 0), literal, None, mark))
+
+    def call(self, index: int, identity: str, name: str, out: list[Event]) -> None:
+        if index in self._calls:
+            self.end_call(index, out)
+            self._parts.pop((CALL, index))
+        part = self._part(CALL, index)
+        self._calls[index] = False
+        shown = identity or answer_call_id(self._id or self._seed, 0, part)
+        out.append(CallStarted(0, part, shown, name, made=not identity))
+
+    def arguments(self, index: int, literal: bytes, out: list[Event]) -> None:
+        if index in self._calls and _says(literal):
+            self._calls[index] = True
+            out.append(CallDelta(0, self._part(CALL, index), literal))
+
+    def end_call(self, index: int, out: list[Event]) -> None:
+        """A call without arguments has no delta at all."""
+        filled = self._calls.pop(index, None)
+        if filled is None:
+            return
+        part = self._part(CALL, index)
+        if not filled:
+            out.append(CallDelta(0, part, _NO_ARGUMENTS))
+        out.append(CallEnded(0, part))
+
+    def cite(self, citation: Json, out: list[Event]) -> None:
+        part = self._cited_part(citation)
+        if part >= 0:
+            out.append(Cited(0, part, citation, self.origin))
+
+    def end(self, word: str, usage: bytes, error: bytes, out: list[Event]) -> None:
+        """The proper end, or the failure that the provider tells of."""
+        for index in list(self._calls):
+            self.end_call(index, out)
+        called = any(kind == CALL for kind, _ in self._parts)
+        stop = parse_stop(word, called)
+        if _says(error) or (stop is Stop.ERROR and not self._parts):
+            self.fail(_failure(word, text_in(error)), out)
+            return
+        out.append(Stopped(0, stop, word))
+        used = parse_usage(usage) if usage[:1] == b"{" else None
+        if used is not None:
+            out.append(Used(used))
+        out.append(Ended())
+        self.over = True
+
+    def fail(self, failure: Failure, out: list[Event]) -> None:
+        out.append(Failed(failure))
+        self.over = True
+
+    def logprobs(self, raw: Raw) -> Json | None:
+        return parse_logprobs(bytes(raw)) if len(raw) else None
+
+    def _part(self, kind: str, index: int) -> int:
+        """The number of a part. They are numbered in the order in which they begin."""
+        found = self._parts.get((kind, index))
+        if found is None:
+            found = self._parts[kind, index] = len(self._parts)
+        return found
+
+    def _cited_part(self, citation: Json) -> int:
+        """The text that a citation is about, or -1."""
+        try:
+            fields = decode_object(citation)
+        except UNREADABLE:
+            return -1
+        if fields.get("type") == "PLAN":
+            return self._parts.get((PLANNED, 0), -1)
+        index = fields.get("content_index")
+        kind = THINKING if fields.get("type") == "THINKING_CONTENT" else TEXT
+        if isinstance(index, int) and (kind, index) in self._parts:
+            return self._parts[kind, index]
+        return self._text_part
+
+
+def _says(literal: bytes) -> bool:
+    """Whether it is a string that is not empty."""
+    return len(literal) > 2 and literal[0] == _QUOTE
+
+
+def _failure(word: str, message: str) -> Failure:
+    kind = FailureKind.TIMEOUT if word == "TIMEOUT" else FailureKind.SERVER
+    return Failure(kind, message or "The provider stopped with an error and gave no reason.", 502)
+
+
+def whole_arguments(literal: bytes) -> bytes:
+    """The arguments of a whole call. Some come as the text `null`."""
+    return b"" if literal in _SILENT else literal
+
+
+_KNOWN = frozenset({"id", "message", "finish_reason", "usage", "meta", "logprobs"})
+
+
+def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:
+    """The events of a whole answer. A body that is no answer gives one event, the failure."""
+    answer = CohereAnswerParser(origin or ORIGIN, seed)
+    out: list[Event] = []
+    try:
+        members = _readable(body)
+        if bytes(members.get("message", b""))[:1] != b"{":
+            return [Failed(parse_error(200, {}, body))]
+        _parse(members, answer, out)
+    except (*UNREADABLE, KeyError):
+        return [Failed(Failure(FailureKind.BROKEN_STREAM, "The answer is not a message that can be read.", raw=body))]
+    return [out[-1]] if type(out[-1]) is Failed else out
+
+
+def _parse(members: Mapping[str, Raw], answer: CohereAnswerParser, out: list[Event]) -> None:
+    others = {key: bytes(raw) for key, raw in members.items() if key not in _KNOWN and bytes(raw) != b"null"}
+    answer.start(text_in(members.get("id")), others, out)
+    message = decode_members(members["message"])
+    logprobs = answer.logprobs(members.get("logprobs", ABSENT))
+    for index, block in enumerate(_items(message.get("content"))):
+        fields = decode_members(block)
+        if text_in(fields.get("type")) == "thinking":
+            answer.thinking(index, bytes(fields.get("thinking", b"")), out)
+        else:
+            answer.text(index, bytes(fields.get("text", b"")), out, logprobs)
+            logprobs = None
+    answer.plan(bytes(message.get("tool_plan", b"")), out)
+    for index, call in enumerate(_items(message.get("tool_calls"))):
+        _parse_call(index, decode_members(call), answer, out)
+    for citation in _items(message.get("citations")):
+        answer.cite(citation, out)
+    usage = members.get("usage") or members.get("meta") or ABSENT
+    answer.end(text_in(members.get("finish_reason")), bytes(usage), b"", out)
+
+
+def _parse_call(index: int, call: Mapping[str, Raw], answer: CohereAnswerParser, out: list[Event]) -> None:
+    function = decode_members(call["function"])
+    answer.call(index, text_in(call.get("id")), text_in(function.get("name")), out)
+    answer.arguments(index, whole_arguments(bytes(function.get("arguments", b""))), out)
+    answer.end_call(index, out)
+
+
+def _items(raw: Raw | None) -> list[Json]:
+    text = bytes(raw) if raw is not None else b""
+    return [bytes(item) for item in decode_items(text)] if text[:1] == b"[" else []
+
+
+def _readable(body: bytes) -> dict[str, Raw]:
+    body = body if body.isascii() else valid_utf8(body)
+    try:
+        return decode_members(body)
+    except msgspec.DecodeError:
+        return decode_members(replace_lone_surrogates(body))
+
+
+def render_answer(reply: Reply, context: AnswerContext) -> bytes:
+    """The reply as one object. This dialect has one choice: the first."""
+    choice = reply.choices[0] if reply.choices else Choice(())
+    body: dict[str, Json] = {
+        "id": quote(reply.id or context.id),
+        "message": _message(choice),
+        "finish_reason": quote(render_stop(choice.stop or Stop.END, choice.word)),
+        "usage": render_usage(reply.usage),
+    }
+    logprobs = render_logprobs(choice.logprobs) if choice.logprobs is not None else None
+    if logprobs is not None:
+        body["logprobs"] = logprobs
+    return render_object({**body, **own_fields(reply.extras, NAME)})
+
+
+def _message(choice: Choice) -> Json:
+    content: list[Json] = []
+    plans: list[Json] = []
+    calls: list[Json] = []
+    citations: list[Json] = []
+    text = CitedText()
+    for part in choice.parts:
+        if isinstance(part, Call):
+            calls.append(_call(part))
+        elif isinstance(part, Citation):
+            cited = render_citation(part.json, part.origin, text, max(len(content) - 1, 0))
+            citations += [cited] if cited is not None else []
+        elif is_plan(part):
+            plans.append(_text(part))
+        else:
+            text = CitedText()
+            text.add(_text(part))
+            content += _block(part)
+    message: dict[str, Json] = {"role": b'"assistant"'}
+    if content or not (calls or plans):
+        message["content"] = render_list(content)
+    if plans:
+        message["tool_plan"] = joined("", plans)
+    if calls:
+        message["tool_calls"] = render_list(calls)
+    if citations:
+        message["citations"] = render_list(citations)
+    return render_object(message)
+
+
+def is_plan(part: Part) -> bool:
+    """Whether a text is Cohere's plan before its calls."""
+    return type(part) is Text and "tool_plan" in own_fields(part.extras, NAME)
+
+
+def _text(part: Part) -> Json:
+    return part.literal if isinstance(part, (Text, Refusal)) else EMPTY
+
+
+def _call(call: Call) -> Json:
+    function = render_object({"name": quote(call.name), "arguments": text_of_arguments(call)})
+    return render_object({"id": quote(call.id), "type": b'"function"', "function": function})
+
+
+def _block(part: Part) -> list[Json]:
+    """A part as content. Opaque state has no place in this dialect; the store keeps it."""
+    if isinstance(part, Reasoning):
+        return [b'{"type":"thinking","thinking":' + part.text.literal + b"}"] if part.text is not None else []
+    literal = _media(part) if isinstance(part, Media) else _text(part)
+    return [b'{"type":"text","text":' + literal + b"}"] if literal != EMPTY else []
+
+
+def _media(part: Media) -> Json:
+    source = part.source
+    url = source.url if isinstance(source, Remote) else ""
+    content = source.data if isinstance(source, Inline) else EMPTY
+    media_type = source.media_type if isinstance(source, (Inline, Remote)) else ""
+    words = [part.transcript] if part.transcript not in (None, EMPTY) else []
+    return joined("\n\n", [*media_link(part.kind, media_type, content, url), *[word for word in words if word]])

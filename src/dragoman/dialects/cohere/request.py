@@ -1,0 +1,159 @@
+"""A Cohere request, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Raw
+
+from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message
+from dragoman.conversation.parts import Call, Citation, Json, Opaque, Part, Result, Text
+from dragoman.dialects.cohere import NAME, ORIGIN
+from dragoman.dialects.cohere.documents import is_documents, parse_documents
+from dragoman.dialects.cohere.message_parse import parse_item, parse_odd_item, parse_turn, settle
+from dragoman.dialects.cohere.message_render import render_messages, render_new
+from dragoman.dialects.cohere.schema import decode_messages, open_message, open_part
+from dragoman.dialects.cohere.settings import parse_top_level, render_top_level
+from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.near_misses.loose_json import items_of
+from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
+from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm
+from dragoman.dialects.parsed_messages import ListParser, describe
+from dragoman.dialects.parsing import asks_for_stream, open_body, parse_model, request_parser
+from dragoman.dialects.rendering import BodyLayout, Pieces, amend_body, render_body
+from dragoman.dialects.wire_schema import fits
+from dragoman.errors import MalformedRequest
+
+
+@request_parser
+def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask:
+    """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
+    opened = open_body(body)
+    found = opened.members
+    meant = parse_members_meant(found, MEMBERS)
+    raw = meant.found.get("messages")
+    if raw is None:
+        raise _no_messages(found)
+    documents = parse_documents(bytes(meant.found.get("documents", b"")))
+    top = parse_top_level(meant.found, documents is not None)
+    listed = LIST.parse(raw, meant.list_name)
+    texts = tuple([Text(literal) for literal in meant.system])
+    opening = (describe(Message(SYSTEM, texts, FIELD)),) if texts else ()
+    messages, traits = settle(listed, documents).finish(opening)
+    return Ask(
+        NAME,
+        parse_model(found),
+        asks_for_stream(found),
+        top.conversation(messages, (*meant.misses, *listed.misses)),
+        opened.source,
+        found,
+        headers or {},
+        top.include_usage,
+        opened.repairs,
+        traits,
+    )
+
+
+def _no_messages(found: Mapping[str, Raw]) -> MalformedRequest:
+    """Version 1 of the API has tools, documents and search of other kinds: half of such a request would be lost."""
+    older = next((name for name in _VERSION_1 if name in found), None)
+    if older is None:
+        return MalformedRequest("there are no messages", at="/messages", hint='a Cohere request has "messages"')
+    return MalformedRequest(
+        f'"{older}" belongs to version 1 of Cohere\'s API, which is not served',
+        at=f"/{older}",
+        hint='send "messages", as ClientV2.chat does: the preamble as a system message, chat_history with its roles '
+        "CHATBOT as assistant and USER as user, and message as the last user message",
+    )
+
+
+_VERSION_1 = ("message", "chat_history", "preamble")
+
+
+def locate(message: Message, part: int | None) -> str:
+    """The pointer to a message of a parsed request, or to one of its parts."""
+    if is_documents(message):
+        return "/documents" if part is None else f"/documents/{part}"
+    if message.at == FIELD:
+        return "/system"
+    return f"/messages/{message.at}" if part is None else locate_parts(message)[part]
+
+
+def locate_parts(message: Message) -> list[str]:
+    """The pointers to all parts of a message. One part's depends on how many of its kind stand before it."""
+    if message.at == FIELD:
+        return [locate(message, part) for part in range(len(message.parts))]
+    if message.role is TOOL:
+        return [f"/messages/{message.at + part}" for part in range(len(message.parts))]
+    at = f"/messages/{message.at}"
+    calls = sum(type(part) is Call for part in message.parts)
+    counts = {Call: 0, Citation: 0, Part: 0}
+    pointers: list[str] = []
+    for part in message.parts:
+        kind: type[Part] = type(part) if type(part) in (Call, Citation) else Part
+        pointers.append(at + _place(message, part, kind, counts[kind], calls > 0))
+        counts[kind] += 1
+    return pointers
+
+
+def _place(message: Message, part: Part, kind: type[Part], number: int, calls: bool) -> str:
+    if kind is Call:
+        return f"/tool_calls/{number}"
+    if kind is Citation:
+        return f"/citations/{number}"
+    if type(part) is Text and not message.listed:
+        # Beside calls it may be the plan or the content: the message holds it in any case.
+        return "" if calls else "/content"
+    return f"/content/{number}"
+
+
+LAYOUT = BodyLayout("messages", True, render_top_level, render_messages)
+NEW = BodyLayout("messages", True, render_top_level, render_new)
+
+
+def render_request(conversation: Conversation, options: RenderOptions, ask: Ask | None = None) -> bytes:
+    """The body: amended where `ask` is the client's own request in this dialect, else a new one."""
+    if ask is not None:
+        return amend_body(LAYOUT, ask, conversation, options)
+    return render_body(NEW, conversation, options)
+
+
+# How what does not fit is written
+
+
+def _render_turn(turn: MeantTurn) -> list[Json]:
+    """The results of a turn as messages of their own, then what else it says."""
+    results = turn.parts(Result)
+    others = tuple([_part(piece) for piece in turn.pieces if type(piece.meant) is not Result])
+    messages = [Message(TOOL, tuple(results))] if results else []
+    if others or not results:
+        calls = any(type(piece.meant) is Call and piece.kept is None for piece in turn.pieces)
+        role = ASSISTANT if calls else USER if turn.role is TOOL else turn.role
+        listed = turn.listed and not (len(others) == 1 and role is ASSISTANT and calls)
+        messages.append(Message(role, others, listed=listed, role_text=turn.role_text))
+    out: Pieces = []
+    render_messages(messages, 0, len(messages), out)
+    return items_of(b"[" + b"".join(out)[1:] + b"]") or []
+
+
+def _part(piece: MeantPart) -> Part:
+    if piece.kept is not None or piece.meant is None:
+        return Opaque(kind="", json=piece.kept or b"{}", origin=ORIGIN)
+    return piece.meant
+
+
+MEMBERS = MemberForm("messages", "", lambda raw: True, lambda texts: b"")
+FORM = WireForm(
+    name=NAME,
+    list_name="messages",
+    content_name="content",
+    roles=frozenset({"system", "user", "assistant", "tool"}),
+    fits=lambda raw: fits(open_message, raw),
+    fits_part=lambda raw, role: fits(open_part[role], raw),
+    render=_render_turn,
+    has_calls=True,
+    decode_part=lambda raw, role: open_part[role](raw),
+    optional={"tool_plan": b'"n', "citations": b"[n"},
+)
+LIST = ListParser(FORM, parse_item, parse_odd_item, decode_messages, parse_turn)
