@@ -910,7 +910,7 @@ def test_entries_of_geminis_tools_with_nothing_or_too_much_in_them(
     asked = {"contents": [GEMINI_ASK], "tools": tools}
     found = parse(GEMINI, asked).conversation
     assert [(miss.at, miss.kind) for miss in found.near_misses] == [(at, kind)]
-    assert adapt(asked, source=GEMINI, target="gemini/gemini-2.5-flash").json["tools"] == left
+    assert adapt(asked, source=GEMINI, target="gemini/gemini-2.5-flash").json.get("tools", []) == left
 
 
 @pytest.mark.parametrize("entry", [{"newSearch": {}}, {"newSearch": [1]}, {"google_search": {"depth": 1}}])
