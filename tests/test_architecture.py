@@ -61,25 +61,6 @@ CORE = {
 }
 """What every dialect has, so that who knows one finds the way in another."""
 
-OLDER_CORE = {
-    "dialect",
-    "request_parse",
-    "request_render",
-    "message_parse",
-    "message_render",
-    "settings",
-    "tools",
-    "answer_events",
-    "answer_parse",
-    "answer_render",
-    "stream_parse",
-    "stream_render",
-    "usage",
-    "stop_reasons",
-    "errors",
-}
-"""What a dialect has whose schema is not declared in one place yet."""
-
 EMULATORS = {"responses": "openai-responses"}
 """The dialect of an emulator's package that is not called after it."""
 
@@ -203,7 +184,7 @@ def test_a_dialects_name_stands_in_its_own_package_and_in_one_list() -> None:
 def test_every_dialect_is_one_package_with_the_same_files() -> None:
     assert {path.name for path in PACKAGES} == {name.replace("-", "_") for name in DIALECT_NAMES}
     found = {path.name: {file.stem for file in path.glob("*.py")} for path in PACKAGES}
-    missing = {name: (CORE if "schema" in files else OLDER_CORE) - files for name, files in found.items()}
+    missing = {name: CORE - files for name, files in found.items()}
     assert missing == {path.name: set() for path in PACKAGES}
 
 

@@ -194,7 +194,6 @@ def bedrock_turn(text: str) -> dict[str, Any]:
     }
 
 
-OPENING = "plain_messages.parse_opening"
 SYSTEM = "message_parse.parse_system"
 CLIENTS: dict[DialectName, tuple[Callable[[str], dict[str, Any]], str, set[str]]] = {
     "openai-chat": (chat_turn, "openai_chat", {"tools._parse_list", "settings.parse_settings"}),

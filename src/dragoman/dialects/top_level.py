@@ -42,14 +42,6 @@ ODD_FORM = (msgspec.DecodeError, KeyError, TypeError, ValueError, AttributeError
 """What a parser raises where a member has another form than it knows."""
 
 
-def places_of(members: PlainMembers, under: str = "") -> dict[str, tuple[str, ...]]:
-    """Our fields → the pointers to the members that may hold them. `under`: the pointer to the object around them."""
-    found: dict[str, tuple[str, ...]] = {}
-    for key, (field, _) in members.items():
-        found[field] = (*found.get(field, ()), f"{under}/{key}")
-    return found
-
-
 class TopLevel(msgspec.Struct, frozen=True):
     """What a request says in addition to its messages. `include_usage`: the client wants its stream to report usage."""
 

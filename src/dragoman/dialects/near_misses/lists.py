@@ -2,56 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import Raw
 
-from dragoman.conversation.messages import Message
 from dragoman.conversation.near_misses import Miss, NearMiss
-from dragoman.conversation.parts import NO_ID, Call, Json, Part, Result
+from dragoman.conversation.parts import Call, Json, Result
 from dragoman.dialects.near_misses.call_ids import CallIds
-from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of
+from dragoman.dialects.near_misses.loose_json import Fields, fields_of
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, TurnReader, WireForm
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import render_list, render_object
-
-
-class MeantList(msgspec.Struct, frozen=True):
-    """The list as its dialect has it. `origins`: for each item the place of the client's item that it comes from.
-    `made`: ids that are made up."""
-
-    raw: Json
-    origins: tuple[int, ...]
-    misses: tuple[NearMiss, ...]
-    made: frozenset[str] = frozenset()
-
-    def placed(self, messages: Iterable[Message]) -> tuple[Message, ...]:
-        """The messages at the places of the client's own items. Those that share an item share their place too."""
-        groups: list[list[int]] = []
-        homes: list[tuple[Message, list[int]]] = []
-        for message in map(self._marked, messages) if self.made else messages:
-            start, stop = self._range(message)
-            if groups and 0 <= start < groups[-1][1]:
-                groups[-1][1] = max(groups[-1][1], stop)
-            else:
-                groups.append([start, stop])
-            homes.append((message, groups[-1]))
-        return tuple(message if at < 0 else message.but(at=at, span=end - at) for message, (at, end) in homes)
-
-    def _marked(self, message: Message) -> Message:
-        """The message with its made-up ids marked as such."""
-        return message.but(parts=tuple([self._marked_part(part) for part in message.parts]))
-
-    def _marked_part(self, part: Part) -> Part:
-        identity = part.id if type(part) is Call else part.call_id if type(part) is Result else ""
-        return msgspec.structs.replace(part, spelled=NO_ID) if identity in self.made else part
-
-    def _range(self, message: Message) -> tuple[int, int]:
-        if message.at < 0:
-            return message.at, message.at + 1
-        last = message.at + message.span - 1
-        return self.origins[message.at], self.origins[last] + 1
+from dragoman.wire.json_reader import render_object
 
 
 class MeantItems(msgspec.Struct, frozen=True):
@@ -82,48 +44,6 @@ def refuse_no_turn(raw: Json, form: WireForm, member: str) -> None:
     """Raise MalformedRequest where an object in place of the list is no turn."""
     if raw[:1] == b"{" and not form.fits(raw) and TurnReader(form, MissLog(0, f"/{member}")).read(raw) is None:
         raise MalformedRequest("an object that is no message", at=f"/{member}", hint="send a list of messages")
-
-
-class MeantMessages(msgspec.Struct, frozen=True):
-    """The messages, and what had to be read otherwise than it was written."""
-
-    messages: tuple[Message, ...]
-    misses: tuple[NearMiss, ...] = ()
-
-
-def parse_meant(
-    raw: bytes | Raw, form: WireForm, parse: Callable[[bytes], Iterable[Message]], member: str = ""
-) -> MeantMessages:
-    """The messages of a list that may not fit its schema."""
-    text = bytes(raw)
-    moved = member not in ("", form.list_name)
-    meant = None if not moved and form.fits_list(text) else parse_list(text, form, member)
-    if meant is None:
-        return MeantMessages(tuple(parse(text)))
-    return MeantMessages(meant.placed(parse(meant.raw)), meant.misses)
-
-
-def parse_list(raw: Json, form: WireForm, member: str = "") -> MeantList | None:
-    """The list that is meant, or None where all of it fits the schema. `member`: where it stands."""
-    member = member or form.list_name
-    items = items_of(raw)
-    if items is None and raw[:1] not in (b"{", b'"'):
-        return None
-    misses: list[NearMiss] = []
-    if items is None or member != form.list_name:
-        misses.append(NearMiss(Miss.LIST, f"/{member}", members=(member, form.list_name)))
-        items = [raw] if items is None else items
-        refuse_no_turn(raw, form, member)
-    turns = [_parse_item(item, index, form, f"/{member}/{index}") for index, item in enumerate(items)]
-    made = _identify(turns, form)
-    meant: list[Json] = []
-    origins: list[int] = []
-    for index, turn in enumerate(turns):
-        written = turn.written(form)
-        meant += written
-        origins += [index] * len(written)
-        misses += turn.log.found
-    return MeantList(render_list(meant), tuple(origins), tuple(misses), made) if misses else None
 
 
 class _ItemTurn(msgspec.Struct):

@@ -103,8 +103,7 @@ class WireForm(msgspec.Struct, frozen=True):
     """How a dialect writes messages.
 
     `list_name` is the member that holds them, `content_name` the member of each that holds its parts, `roles` are its
-    names of roles. `fits_list`: does the whole
-    list fit the schema? `fits`: does an item? `fits_part`: does a part, in a turn of this role? `render`: a
+    names of roles. `fits`: does an item fit the schema? `fits_part`: does a part, in a turn of this role? `render`: a
     turn as items. `repair_part` repairs small faults of the dialect's own parts, `repair_item` of its items.
     `decode_part` raises where a part does not fit, and says where.
     `optional` are members of a message other than its content, each with the letters that its value may begin with.
@@ -123,7 +122,6 @@ class WireForm(msgspec.Struct, frozen=True):
     fits: Callable[[Json], bool]
     fits_part: Callable[[Json, Role], bool]
     render: Callable[[MeantTurn], list[Json]]
-    fits_list: Callable[[Json], bool] = lambda raw: False
     repair_part: Callable[[Json, str, MissLog], Json | None] = lambda raw, below, log: None
     repair_item: Callable[[Json, MissLog], Json | None] = lambda raw, log: None
     decode_part: Callable[[Json, Role], object] | None = None
