@@ -82,7 +82,11 @@ def test_an_answer_that_is_too_large_is_asked_for_once(what: str, client: str, t
             assert (said.status_code, why in said.text) == (502, True), said.text
             assert said.headers["x-should-retry"] == "false"
             assert (len(behind.seen), len(other.seen)) == (1, 0)
-            assert not running.services.dispatcher.health.resting(0.0)
+
+            async def look() -> bool:
+                return bool(running.services.dispatcher.health.resting(0.0))
+
+            assert not running.do(look)
 
 
 @pytest.mark.parametrize("what", RELAYED)
