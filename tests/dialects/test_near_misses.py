@@ -17,6 +17,7 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.messages import Role
 from dragoman.conversation.near_misses import SENTENCES, Miss
 from dragoman.conversation.parts import Call, Result
+from dragoman.conversation.tools import Tool
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.registry import dialect
 from dragoman.engine.adapt import BUILTIN, AdaptedRequest, adapt
@@ -694,11 +695,23 @@ def test_a_choice_of_a_tool_that_is_not_there_is_refused(name: str, target: str)
         (GEMINI, {"functionDeclarations": [{"description": "?"}]}),
     ],
 )
-def test_C13_a_nameless_tool_alone_is_refused(name: str, tool: dict[str, Any]) -> None:
-    with pytest.raises(MalformedRequest) as caught:
-        parse(name, request(name, tools=[tool]))
-    assert caught.value.at == "/tools/0"
-    assert caught.value.hint
+def test_C13_a_nameless_tool_alone_is_left_out(name: str, tool: dict[str, Any]) -> None:
+    conversation = parse(name, request(name, tools=[tool])).conversation
+    assert conversation.tools == ()
+    assert [(miss.kind, miss.at) for miss in conversation.near_misses] == [(Miss.NAMELESS, "/tools/0")]
+
+
+def test_C13_parameters_that_are_no_object_become_an_empty_schema() -> None:
+    """Of four vendors; what stood there is reported."""
+    for name, tool in (
+        (CHAT, {"type": "function", "function": {"name": "look", "parameters": "none"}}),
+        (RESPONSES, {"type": "function", "name": "look", "parameters": [1]}),
+        (ANTHROPIC, {"name": "look", "input_schema": 7}),
+    ):
+        conversation = parse(name, request(name, tools=[tool])).conversation
+        (found,) = conversation.tools
+        assert isinstance(found, Tool)
+        assert (found.schema, conversation.near_misses[0].kind) == (b"{}", Miss.TYPE)
 
 
 LIMITS = {CHAT: "max_tokens", RESPONSES: "max_output_tokens", ANTHROPIC: "max_tokens"}

@@ -43,3 +43,10 @@ def test_adapt_reports_it_in_the_same_dialect_alone() -> None:
     chat = sent({"messages": [SYSTEM, HI], "max_tokens": 9}, "anthropic/claude-sonnet-4-5", source="openai-chat")
     assert chat.json["system"] == "Be brief."
     assert chat.changes == []
+
+
+def test_B5_an_empty_text_leaves_no_system_field() -> None:
+    empty = {"role": "system", "content": ""}
+    done = sent({"messages": [empty, HI], "max_tokens": 9}, "anthropic/claude-sonnet-4-5")
+    assert "system" not in done.json
+    assert done.changes == [("inline-system", "/messages/0", "nothing", False)]

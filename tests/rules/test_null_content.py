@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -84,6 +85,18 @@ def test_adapt_fills_a_user_turn_without_content(target: str) -> None:
     done = sent({"messages": [{"role": "user", "content": "Hi"}, NOTHING]}, target)
     assert done.json["messages"][1] == {"role": "user", "content": "(empty)"}
     assert done.changes == [("null-content", "/messages/1", "nothing", True)]
+
+
+@pytest.mark.parametrize("target", ["openrouter/google/gemini-2.5-flash", "gemini/gemini-2.5-flash"])
+def test_A5_a_late_system_message_without_content_keeps_its_tag(target: str) -> None:
+    messages = [
+        {"role": "user", "content": "Hi"},
+        {"role": "system", "content": None},
+        {"role": "user", "content": "x"},
+    ]
+    done = sent({"messages": messages}, target, source=CHAT)
+    assert '"[System] "' in json.dumps(done.json)
+    assert [change[0] for change in done.changes] == ["null-content", "late-system"]
 
 
 def test_adapt_takes_out_an_assistant_turn_without_content() -> None:

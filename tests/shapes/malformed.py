@@ -329,7 +329,6 @@ CHAT = (
         False,
         limit_negative=_put(_root, max_tokens=-5),
         choice_of_nobody=_put(_root, tool_choice={"type": "function", "function": {"name": "nobody"}}),
-        only_a_nameless_tool=_put(_root, tools=[{"type": "function", "function": {"description": "x"}}]),
         unknown_part=_put(_asking, content=[{"type": "hologram", "hologram": {"x": 1}}]),
         messages_as_text=_put(_root, messages="Hi"),
         message_as_number=lambda body: body["messages"].append(7),

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
@@ -36,4 +38,8 @@ def inline_system(conversation: Conversation, context: Context) -> Rewrite:
 
 
 def _in_field(message: Message) -> Edit | None:
-    return edit(message.but(inline=False), "moved to the system field") if message.inline else None
+    if not message.inline:
+        return None
+    if all(type(part) is Text and part.literal == EMPTY for part in message.parts):
+        return Edit((), "took out an empty message")
+    return edit(message.but(inline=False), "moved to the system field")

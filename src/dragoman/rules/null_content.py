@@ -16,14 +16,14 @@ becomes
 from __future__ import annotations
 
 from dragoman.conversation.changes import Loss, Rewrite
-from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.literals import quote
+from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
+from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Reasoning, Text
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Facts, Stance, SystemPlace
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, rewrite_messages
+from dragoman.rules.rewriting import Edit, rewrite_indexed
 from dragoman.rules.rule import rule
 
 
@@ -36,11 +36,13 @@ from dragoman.rules.rule import rule
 def null_content(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
 
-    def filled(message: Message) -> Edit | None:
+    def filled(index: int, message: Message) -> Edit | None:
         if _has_content(message, facts) or (message.extras is not None and message.role is Role.SYSTEM):
             return None
         if message.role not in _ASKING and facts.no_parts is not Stance.REFUSES:
             return None
+        if message.role in SYSTEM_ROLES and index >= conversation.opening and _becomes_a_turn(context):
+            return Edit((message.but(parts=(Text(EMPTY),), listed=False),), "wrote no content as an empty text")
         if message.role is not Role.USER:
             return Edit(
                 (), "took out a message without content", loses=Loss.METADATA if message.parts else Loss.NOTHING
@@ -53,9 +55,15 @@ def null_content(conversation: Conversation, context: Context) -> Rewrite:
             adds=True,
         )
 
-    return rewrite_messages(conversation, filled)
+    return rewrite_indexed(conversation, filled)
 
 
+def _becomes_a_turn(context: Context) -> bool:
+    """Is a late system message turned into one of the user's? Then its tag stands, even if it says nothing."""
+    return context.facts.system_place in _TURNED and context.choice("late-system") in (None, "user")
+
+
+_TURNED = (SystemPlace.OPENING, SystemPlace.TOP_LEVEL)
 _ASKING = (Role.USER, Role.SYSTEM, Role.DEVELOPER)
 """Whose messages must have content where `no_user_parts` is refused."""
 

@@ -23,7 +23,6 @@ from dragoman.dialects.near_misses.loose_json import (
     text_of,
 )
 from dragoman.dialects.near_misses.misfits import without_misfits
-from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object
 
 Tools = tuple[Tool | NativeTool, ...]
@@ -88,9 +87,7 @@ def parse_meant_tools(raw: Json, form: ToolForm, parse: Callable[[Json], tuple[T
     if not misses:
         return MeantTools(*parse(raw))
     if not meant and any(miss.kind is Miss.NAMELESS for miss in misses):
-        raise MalformedRequest(
-            "the only tool has no name", at=f"{form.place}/0", hint='give it a "name", or send no tools'
-        )
+        return MeantTools((), False, tuple(misses))
     tools, empty = parse(render_list(meant))
     return MeantTools(tuple([_placed(tool, origins) for tool in tools]), empty, tuple(misses))
 
@@ -120,7 +117,7 @@ def _parse_entry(entry: Json, at: str, form: ToolForm, misses: list[NearMiss]) -
         misses.append(_miss(Miss.NULL, at, entry))
         return []
     trimmed = without_misfits(entry, form.decode) if form.decode is not None else None
-    if trimmed is not None and trimmed.misfits and not _has_text_schema(entry):
+    if trimmed is not None and trimmed.misfits and not _has_odd_schema(entry):
         misses += [_miss(one.kind, at + one.below, one.lost) for one in trimmed.misfits]
         return [trimmed.raw]
     found = parse_any_tools(entry)
@@ -129,7 +126,10 @@ def _parse_entry(entry: Json, at: str, form: ToolForm, misses: list[NearMiss]) -
     named = [tool for tool in found if tool.name]
     if len(named) < len(found):
         misses.append(_miss(Miss.NAMELESS, at, entry))
-    if named:
+    wrong = _wrong_schema(entry)
+    if named and wrong is not None:
+        misses.append(_miss(Miss.TYPE, at, wrong))
+    elif named:
         misses.append(_miss(Miss.SCHEMA if _is_only_schema(entry, named, form) else Miss.TOOL, at))
     return [form.render(tool) for tool in named]
 
@@ -165,10 +165,18 @@ def _unwrapped(fields: Fields) -> Fields:
     return fields_of(first_of(fields, _WRAPPERS)) or fields
 
 
-def _has_text_schema(entry: Json) -> bool:
-    """Whether the schema is the text of a JSON object."""
+def _has_odd_schema(entry: Json) -> bool:
+    """Whether the schema is no object."""
     raw = first_of(_unwrapped(fields_of(entry) or {}), _SCHEMAS)
-    return raw is not None and raw[:1] == b'"' and embedded_object(raw) is not None
+    return raw is not None and raw[:1] != b"{"
+
+
+def _wrong_schema(entry: Json) -> Json | None:
+    """The schema if it is neither an object nor the text of one."""
+    raw = first_of(_unwrapped(fields_of(entry) or {}), _SCHEMAS)
+    if raw is None or raw[:1] == b"{" or (raw[:1] == b'"' and embedded_object(raw) is not None):
+        return None
+    return raw
 
 
 def _is_grammar(fields: Fields) -> bool:
@@ -188,12 +196,15 @@ def _parse_function(fields: Fields) -> MeantTool:
 
 
 def parse_any_schema(raw: Json | None) -> Json | None:
-    """A schema of arguments, or its text. Bedrock's stands in a member `json`, and Gemini's types are in capitals."""
-    if raw is not None and raw[:1] == b'"':
+    """A schema of arguments, or its text. Bedrock's stands in a member `json`, and Gemini's types are in capitals. What
+    is no object says nothing: an empty schema."""
+    if raw is None or raw == NULL:
+        return None
+    if raw[:1] == b'"':
         raw = embedded_object(raw)
     fields = fields_of(raw)
     if fields is None or raw is None:
-        return None
+        return b"{}"
     if fields.keys() == {"json"}:
         return parse_any_schema(fields["json"])
     return msgspec.json.encode(_lowered(msgspec.json.decode(raw))) if _SHOUTED.search(raw) else raw

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any
 
 from dragoman.conversation.conversation import Conversation
@@ -35,7 +36,6 @@ _DETAILS = {
     "parameter_size": "",
     "quantization_level": "",
 }
-_NO_DIGEST = "0" * 64
 
 
 def _time(model: ListedModel) -> str:
@@ -43,13 +43,14 @@ def _time(model: ListedModel) -> str:
 
 
 def _entry(model: ListedModel) -> dict[str, Any]:
-    """A model as `/api/tags` lists it. The sizes of models that others run are not known."""
+    """A model as `/api/tags` lists it. The sizes and digests of models that others run are not known; clients take
+    models of one digest for one, so each name has its own."""
     return {
         "name": model.name,
         "model": model.name,
         "modified_at": _time(model),
         "size": 0,
-        "digest": _NO_DIGEST,
+        "digest": sha256(model.name.encode()).hexdigest(),
         "details": _DETAILS,
         "capabilities": model.capabilities,
     }
