@@ -186,7 +186,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Services:
         f"providers:\n{providers}log: {{level: error, provider_errors: {{path: null}}}}\nmedia: {{fetch: false}}\n"
     )
     opened = open_services(file)
-    opened.lines.stream = io.StringIO()
+    opened.records.lines.stream = io.StringIO()
     opened.transport = lambda destination: Echo()  # type: ignore[method-assign, assignment, return-value]
     return opened
 
