@@ -62,7 +62,7 @@ _PATHS = {"cohere": "/v2/chat"}
 """The path of a dialect, where the same file holds traffic of an older one."""
 
 
-def spoken_in(dialect: str) -> Iterator[dict[str, Any]]:
+def recorded_in(dialect: str) -> Iterator[dict[str, Any]]:
     """Every exchange in a dialect, under our name of it."""
     for exchange in exchanges(f"{RECORDED_AS.get(dialect, f'*.{dialect}')}.jsonl"):
         request = exchange["request"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import orjson
 from msgspec import Struct
-from tests.corpus import sampled, spoken_in
+from tests.corpus import recorded_in, sampled
 
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import Framing
@@ -24,7 +24,7 @@ class Recording(Struct, frozen=True):
 
 def recordings(dialect: str, one_in: int = 1) -> Iterator[Recording]:
     """The answers in the sample, errors left out: those have a test of their own."""
-    for exchange in spoken_in(dialect):
+    for exchange in recorded_in(dialect):
         if exchange["response"]["status"] < 400 and sampled(exchange["id"], one_in):
             yield _recording(exchange["id"], exchange["response"], registry.dialect(dialect).framing)
 

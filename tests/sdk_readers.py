@@ -34,7 +34,7 @@ class Seen(Struct, frozen=True):
     thinking: str = ""
 
 
-class ToldFailure(Exception):
+class ReportedFailure(Exception):
     """A failure that an SDK gives as the last event of a stream, where others raise."""
 
 
@@ -365,7 +365,7 @@ def _read_cohere_events(events: list[Any]) -> Seen:
             end = event.delta
     assert end is not None, "a stream without its end"
     if getattr(end, "error", None) is not None:
-        raise ToldFailure(end.error)
+        raise ReportedFailure(end.error)
     ordered = [calls[index] for index in sorted(calls)]
     said = [blocks[index] for index in sorted(blocks)]
     return Seen(

@@ -15,7 +15,7 @@ from dragoman.conversation.events import (
     CallEnded,
     CallStarted,
     Event,
-    Kept,
+    OpaqueBlock,
     ReasoningDelta,
     Signed,
     TextDelta,
@@ -159,7 +159,7 @@ def interleaved(events: list[Event]) -> list[Event]:
 
     Only where the calls come last: parts begin in the order of their numbers.
     """
-    last = max((e.part for e in events if isinstance(e, TextDelta | ReasoningDelta | Kept | Signed)), default=-1)
+    last = max((e.part for e in events if isinstance(e, TextDelta | ReasoningDelta | OpaqueBlock | Signed)), default=-1)
     if any(isinstance(e, CallStarted) and e.part < last for e in events):
         return events
     started = [e for e in events if isinstance(e, CallStarted)]

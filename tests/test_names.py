@@ -55,6 +55,7 @@ PRIVATE_WORDS = {
     "torn": "split",
     "mended": "repaired, fixed",
     "wish": "request",
+    "wishes": "requests",
     "patience": "timeout",
 }
 
@@ -90,17 +91,29 @@ def test_no_module_hides_a_well_known_one() -> None:
 
 
 def defined_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Every name that a module defines: classes, functions, parameters, variables and fields."""
+    """Every name that a module defines: classes, functions, parameters, variables, fields, and other names for what it
+    imports."""
     for node in ast.walk(tree):
         match node:
             case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
                 yield node.name, node.lineno
             case ast.arg():
                 yield node.arg, node.lineno
+            case ast.alias(asname=str()):
+                yield node.asname, node.lineno
             case ast.Name(ctx=ast.Store()):
                 yield node.id, node.lineno
             case ast.Attribute(ctx=ast.Store()):
                 yield node.attr, node.lineno
+
+
+def shared_test_names() -> Iterator[tuple[str, int, str]]:
+    """The names that a module of the tests takes from another one."""
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        for node in ast.walk(syntax_tree(path)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tests."):
+                for alias in node.names:
+                    yield str(path.relative_to(ROOT)), node.lineno, alias.asname or alias.name
 
 
 def words(name: str) -> list[str]:
@@ -108,14 +121,27 @@ def words(name: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
 
 
+def private_words(name: str) -> list[str]:
+    return [f"{name} (write {PRIVATE_WORDS[word]})" for word in words(name) if word in PRIVATE_WORDS]
+
+
 def test_names_use_no_private_words() -> None:
     assert words("_hear_TextOf2") == ["hear", "text", "of"]
+    assert private_words("path_wishes") == ["path_wishes (write requests)"]
     found = [
-        f"{path}:{line}: {name} (write {PRIVATE_WORDS[word]})"
+        f"{path}:{line}: {private}"
         for path, tree in modules()
         for name, line in defined_names(tree)
-        for word in words(name)
-        if word in PRIVATE_WORDS
+        for private in private_words(name)
+    ]
+    assert found == []
+
+
+def test_names_of_files_and_names_that_tests_share_use_no_private_words() -> None:
+    files = [path for folder in (SOURCE, ROOT / "tests") for path in sorted(folder.rglob("*.py"))]
+    found = [f"{path.relative_to(ROOT)}: {private}" for path in files for private in private_words(path.stem)]
+    found += [
+        f"{path}:{line}: {private}" for path, line, name in shared_test_names() for private in private_words(name)
     ]
     assert found == []
 

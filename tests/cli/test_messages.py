@@ -131,7 +131,7 @@ def test_a_configuration_names_them_too(tmp_path: Path) -> None:
 def test_the_near_rule_comes_first(args: tuple[str, ...]) -> None:
     done = run(*args)
     assert done.exit_code == 2
-    assert 'no rule is called "late-sytem". Did you mean "late-system"? Known: ' in done.stderr
+    assert 'no rule is called "late-sytem". Did you mean "late-system"? Caller: ' in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_the_near_rule_comes_first(args: tuple[str, ...]) -> None:
         (("adapt", "--to", "gpt-4o"), '"gpt-4o" is not a target (write openai-responses/gpt-4o)'),
         (("explain", "claude-sonnet-4-5"), "(write anthropic/claude-sonnet-4-5)"),
         (("explain", "nothing"), "(write PROFILE/MODEL, as in"),
-        (("explain", "anthropc/x"), 'no profile is called "anthropc". Did you mean "anthropic"? Known: '),
-        (("serv",), 'no command is called "serv". Did you mean "serve"? Known: '),
+        (("explain", "anthropc/x"), 'no profile is called "anthropc". Did you mean "anthropic"? Caller: '),
+        (("serv",), 'no command is called "serv". Did you mean "serve"? Caller: '),
     ],
 )
 def test_what_was_meant(args: tuple[str, ...], words: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from tests.corpus import sampled, spoken_in
+from tests.corpus import recorded_in, sampled
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.dialect_names import DIALECT_NAMES
@@ -283,7 +283,7 @@ def test_recorded_requests_read_back_the_same() -> None:
     """Real conversations of all four dialects, a sample by default."""
     seen = 0
     for dialect in DIALECT_NAMES:
-        for exchange in spoken_in(dialect):
+        for exchange in recorded_in(dialect):
             body = exchange["request"]
             if not sampled(exchange["id"], 25) or not isinstance(body, dict):
                 continue

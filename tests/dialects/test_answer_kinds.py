@@ -25,7 +25,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 from tests import strict_readers
-from tests.sdk_readers import Loopback, ToldFailure, loopback
+from tests.sdk_readers import Loopback, ReportedFailure, loopback
 
 from dragoman.conversation.changes import Undo
 from dragoman.conversation.collect import collect
@@ -138,7 +138,7 @@ RAISED = (
     ollama.ResponseError,
     CohereError,
     EventStreamError,
-    ToldFailure,
+    ReportedFailure,
 )
 BROKEN = Failed(Failure(FailureKind.OVERLOADED, "The model is overloaded.", 529))
 

@@ -18,8 +18,8 @@ from dragoman.conversation.events import (
     Ended,
     Event,
     Failed,
-    Kept,
     MediaDelta,
+    OpaqueBlock,
     ReasoningDelta,
     Signed,
     Started,
@@ -263,7 +263,7 @@ data: {"type":"content_block_delta","index":1,"delta":{"type":"compaction_delta"
 data: {"type":"content_block_stop","index":1}
 
 """
-    kept = [event.opaque for event in parsed(start + rest) if isinstance(event, Kept)]
+    kept = [event.opaque for event in parsed(start + rest) if isinstance(event, OpaqueBlock)]
     assert [(one.kind, orjson.loads(one.json)) for one in kept] == [
         ("server_tool_use", {"type": "server_tool_use", "id": "s", "name": "w", "input": {"q": 1}}),
         ("compaction", {"type": "compaction", "content": "ab"}),

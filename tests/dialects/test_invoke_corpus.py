@@ -28,7 +28,7 @@ from dragoman.dialects.registry import route
 from dragoman.engine.adapted import AdaptedRequest
 from dragoman.engine.compiler import Options, compile_ask
 from dragoman.engine.envelopes import ChunkReader
-from dragoman.engine.path_wishes import parse_routed
+from dragoman.engine.path_overrides import parse_routed
 from dragoman.engine.translation import Translation
 from dragoman.profiles.profile import Profiles
 

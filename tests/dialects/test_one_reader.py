@@ -13,7 +13,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.corpus import sampled, spoken_in
+from tests.corpus import recorded_in, sampled
 from tests.dialects.plain_shapes import LONG_MESSAGES
 from tests.dialects.plain_shapes import SHAPES as PLAIN_SHAPES
 from tests.shapes.chooser import seeded
@@ -105,7 +105,7 @@ RECORDED = {"ollama": 24, "cohere": 57}
 
 
 def recorded(name: str) -> Iterator[bytes]:
-    for exchange in spoken_in(name):
+    for exchange in recorded_in(name):
         body = exchange["request"]["body"] if exchange["request"] else None
         few = name in ("ollama", "cohere", "bedrock")
         if isinstance(body, dict) and LISTS[name] in body and sampled(exchange["id"], 1 if few else 3):

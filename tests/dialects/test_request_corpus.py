@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.corpus import sampled, spoken_in
+from tests.corpus import recorded_in, sampled
 
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.literals import quote
@@ -33,7 +33,7 @@ LEAST = {"cohere": 50, "ollama": 23}
 
 
 def recorded(dialect: Dialect) -> Iterator[tuple[str, dict[str, Any], bytes]]:
-    for exchange in spoken_in(dialect.name):
+    for exchange in recorded_in(dialect.name):
         request = exchange["request"]
         body = request["body"] if request else None
         if (

@@ -26,7 +26,7 @@ from google.genai import errors as gemini_errors
 from msgspec.structs import replace
 from tests.openai_answers import sse
 from tests.recorded_answers import Recording, cut, recordings
-from tests.sdk_readers import Loopback, Seen, ToldFailure, loopback
+from tests.sdk_readers import Loopback, ReportedFailure, Seen, loopback
 
 from dragoman.conversation.changes import Undo
 from dragoman.conversation.collect import collect
@@ -56,7 +56,7 @@ FAILURES = (
     gemini_errors.APIError,
     ollama.ResponseError,
     CohereError,
-    ToldFailure,
+    ReportedFailure,
     AwsError,
 )
 """What the SDKs raise for a failure."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.installed import run
-from tests.e2e.matrix import Heard
+from tests.e2e.matrix import ClientReport
 from tests.e2e.plot import Case
 
 _SECONDS = 120
@@ -26,7 +26,7 @@ class Agent:
     shows_thoughts: bool = True
 
 
-def hear(agent: Agent, case: Case, home: Path, url: str, npm: Path) -> Heard:
+def hear(agent: Agent, case: Case, home: Path, url: str, npm: Path) -> ClientReport:
     """One loop. What the shell ran is read from the trace that its commands leave."""
     room = home / "room"
     room.mkdir()
@@ -34,7 +34,7 @@ def hear(agent: Agent, case: Case, home: Path, url: str, npm: Path) -> Heard:
     text, thoughts, usage = agent.read([json.loads(line) for line in said.splitlines() if line.startswith("{")])
     trace = room / "ran.txt"
     ran = trace.read_text().splitlines() if trace.exists() else []
-    return Heard(text, ran, thoughts, usage)
+    return ClientReport(text, ran, thoughts, usage)
 
 
 def _claude_code(case: Case, home: Path, url: str, programs: Path) -> str:

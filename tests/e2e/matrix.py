@@ -39,7 +39,7 @@ The gateway sends it as it is, hears that it is unknown, and sends the request a
 
 
 @dataclass(frozen=True)
-class Heard:
+class ClientReport:
     """What a client ended up with. None: the client does not tell."""
 
     text: str
@@ -78,7 +78,7 @@ class Matrix:
         bodies = [one.body for one in self.asked(case) if one.verdict == "accepted"]
         return [body for body in bodies if is_main(case.upstream, body, case.tag)]
 
-    def problems(self, case: Case, heard: Heard) -> list[str]:
+    def problems(self, case: Case, heard: ClientReport) -> list[str]:
         """What the client or the provider should have got and did not."""
         found = refusal_problems(case, [one.error_body for one in self.asked(case) if one.verdict != "accepted"])
         found += client_problems(case, heard)
@@ -101,7 +101,7 @@ def refusal_problems(case: Case, refusals: list[Any]) -> list[str]:
     ]
 
 
-def client_problems(case: Case, heard: Heard) -> list[str]:
+def client_problems(case: Case, heard: ClientReport) -> list[str]:
     found = [] if heard.text == case.answer else [f"the text is {heard.text!r}"]
     if sorted(heard.calls, key=repr) != sorted(wanted_calls(case), key=repr):
         found.append(f"the tools were given {heard.calls}")

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.e2e.installed import CLIENTS as SCRIPTS
 from tests.e2e.installed import run
-from tests.e2e.matrix import Heard
+from tests.e2e.matrix import ClientReport
 from tests.e2e.plot import Case
 from tests.e2e.upstreams import UPSTREAMS
 
@@ -67,7 +67,7 @@ class ClientRuns:
         self._homes = homes
         self._told: dict[str, dict[str, Any]] = {}
 
-    def heard(self, case: Case) -> Heard:
+    def heard(self, case: Case) -> ClientReport:
         if case.client not in self._told:
             self._told[case.client] = {}  # a client that fails as a whole runs once
             self._told[case.client] = self._run(case.client)
@@ -76,7 +76,7 @@ class ClientRuns:
         assert "error" not in told, f"the client failed: {told['error'].strip()[-1500:]}"
         client = CLIENTS[case.client]
         thoughts = told["thoughts"] if client.shows_thoughts else None
-        return Heard(told["text"], told["calls"], thoughts, tuple(told["usage"]))
+        return ClientReport(told["text"], told["calls"], thoughts, tuple(told["usage"]))
 
     def _run(self, name: str) -> dict[str, Any]:
         client = CLIENTS[name]

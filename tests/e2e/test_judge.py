@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.e2e.matrix import Heard, client_problems, refusal_problems, upstream_problems
+from tests.e2e.matrix import ClientReport, client_problems, refusal_problems, upstream_problems
 from tests.e2e.plot import Case, calls_of, thought, turn_for
 from tests.e2e.upstreams import BY_NAME
 
@@ -22,17 +22,17 @@ SWAPPED = [[CALLS[2][0], CALLS[0][1]], *CALLS[1:2], [CALLS[0][0], CALLS[0][1]], 
 @pytest.mark.parametrize(
     ("heard", "found"),
     [
-        (Heard(CASE.answer, CALLS, THOUGHTS, None), None),
-        (Heard(CASE.answer, CALLS[::-1], None, None), None),
-        (Heard("", CALLS, THOUGHTS, None), "the text is"),
-        (Heard(CASE.answer + "\n", CALLS, THOUGHTS, None), "the text is"),
-        (Heard(CASE.answer, CALLS[:3], THOUGHTS, None), "the tools were given"),
-        (Heard(CASE.answer, SWAPPED, THOUGHTS, None), "the tools were given"),
-        (Heard(CASE.answer, CALLS, [], None), "the thoughts are"),
-        (Heard(CASE.answer, CALLS, THOUGHTS[:1] + THOUGHTS, None), "the thoughts are"),
+        (ClientReport(CASE.answer, CALLS, THOUGHTS, None), None),
+        (ClientReport(CASE.answer, CALLS[::-1], None, None), None),
+        (ClientReport("", CALLS, THOUGHTS, None), "the text is"),
+        (ClientReport(CASE.answer + "\n", CALLS, THOUGHTS, None), "the text is"),
+        (ClientReport(CASE.answer, CALLS[:3], THOUGHTS, None), "the tools were given"),
+        (ClientReport(CASE.answer, SWAPPED, THOUGHTS, None), "the tools were given"),
+        (ClientReport(CASE.answer, CALLS, [], None), "the thoughts are"),
+        (ClientReport(CASE.answer, CALLS, THOUGHTS[:1] + THOUGHTS, None), "the thoughts are"),
     ],
 )
-def test_what_a_client_ends_up_with(heard: Heard, found: str | None) -> None:
+def test_what_a_client_ends_up_with(heard: ClientReport, found: str | None) -> None:
     problems = client_problems(CASE, heard)
     assert [found in one for one in problems] == [True] if found else problems == []
 

@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.installed import asked_for
 from tests.e2e.model_server import LATE, UNEVEN, model_server
 from tests.gateway.running import Running, gateway, provider
-from tests.gateway.speakers import SPEAKERS, Wishes
+from tests.gateway.speakers import SPEAKERS, AskedFor
 
 pytestmark = asked_for
 HI = {"role": "user", "content": "Hi"}
@@ -61,7 +61,7 @@ def test_the_same_request_is_taken_through_the_gateway(house: House, profile: st
 async def test_every_client_holds_a_conversation(house: House, dialect: str, profile: str, stream: bool) -> None:
     """With instructions in the middle, and the user speaking twice."""
     _, _, running = house
-    client = SPEAKERS[dialect](running.url, profile, Wishes(stream=stream, limit=8))
+    client = SPEAKERS[dialect](running.url, profile, AskedFor(stream=stream, limit=8))
     client.instruct("Be brief.")
     assert (await client.say("Hello")).tokens > 0
     client.instruct("Answer in French.")

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from tests.gateway.speakers import SPEAKERS, Wishes
+from tests.gateway.speakers import SPEAKERS, AskedFor
 from tests.gateway.stage import Stage, stage
 
 THERE = ("claude", "gemini", "gpt", "deepseek")
@@ -33,7 +33,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 async def test_a_conversation_moves_and_comes_back(
     world: Stage, dialect: str, journey: tuple[str, ...], stream: bool
 ) -> None:
-    client = SPEAKERS[dialect](world.url, journey[0], Wishes(stream=stream, tools=True, thinking=True))
+    client = SPEAKERS[dialect](world.url, journey[0], AskedFor(stream=stream, tools=True, thinking=True))
     client.instruct("You are a weather guide.")
     for number, model in enumerate(journey):
         client.model = model
@@ -51,7 +51,7 @@ async def test_a_conversation_moves_and_comes_back(
 @pytest.mark.parametrize("dialect", SPEAKERS)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 async def test_a_model_is_changed_between_a_call_and_its_result(world: Stage, dialect: str, stream: bool) -> None:
-    client = SPEAKERS[dialect](world.url, THERE[0], Wishes(stream=stream, tools=True, thinking=True))
+    client = SPEAKERS[dialect](world.url, THERE[0], AskedFor(stream=stream, tools=True, thinking=True))
     heard = None
     for number, model in enumerate((*THERE, *THERE[::-1], THERE[0])):
         client.model = model

@@ -8,7 +8,7 @@ import cohere
 import orjson
 import pytest
 from cohere.core.api_error import ApiError
-from tests.corpus import exchanges, spoken_in
+from tests.corpus import exchanges, recorded_in
 
 from dragoman.emulators.catalogue import provider
 from dragoman.emulators.provider import ErrorResponse
@@ -96,7 +96,7 @@ def test_it_accepts_what_cohere_accepts(body: Any) -> None:
 
 def test_every_recorded_success_is_accepted() -> None:
     count = 0
-    for exchange in spoken_in("cohere"):
+    for exchange in recorded_in("cohere"):
         request = exchange["request"]
         if request is None or not isinstance(request["body"], dict) or exchange["response"]["status"] >= 300:
             continue

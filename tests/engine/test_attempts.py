@@ -8,6 +8,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.attempts import (
     MAX_CORRECTIONS,
     MAX_TOTAL,
+    CompileWithCare,
     Correct,
     Decision,
     FallBack,
@@ -15,10 +16,9 @@ from dragoman.engine.attempts import (
     History,
     NextKey,
     Renew,
+    RestoreRefusal,
     Retry,
     RetryPolicy,
-    TakeBack,
-    TakeCare,
     next_step,
 )
 from dragoman.engine.lessons import Learnt
@@ -60,20 +60,32 @@ DECISIONS: list[tuple[str, History, Failure, Learnt | None, Decision]] = [
     ("an unreachable host may come back", History(tries=1), failed(Kind.NETWORK), None, Retry(1.0)),
     ("a bad request stays bad", History(tries=1), failed(Kind.BAD_REQUEST), None, GiveUp()),
     ("elsewhere too", History(tries=1, targets_left=2), failed(Kind.BAD_REQUEST), None, GiveUp()),
-    ("refused without a reason we know", History(tries=1), failed(Kind.BAD_REQUEST, status=400), None, TakeCare()),
-    ("in these words too", History(tries=1), failed(Kind.BAD_REQUEST, status=422), None, TakeCare()),
+    (
+        "refused without a reason we know",
+        History(tries=1),
+        failed(Kind.BAD_REQUEST, status=400),
+        None,
+        CompileWithCare(),
+    ),
+    ("in these words too", History(tries=1), failed(Kind.BAD_REQUEST, status=422), None, CompileWithCare()),
     ("before other targets", History(tries=1, targets_left=1), failed(Kind.SERVER, status=500), None, Retry(1)),
-    ("a server breaks on it each time", History(tries=3), failed(Kind.SERVER, status=500), None, TakeCare()),
-    ("care comes before other targets", _LAST, failed(Kind.SERVER, status=500), None, TakeCare()),
+    ("a server breaks on it each time", History(tries=3), failed(Kind.SERVER, status=500), None, CompileWithCare()),
+    ("care comes before other targets", _LAST, failed(Kind.SERVER, status=500), None, CompileWithCare()),
     ("another status says nothing", History(tries=3), failed(Kind.SERVER, status=502), None, GiveUp()),
     ("a conflict is no matter of form", History(tries=1), failed(Kind.BAD_REQUEST, status=409), None, GiveUp()),
     ("care is taken once", History(tries=1, cared=True), failed(Kind.BAD_REQUEST, status=400), None, GiveUp()),
-    ("and did not help", _CAREFUL, failed(Kind.BAD_REQUEST, status=400), None, TakeBack()),
-    ("whatever it teaches", _CAREFUL, failed(Kind.BAD_REQUEST, status=400), LEARNT, TakeBack()),
+    ("and did not help", _CAREFUL, failed(Kind.BAD_REQUEST, status=400), None, RestoreRefusal()),
+    ("whatever it teaches", _CAREFUL, failed(Kind.BAD_REQUEST, status=400), LEARNT, RestoreRefusal()),
     ("a careful body may pass later", _CAREFUL, failed(Kind.OVERLOADED, status=503), None, Retry(1)),
-    ("but not for ever", History(tries=3, careful=True), failed(Kind.OVERLOADED), None, TakeBack()),
-    ("not even elsewhere", History(tries=3, careful=True, reserved=True), failed(Kind.RATE_LIMIT), None, TakeBack()),
-    ("nor without end", History(careful=True, total=MAX_TOTAL), failed(Kind.SERVER), None, TakeBack()),
+    ("but not for ever", History(tries=3, careful=True), failed(Kind.OVERLOADED), None, RestoreRefusal()),
+    (
+        "not even elsewhere",
+        History(tries=3, careful=True, reserved=True),
+        failed(Kind.RATE_LIMIT),
+        None,
+        RestoreRefusal(),
+    ),
+    ("nor without end", History(careful=True, total=MAX_TOTAL), failed(Kind.SERVER), None, RestoreRefusal()),
     (
         "a call that the model got wrong",
         History(tries=1),
@@ -130,7 +142,7 @@ NEVER = [
 
 @pytest.mark.parametrize("failure", NEVER, ids=[f"{one.kind} {one.status}" for one in NEVER])
 def test_care_is_not_taken_over_keys_quotas_models_policies_and_lengths(failure: Failure) -> None:
-    assert not isinstance(next_step(History(tries=3), failure, PLAIN, 0.5, None), TakeCare)
+    assert not isinstance(next_step(History(tries=3), failure, PLAIN, 0.5, None), CompileWithCare)
 
 
 def test_nor_where_a_lesson_knows_the_words() -> None:

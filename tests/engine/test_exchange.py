@@ -146,7 +146,7 @@ def test_a_plain_question_takes_three_steps() -> None:
     assert asked.usage is not None
     assert (asked.attempts.sends, asked.changes, asked.lessons, asked.failure) == (1, (), (), None)
     assert (asked.usage.input, asked.usage.output) == (3, 2)
-    assert asked.to_keep() is None
+    assert asked.state_to_keep() is None
 
 
 SERVER = refused("Oh no.", 503)
@@ -534,6 +534,6 @@ def test_what_to_keep_is_handed_out_with_its_place() -> None:
     step = asked.piece(b"data: " + json.dumps({"candidates": [candidate]}).encode() + b"\r\n\r\n")
     assert isinstance(step, Streaming)
     step.translation.close()
-    kept = asked.to_keep()
+    kept = asked.state_to_keep()
     assert kept is not None
     assert (kept.provider, kept.scope, list(kept.states)) == ("gemini", "gemini-3-pro-preview", ["c1"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.corpus import sampled, spoken_in
+from tests.corpus import recorded_in, sampled
 
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.dialects.registry import recognise
@@ -68,7 +68,7 @@ def test_a_request_is_read_in_its_own_dialect(dialect: str, body: dict[str, Any]
 
 @pytest.mark.parametrize("dialect", DIALECT_NAMES)
 def test_recorded_requests_are_read_as_the_thorough_look_says(dialect: str) -> None:
-    asked = [one["request"]["body"] for one in spoken_in(dialect) if one["request"] and sampled(one["id"], 7)]
+    asked = [one["request"]["body"] for one in recorded_in(dialect) if one["request"] and sampled(one["id"], 7)]
     for body in filter(lambda body: isinstance(body, dict), asked):
         try:
             found = read(body)

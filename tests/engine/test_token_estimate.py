@@ -9,7 +9,7 @@ from tests.recorded_answers import Recording, recordings
 
 from dragoman.conversation.collect import merged
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.events import Event, Failed, Kept, MediaDelta, ReasoningDelta, Signed, Started, Used
+from dragoman.conversation.events import Event, Failed, MediaDelta, OpaqueBlock, ReasoningDelta, Signed, Started, Used
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
@@ -49,7 +49,7 @@ class _Measured:
     def _is_shown(self, name: str) -> bool:
         """Whether what was counted can be seen: no hidden reasoning, no picture, no tool of the provider's."""
         kinds = {type(event) for event in self.events}
-        if self.usage is None or not self.usage.output or kinds & {Failed, Signed, Kept, MediaDelta}:
+        if self.usage is None or not self.usage.output or kinds & {Failed, Signed, OpaqueBlock, MediaDelta}:
             return False
         return not self.usage.reasoning or (ReasoningDelta in kinds and name not in SUMMARISED)
 

@@ -16,7 +16,7 @@ from botocore.exceptions import EventStreamError
 from google.genai import errors as gemini_errors
 from tests.corpus import exchanges
 from tests.recorded_answers import cut
-from tests.sdk_readers import Loopback, Seen, ToldFailure, loopback
+from tests.sdk_readers import Loopback, ReportedFailure, Seen, loopback
 
 from dragoman.conversation.changes import Undo
 from dragoman.conversation.dialect_names import DIALECT_NAMES
@@ -265,7 +265,7 @@ RAISED = (
     AttributeError,
     ollama.ResponseError,
     EventStreamError,
-    ToldFailure,
+    ReportedFailure,
 )
 """What a client of some dialect sees of a failure within a stream."""
 

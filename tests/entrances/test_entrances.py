@@ -14,7 +14,7 @@ from tests.entrances.entrances import Seen as Shown
 from tests.entrances.situations import SITUATIONS, Situation
 from tests.gateway.upstream import Upstream, upstream
 
-from dragoman.store import Caller
+from dragoman.store import Viewer
 
 CASES = [
     pytest.param(situation, stream, id=f"{situation.name}, {'streamed' if stream else 'whole'}")
@@ -98,7 +98,7 @@ def _check(entrance: Entrance, shown: Shown, sent: list[Any], situation: Situati
 def _check_report(entrance: Gateway, shown: Shown, situation: Situation) -> None:
     """The ledger counts every send, and names the lessons that were tried."""
     ledger = entrance.running.services.store.ledger
-    entry = entrance.running.do(lambda: ledger.report(shown.request_id, Caller("", True)))
+    entry = entrance.running.do(lambda: ledger.report(shown.request_id, Viewer("", True)))
     assert entry is not None
     assert (entry.status, entry.lessons) == (situation.status, situation.lessons)
     assert entry.attempts == situation.sends + (situation.fallback is not None)

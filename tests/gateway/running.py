@@ -25,7 +25,7 @@ from google.genai import types
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.http_protocol import bounded_protocol
 from dragoman.gateway.services import Services, open_services
-from dragoman.store import Caller, Entry
+from dragoman.store import Entry, Viewer
 from dragoman.store.clock import REAL_CLOCKS, Clocks
 
 T = TypeVar("T")
@@ -98,7 +98,7 @@ class Running:
     def entry(self, answer: httpx.Response | Any) -> Entry:
         """The report of an answered request."""
         ledger, identity = self.services.store.ledger, answer.headers["x-dragoman-request-id"]
-        found = self.do(lambda: ledger.report(identity, Caller("", True)))
+        found = self.do(lambda: ledger.report(identity, Viewer("", True)))
         assert found is not None
         return found
 

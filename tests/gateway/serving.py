@@ -18,8 +18,8 @@ from typing import Any
 import httpx
 from tests.child_processes import dies_with_us
 
-PATIENCE = 180.0
-CLIENT = httpx.Client(timeout=PATIENCE, verify=False, trust_env=False)
+TIMEOUT = 180.0
+CLIENT = httpx.Client(timeout=TIMEOUT, verify=False, trust_env=False)
 """One for all tests: reading certificates takes longer than most of them."""
 _LEFT_OUT = ("LLM_", "DRAGOMAN_", "PYTHONDONTWRITEBYTECODE")
 _STATE = tempfile.TemporaryDirectory(prefix="dragoman-tests-state-")
@@ -66,7 +66,7 @@ class Served:
     def wait(self, event: str, after: int = 0) -> dict[str, Any]:
         """The first line with that event, once it is there."""
         with self._heard:
-            told = self._heard.wait_for(lambda: self._ended() or self._find(event, after), PATIENCE)
+            told = self._heard.wait_for(lambda: self._ended() or self._find(event, after), TIMEOUT)
         found = self._find(event, after)
         assert found is not None, (event, told, self.lines, self.noise)
         return found
@@ -89,11 +89,11 @@ class Served:
         if self.process.poll() is None:
             self.signal(signal.SIGTERM)
         try:
-            code = self.process.wait(PATIENCE)
+            code = self.process.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
-        self._reader.join(PATIENCE)
+        self._reader.join(TIMEOUT)
         return code
 
 
@@ -130,5 +130,5 @@ def refused(folder: Path, *arguments: str, env: Mapping[str, str] | None = None)
         env=dict(env if env is not None else clean_environment()),
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=TIMEOUT,
     )

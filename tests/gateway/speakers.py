@@ -39,7 +39,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Heard:
+class ReceivedAnswer:
     """What a model's turn came to, in the client's eyes."""
 
     text: str
@@ -49,7 +49,7 @@ class Heard:
 
 
 @dataclass
-class Wishes:
+class AskedFor:
     """What the conversation is to be held with."""
 
     stream: bool = False
@@ -64,22 +64,22 @@ class Speaker(ABC):
 
     dialect: ClassVar[str]
 
-    def __init__(self, url: str, model: str, wishes: Wishes, *, is_async: bool = False, key: str = "any") -> None:
+    def __init__(self, url: str, model: str, wishes: AskedFor, *, is_async: bool = False, key: str = "any") -> None:
         self.model = model
         self.wishes = wishes
         self.history: list[Any] = []
         self.client = self._client(url, key, True) if is_async else _kept(type(self), url, key)
 
-    async def say(self, text: str) -> Heard:
+    async def say(self, text: str) -> ReceivedAnswer:
         self.history.append(self._user(text))
         return await self._turn()
 
-    async def answer(self, results: Mapping[str, str], calls: list[Call]) -> Heard:
+    async def answer(self, results: Mapping[str, str], calls: list[Call]) -> ReceivedAnswer:
         """Hand in what the tools gave, by call id."""
         self._results(results, calls)
         return await self._turn()
 
-    async def converse(self, text: str, result: str = "rain") -> Heard:
+    async def converse(self, text: str, result: str = "rain") -> ReceivedAnswer:
         """Ask, and run tools until the model has done with them."""
         heard = await self.say(text)
         while heard.calls:
@@ -101,7 +101,7 @@ class Speaker(ABC):
     def _results(self, results: Mapping[str, str], calls: list[Call]) -> None: ...
 
     @abstractmethod
-    async def _turn(self) -> Heard: ...
+    async def _turn(self) -> ReceivedAnswer: ...
 
 
 class Chat(Speaker):
@@ -121,7 +121,7 @@ class Chat(Speaker):
     def _results(self, results: Mapping[str, str], calls: list[Call]) -> None:
         self.history += [{"role": "tool", "tool_call_id": key, "content": text} for key, text in results.items()]
 
-    async def _turn(self) -> Heard:
+    async def _turn(self) -> ReceivedAnswer:
         asked: dict[str, Any] = {"model": self.model, "messages": self.history, **self._settings()}
         completions = self.client.chat.completions
         if self.wishes.stream and self.wishes.limit:
@@ -138,7 +138,7 @@ class Chat(Speaker):
             Call(call.id, call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or ()
         ]
         reasoning = getattr(message, "reasoning_content", None) or ""
-        return Heard(message.content or "", calls, reasoning, completion.usage.completion_tokens)
+        return ReceivedAnswer(message.content or "", calls, reasoning, completion.usage.completion_tokens)
 
     def _settings(self) -> dict[str, Any]:
         told: dict[str, Any] = {"max_tokens": self.wishes.limit} if self.wishes.limit else {}
@@ -153,12 +153,12 @@ class Chat(Speaker):
             told["response_format"] = {"type": "json_schema", "json_schema": named}
         return told
 
-    def _read(self, chunks: list[Any]) -> Heard:
+    def _read(self, chunks: list[Any]) -> ReceivedAnswer:
         """A stream without the helper: words alone."""
         deltas = [chunk.choices[0].delta for chunk in chunks if chunk.choices]
         text = "".join(delta.content or "" for delta in deltas)
         self.history.append({"role": "assistant", "content": text})
-        return Heard(text, tokens=len(deltas))
+        return ReceivedAnswer(text, tokens=len(deltas))
 
 
 class Responses(Speaker):
@@ -180,7 +180,7 @@ class Responses(Speaker):
             {"type": "function_call_output", "call_id": key, "output": text} for key, text in results.items()
         ]
 
-    async def _turn(self) -> Heard:
+    async def _turn(self) -> ReceivedAnswer:
         asked: dict[str, Any] = {"model": self.model, "input": self.history, "store": False, **self._settings()}
         if self.wishes.stream and self.wishes.limit:
             events = [event async for event in each(await settled(self.client.responses.create(**asked, stream=True)))]
@@ -198,7 +198,7 @@ class Responses(Speaker):
         ]
         thoughts = [item for item in response.output if item.type == "reasoning"]
         reasoning = "".join(part.text for item in thoughts for part in (*item.summary, *(item.content or ())))
-        return Heard(response.output_text, calls, reasoning, response.usage.output_tokens)
+        return ReceivedAnswer(response.output_text, calls, reasoning, response.usage.output_tokens)
 
     def _settings(self) -> dict[str, Any]:
         told: dict[str, Any] = {"max_output_tokens": self.wishes.limit} if self.wishes.limit else {}
@@ -231,7 +231,7 @@ class Claude(Speaker):
         blocks = [{"type": "tool_result", "tool_use_id": key, "content": text} for key, text in results.items()]
         self.history.append({"role": "user", "content": blocks})
 
-    async def _turn(self) -> Heard:
+    async def _turn(self) -> ReceivedAnswer:
         asked: dict[str, Any] = {"model": self.model, "messages": self.history, **self._settings()}
         if self.wishes.stream:
             message = await final(self.client.messages.stream(**asked), "get_final_message")
@@ -241,7 +241,7 @@ class Claude(Speaker):
         calls = [Call(block.id, block.name, block.input) for block in message.content if block.type == "tool_use"]
         text = "".join(block.text for block in message.content if block.type == "text")
         reasoning = "".join(block.thinking for block in message.content if block.type == "thinking")
-        return Heard(text, calls, reasoning, message.usage.output_tokens)
+        return ReceivedAnswer(text, calls, reasoning, message.usage.output_tokens)
 
     def _settings(self) -> dict[str, Any]:
         told: dict[str, Any] = {"max_tokens": self.wishes.limit or 4096}
@@ -257,7 +257,7 @@ class Claude(Speaker):
 class Gemini(Speaker):
     dialect = "gemini"
 
-    def __init__(self, url: str, model: str, wishes: Wishes, *, is_async: bool = False, key: str = "any") -> None:
+    def __init__(self, url: str, model: str, wishes: AskedFor, *, is_async: bool = False, key: str = "any") -> None:
         super().__init__(url, model, wishes, is_async=is_async, key=key)
         self.system: str | None = None
 
@@ -278,7 +278,7 @@ class Gemini(Speaker):
         ]
         self.history.append(types.Content(role="user", parts=[types.Part(function_response=one) for one in given]))
 
-    async def _turn(self) -> Heard:
+    async def _turn(self) -> ReceivedAnswer:
         asked: dict[str, Any] = {"model": self.model, "contents": self.history, "config": self._settings()}
         if self.wishes.stream:
             chunks = [chunk async for chunk in each(await settled(self.client.models.generate_content_stream(**asked)))]
@@ -322,7 +322,7 @@ class Cohere(Speaker):
             document = {"type": "document", "document": {"data": {"text": text}}}
             self.history.append({"role": "tool", "tool_call_id": key, "content": [document]})
 
-    async def _turn(self) -> Heard:
+    async def _turn(self) -> ReceivedAnswer:
         asked: dict[str, Any] = {"model": self.model, "messages": self.history, **self._settings()}
         asked["request_options"] = {"max_retries": 0}
         if self.wishes.stream:
@@ -337,7 +337,7 @@ class Cohere(Speaker):
         calls = [Call(identity, function.name, json.loads(function.arguments)) for identity, function in called]
         text = "".join(block.text for block in blocks if block.type == "text") + (message.tool_plan or "")
         reasoning = "".join(block.thinking for block in blocks if block.type == "thinking")
-        return Heard(text, calls, reasoning, int(usage.tokens.output_tokens))
+        return ReceivedAnswer(text, calls, reasoning, int(usage.tokens.output_tokens))
 
     def _settings(self) -> dict[str, Any]:
         told: dict[str, Any] = {"max_tokens": self.wishes.limit} if self.wishes.limit else {}
@@ -383,12 +383,12 @@ def _parts(chunk: Any) -> list[Any]:
     return list(content.parts or ()) if content is not None else []
 
 
-def _heard_by_gemini(parts: list[Any], usage: Any) -> Heard:
+def _heard_by_gemini(parts: list[Any], usage: Any) -> ReceivedAnswer:
     called = [part.function_call for part in parts if part.function_call]
     calls = [Call(call.id or call.name, call.name, call.args) for call in called]
     text = "".join(part.text for part in parts if part.text and not part.thought)
     reasoning = "".join(part.text for part in parts if part.text and part.thought)
-    return Heard(text, calls, reasoning, usage.candidates_token_count or 0)
+    return ReceivedAnswer(text, calls, reasoning, usage.candidates_token_count or 0)
 
 
 @lru_cache(maxsize=16)
@@ -419,7 +419,7 @@ class Ollama(Speaker):
             {"role": "tool", "tool_name": names[identity], "content": text} for identity, text in results.items()
         ]
 
-    async def _turn(self) -> Heard:
+    async def _turn(self) -> ReceivedAnswer:
         asked: dict[str, Any] = {"model": self.model, "messages": self.history, **self._settings()}
         told = await settled(self.client.chat(stream=self.wishes.stream, **asked))
         answers = [answer async for answer in each(told)] if self.wishes.stream else [told]
@@ -429,7 +429,7 @@ class Ollama(Speaker):
         message = ollama.Message(role="assistant", content=text, thinking=thinking or None, tool_calls=made or None)
         self.history.append(message)
         calls = [Call(f"#{at}", call.function.name, dict(call.function.arguments)) for at, call in enumerate(made)]
-        return Heard(text, calls, thinking, answers[-1].eval_count or 0)
+        return ReceivedAnswer(text, calls, thinking, answers[-1].eval_count or 0)
 
     def _settings(self) -> dict[str, Any]:
         told: dict[str, Any] = {"options": {"num_predict": self.wishes.limit}} if self.wishes.limit else {}
@@ -466,7 +466,7 @@ class Boto(Speaker):
         """Converse has one list of system texts, before all turns."""
         self.system.append({"text": text})
 
-    def __init__(self, url: str, model: str, wishes: Wishes, *, is_async: bool = False, key: str = "any") -> None:
+    def __init__(self, url: str, model: str, wishes: AskedFor, *, is_async: bool = False, key: str = "any") -> None:
         super().__init__(url, model, wishes, is_async=is_async, key=key)
         self.system: list[Any] = []
 
@@ -474,7 +474,7 @@ class Boto(Speaker):
         blocks = [{"toolResult": {"toolUseId": key, "content": [{"text": text}]}} for key, text in results.items()]
         self.history.append({"role": "user", "content": blocks})
 
-    async def _turn(self) -> Heard:
+    async def _turn(self) -> ReceivedAnswer:
         asked: dict[str, Any] = {"modelId": self.model, "messages": self.history, **self._settings()}
         if self.system:
             asked["system"] = self.system
@@ -491,7 +491,7 @@ class Boto(Speaker):
             block["reasoningContent"].get("reasoningText", {}) for block in blocks if "reasoningContent" in block
         ]
         text = "".join(block.get("text", "") for block in blocks)
-        return Heard(text, calls, "".join(one.get("text", "") for one in thoughts), usage["outputTokens"])
+        return ReceivedAnswer(text, calls, "".join(one.get("text", "") for one in thoughts), usage["outputTokens"])
 
     def _settings(self) -> dict[str, Any]:
         told: dict[str, Any] = {"inferenceConfig": {"maxTokens": self.wishes.limit or 4096}}

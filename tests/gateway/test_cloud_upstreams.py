@@ -12,7 +12,7 @@ import httpx
 import openai
 import pytest
 from tests.gateway.running import Running, gateway
-from tests.gateway.speakers import SPEAKERS, Wishes
+from tests.gateway.speakers import SPEAKERS, AskedFor
 from tests.upstream.test_cloud_tokens import server, service_account
 
 from dragoman.emulators.background_server import RunningEmulator as Emulator
@@ -74,7 +74,7 @@ async def test_a_tool_loop(clouds: Clouds, place: str, dialect: str, stream: boo
     upstream = clouds.emulators[place]
     upstream.script(CALL, "Take an umbrella.")
     before = len(upstream.requests)
-    client = SPEAKERS[dialect](clouds.url, place, Wishes(stream=stream, tools=True), is_async=False)
+    client = SPEAKERS[dialect](clouds.url, place, AskedFor(stream=stream, tools=True), is_async=False)
     called = await client.say("Does it rain in Köln?")
     assert [(call.name, call.arguments) for call in called.calls] == [("weather", {"city": "Köln"})]
     told = await client.answer({called.calls[0].id: "It pours."}, called.calls)

@@ -13,7 +13,7 @@ from typing import Any
 import cohere
 import pytest
 from cohere.core.api_error import ApiError
-from tests.gateway.speakers import SPEAKERS, Cohere, Wishes
+from tests.gateway.speakers import SPEAKERS, AskedFor, Cohere
 from tests.gateway.stage import Stage, stage
 
 TURNS = ("Köln", "Rome", "Oslo")
@@ -53,7 +53,7 @@ def thought(message: dict[str, Any]) -> str:
 async def held(world: Stage, dialect: str, model: str, stream: bool) -> list[Any]:
     """Three turns; the requests that reached the model."""
     world.script(model, *[step for city in TURNS for step in loop(city)])
-    speaker = SPEAKERS[dialect](world.url, model, Wishes(stream=stream, tools=True, thinking=True))
+    speaker = SPEAKERS[dialect](world.url, model, AskedFor(stream=stream, tools=True, thinking=True))
     for city in TURNS:
         called = await speaker.say(f"Does it rain in {city}?")
         assert (called.reasoning, called.text) == (f"Where is {city}?", f"I will look at {city}.")
@@ -86,7 +86,7 @@ async def test_a_loop_of_a_cohere_client_keeps_plan_and_thinking(world: Stage, m
 async def test_a_client_that_returns_plan_and_calls_alone_loses_no_proof(world: Stage, stream: bool) -> None:
     """Cohere's guide sends back only these two. Claude still gets the thinking that it signed."""
     world.script("claude", *loop("Oslo"))
-    speaker = SPEAKERS["cohere"](world.url, "claude", Wishes(stream=stream, tools=True, thinking=True))
+    speaker = SPEAKERS["cohere"](world.url, "claude", AskedFor(stream=stream, tools=True, thinking=True))
     assert isinstance(speaker, Cohere)
     called = await speaker.say("Rain in Oslo?")
     answer = speaker.history[-1]

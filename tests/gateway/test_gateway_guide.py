@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.free_ports import free_port
-from tests.gateway.serving import CLIENT, PATIENCE, clean_environment, serving
+from tests.gateway.serving import CLIENT, TIMEOUT, clean_environment, serving
 
 from dragoman.testing import emulator
 
@@ -42,7 +42,7 @@ def test_the_quick_start(tmp_path: Path) -> None:
         for block in rest:
             text = block.replace(PORT, port)
             done = subprocess.run(
-                ["bash", "-euc", text], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=PATIENCE
+                ["bash", "-euc", text], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=TIMEOUT
             )
             assert done.returncode == 0, (text, done.stdout, done.stderr)
             said.append(done.stdout)

@@ -17,7 +17,7 @@ import httpx2
 import openai
 import pytest
 from tests.gateway.running import Running, gateway, provider
-from tests.gateway.speakers import SPEAKERS, Speaker, Wishes
+from tests.gateway.speakers import SPEAKERS, AskedFor, Speaker
 
 from dragoman.integrations.sdk_transport import DragomanTransport
 from dragoman.testing import emulator
@@ -81,7 +81,7 @@ async def test_ten_turns_with_ids_in_the_form_of_the_clients_vendor(
 ) -> None:
     upstream = emulators["gemini"]
     before = len(upstream.requests)
-    ids = await hold(SPEAKERS[dialect](running.url, "gemini", Wishes(tools=True, thinking=True)), upstream)
+    ids = await hold(SPEAKERS[dialect](running.url, "gemini", AskedFor(tools=True, thinking=True)), upstream)
     check(ids, FORMS[dialect], upstream.requests[before:])
 
 
@@ -95,7 +95,7 @@ async def test_ten_turns_through_the_transport_inside_the_sdk(emulators: dict[st
     before = len(upstream.requests)
     made: Any = SDKS[dialect]
     transport = DragomanTransport("gemini/gemini-2.5-flash", api_key="any", base_url=upstream.base_url)
-    speaker = SPEAKERS[dialect]("http://any", "any", Wishes(tools=True, thinking=True))
+    speaker = SPEAKERS[dialect]("http://any", "any", AskedFor(tools=True, thinking=True))
     with httpx2.Client(transport=transport) as sender:
         speaker.client = made(api_key="any", http_client=sender, max_retries=0)
         ids = await hold(speaker, upstream)
@@ -109,7 +109,7 @@ async def test_an_id_of_the_providers_own_stays_as_it_is(
 ) -> None:
     call = {"name": "weather", "arguments": {"city": "Rome"}, "id": "D681PevKs"}
     emulators["mistral"].script({"calls": [call]}, "Rain.")
-    speaker = SPEAKERS[dialect](running.url, "mistral", Wishes(stream=stream, tools=True))
+    speaker = SPEAKERS[dialect](running.url, "mistral", AskedFor(stream=stream, tools=True))
     heard = await speaker.say("Rain?")
     assert [one.id for one in heard.calls] == ["D681PevKs"]
     assert (await speaker.answer({"D681PevKs": "rain"}, heard.calls)).text == "Rain."

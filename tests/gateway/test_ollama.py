@@ -14,7 +14,7 @@ import httpx
 import ollama
 import pytest
 from tests.gateway.running import Running, gateway, provider
-from tests.gateway.speakers import SPEAKERS, Wishes
+from tests.gateway.speakers import SPEAKERS, AskedFor
 from tests.gateway.stage import Stage, stage
 from tests.gateway.upstream import Seen, upstream
 from tests.shapes.words import PIXEL
@@ -62,7 +62,7 @@ async def test_B15_three_turns_of_tools_with_thinking_from_ollamas_sdk(world: St
         {"reasoning": "And Bonn?", **AGAIN},
         {"reasoning": "Wet.", "text": "It rains in both."},
     )
-    speaker = SPEAKERS["ollama"](world.url, model, Wishes(stream=stream, tools=True, thinking=model != "gpt"))
+    speaker = SPEAKERS["ollama"](world.url, model, AskedFor(stream=stream, tools=True, thinking=model != "gpt"))
     first = await speaker.say("Rain?")
     assert [(call.name, call.arguments) for call in first.calls] == [("weather", {"city": "Köln"})]
     second = await speaker.answer({"#0": "rain"}, first.calls)
@@ -86,7 +86,7 @@ async def test_B15_three_turns_of_tools_with_thinking_at_an_ollama_server(
         {"reasoning": "And Bonn?", **AGAIN},
         {"reasoning": "Wet.", "text": "It rains in both."},
     )
-    speaker = SPEAKERS[dialect](world.url, "qwen", Wishes(stream=stream, tools=True, thinking=True))
+    speaker = SPEAKERS[dialect](world.url, "qwen", AskedFor(stream=stream, tools=True, thinking=True))
     first = await speaker.say("Rain?")
     second = await speaker.answer({call.id: "rain" for call in first.calls}, first.calls)
     last = await speaker.answer({call.id: "more rain" for call in second.calls}, second.calls)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.gateway.serving import PATIENCE, clean_environment, serving
+from tests.gateway.serving import TIMEOUT, clean_environment, serving
 
 from dragoman.cli import cli
 from dragoman.testing import emulator
@@ -164,7 +164,7 @@ def test_from_a_refusal_at_the_gateway_to_an_answer(tmp_path: Path) -> None:
             [sys.executable, "-c", "from dragoman.cli import main; main()", "replay", str(path), "--send"],
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
             cwd=tmp_path,
             env=clean_environment(),
         )

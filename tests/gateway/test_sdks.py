@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.gateway.speakers import SPEAKERS, Heard, Speaker, Wishes
+from tests.gateway.speakers import SPEAKERS, AskedFor, ReceivedAnswer, Speaker
 from tests.gateway.stage import Stage, stage
 
 FOREIGN = {
@@ -54,7 +54,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 
 def speaker(world: Stage, dialect: str, model: str, is_async: bool = False, **wishes: Any) -> Speaker:
-    return SPEAKERS[dialect](world.url, model, Wishes(**wishes), is_async=is_async)
+    return SPEAKERS[dialect](world.url, model, AskedFor(**wishes), is_async=is_async)
 
 
 @pytest.mark.sampled(8)
@@ -104,7 +104,7 @@ async def test_thoughts_arrive_and_go_back(world: Stage, dialect: str, model: st
     assert called.reasoning == "Clouds, so rain."
     told = await client.answer({call.id: "rain" for call in called.calls}, called.calls)
     assert (told.text, told.reasoning) == ("It rains.", "Wet.")
-    heard: Heard = await client.say("Thanks.")
+    heard: ReceivedAnswer = await client.say("Thanks.")
     assert heard.text.startswith("received:")
     world.check(model, at_least=3)
 

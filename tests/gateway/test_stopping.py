@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.child_processes import dies_with_us
-from tests.gateway.serving import CLIENT, DRAGOMAN, PATIENCE, clean_environment
+from tests.gateway.serving import CLIENT, DRAGOMAN, TIMEOUT, clean_environment
 
 STOPS = int(os.environ.get("DRAGOMAN_STOPS", "6"))
 """100 take three minutes."""
@@ -37,7 +37,7 @@ def test_a_stop_at_any_moment_is_a_proper_one(tmp_path: Path, number: int) -> No
         assert '"listening"' in process.stderr.readline()
         time.sleep(moment)
         process.send_signal(signal.SIGTERM if number % 2 else signal.SIGINT)
-        _, said = process.communicate(timeout=PATIENCE)
+        _, said = process.communicate(timeout=TIMEOUT)
     finally:
         process.kill()
     assert process.returncode == 0, said

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import msgspec
 import orjson
 import pytest
-from tests.corpus import exchanges, sampled, spoken_in
+from tests.corpus import exchanges, recorded_in, sampled
 from tests.judges import judge
 from tests.strategies import request
 from tests.targets import SEEDS, SWEEPS, TARGETS, signer, split
@@ -57,7 +57,7 @@ test of another project. A signature that cannot be the provider's is foreign, s
 def test_recorded_successes_go_out_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     seen: Counter[str] = Counter()
     changed = []
-    for exchange in chain.from_iterable(map(spoken_in, DIALECT_NAMES)):
+    for exchange in chain.from_iterable(map(recorded_in, DIALECT_NAMES)):
         name = OWN.get((exchange["provider"], exchange["dialect"]))
         asked = exchange["request"]
         if name is None or not asked or not isinstance(asked["body"], dict) or not sampled(exchange["id"], 4):

@@ -9,7 +9,7 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.corpus import FULL, exchanges, sampled, spoken_in, under_our_name
+from tests.corpus import FULL, exchanges, recorded_in, sampled, under_our_name
 from tests.judges import judge
 from tests.strategies import SHAPES, conversations, request
 from tests.targets import EXAMPLES, ONE_OF_EACH, SWEEPS, TARGETS, signer, split
@@ -49,7 +49,7 @@ def test_what_hypothesis_finds_is_accepted(data: st.DataObject) -> None:
 def test_recorded_requests_are_accepted_by_all(capsys: pytest.CaptureFixture[str]) -> None:
     """By targets of all dialects, its own with another provider or model among them; and what was refused then too."""
     judged, unfit, wrong = 0, 0, []
-    for exchange in chain(*map(spoken_in, SHAPES), map(under_our_name, exchanges("errors.jsonl"))):
+    for exchange in chain(*map(recorded_in, SHAPES), map(under_our_name, exchanges("errors.jsonl"))):
         asked = exchange["request"]
         if exchange["dialect"] not in SHAPES or not asked or not isinstance(asked["body"], dict):
             continue

@@ -17,7 +17,7 @@ import httpx
 import pytest
 import yaml
 from tests.child_processes import dies_with_us
-from tests.gateway.serving import CLIENT, PATIENCE, Served, clean_environment, serving
+from tests.gateway.serving import CLIENT, TIMEOUT, Served, clean_environment, serving
 from tests.store.postgres_server import running_postgres
 from tests.store.redis_server import running_redis
 
@@ -50,7 +50,7 @@ def nginx(folder: Path, *gateways: Served) -> Iterator[str]:
 
 
 def answering(url: str) -> str:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while True:
         try:
             assert CLIENT.get(f"{url}/ready").status_code == 200
@@ -81,7 +81,7 @@ def requests_of(gateway: Served) -> int:
 
 def in_the_ledger(gateway: Served, wanted: int) -> int:
     """How many requests it lists; rows are written in batches, so it is asked until they are there."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while True:
         found = len(CLIENT.get(f"{gateway.url}/dragoman/requests").json()["requests"])
         if found >= wanted or time.monotonic() > deadline:

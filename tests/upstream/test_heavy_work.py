@@ -15,7 +15,7 @@ import pytest
 from dragoman.upstream import heavy_work
 from dragoman.upstream.heavy_work import MOST_WAITING, HeavyWork
 
-PATIENCE = 120.0
+TIMEOUT = 120.0
 
 
 class Stage:
@@ -30,14 +30,14 @@ class Stage:
         def work() -> str:
             self.begun.append(name)
             if held:
-                assert self.gate.wait(PATIENCE)
+                assert self.gate.wait(TIMEOUT)
             return name
 
         return work
 
     async def until(self, *names: str) -> None:
         """Once these have begun."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while not set(names) <= set(self.begun):  # noqa: ASYNC110 - threads tell
                 await asyncio.sleep(0.001)
 
@@ -186,5 +186,5 @@ asyncio.run(main())
 
 
 def test_a_process_ends_whatever_its_threads_do() -> None:
-    ended = subprocess.run([sys.executable, "-c", NEVER_ENDS], capture_output=True, timeout=PATIENCE, check=False)
+    ended = subprocess.run([sys.executable, "-c", NEVER_ENDS], capture_output=True, timeout=TIMEOUT, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")

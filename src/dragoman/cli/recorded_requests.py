@@ -16,7 +16,7 @@ from dragoman.cli.config import loaded_or_exit
 from dragoman.cli.state_access import call_gateway, opened_store
 from dragoman.config import Config
 from dragoman.errors import OptionError
-from dragoman.store import Caller, Entry, RefusalLine, timestamp
+from dragoman.store import Entry, RefusalLine, Viewer, timestamp
 from dragoman.store.refusal_log import parse_refusal
 
 _ID = re.compile(r"req_[0-9a-f]{6,40}(-[a-z]+)?")
@@ -87,7 +87,7 @@ def from_config(ctx: click.Context, path: Path | None, env_files: tuple[Path, ..
 
 async def _entry(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...], request_id: str) -> Entry | None:
     async with opened_store(ctx, path, env_files) as store:
-        return None if store is None else await store.ledger.report(request_id, Caller("", True))
+        return None if store is None else await store.ledger.report(request_id, Viewer("", True))
 
 
 def _from_files(config: Config, request_id: str) -> Iterator[RefusalLine]:

@@ -14,7 +14,7 @@ from dragoman.cli.config import config_option, env_option
 from dragoman.cli.console import print_table
 from dragoman.cli.state_access import call_gateway, key_option, opened_store, url_option
 from dragoman.cli.usage import since_option
-from dragoman.store import Caller, LedgerQuery
+from dragoman.store import LedgerQuery, Viewer
 from dragoman.store.ledger import LARGEST_PAGE
 from dragoman.store.ledger_views import STATES, RequestPage, RequestRow, request_row
 
@@ -81,7 +81,7 @@ async def _from_store(
     async with opened_store(ctx, path, env_files) as store:
         if store is None:
             return RequestPage(())
-        page = await store.ledger.recent(Caller("", True), query)
+        page = await store.ledger.recent(Viewer("", True), query)
         return RequestPage(tuple(map(request_row, page.entries)), page.next)
 
 

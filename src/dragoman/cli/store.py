@@ -16,12 +16,12 @@ from dragoman.cli.config import chosen_file, config_option, env_option, loaded_o
 from dragoman.cli.console import print_table
 from dragoman.cli.state_access import opened_store
 from dragoman.errors import OptionError
-from dragoman.store import Caller, Entry, LedgerQuery, Store, StoreError, store_file
+from dragoman.store import Entry, LedgerQuery, Store, StoreError, Viewer, store_file
 from dragoman.store.composed_store import ComposedStore
 from dragoman.store.store import Prunable
 from dragoman.store.transfer import Moved, SqliteFile, move
 
-_ADMIN = Caller("", admin=True)
+_ADMIN = Viewer("", admin=True)
 _PAGE = 500
 
 

@@ -15,7 +15,7 @@ from dragoman.cli.config import config_option, env_option
 from dragoman.cli.console import print_table
 from dragoman.cli.state_access import call_gateway, key_option, opened_store, url_option
 from dragoman.errors import OptionError
-from dragoman.store import Caller, LedgerQuery, Totals
+from dragoman.store import LedgerQuery, Totals, Viewer
 from dragoman.store.ledger_views import GROUPS, UsageReport, parse_since, usage_report
 
 _PATH = "/dragoman/usage"
@@ -68,7 +68,7 @@ async def _from_store(
     async with opened_store(ctx, path, env_files) as store:
         if store is None:
             return usage_report(by, since, ())
-        groups = await store.ledger.totals(Caller("", True), GROUPS[by], LedgerQuery(since=since))
+        groups = await store.ledger.totals(Viewer("", True), GROUPS[by], LedgerQuery(since=since))
         return usage_report(by, since, groups)
 
 

@@ -19,8 +19,8 @@ from dragoman.conversation.events import (
     Ended,
     Event,
     Failed,
-    Kept,
     MediaDelta,
+    OpaqueBlock,
     ReasoningDelta,
     RefusalDelta,
     Signed,
@@ -174,7 +174,7 @@ class Folding:
     def _media(self, event: MediaDelta) -> None:
         self._choice(event.choice).piece(event.part, Media).media.append(event)
 
-    def _kept(self, event: Kept) -> None:
+    def _kept(self, event: OpaqueBlock) -> None:
         self._choice(event.choice).piece(event.part, Opaque).state = event.opaque
 
     def _stopped(self, event: Stopped) -> None:
@@ -204,7 +204,7 @@ _ADD: Mapping[type[Event], Callable[[Folding, Any], None]] = {
     RefusalDelta: Folding._refusal,
     Cited: Folding._cited,
     MediaDelta: Folding._media,
-    Kept: Folding._kept,
+    OpaqueBlock: Folding._kept,
     Stopped: Folding._stopped,
     Used: Folding._used,
     Ended: Folding._ended,
@@ -421,7 +421,7 @@ def _media_events(choice: int, number: int, part: Media) -> list[Event]:
 
 
 def _kept_events(choice: int, number: int, part: Opaque) -> list[Event]:
-    return [Kept(choice, number, part)]
+    return [OpaqueBlock(choice, number, part)]
 
 
 _EVENTS_OF: Mapping[type[Part], Callable[[int, int, Any], list[Event]]] = {

@@ -1,7 +1,7 @@
 """An answer as it arrives.
 
     Started (TextDelta | ReasoningDelta | Signed | CallStarted CallDelta* CallEnded | RefusalDelta | Cited | MediaDelta
-             | Kept)* Stopped* Used* (Ended | Failed)
+             | OpaqueBlock)* Stopped* Used* (Ended | Failed)
 
 Each names its choice and its part. Parts of one choice are numbered from 0 in the order in which they begin; a part
 ends when the next one begins or its choice stops, but calls may run side by side and end with CallEnded. Texts are JSON
@@ -121,7 +121,7 @@ class MediaDelta(Event, frozen=True, gc=False):
     extras: Extras | None = None
 
 
-class Kept(Event, frozen=True, gc=False):
+class OpaqueBlock(Event, frozen=True, gc=False):
     """A provider's own block, whole (server tools and their results)."""
 
     choice: int

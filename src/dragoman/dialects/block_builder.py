@@ -24,8 +24,8 @@ from dragoman.conversation.events import (
     Ended,
     Event,
     Failed,
-    Kept,
     MediaDelta,
+    OpaqueBlock,
     ReasoningDelta,
     RefusalDelta,
     Signed,
@@ -253,7 +253,7 @@ class BlockBuilder:
         self._linked, self._transcripts = False, []
         self.append(TEXT, joined("\n\n", [*ends, *words]))
 
-    def _kept(self, event: Kept) -> None:
+    def _kept(self, event: OpaqueBlock) -> None:
         if event.opaque.origin.dialect != self._form.dialect:
             return
         self._whole(event.part, event.opaque.json)
@@ -341,7 +341,7 @@ _TAKE: Mapping[type[Event], Callable[[Any, Any], None]] = {
     CallEnded: BlockBuilder._call_ended,
     Cited: BlockBuilder._citation,
     MediaDelta: BlockBuilder._media,
-    Kept: BlockBuilder._kept,
+    OpaqueBlock: BlockBuilder._kept,
     Stopped: BlockBuilder._stopped,
     Used: BlockBuilder._used,
     Ended: BlockBuilder._ended,

@@ -23,7 +23,7 @@ from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.adapted import AdaptedRequest
 from dragoman.engine.client_failures import render_failure, with_numbers
-from dragoman.engine.reasoning_restore import Kept
+from dragoman.engine.reasoning_restore import KeptParts
 from dragoman.engine.translation import Translation, translation_of
 from dragoman.wire.error_bodies import parse_failure
 
@@ -45,7 +45,7 @@ class Answer(msgspec.Struct, frozen=True, dict=True):
     """The tokens that were counted, if the provider tells them."""
     stop: Stop | None
     """Why the model stopped."""
-    reasoning_state: Mapping[str, Kept]
+    reasoning_state: Mapping[str, KeptParts]
     """State that the client's dialect cannot carry. `State.after` keeps it for the next turn."""
     received: bytes
     """The provider's own body."""
@@ -143,7 +143,7 @@ class AnswerStream:
         return self._translation.stop
 
     @property
-    def reasoning_state(self) -> Mapping[str, Kept]:
+    def reasoning_state(self) -> Mapping[str, KeptParts]:
         return self._translation.kept
 
 

@@ -70,11 +70,11 @@ class Correct(msgspec.Struct, frozen=True):
     learnt: Learnt
 
 
-class TakeCare(msgspec.Struct, frozen=True):
+class CompileWithCare(msgspec.Struct, frozen=True):
     """Compile again with every doubt taken as a refusal, and send at once if that changes the body."""
 
 
-class TakeBack(msgspec.Struct, frozen=True):
+class RestoreRefusal(msgspec.Struct, frozen=True):
     """The careful body failed too: decide about the refusal that led to it."""
 
 
@@ -94,7 +94,7 @@ class GiveUp(msgspec.Struct, frozen=True):
     """Tell the client."""
 
 
-Decision = Retry | Correct | TakeCare | TakeBack | NextKey | Renew | FallBack | GiveUp
+Decision = Retry | Correct | CompileWithCare | RestoreRefusal | NextKey | Renew | FallBack | GiveUp
 
 MAX_CORRECTIONS = 8
 MAX_TOTAL = 24
@@ -114,7 +114,7 @@ def next_step(
     if failure.kind is Kind.ANSWER_TOO_LARGE:
         return GiveUp()  # the answer was paid for, and the next one would be as large
     if history.total >= MAX_TOTAL:
-        return TakeBack() if history.careful else GiveUp()
+        return RestoreRefusal() if history.careful else GiveUp()
     if learnt is not None and not history.careful and history.corrections < MAX_CORRECTIONS:
         return Correct(learnt)
     if failure.kind in KEY_BOUND and history.keys_left:
@@ -128,9 +128,9 @@ def next_step(
         if (failure.retry_after or 0.0) <= policy.cap:
             return Retry(delay)
     if history.careful:
-        return TakeBack()
+        return RestoreRefusal()
     if not history.cared and not recognised and _leaves_doubt(failure, policy):
-        return TakeCare()
+        return CompileWithCare()
     if history.targets_left and (failure.kind not in FINAL or recognised):
         return FallBack()
     return GiveUp()

@@ -36,7 +36,7 @@ from dragoman.engine.history.result_clearing import clear_results
 from dragoman.engine.history.sizes import bytes_per_token
 from dragoman.engine.history.trimming import TrimRequest, TrimStatistics, history_trim, trim
 from dragoman.engine.plan import Plan, client_of, plan
-from dragoman.engine.reasoning_restore import Kept, restored
+from dragoman.engine.reasoning_restore import KeptParts, restored
 from dragoman.engine.refusal_places import found_in, with_place
 from dragoman.engine.report import ReportBuilder, body_repairs, usage_asked, usage_not_asked, without_spelling
 from dragoman.engine.unseen_content import unseen, unseen_content
@@ -67,7 +67,7 @@ class Options(msgspec.Struct, frozen=True):
     synthetic: bool = True
     stream: bool | None = None
     ask_usage: bool = False
-    kept: Mapping[str, Kept] = {}
+    kept: Mapping[str, KeptParts] = {}
     media: Mapping[str, bytes] = {}
     stop_after: str = ""
     doubt: Doubt = _FAITHFUL

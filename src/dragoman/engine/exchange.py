@@ -32,15 +32,15 @@ from dragoman.engine.adapted import AdaptedRequest
 from dragoman.engine.answer_tally import NOTHING_SPENT, Spent, parse_amount
 from dragoman.engine.attempts import (
     MAX_TOTAL,
+    CompileWithCare,
     Correct,
     FallBack,
     GiveUp,
     History,
     NextKey,
     Renew,
+    RestoreRefusal,
     Retry,
-    TakeBack,
-    TakeCare,
     next_step,
 )
 from dragoman.engine.client_failures import clipped, failure_of, with_numbers
@@ -67,9 +67,9 @@ from dragoman.engine.steps import (
     Recall,
     Recalled,
     Send,
+    StateToKeep,
     Step,
     Streaming,
-    ToKeep,
     Wait,
 )
 from dragoman.engine.stream_redaction import Redaction
@@ -168,7 +168,7 @@ class Exchange(Generic[D]):
     def stop(self) -> Stop | None:
         return self._translation.stop if self._translation is not None else None
 
-    def to_keep(self) -> ToKeep | None:
+    def state_to_keep(self) -> StateToKeep | None:
         """What the next turn needs and the client cannot bring, once the answer is whole."""
         translation, visit = self._translation, self._visit
         states = translation.kept if translation is not None else {}
@@ -177,8 +177,8 @@ class Exchange(Generic[D]):
             return None
         facts = visit.target.facts
         if not trims:
-            return ToKeep(facts.provider, scope(facts), states)
-        return ToKeep(
+            return StateToKeep(facts.provider, scope(facts), states)
+        return StateToKeep(
             facts.provider,
             scope(facts),
             states,
@@ -426,9 +426,9 @@ class Exchange(Generic[D]):
                 return Wait(delay)
             case Correct(lesson):
                 return self._correct(lesson)
-            case TakeCare():
+            case CompileWithCare():
                 return self._take_care(failure)
-            case TakeBack():
+            case RestoreRefusal():
                 return self._take_back()
             case NextKey():
                 return self._take_next_key()

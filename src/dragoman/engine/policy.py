@@ -10,7 +10,7 @@ import msgspec
 from dragoman.conversation.changes import Loss, LossName
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.policy import TrimPolicy
-from dragoman.engine.reasoning_restore import Kept
+from dragoman.engine.reasoning_restore import KeptParts
 from dragoman.engine.request_limits import DEFAULT_LIMITS, RequestLimits
 from dragoman.errors import OptionError, near_match, nearest_first
 from dragoman.profiles.facts import Doubt, DoubtName
@@ -47,7 +47,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
 class State(msgspec.Struct, frozen=True, kw_only=True):
     """What you bring to a request from earlier turns, and what you have fetched for it."""
 
-    reasoning_state: Mapping[str, Kept] = {}
+    reasoning_state: Mapping[str, KeptParts] = {}
     """What models signed or sealed, if the dialect of your request cannot carry it; by the call or answer it is of."""
     cuts: Sequence[Cut] = ()
     """Where the history was cut on earlier turns, so that the same beginning is cut in the same way."""

@@ -19,7 +19,7 @@ from dragoman.rules.missing_reasoning import thinks
 from dragoman.rules.reasoning import fits
 
 _role = attrgetter("role")
-Kept = tuple[Part, ...]
+KeptParts = tuple[Part, ...]
 """What was kept for one call or one answer: thinking, and the state of the call or text itself."""
 
 
@@ -96,7 +96,7 @@ def _words_key(message: Message) -> str:
     return text_key("".join([part.text for part in message.parts if type(part) is Text]))
 
 
-def restored(conversation: Conversation, kept: Mapping[str, Kept], facts: Facts) -> Conversation:
+def restored(conversation: Conversation, kept: Mapping[str, KeptParts], facts: Facts) -> Conversation:
     """The conversation with the state put back that the target may have."""
     messages: list[Message] = []
     before: Message | None = None
@@ -111,7 +111,7 @@ def restored(conversation: Conversation, kept: Mapping[str, Kept], facts: Facts)
     return conversation if same else conversation.but(messages=tuple(messages))
 
 
-def _found(message: Message, before: Message | None, kept: Mapping[str, Kept], facts: Facts) -> list[Kept]:
+def _found(message: Message, before: Message | None, kept: Mapping[str, KeptParts], facts: Facts) -> list[KeptParts]:
     """What was kept for a turn of the model."""
     if message.role is not Role.ASSISTANT:
         return []
@@ -129,7 +129,7 @@ def _is_nothing_but_copy(message: Message, words: str) -> bool:
     )
 
 
-def _restored(message: Message, before: Message | None, kept: Mapping[str, Kept], facts: Facts) -> Message:
+def _restored(message: Message, before: Message | None, kept: Mapping[str, KeptParts], facts: Facts) -> Message:
     found = _found(message, before, kept, facts)
     of_words = kept.get(_keys_of(message, before, facts)[-1], ()) if _signs_words(message, facts) else ()
     held = {part.id: kept.get(_key_of(part, before), ()) for part in message.parts if type(part) is Call}
@@ -181,7 +181,7 @@ def _between_tags(text: str, words: str) -> bool:
     )
 
 
-def _completed(parts: tuple[Part, ...], found: list[Kept]) -> tuple[Part, ...]:
+def _completed(parts: tuple[Part, ...], found: list[KeptParts]) -> tuple[Part, ...]:
     """Thinking whose proof came back without its words gets them again.
 
     Some clients keep only the last piece of a field that they do not know: the proof, and the end of the words.
@@ -221,7 +221,7 @@ def _is_scrap(part: Part, words: str) -> bool:
     return isinstance(part, Reasoning) and part.state is None and part.text is not None and part.text.text in words
 
 
-def _thinking(found: list[Kept], facts: Facts) -> list[Reasoning]:
+def _thinking(found: list[KeptParts], facts: Facts) -> list[Reasoning]:
     """Thinking that the target issued, and plain thinking where it is taken as text."""
     return [
         part
@@ -231,7 +231,7 @@ def _thinking(found: list[Kept], facts: Facts) -> list[Reasoning]:
     ]
 
 
-def _signed(part: Part, kept: Mapping[str, Kept], of_words: Kept, facts: Facts) -> Part:
+def _signed(part: Part, kept: Mapping[str, KeptParts], of_words: KeptParts, facts: Facts) -> Part:
     if not isinstance(part, (Call, Text)) or part.signature is not None:
         return part
     held = kept.get(part.id, ()) if isinstance(part, Call) else of_words
@@ -239,12 +239,12 @@ def _signed(part: Part, kept: Mapping[str, Kept], of_words: Kept, facts: Facts) 
     return msgspec.structs.replace(part, signature=states[0]) if states else part
 
 
-def pack(parts: Kept) -> bytes:
+def pack(parts: KeptParts) -> bytes:
     """What is kept, as the store's bytes."""
     return msgspec.json.encode([_plain(part) for part in parts])
 
 
-def unpack(value: bytes) -> Kept:
+def unpack(value: bytes) -> KeptParts:
     return tuple(_part(plain) for plain in msgspec.json.decode(value))
 
 

@@ -17,7 +17,7 @@ from dragoman.engine.destination import D
 from dragoman.engine.history.calibration import AS_ESTIMATED, CountedTokens, TokenScale
 from dragoman.engine.history.compaction import PrefixSummary
 from dragoman.engine.history.cuts import Cut
-from dragoman.engine.reasoning_restore import Kept
+from dragoman.engine.reasoning_restore import KeptParts
 from dragoman.engine.translation import Translation
 from dragoman.errors import RequestError
 
@@ -54,7 +54,7 @@ class Recall(msgspec.Struct, frozen=True, gc=False):
 class Recalled(msgspec.Struct, frozen=True, gc=False):
     """What a `Recall` has found."""
 
-    kept: Mapping[str, Kept] = {}
+    kept: Mapping[str, KeptParts] = {}
     """State, by its key."""
     summary: FoundSummary | None = None
     cut: Cut | None = None
@@ -128,12 +128,12 @@ class Reading(Enum):
     PIECES = "pieces"
 
 
-class ToKeep(msgspec.Struct, frozen=True, gc=False):
+class StateToKeep(msgspec.Struct, frozen=True, gc=False):
     """What the next turn of the conversation needs and the client cannot carry; found again by a `Recall`."""
 
     provider: str
     scope: str
-    states: Mapping[str, Kept] = {}
+    states: Mapping[str, KeptParts] = {}
     """State, by its key."""
     cut: tuple[str, Cut] | None = None
     """The cut that was made, and its key."""

@@ -20,7 +20,7 @@ from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.recall import cut_key
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.lessons import Learnt
-from dragoman.engine.reasoning_restore import Kept
+from dragoman.engine.reasoning_restore import KeptParts
 from dragoman.engine.steps import AttemptFailed
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Layer, Target, merge, patched
@@ -88,7 +88,7 @@ class Visit(msgspec.Struct, Generic[D]):
     keys_left: int
     learnt: tuple[Learnt, ...] = ()
     """The lessons that were applied, in their order."""
-    kept: Mapping[str, Kept] = {}
+    kept: Mapping[str, KeptParts] = {}
     """State of earlier turns."""
     media: Mapping[str, bytes] = {}
     """What was fetched, by URL."""

@@ -12,7 +12,7 @@ from dragoman.config.schema import LogLevel
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.registry import caller_dialect
 from dragoman.errors import DragomanError
-from dragoman.gateway.callers import Known, Refused, identify, may_look, recognise
+from dragoman.gateway.callers import Caller, Refused, identify, may_look, recognise
 from dragoman.gateway.client_errors import BODY_ERRORS, as_failure
 from dragoman.gateway.inbound import ClientGone, Inbound, Receive, Scope, Send
 from dragoman.gateway.outbound import Outbound
@@ -117,7 +117,7 @@ async def _watch(services: Services) -> None:
         await services.reload_if_changed()
 
 
-def _admit(services: Services, inbound: Inbound, route: ServedRoute) -> Known:
+def _admit(services: Services, inbound: Inbound, route: ServedRoute) -> Caller:
     """The caller, who may use the route. Raises Refused."""
     known = recognise(services, inbound) if route.access is Access.OPEN else identify(services, inbound)
     if route.access is Access.ADMIN:

@@ -8,7 +8,7 @@ from dragoman.config.schema import Budget, Unpriced
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.replies import Usage
 from dragoman.engine.destination import TargetRoute
-from dragoman.gateway.callers import Known, Refused
+from dragoman.gateway.callers import Caller, Refused
 from dragoman.gateway.outbound import Headers, header
 from dragoman.store.budgets import Budgets, Exhausted, PeriodBudget, Periods, Spending, periods_at
 from dragoman.store.clock import Clocks
@@ -27,28 +27,28 @@ class Hold(msgspec.Struct, frozen=True, gc=False):
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-async def hold(budgets: Budgets, clocks: Clocks, known: Known, budget: Budget, amount: float = 0.0) -> Hold:
+async def hold(budgets: Budgets, clocks: Clocks, caller: Caller, budget: Budget, amount: float = 0.0) -> Hold:
     """Book an amount. Raises Refused where a budget has no room for it."""
     periods = periods_at(budget, clocks.wall())
-    verdict = await budgets.reserve(known.name, periods, amount)
+    verdict = await budgets.reserve(caller.name, periods, amount)
     if isinstance(verdict, Exhausted):
         raise Refused(_exhausted(verdict, amount, clocks.wall()), _NO_RETRY)
     return Hold(periods, amount, tuple(_warnings(periods, verdict, budget.warn)))
 
 
 async def hold_request(
-    budgets: Budgets, clocks: Clocks, known: Known, budget: Budget, tokens: int, route: TargetRoute[HttpDestination]
+    budgets: Budgets, clocks: Clocks, caller: Caller, budget: Budget, tokens: int, route: TargetRoute[HttpDestination]
 ) -> Hold:
     """Book what a request of so many tokens costs at least. Raises Refused, also for a model without a price."""
     if (unpriced := _unpriced(route)) is not None:
-        refuse_unpriced(known, f'"{unpriced.name}"')
+        refuse_unpriced(caller, f'"{unpriced.name}"')
     price = route.first.price  # None: only the provider knows it
-    return await hold(budgets, clocks, known, budget, price.cost(Usage(tokens)) if price is not None else 0.0)
+    return await hold(budgets, clocks, caller, budget, price.cost(Usage(tokens)) if price is not None else 0.0)
 
 
-def refuse_unpriced(known: Known, what: str) -> None:
+def refuse_unpriced(caller: Caller, what: str) -> None:
     """Raise Refused for what nobody can tell the cost of, unless the key may use it all the same."""
-    if known.client is not None and known.client.key.unpriced is Unpriced.REFUSE:
+    if caller.client is not None and caller.client.key.unpriced is Unpriced.REFUSE:
         message = f"the key has a budget, and {what} has no price; set `price` of the model, or `unpriced: allow`"
         raise Refused(Failure(FailureKind.PERMISSION, message + " of the key", 403, "model_without_price"))
 
@@ -60,15 +60,15 @@ def _unpriced(route: TargetRoute[HttpDestination]) -> HttpDestination | None:
     return next(found, None)
 
 
-def settle(budgets: Budgets, clocks: Clocks, known: Known, held: Hold | None, cost: float | None) -> None:
+def settle(budgets: Budgets, clocks: Clocks, caller: Caller, held: Hold | None, cost: float | None) -> None:
     """Book what a request really cost. One that was not held is booked now."""
-    budget = known.budget
+    budget = caller.budget
     if budget is None:
         return
     held = held or Hold(periods_at(budget, clocks.wall()))
     more = (cost or 0.0) - held.amount
     if more:
-        budgets.settle(known.name, held.periods, more)
+        budgets.settle(caller.name, held.periods, more)
 
 
 def _exhausted(verdict: Exhausted, amount: float, now: float) -> Failure:

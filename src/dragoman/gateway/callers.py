@@ -15,7 +15,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.services import Services
 from dragoman.gateway.sessions import is_own_page, session_client
-from dragoman.store import Caller, KeyLimits, Limited, RateLimits
+from dragoman.store import KeyLimits, Limited, RateLimits, Viewer
 
 
 class Refused(Exception):
@@ -32,15 +32,13 @@ def nothing_at(path: str) -> Refused:
     return Refused(Failure(FailureKind.NOT_FOUND, what, 404, "unknown_url"))
 
 
-class Known(msgspec.Struct, frozen=True):
-    """A caller who may go on. Without keys everybody on this machine is the owner."""
+class Caller(Viewer, frozen=True):
+    """Who asks, and may go on. Without keys everybody on this machine is the owner."""
 
-    caller: Caller
-    name: str
-    """The name of its key; empty if the gateway has none."""
-    admin: bool
     client: Client | None = None
+    """The client whose key was given, if there are keys."""
     limits: KeyLimits | None = None
+    """How much the key may ask for."""
     counts_tokens: bool = False
     """Its tokens are limited, and must be known."""
     budget: Budget | None = None
@@ -53,11 +51,11 @@ _UNKNOWN = "the key is not known to this gateway; `dragoman keys list` there sho
 _OWN_NAMES = frozenset({"localhost", "127.0.0.1"})  # the usual ones, so that most requests cost no parsing
 LONGEST_MODEL = 512
 """Of a model's name: it is sent in a header and written into logs. The longest real ones are ARNs of 200."""
-OWNER = Known(Caller("", True), "", admin=True)
-STRANGER = Known(Caller("", False), "", admin=False)
+OWNER = Caller("", admin=True)
+STRANGER = Caller("", admin=False)
 
 
-def identify(services: Services, inbound: Inbound) -> Known:
+def identify(services: Services, inbound: Inbound) -> Caller:
     """The caller behind a request. Raises Refused."""
     if not services.clients.by_hash:
         _may_be_called(services, inbound.headers.get("host"))
@@ -94,11 +92,10 @@ def _signed_in(services: Services, inbound: Inbound) -> Client | None:
     return client if client is not None and client.key.admin else None
 
 
-def _know(client: Client) -> Known:
+def _know(client: Client) -> Caller:
     key = client.key
     limits = KeyLimits.of(key) if key.limited() else None
-    known = Known(
-        caller=Caller(client.name, key.admin),
+    known = Caller(
         name=client.name,
         admin=key.admin,
         client=client,
@@ -110,7 +107,7 @@ def _know(client: Client) -> Known:
     return known
 
 
-_KNOWN: BoundedCache[int] = BoundedCache(f"{__name__}.{Known.__qualname__}")
+_KNOWN: BoundedCache[int] = BoundedCache(f"{__name__}.{Caller.__qualname__}")
 """By the id of the client."""
 
 
@@ -150,7 +147,7 @@ def _may_come_from(services: Services, origin: str) -> None:
     raise Refused(Failure(FailureKind.PERMISSION, what, 403))
 
 
-def recognise(services: Services, inbound: Inbound) -> Known:
+def recognise(services: Services, inbound: Inbound) -> Caller:
     """The caller where anybody may ask: a stranger without a good key."""
     try:
         return identify(services, inbound)
@@ -158,24 +155,24 @@ def recognise(services: Services, inbound: Inbound) -> Known:
         return STRANGER
 
 
-def may_ask(known: Known, model: str) -> None:
+def may_ask(caller: Caller, model: str) -> None:
     """Raise Refused where the caller may not use a model; the answer does not say whether there is one."""
     if len(model) > LONGEST_MODEL:
         what = f"the model's name has {len(model)} characters; at most {LONGEST_MODEL} are taken"
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 400, param="model"))
-    if known.client is not None and known.client.key.allowed_models and not known.client.may_ask(model):
+    if caller.client is not None and caller.client.key.allowed_models and not caller.client.may_ask(model):
         raise Refused(Failure(FailureKind.PERMISSION, f'the key may not use "{model[:200]}"', 403, "model_not_allowed"))
 
 
-def may_look(known: Known, what: str) -> None:
+def may_look(caller: Caller, what: str) -> None:
     """Raise Refused unless the caller is an admin, or its key is made for just this endpoint: `/v1/*` is not."""
-    if not known.admin and not (known.client is not None and known.client.is_made_for(what)):
+    if not caller.admin and not (caller.client is not None and caller.client.is_made_for(what)):
         raise Refused(Failure(FailureKind.PERMISSION, f"{what} is for admin keys", 403))
 
 
-async def admit(counts: RateLimits, known: Known, limits: KeyLimits, tokens: int) -> None:
+async def admit(counts: RateLimits, caller: Caller, limits: KeyLimits, tokens: int) -> None:
     """Count a request against the caller's limits. Raises Refused with the seconds to wait."""
-    verdict = await counts.reserve(known.name, limits, tokens)
+    verdict = await counts.reserve(caller.name, limits, tokens)
     if isinstance(verdict, Limited):
         message = f"the key's limit of {verdict.limit} {verdict.what} per minute is reached"
         raise Refused(Failure(FailureKind.RATE_LIMIT, message, 429, retry_after=verdict.retry_after))
@@ -185,10 +182,10 @@ class Slot(msgspec.Struct, frozen=True):
     """A place among the requests under way; taken on entry, given back on exit."""
 
     services: Services
-    known: Known
+    caller: Caller
 
     def __enter__(self) -> None:
-        services, known = self.services, self.known
+        services, known = self.services, self.caller
         if services.records.metrics.active >= services.config.server.max_concurrent:
             raise Refused(Failure(FailureKind.RATE_LIMIT, "the gateway is full", 429, retry_after=1.0))
         own = services.concurrent.get(known.name, 0)
@@ -201,4 +198,4 @@ class Slot(msgspec.Struct, frozen=True):
 
     def __exit__(self, *_: object) -> None:
         self.services.records.metrics.active -= 1
-        self.services.concurrent[self.known.name] -= 1
+        self.services.concurrent[self.caller.name] -= 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dragoman.config.schema import LogLevel
 from dragoman.engine.exchange import Exchange
 from dragoman.engine.history.compaction import CompactPolicy, CompactTask, PrefixSummary, parts_of, question, task_for
-from dragoman.gateway.callers import Known, Refused
+from dragoman.gateway.callers import Caller, Refused
 from dragoman.gateway.services import Services
 from dragoman.gateway.side_requests import ask_model
 from dragoman.upstream.destinations import HttpDestination
@@ -14,7 +14,9 @@ _CHARACTERS_PER_TOKEN = 8
 """A summary that is longer was not asked for, and would be sent with every turn that follows."""
 
 
-def begin_summary(services: Services, known: Known, exchange: Exchange[HttpDestination], policy: CompactPolicy) -> None:
+def begin_summary(
+    services: Services, caller: Caller, exchange: Exchange[HttpDestination], policy: CompactPolicy
+) -> None:
     """Begin a summary, if this conversation has become long enough for one."""
     if (
         exchange.forbids_cuts
@@ -24,19 +26,19 @@ def begin_summary(services: Services, known: Known, exchange: Exchange[HttpDesti
         return
     task = task_for(exchange.ask.conversation, policy, exchange.summary)
     if task is not None:
-        services.summaries.start(task.key, lambda: _summarise(services, known, policy, task))
+        services.summaries.start(task.key, lambda: _summarise(services, caller, policy, task))
 
 
-async def _summarise(services: Services, known: Known, policy: CompactPolicy, task: CompactTask) -> None:
+async def _summarise(services: Services, caller: Caller, policy: CompactPolicy, task: CompactTask) -> None:
     for shrink in range(policy.retries + 1):
         try:
-            text = await _summary(services, known, policy, task, shrink)
+            text = await _summary(services, caller, policy, task, shrink)
         except Refused as refused:  # one caller's empty budget says nothing about the model
-            services.records.lines.add(LogLevel.INFO, {"event": "summary", "key": known.name, "skipped": str(refused)})
+            services.records.lines.add(LogLevel.INFO, {"event": "summary", "key": caller.name, "skipped": str(refused)})
             return
         if text:
             services.summaries.breaker.succeeded(policy.model)
-            await services.memory.keep_summary(known.name, task.key, PrefixSummary(text, task.count))
+            await services.memory.keep_summary(caller.name, task.key, PrefixSummary(text, task.count))
             return
     services.summaries.breaker.failed(policy.model)
     line = {"event": "summary", "model": policy.model, "warning": "no summary was made; the history stays whole"}
@@ -44,14 +46,14 @@ async def _summarise(services: Services, known: Known, policy: CompactPolicy, ta
 
 
 async def _summary(
-    services: Services, known: Known, policy: CompactPolicy, task: CompactTask, shrink: int
+    services: Services, caller: Caller, policy: CompactPolicy, task: CompactTask, shrink: int
 ) -> str | None:
     """One summary of all parts, each with the summary of those before it."""
     text: str | None = task.earlier
     for part in parts_of(task.messages, policy, shrink):
         body = question(part, text or "", policy)
         request_id = f"{next(services.request_ids)}-summary"
-        text = await ask_model(services, known, [policy.model], body, policy.timeout, request_id)
+        text = await ask_model(services, caller, [policy.model], body, policy.timeout, request_id)
         if not text or text.isspace():
             return None
         text = text[: policy.max_summary_tokens * _CHARACTERS_PER_TOKEN]

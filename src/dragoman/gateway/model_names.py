@@ -17,7 +17,7 @@ from dragoman.config.model_lookup import (
 )
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.destination import TargetRoute
-from dragoman.gateway.callers import LONGEST_MODEL, Known, Refused, may_ask
+from dragoman.gateway.callers import LONGEST_MODEL, Caller, Refused, may_ask
 from dragoman.gateway.live_models import Entry
 from dragoman.gateway.services import Services
 from dragoman.profiles.families import families_of
@@ -28,7 +28,7 @@ _MOST_COMPARED = 500
 _SHOWN = 200
 
 
-def find_lead(services: Services, known: Known, name: str, client: str) -> Lead:
+def find_lead(services: Services, caller: Caller, name: str, client: str) -> Lead:
     """Where a model's name leads, for a caller who may ask for it. `client` is its dialect. Raises Refused.
 
     Whether the caller may use a model of a route is decided when one is chosen.
@@ -37,35 +37,35 @@ def find_lead(services: Services, known: Known, name: str, client: str) -> Lead:
         message = "the request names no model, and there is no default; GET /v1/models lists what there is"
         raise Refused(Failure(FailureKind.BAD_REQUEST, message, 400, param="model"))
     if len(name) > LONGEST_MODEL:
-        may_ask(known, name)
+        may_ask(caller, name)
     lead = services.routes.lead(name, client)
     if lead.candidates is None:
-        _check(services, known, name, lead)
+        _check(services, caller, name, lead)
     return lead
 
 
-def find_destinations(services: Services, known: Known, name: str, client: str) -> TargetRoute[HttpDestination]:
+def find_destinations(services: Services, caller: Caller, name: str, client: str) -> TargetRoute[HttpDestination]:
     """The destinations of a model's name that is taken for no route. Raises Refused."""
-    lead = find_lead(services, known, name, client)
+    lead = find_lead(services, caller, name, client)
     if lead.candidates is not None:
-        _check(services, known, name, lead)
+        _check(services, caller, name, lead)
     assert lead.route is not None
     return lead.route
 
 
-def _check(services: Services, known: Known, name: str, lead: Lead) -> None:
+def _check(services: Services, caller: Caller, name: str, lead: Lead) -> None:
     """Raise Refused if the caller may not use it, and else if it leads nowhere."""
-    if known.client is not None and known.client.key.allowed_models:
+    if caller.client is not None and caller.client.key.allowed_models:
         meant, full = lead.names
-        may_ask(known, meant if known.client.may_ask(meant) else full)
+        may_ask(caller, meant if caller.client.may_ask(meant) else full)
     if lead.route is None:
-        raise Refused(unknown_model(services, known, name, lead.family))
+        raise Refused(unknown_model(services, caller, name, lead.family))
 
 
 # Lists
 
 
-async def visible_names(services: Services, known: Known, client: str) -> dict[str, Entry | None]:
+async def visible_names(services: Services, caller: Caller, client: str) -> dict[str, Entry | None]:
     """Every name that the caller may ask for, with what its provider says about it where that is known.
 
     Names and routes of the file; its patterns with the models of their providers; without any models in the file, the
@@ -77,7 +77,7 @@ async def visible_names(services: Services, known: Known, client: str) -> dict[s
         found |= await _expanded(services)
     else:
         found |= await _offered(services, client)
-    return {name: entry for name, entry in found.items() if known.client is None or known.client.may_ask(name)}
+    return {name: entry for name, entry in found.items() if caller.client is None or caller.client.may_ask(name)}
 
 
 async def _expanded(services: Services) -> dict[str, Entry | None]:
@@ -121,11 +121,11 @@ async def provider_lists(services: Services, names: Iterable[str]) -> dict[str, 
 # What leads nowhere
 
 
-def unknown_model(services: Services, known: Known, name: str, chosen: FamilyChoice | None) -> Failure:
+def unknown_model(services: Services, caller: Caller, name: str, chosen: FamilyChoice | None) -> Failure:
     """What is wrong with a name, names that are near it, and what to write."""
     shown = name[:_SHOWN]
     why = _undecided(shown, chosen) if chosen is not None else f'no model is called "{shown}" here'
-    near = _near(services, known, name)
+    near = _near(services, caller, name)
     hints = [f"Did you mean {' or '.join(near)}?"] if near else []
     if chosen is None:
         hints += [f"{_what_to_write(services, shown)}.", "GET /v1/models lists what there is."]
@@ -151,10 +151,10 @@ def _what_to_write(services: Services, shown: str) -> str:
     return f'Ask for {provider}/MODEL, or write models: {{"{shown}": {{target: "{provider}/MODEL"}}}}'
 
 
-def _near(services: Services, known: Known, name: str) -> list[str]:
+def _near(services: Services, caller: Caller, name: str) -> list[str]:
     """At most three names like this one that the caller may ask for."""
     word = name[:100]
-    names = list(islice(_askable(services, known), _MOST_COMPARED))
+    names = list(islice(_askable(services, caller), _MOST_COMPARED))
     lowered = {one.lower(): one for one in reversed(names)}
     close = difflib.get_close_matches(word.lower(), lowered, n=3, cutoff=0.7)
     return [f'"{lowered[one]}"' for one in close]
@@ -166,8 +166,8 @@ def _offered_names(services: Services) -> Iterator[str]:
         yield from offered_names(provider.profile or name)
 
 
-def _askable(services: Services, known: Known) -> Iterator[str]:
+def _askable(services: Services, caller: Caller) -> Iterator[str]:
     names: Iterable[str] = (*listed_names(services.config), *services.config.routes)
     if not services.config.models:
         names = (*names, *services.live_models.known_names(), *_offered_names(services))
-    return (name for name in names if known.client is None or known.client.may_ask(name))
+    return (name for name in names if caller.client is None or caller.client.may_ask(name))

@@ -23,7 +23,7 @@ from dragoman.engine.history.units import UnitKind
 from dragoman.engine.routing.candidates import Candidate
 from dragoman.engine.routing.decide import LastUse, RouterQuestion, Routing
 from dragoman.engine.routing.sessions import session_key, starts_anew
-from dragoman.gateway.callers import Known, Refused, may_ask
+from dragoman.gateway.callers import Caller, Refused, may_ask
 from dragoman.gateway.routed_request import RoutedRequest
 from dragoman.gateway.services import Services
 from dragoman.gateway.side_requests import ask_model
@@ -36,24 +36,24 @@ ROUTER = "router"
 """What the router model's requests are called in the ledger."""
 
 
-async def choose_model(services: Services, known: Known, ask: Ask, name: str, request_id: str) -> RoutedRequest:
+async def choose_model(services: Services, caller: Caller, ask: Ask, name: str, request_id: str) -> RoutedRequest:
     """The destinations for a request to a route. Raises Refused and NoHealthyModel."""
     names = find_candidates(services.config, name) or ()
     services.checks.note_request()
-    allowed = [one for one in names if known.client is None or known.client.may_ask(one)]
+    allowed = [one for one in names if caller.client is None or caller.client.may_ask(one)]
     if not allowed:
-        may_ask(known, name)
+        may_ask(caller, name)
         raise Refused(Failure(FailureKind.PERMISSION, f'the key may use no model of "{name[:200]}"', 403))
-    return await _Choice(services, known, ask, name, request_id).made(allowed)
+    return await _Choice(services, caller, ask, name, request_id).made(allowed)
 
 
 class _Choice:
     """One request to a route."""
 
-    def __init__(self, services: Services, known: Known, ask: Ask, name: str, request_id: str) -> None:
+    def __init__(self, services: Services, caller: Caller, ask: Ask, name: str, request_id: str) -> None:
         self._services = services
         self._config: Config = services.config
-        self._known = known
+        self._known = caller
         self._ask = ask
         self._name = name
         self._id = request_id
@@ -158,7 +158,7 @@ def _quotable(text: str) -> str:
 
 
 async def keep_choice(
-    services: Services, known: Known, routed: RoutedRequest, exchange: Exchange[HttpDestination]
+    services: Services, caller: Caller, routed: RoutedRequest, exchange: Exchange[HttpDestination]
 ) -> None:
     """Remember who answered: for results of its calls, and for the session."""
     target = exchange.destination.name if exchange.destination is not None else ""
@@ -167,4 +167,4 @@ async def keep_choice(
         return
     pin = Pin(name, time.time())
     places = (routed.turn, SESSION) if routed.session else (routed.turn,)
-    await services.store.pins.put(PinOwner(known.name, routed.session), dict.fromkeys(places, pin))
+    await services.store.pins.put(PinOwner(caller.name, routed.session), dict.fromkeys(places, pin))

@@ -15,7 +15,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import MODEL, PLACEHOLDER, AnswerContext, Dialect
 from dragoman.dialects.registry import all_dialects
 from dragoman.dialects.request_schema import TEXT
-from dragoman.gateway.callers import Known
+from dragoman.gateway.callers import Caller
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.routes import ANY_OBJECT, JSON_TYPE, ROUTES, SSE_TYPE, Access, ServedRoute
@@ -134,5 +134,5 @@ def written() -> bytes:
     )
 
 
-async def document(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def document(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     await outbound.whole(200, written())

@@ -16,7 +16,7 @@ from dragoman.engine.exchange import Exchange
 from dragoman.engine.routing.candidates import Decision
 from dragoman.engine.summary import NOTHING_WRITTEN, WrittenReport, summary, write_report
 from dragoman.gateway.budgets import Hold, settle
-from dragoman.gateway.callers import Known
+from dragoman.gateway.callers import Caller
 from dragoman.gateway.records import Records
 from dragoman.gateway.routed_request import RoutedRequest
 from dragoman.gateway.store_spans import take_calls
@@ -61,7 +61,7 @@ class RequestRecord(msgspec.Struct):
 
     id: str
     dialect: str
-    known: Known
+    caller: Caller
     started: float
     context: AnswerContext
     model: str = ""
@@ -142,7 +142,7 @@ def _entry(record: RequestRecord, report: WrittenReport, bodies: bool) -> Entry:
     return Entry(
         id=record.id,
         time=time.time(),
-        caller=record.known.name,
+        caller=record.caller.name,
         client_dialect=record.dialect,
         upstream_dialect=request.dialect if request is not None else "",
         asked=record.model[:LONGEST_NAME],
@@ -186,13 +186,13 @@ def _answer(record: RequestRecord) -> bytes | None:
 
 def _spend(store: Store, clocks: Clocks, record: RequestRecord, entry: Entry) -> None:
     """Tokens and cost were estimated when the request was let in. What counts in the end is what is booked."""
-    if record.known.budget is not None:
-        settle(store.budgets, clocks, record.known, record.hold, entry.cost)
+    if record.caller.budget is not None:
+        settle(store.budgets, clocks, record.caller, record.hold, entry.cost)
     if record.dispatch is not None and record.dispatch.booking is not None:
         record.dispatch.settle(Usage(entry.input_tokens, entry.output_tokens))
     more = entry.input_tokens + entry.output_tokens - (record.reserved or 0)
     if record.reserved is not None and more:
-        store.limits.settle(record.known.name, more)
+        store.limits.settle(record.caller.name, more)
 
 
 class _Line(msgspec.Struct, gc=False, omit_defaults=True, rename={"input": "in", "output": "out"}):

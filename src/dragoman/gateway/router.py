@@ -10,7 +10,7 @@ from dragoman.config.schema import LogLevel
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import Job, Route
 from dragoman.dialects.registry import Unserved, caller_dialect, not_served, route, unserved_path
-from dragoman.gateway.callers import Known, Refused, nothing_at
+from dragoman.gateway.callers import Caller, Refused, nothing_at
 from dragoman.gateway.endpoints import count_tokens, generate, models, stored_answers
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.outbound import Outbound
@@ -60,7 +60,7 @@ def _ask_named(found: Route) -> Endpoint:
     return partial(generate.generate, dialect=found.dialect, route=found)
 
 
-async def _refuse_unknown(services: Services, inbound: Inbound, outbound: Outbound, known: Known, path: str) -> None:
+async def _refuse_unknown(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, path: str) -> None:
     method = inbound.method
     services.records.lines.add(LogLevel.DEBUG, {"event": "not-found", "path": path[:200], "method": method})
     allowed = [one for one, routes in EXACT.items() if path in routes]
@@ -74,12 +74,12 @@ async def _refuse_unknown(services: Services, inbound: Inbound, outbound: Outbou
 
 
 async def _refuse_unserved(
-    services: Services, inbound: Inbound, outbound: Outbound, known: Known, unserved: Unserved
+    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, unserved: Unserved
 ) -> None:
     """A path of a vendor's that is not served here, unless it is one of stored answers, and they are stored."""
     vendor, template = unserved.dialect, unserved.path.path
     if stored_answers.is_served(services, vendor, template):
-        await stored_answers.stored_answer(services, inbound, outbound, known, vendor, template)
+        await stored_answers.stored_answer(services, inbound, outbound, caller, vendor, template)
         return
     services.records.lines.add(LogLevel.DEBUG, {"event": "not-served", "path": inbound.path, "method": inbound.method})
     raise Refused(not_served(inbound.method, unserved), _NO_RETRY)

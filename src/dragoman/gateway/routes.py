@@ -20,7 +20,7 @@ from dragoman.dialects.openai_completions import COMPLETIONS_PATH
 from dragoman.dialects.openai_paths import FORWARDED_PATHS
 from dragoman.dialects.registry import ServedPath, served_paths
 from dragoman.dialects.request_schema import TEXT
-from dragoman.gateway.callers import Known
+from dragoman.gateway.callers import Caller
 from dragoman.gateway.endpoints import (
     completions,
     count_tokens,
@@ -89,9 +89,9 @@ def load(place: str) -> Endpoint:
     """The endpoint at `module:function`, which is imported with the first request for it."""
     module, _, name = place.partition(":")
 
-    async def call(services: Services, inbound: Inbound, outbound: Outbound, known: Known, **given: str) -> None:
+    async def call(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, **given: str) -> None:
         endpoint: Endpoint = getattr(import_module(f"dragoman.gateway.{module}"), name)
-        await endpoint(services, inbound, outbound, known, **given)
+        await endpoint(services, inbound, outbound, caller, **given)
 
     return call
 
@@ -207,13 +207,13 @@ def _spelled(route: ServedRoute, path: str) -> ServedRoute:
 
 
 async def _in_other_form(
-    services: Services, inbound: Inbound, outbound: Outbound, known: Known, served: ServedPath
+    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, served: ServedPath
 ) -> None:
     """The form is loaded with the first request that has it."""
     endpoint, call = served.endpoint, {Job.PROMPT: other_forms.prompt, Job.EMBED: other_forms.embed}
     assert endpoint.load_form is not None
     form = endpoint.load_form()
-    await call[endpoint.job](services, inbound, outbound, known, dialect=served.dialect.name, form=form)
+    await call[endpoint.job](services, inbound, outbound, caller, dialect=served.dialect.name, form=form)
 
 
 def _endpoint(served: ServedPath) -> Endpoint:

@@ -41,7 +41,7 @@ from dragoman.store import (
     store_file,
 )
 from dragoman.store.clock import REAL_CLOCKS, Clocks
-from dragoman.store.exchange_memory import StoredMemory
+from dragoman.store.exchange_memory import StoredState
 from dragoman.upstream.destinations import Routes
 from dragoman.upstream.dispatch import Dispatcher, Transports
 from dragoman.upstream.health import Health
@@ -89,7 +89,7 @@ class Services:
         self.ticker = CoarseTimer()
         self.figures = LiveFigures()
         self.summaries = BackgroundTasks(_SUMMARIES_AT_ONCE, CircuitBreaker(_SUMMARY_FAILURES, _SUMMARY_PAUSE))
-        self.memory = StoredMemory(self.store, records.note_lesson)
+        self.memory = StoredState(self.store, records.note_lesson)
         self.media = MediaFetcher(self.config.media)
         self.send_limits = ModelLimiter(self.store.limits, records.metrics, clocks.steady)
         self.dispatcher = Dispatcher(

@@ -17,7 +17,7 @@ from dragoman.engine.destination import TargetRoute
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.steps import Answered
 from dragoman.gateway.budgets import hold_request
-from dragoman.gateway.callers import Known
+from dragoman.gateway.callers import Caller
 from dragoman.gateway.request_record import RequestRecord, record_request
 from dragoman.gateway.services import Services
 from dragoman.upstream.destinations import HttpDestination
@@ -27,7 +27,7 @@ LONGEST_WORDS = 65_536
 
 
 async def ask_model(
-    services: Services, known: Known, models: Sequence[str], body: dict[str, Any], seconds: float, request_id: str
+    services: Services, caller: Caller, models: Sequence[str], body: dict[str, Any], seconds: float, request_id: str
 ) -> str | None:
     """The text that the first of these models answers; None where all fail, or it takes too long.
 
@@ -37,18 +37,18 @@ async def ask_model(
     if route is None:
         return None
     ask = read({"model": models[0], **body}, source=DEFAULT_DIALECT)
-    budget = known.budget
+    budget = caller.budget
     held = (
         await hold_request(
-            services.store.budgets, services.clocks, known, budget, reserved_tokens(ask.conversation), route
+            services.store.budgets, services.clocks, caller, budget, reserved_tokens(ask.conversation), route
         )
         if budget is not None
         else None
     )
     context = AnswerContext(model=models[0], id=request_id, created=int(time.time()))
-    dispatch = services.dispatcher.open(ask, route, context, known.name)
+    dispatch = services.dispatcher.open(ask, route, context, caller.name)
     exchange = dispatch.exchange
-    record = RequestRecord(request_id, DEFAULT_DIALECT, known, time.perf_counter(), context, models[0], hold=held)
+    record = RequestRecord(request_id, DEFAULT_DIALECT, caller, time.perf_counter(), context, models[0], hold=held)
     record.ask, record.exchange, record.dispatch = ask, exchange, dispatch
     try:
         async with asyncio.timeout(seconds):

@@ -40,7 +40,7 @@ async def _continued(
     stored, question = about
     if not question.previous:
         return body if own else stored.render_whole(body, (), False)
-    turns = await _turns(services, record.known.name, question.previous, services.config.server.max_body)
+    turns = await _turns(services, record.caller.name, question.previous, services.config.server.max_body)
     if turns is None:
         if own:
             return body
@@ -101,4 +101,4 @@ class _Keeping:
         exchange = self._record.exchange
         provider = exchange.destination.provider if exchange is not None and exchange.destination is not None else ""
         answer = StoredResponse(self._question.items, kept[1], self._question.previous, provider)
-        await self._services.store.responses.put(self._record.known.name, kept[0], answer)
+        await self._services.store.responses.put(self._record.caller.name, kept[0], answer)

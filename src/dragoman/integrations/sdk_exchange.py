@@ -28,7 +28,7 @@ from dragoman.engine.client_failures import failure_of, render_failure
 from dragoman.engine.compile_options import caller_options
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.exchange import Exchange
-from dragoman.engine.path_wishes import parse_routed
+from dragoman.engine.path_overrides import parse_routed
 from dragoman.engine.policy import Policy
 from dragoman.engine.steps import (
     Answered,
@@ -47,7 +47,7 @@ from dragoman.engine.stream_redaction import Redaction
 from dragoman.engine.summary import summary
 from dragoman.engine.token_count import count_request, estimated_count, parse_count_request, render_count
 from dragoman.errors import DragomanError, RequestError
-from dragoman.integrations.sdk_memory import SdkMemory
+from dragoman.integrations.sdk_memory import SdkState
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Profiles
 from dragoman.store import Redactor
@@ -101,7 +101,7 @@ class SdkExchange:
 
     __slots__ = ("_authorizers", "_memory", "date", "exchange")
 
-    def __init__(self, exchange: Exchange[HttpDestination], memory: SdkMemory, authorizers: Authorizers) -> None:
+    def __init__(self, exchange: Exchange[HttpDestination], memory: SdkState, authorizers: Authorizers) -> None:
         self.exchange = exchange
         self._memory = memory
         self._authorizers = authorizers
@@ -164,7 +164,7 @@ class SdkExchange:
             self._memory.learn(destination, learnt, exchange.context.id)
 
     def _keep(self) -> None:
-        state = self.exchange.to_keep()
+        state = self.exchange.state_to_keep()
         if state is not None and state.states:
             self._memory.keep(state)
 
@@ -193,7 +193,7 @@ class SdkBridge:
         self._redaction = Redaction(redactor.text, redactor.known)
         self._routes = Routes(config, profiles, _ONCE)
         self._policy = settings.policy
-        self._memory = SdkMemory()
+        self._memory = SdkState()
         self._authorizers = Authorizers()
 
     def read(

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from dragoman.config.schema import StoreConfig
 from dragoman.engine.lesson_book import CorrectedTargets, remember
 from dragoman.engine.lessons import Learnt
-from dragoman.engine.reasoning_restore import Kept
-from dragoman.engine.steps import Recall, ToKeep
+from dragoman.engine.reasoning_restore import KeptParts
+from dragoman.engine.steps import Recall, StateToKeep
 from dragoman.profiles.profile import Target
 from dragoman.store import MemoryStore, StateOwner
 from dragoman.upstream.destinations import HttpDestination
@@ -21,7 +21,7 @@ OWNER = ""
 """A transport has one caller: the code that made it."""
 
 
-class SdkMemory:
+class SdkState:
     """Answers at once, so that a synchronous transport can ask it. Threads may share it."""
 
     def __init__(self) -> None:
@@ -41,10 +41,10 @@ class SdkMemory:
             for record in remember(known, destination.name, learnt, OWNER, request_id, time.time()):
                 _finish(self._store.lessons.put(record))
 
-    def recall(self, wanted: Recall) -> Mapping[str, Kept]:
+    def recall(self, wanted: Recall) -> Mapping[str, KeptParts]:
         return _finish(self._store.vault.find(StateOwner(OWNER, wanted.provider, wanted.scope), wanted.keys))
 
-    def keep(self, state: ToKeep) -> None:
+    def keep(self, state: StateToKeep) -> None:
         _finish(self._store.vault.put(StateOwner(OWNER, state.provider, state.scope), state.states))
 
 

@@ -70,11 +70,11 @@ def thinking_form(conversation: Conversation, context: Context) -> Rewrite:
     did = "left out the request to think" if formed is None else "asked for thinking in the target's form"
     note = Note(did, key="thinking", before=thinking, after=formed)
     if formed is None:
-        conversation = conversation.but(extras=without_wishes(conversation.extras))
+        conversation = conversation.but(extras=drop_thinking_fields(conversation.extras))
     return rewrite_settings(conversation, [note], thinking=formed)
 
 
-def without_wishes(extras: Extras | None) -> Extras | None:
+def drop_thinking_fields(extras: Extras | None) -> Extras | None:
     """The fields without a second one that asks for thinking."""
     if extras is None or extras.fields.keys().isdisjoint(THINKING_FIELDS):
         return extras

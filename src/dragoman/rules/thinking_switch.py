@@ -30,7 +30,7 @@ from dragoman.rules.context import Context
 from dragoman.rules.missing_reasoning import can_be_asked
 from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
-from dragoman.rules.thinking_form import formed_thinking, without_wishes
+from dragoman.rules.thinking_form import drop_thinking_fields, formed_thinking
 
 
 @rule(
@@ -48,7 +48,7 @@ def thinking_switch(conversation: Conversation, context: Context) -> Rewrite:
     if _asks(thinking) if wanted else _declines(thinking):
         return Rewrite(conversation)
     switched = formed_thinking(Thinking(on=wanted), conversation.settings, context.facts, bool(conversation.tools))
-    extras = without_wishes(conversation.extras)
+    extras = drop_thinking_fields(conversation.extras)
     if switched == thinking and extras is conversation.extras:
         return Rewrite(conversation)  # as far as this model can be asked
     did = "asked for thinking" if wanted else "asked for no thinking"

@@ -6,7 +6,7 @@ from dragoman.store.errors import StoreError, StoreUnavailable
 from dragoman.store.exchange_log import ExchangeFiles, ExchangeLine
 from dragoman.store.health import StoreHealth
 from dragoman.store.ledger import Ledger, LedgerPage, LedgerQuery
-from dragoman.store.ledger_entry import By, Caller, Entry, Totals
+from dragoman.store.ledger_entry import By, Entry, Totals, Viewer
 from dragoman.store.lesson_records import LessonRecords
 from dragoman.store.location import store_file
 from dragoman.store.memory.lessons import LessonMemory
@@ -27,7 +27,6 @@ __all__ = [
     "Allowed",
     "By",
     "Calibrations",
-    "Caller",
     "Clocks",
     "Entry",
     "ExchangeFiles",
@@ -62,6 +61,7 @@ __all__ = [
     "Summary",
     "SummaryKind",
     "Totals",
+    "Viewer",
     "file_refusal",
     "memory_refusal",
     "open_store",

@@ -14,8 +14,8 @@ from dragoman.engine.history.compaction import PrefixSummary
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.lesson_book import CorrectedTargets, LessonRecord, remember
 from dragoman.engine.lessons import Learnt, Patch
-from dragoman.engine.reasoning_restore import Kept
-from dragoman.engine.steps import Recall, Recalled, ToKeep
+from dragoman.engine.reasoning_restore import KeptParts
+from dragoman.engine.steps import Recall, Recalled, StateToKeep
 from dragoman.profiles.profile import Target, merge
 from dragoman.store.reasoning_vault import StateOwner
 from dragoman.store.store import Store
@@ -24,7 +24,7 @@ from dragoman.store.summaries import Summary, SummaryKind
 T = TypeVar("T")
 
 
-class StoredMemory(Generic[D]):
+class StoredState(Generic[D]):
     """Lessons and kept state, in the store."""
 
     def __init__(self, store: Store, tell: Callable[[D, Learnt], None]) -> None:
@@ -54,7 +54,7 @@ class StoredMemory(Generic[D]):
 
     async def recall(self, caller: str, wanted: Recall) -> Recalled:
         """What was kept for this caller."""
-        kept: Mapping[str, Kept] = {}
+        kept: Mapping[str, KeptParts] = {}
         if wanted.provider:
             kept = await self._vault.find(StateOwner(caller, wanted.provider, wanted.scope), wanted.keys)
         if wanted.cuts is None and not wanted.summaries:
@@ -70,7 +70,7 @@ class StoredMemory(Generic[D]):
         value = None if found is None else _readable(found[1], kind)
         return None if found is None or value is None else (found[0], value)
 
-    async def keep(self, caller: str, state: ToKeep) -> None:
+    async def keep(self, caller: str, state: StateToKeep) -> None:
         """Keep it for this caller's next turn."""
         if state.states:
             await self._vault.put(StateOwner(caller, state.provider, state.scope), state.states)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from dragoman.store.ledger_entry import By, Caller, Entry, Totals
+from dragoman.store.ledger_entry import By, Entry, Totals, Viewer
 
 LARGEST_PAGE = 1000
 
@@ -67,13 +67,13 @@ class Ledger(Protocol):
     def record(self, entry: Entry) -> None:
         """Put a request into the ledger."""
 
-    async def report(self, request_id: str, viewer: Caller) -> Entry | None:
+    async def report(self, request_id: str, viewer: Viewer) -> Entry | None:
         """One request, if it is there and the viewer may see it."""
 
-    async def recent(self, viewer: Caller, query: LedgerQuery = EVERYTHING) -> LedgerPage:
+    async def recent(self, viewer: Viewer, query: LedgerQuery = EVERYTHING) -> LedgerPage:
         """A page of requests. An `after` that no page has given asks for the first page."""
 
-    async def totals(self, viewer: Caller, by: By, query: LedgerQuery = EVERYTHING) -> tuple[Totals, ...]:
+    async def totals(self, viewer: Viewer, by: By, query: LedgerQuery = EVERYTHING) -> tuple[Totals, ...]:
         """Sums over the requests of a query, the largest group first. `limit` and `after` do not count."""
 
 

@@ -21,7 +21,7 @@ _counts = attrgetter("duration", *_COUNTS)  # the duration first: if that is no 
 _BODIES = ("request", "sent", "answer")
 
 
-class Caller(Struct, frozen=True):
+class Viewer(Struct, frozen=True):
     """Who asks: the name of a client key (empty where the gateway has none), and whether it sees everything."""
 
     name: str = ""

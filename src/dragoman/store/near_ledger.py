@@ -6,7 +6,7 @@ from typing import Protocol
 
 from dragoman.store.clock import Clock
 from dragoman.store.ledger import EVERYTHING, LedgerPage, LedgerQuery, cursor_of
-from dragoman.store.ledger_entry import By, Caller, Entry, Totals
+from dragoman.store.ledger_entry import By, Entry, Totals, Viewer
 from dragoman.store.memory.ledger import LedgerMemory, page
 from dragoman.store.redaction import Redactor
 from dragoman.store.settings import StoreSettings
@@ -28,10 +28,10 @@ class SharedLedger(Protocol):
     async def find(self, request_id: str, oldest: float) -> Entry | None:
         """One entry that is not older than this."""
 
-    async def page(self, viewer: Caller, query: LedgerQuery, oldest: float) -> tuple[list[Entry], bool]:
+    async def page(self, viewer: Viewer, query: LedgerQuery, oldest: float) -> tuple[list[Entry], bool]:
         """One entry more than a page has, the newest first; and whether some are left out, because they are large."""
 
-    async def totals(self, viewer: Caller, by: By, query: LedgerQuery, oldest: float) -> tuple[Totals, ...]:
+    async def totals(self, viewer: Viewer, by: By, query: LedgerQuery, oldest: float) -> tuple[Totals, ...]:
         """Sums, the largest group first."""
 
     async def forget(self, caller: str) -> int:
@@ -51,14 +51,14 @@ class NearLedger:
     def record(self, entry: Entry) -> None:
         self._shared.write(self._near.take(entry))
 
-    async def report(self, request_id: str, viewer: Caller) -> Entry | None:
+    async def report(self, request_id: str, viewer: Viewer) -> Entry | None:
         near = await self._near.report(request_id, viewer)
         if near is not None:
             return near
         entry = await self._shared.find(request_id, self._near.oldest())
         return entry if entry is not None and viewer.may_see(entry) else None
 
-    async def recent(self, viewer: Caller, query: LedgerQuery = EVERYTHING) -> LedgerPage:
+    async def recent(self, viewer: Viewer, query: LedgerQuery = EVERYTHING) -> LedgerPage:
         """A page of the shared ledger, with what is not written yet."""
         entries, is_cut = await self._shared.page(viewer, query, self._near.oldest())
         found = {entry.id: entry for entry in entries}
@@ -71,7 +71,7 @@ class NearLedger:
         short = page(found.values(), query)
         return short if short.next is not None else LedgerPage(short.entries, cursor_of(short.entries[-1]))
 
-    async def totals(self, viewer: Caller, by: By, query: LedgerQuery = EVERYTHING) -> tuple[Totals, ...]:
+    async def totals(self, viewer: Viewer, by: By, query: LedgerQuery = EVERYTHING) -> tuple[Totals, ...]:
         await self._shared.written(FLUSH_DEADLINE)
         return await self._shared.totals(viewer, by, query, self._near.oldest())
 

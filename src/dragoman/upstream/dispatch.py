@@ -37,9 +37,9 @@ from dragoman.engine.steps import (
     Recall,
     Recalled,
     Send,
+    StateToKeep,
     Step,
     Streaming,
-    ToKeep,
     Wait,
 )
 from dragoman.engine.stream_redaction import Redaction
@@ -62,7 +62,7 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 
-class Memory(Protocol):
+class KeptState(Protocol):
     """What outlives an exchange: lessons, and state that clients cannot carry."""
 
     def correct(self, destination: HttpDestination, caller: str) -> tuple[Target, tuple[str, ...]]:
@@ -72,7 +72,7 @@ class Memory(Protocol):
     async def recall(self, caller: str, wanted: Recall) -> Recalled:
         """What was kept for this caller."""
 
-    async def keep(self, caller: str, state: ToKeep) -> None:
+    async def keep(self, caller: str, state: StateToKeep) -> None:
         """Keep it for this caller's next turn."""
 
     async def learn(self, destination: HttpDestination, learnt: Learnt, caller: str, request_id: str) -> None:
@@ -150,7 +150,7 @@ class Dispatcher:
     def __init__(
         self,
         *,
-        memory: Memory,
+        memory: KeptState,
         media: MediaSource,
         send_limits: SendLimits,
         health: Health,
@@ -452,7 +452,7 @@ class Dispatch:
     async def _succeeded(self, destination: HttpDestination) -> None:
         if self._shared.health.records:
             self._shared.health.succeeded(destination)
-        state = self.exchange.to_keep()
+        state = self.exchange.state_to_keep()
         if state is not None:
             await self._shared.memory.keep(self._caller, state)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import anthropic
-from loop import BASE, SCHEMAS, Heard, each, schema
+from loop import BASE, SCHEMAS, ClientReport, each, schema
 
 client = anthropic.Anthropic(base_url=BASE, api_key="any", max_retries=0)
 SETTINGS: dict[str, Any] = {
@@ -20,7 +20,7 @@ def message(asked: dict[str, Any], streamed: bool) -> Any:
         return stream.get_final_message()
 
 
-async def loop(one: dict[str, Any], heard: Heard) -> None:
+async def loop(one: dict[str, Any], heard: ClientReport) -> None:
     messages: list[Any] = [{"role": "user", "content": one["question"]}]
     while True:
         done = message({"model": one["model"], "messages": messages, **SETTINGS}, one["streamed"])

@@ -4,7 +4,7 @@ from typing import Any
 
 from google import genai
 from google.genai import types
-from loop import BASE, SCHEMAS, Heard, each, schema
+from loop import BASE, SCHEMAS, ClientReport, each, schema
 
 client = genai.Client(api_key="any", http_options=types.HttpOptions(base_url=BASE))
 CONFIG = types.GenerateContentConfig(
@@ -30,7 +30,7 @@ def parts_of(chunk: Any) -> list[Any]:
     return list(content.parts or ()) if content is not None else []
 
 
-async def loop(one: dict[str, Any], heard: Heard) -> None:
+async def loop(one: dict[str, Any], heard: ClientReport) -> None:
     contents: list[Any] = [types.Content(role="user", parts=[types.Part(text=one["question"])])]
     while True:
         got = chunks({"model": one["model"], "contents": contents}, one["streamed"])

@@ -19,7 +19,7 @@ def schema(name: str) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-class Heard:
+class ClientReport:
     """What the client ended up with."""
 
     def __init__(self, tag: str) -> None:
@@ -42,10 +42,10 @@ class Heard:
         self.usage = [self.usage[0] + read, self.usage[1] + written]
 
 
-def each(loop: Callable[[dict[str, Any], Heard], Awaitable[None]]) -> None:
+def each(loop: Callable[[dict[str, Any], ClientReport], Awaitable[None]]) -> None:
     """One loop after the other; each tells on a line of its own what the client ended up with."""
     for one in json.loads(_CASES):
-        heard = Heard(one["tag"])
+        heard = ClientReport(one["tag"])
         try:
             asyncio.run(_run(loop, {**one, "streamed": one["way"] == "streamed"}, heard))
             print(json.dumps(vars(heard)))
@@ -53,5 +53,7 @@ def each(loop: Callable[[dict[str, Any], Heard], Awaitable[None]]) -> None:
             print(json.dumps({"tag": one["tag"], "error": traceback.format_exc()}))
 
 
-async def _run(loop: Callable[[dict[str, Any], Heard], Awaitable[None]], one: dict[str, Any], heard: Heard) -> None:
+async def _run(
+    loop: Callable[[dict[str, Any], ClientReport], Awaitable[None]], one: dict[str, Any], heard: ClientReport
+) -> None:
     await loop(one, heard)

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import openai
-from loop import BASE, SCHEMAS, Heard, each, schema
+from loop import BASE, SCHEMAS, ClientReport, each, schema
 
 client = openai.OpenAI(base_url=f"{BASE}/v1", api_key="any", max_retries=0)
 TOOLS: Any = [{"type": "function", "function": {"name": n, "parameters": schema(n), "strict": True}} for n in SCHEMAS]
@@ -17,7 +17,7 @@ def completion(asked: dict[str, Any], streamed: bool) -> Any:
         return stream.get_final_completion()
 
 
-async def loop(one: dict[str, Any], heard: Heard) -> None:
+async def loop(one: dict[str, Any], heard: ClientReport) -> None:
     messages: list[Any] = [{"role": "user", "content": one["question"]}]
     while True:
         asked = {"model": one["model"], "messages": messages, "tools": TOOLS, "reasoning_effort": "medium"}

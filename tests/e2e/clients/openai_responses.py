@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import openai
-from loop import BASE, SCHEMAS, Heard, each, schema
+from loop import BASE, SCHEMAS, ClientReport, each, schema
 
 client = openai.OpenAI(base_url=f"{BASE}/v1", api_key="any", max_retries=0)
 TOOLS: Any = [{"type": "function", "name": name, "parameters": schema(name), "strict": True} for name in SCHEMAS]
@@ -23,7 +23,7 @@ def response(asked: dict[str, Any], streamed: bool) -> Any:
         return stream.get_final_response()
 
 
-async def loop(one: dict[str, Any], heard: Heard) -> None:
+async def loop(one: dict[str, Any], heard: ClientReport) -> None:
     given: list[Any] = [{"role": "user", "content": one["question"]}]
     while True:
         done = response({"model": one["model"], "input": given, **SETTINGS}, one["streamed"])

@@ -7,7 +7,7 @@ from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 from langchain_google_genai import ChatGoogleGenerativeAI
 from langchain_openai import ChatOpenAI
-from loop import BASE, KIND, Heard, each
+from loop import BASE, KIND, ClientReport, each
 
 
 @tool
@@ -58,7 +58,7 @@ def turn(bound: Any, messages: list[Any], streamed: bool) -> Any:
     return whole
 
 
-async def loop(one: dict[str, Any], heard: Heard) -> None:
+async def loop(one: dict[str, Any], heard: ClientReport) -> None:
     bound = model(one["model"]).bind_tools([weather, wind])
     messages: list[Any] = [SystemMessage("Be brief."), HumanMessage(one["question"])]
     while True:

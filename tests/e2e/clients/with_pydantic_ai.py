@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from loop import BASE, KIND, Heard, each
+from loop import BASE, KIND, ClientReport, each
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse, ThinkingPart
 from pydantic_ai.models.anthropic import AnthropicModel
@@ -37,7 +37,7 @@ async def listen(context: Any, events: Any) -> None:
         pass
 
 
-async def loop(one: dict[str, Any], heard: Heard) -> None:
+async def loop(one: dict[str, Any], heard: ClientReport) -> None:
     settings = SETTINGS[KIND]
     if one["model"] in ADAPTIVE and KIND == "anthropic":
         settings = {**settings, "anthropic_thinking": {"type": "adaptive"}}

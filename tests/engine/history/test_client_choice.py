@@ -237,7 +237,7 @@ def test_an_exchange_trims_for_a_client_that_wants_it_and_for_none_that_forbids_
     assert recall.cuts is not None
     assert isinstance(asked.recalled(NOTHING_RECALLED), Send)
     assert asked.trims
-    kept = asked.to_keep()
+    kept = asked.state_to_keep()
     assert kept is not None
     assert kept.cut is not None
     chosen = destination("openai/gpt-4", history=TrimPolicy(max_history_tokens=500))

@@ -48,7 +48,7 @@ class TrimDriver(Driver):
         return super()._next(step)
 
     def keep(self) -> None:
-        kept = self.exchange.to_keep()
+        kept = self.exchange.state_to_keep()
         if kept is not None and kept.cut is not None:
             self.cuts[kept.cut[0]] = kept.cut[1]
 
@@ -83,7 +83,7 @@ def test_a_conversation_that_is_too_long_is_trimmed_to_what_the_provider_says_on
     assert len(second["messages"]) < len(first["messages"])
     assert second["messages"][-1] == LONG[-1]
     assert "history-trim" in {change.rule for change in driver.exchange.changes}
-    kept = driver.exchange.to_keep()
+    kept = driver.exchange.state_to_keep()
     assert kept is not None
     assert kept.cut is None
 

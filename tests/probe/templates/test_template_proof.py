@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import orjson
 import pytest
-from tests.corpus import FULL, spoken_in
+from tests.corpus import FULL, recorded_in
 from tests.probe.templates.chat_templates import TEMPLATES
 from tests.strategies import SHAPES, request
 
@@ -355,7 +355,7 @@ def asked() -> Iterator[tuple[str, bytes]]:
 
 def recorded() -> Iterator[tuple[str, bytes]]:
     for dialect in SHAPES:
-        for exchange in spoken_in(dialect):
+        for exchange in recorded_in(dialect):
             body = exchange["request"] and exchange["request"]["body"]
             if isinstance(body, dict):
                 yield dialect, orjson.dumps(body)

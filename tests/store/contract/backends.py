@@ -15,7 +15,6 @@ from dragoman.config.secret import Secret
 from dragoman.conversation.parts import Opaque, Origin, Reasoning, Text
 from dragoman.engine.lesson_book import LessonRecord
 from dragoman.store import (
-    Caller,
     Clocks,
     Entry,
     MemoryStore,
@@ -24,6 +23,7 @@ from dragoman.store import (
     SqliteStore,
     StateOwner,
     Store,
+    Viewer,
 )
 from dragoman.store.composed_store import ComposedStore
 from dragoman.store.postgres import open_part
@@ -31,8 +31,8 @@ from dragoman.store.redis_store import RedisStore, parse_address
 from dragoman.store.redis_store.scripts import ScriptClock
 from dragoman.store.shared_backends import StoreOpening
 
-ADMIN = Caller("boss", admin=True)
-ANNA, BERT = Caller("anna"), Caller("bert")
+ADMIN = Viewer("boss", admin=True)
+ANNA, BERT = Viewer("anna"), Viewer("bert")
 SECRET = "configured-secret"
 
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from tests.store.contract.backends import ADMIN, ANNA, BERT, LEDGERS, SECRET, Backend, entry
 
-from dragoman.store import By, Caller, LedgerQuery
+from dragoman.store import By, LedgerQuery, Viewer
 from dragoman.store.ledger_entry import MOST_TOKENS
 
 PLACES = LEDGERS
@@ -26,7 +26,7 @@ async def test_a_report_is_its_callers_own(backend: Backend) -> None:
     assert await ledger.report("r1", ANNA) == entry(1, time)
     assert await ledger.report("r1", ADMIN) == entry(1, time)
     assert await ledger.report("r1", BERT) is None
-    assert await ledger.report("r1", Caller("")) is None
+    assert await ledger.report("r1", Viewer("")) is None
     assert await ledger.report("r2", ANNA) is None
     assert await ledger.report("none", ADMIN) is None
 
@@ -103,7 +103,7 @@ async def test_nobody_reads_what_is_anothers(backend: Backend) -> None:
     await store.flush()
     assert ids(await store.ledger.recent(ANNA)) == ["r5", "r3", "r1"]
     assert ids(await store.ledger.recent(ANNA, LedgerQuery(caller="bert"))) == []
-    assert ids(await store.ledger.recent(Caller("anna' OR '1'='1"))) == []
+    assert ids(await store.ledger.recent(Viewer("anna' OR '1'='1"))) == []
     assert [one.name for one in await store.ledger.totals(ANNA, By.CALLER)] == ["anna"]
     assert await store.ledger.totals(ANNA, By.CALLER, LedgerQuery(caller="bert")) == ()
 

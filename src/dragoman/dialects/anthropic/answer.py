@@ -19,7 +19,7 @@ from dragoman.conversation.events import (
     Ended,
     Event,
     Failed,
-    Kept,
+    OpaqueBlock,
     ReasoningDelta,
     Signed,
     Started,
@@ -339,7 +339,7 @@ class AnthropicAnswerParser:
         fields = dict(block.fields)
         if block.fragments:
             fields["input"] = Raw("".join(block.fragments).encode())
-        out.append(Kept(0, block.part, Opaque(kind=kind, json=encode(fields), origin=self.origin)))
+        out.append(OpaqueBlock(0, block.part, Opaque(kind=kind, json=encode(fields), origin=self.origin)))
 
     def _close_all(self, out: list[Event]) -> None:
         for index in list(self._blocks):

@@ -17,8 +17,8 @@ from dragoman.conversation.events import (
     Ended,
     Event,
     Failed,
-    Kept,
     MediaDelta,
+    OpaqueBlock,
     ReasoningDelta,
     Signed,
     Started,
@@ -234,7 +234,7 @@ class BedrockAnswerParser:
             self.open_call(index, call, out)
             self.arguments(index, quote(bytes(call.get("input", b"{}")).decode()), out)
         elif not self._known_block(index, kind, content, out):
-            out.append(Kept(0, self._next_part(), Opaque(kind=kind, json=raw, origin=self.origin)))
+            out.append(OpaqueBlock(0, self._next_part(), Opaque(kind=kind, json=raw, origin=self.origin)))
         self.close_block(index, out)
 
     def _known_block(self, index: int, kind: str, content: Raw, out: list[Event]) -> bool:
@@ -289,7 +289,7 @@ class BedrockAnswerParser:
         if block.pieces:
             fields["content"] = Raw(b"[" + b",".join(block.pieces) + b"]")
         json = encode({kind: fields})
-        out.append(Kept(0, self._next_part(), Opaque(kind=kind, json=json, origin=self.origin)))
+        out.append(OpaqueBlock(0, self._next_part(), Opaque(kind=kind, json=json, origin=self.origin)))
 
     def stop(self, fields: Mapping[str, Raw], out: list[Event]) -> None:
         """Why it stopped. The event follows when the rest is known: what comes last belongs to it."""

@@ -21,8 +21,8 @@ from dragoman.conversation.events import (
     Ended,
     Event,
     Failed,
-    Kept,
     MediaDelta,
+    OpaqueBlock,
     ReasoningDelta,
     RefusalDelta,
     Signed,
@@ -458,7 +458,7 @@ class GeminiAnswerParser:
         names = [name for name in decode_members(raw) if name not in ("thought", "thoughtSignature")]
         if names:
             kept = Opaque(kind=names[0], json=raw, origin=self.origin)
-            out.append(Kept(choice.index, choice.begin(_NEITHER), kept))
+            out.append(OpaqueBlock(choice.index, choice.begin(_NEITHER), kept))
         elif part.thought_signature is not ABSENT:
             self._text(choice, part, EMPTY, None, out)
 
@@ -771,11 +771,11 @@ class PartBuilder:
         candidate.part, candidate.kind = event.part, MediaDelta
         self._weigh(candidate, len(event.data))
 
-    def _kept(self, event: Kept) -> None:
+    def _kept(self, event: OpaqueBlock) -> None:
         candidate = self._at(event)
         if candidate is None or event.opaque.origin.dialect != NAME:
             return
-        candidate.part, candidate.kind = event.part, Kept
+        candidate.part, candidate.kind = event.part, OpaqueBlock
         self._part(event.choice, candidate, event.opaque.json)
 
     def _stopped(self, event: Stopped) -> None:
@@ -954,7 +954,7 @@ _TAKE: Mapping[type[Event], Callable[[Any, Any], None]] = {
     CallEnded: PartBuilder._call_ended,
     Cited: PartBuilder._cited,
     MediaDelta: PartBuilder._media,
-    Kept: PartBuilder._kept,
+    OpaqueBlock: PartBuilder._kept,
     Stopped: PartBuilder._stopped,
     Used: PartBuilder._used,
     Ended: PartBuilder._ended,

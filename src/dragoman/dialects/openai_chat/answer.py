@@ -17,8 +17,8 @@ from dragoman.conversation.events import (
     Ended,
     Event,
     Failed,
-    Kept,
     MediaDelta,
+    OpaqueBlock,
     ReasoningDelta,
     RefusalDelta,
     Signed,
@@ -725,7 +725,7 @@ class ChatAnswerParser:
             self._take_thinking(choice, fields["summary"], "summary", out)
         else:
             opaque = Opaque(kind=kind, json=raw, origin=self.origin)
-            out.append(Kept(choice.index, choice.begin(OTHER, out), opaque))
+            out.append(OpaqueBlock(choice.index, choice.begin(OTHER, out), opaque))
 
     def _take_thinking(self, choice: OpenChoice, raw: Raw, field: str, out: list[Event]) -> None:
         if bytes(raw)[:1] == b'"':

@@ -17,8 +17,8 @@ from dragoman.conversation.events import (
     Ended,
     Event,
     Failed,
-    Kept,
     MediaDelta,
+    OpaqueBlock,
     ReasoningDelta,
     RefusalDelta,
     Signed,
@@ -381,7 +381,7 @@ class ChatStreamRenderer:
         if member:
             self._delta(self._choice(event.choice), member)
 
-    def _kept(self, event: Kept) -> None:
+    def _kept(self, event: OpaqueBlock) -> None:
         if event.opaque.origin.dialect == NAME:
             self._delta(self._choice(event.choice), b'"content":[' + event.opaque.json + b"]", content=True)
 
@@ -430,7 +430,7 @@ _RENDER: Mapping[type[Event], Callable[[ChatStreamRenderer, Any], None]] = {
     RefusalDelta: ChatStreamRenderer._refusal,
     Cited: ChatStreamRenderer._cited,
     MediaDelta: ChatStreamRenderer._media,
-    Kept: ChatStreamRenderer._kept,
+    OpaqueBlock: ChatStreamRenderer._kept,
     Stopped: ChatStreamRenderer._stopped,
     Used: ChatStreamRenderer._used,
     Ended: ChatStreamRenderer._ended,

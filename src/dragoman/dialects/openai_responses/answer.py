@@ -18,8 +18,8 @@ from dragoman.conversation.events import (
     Ended,
     Event,
     Failed,
-    Kept,
     MediaDelta,
+    OpaqueBlock,
     ReasoningDelta,
     RefusalDelta,
     Signed,
@@ -454,7 +454,7 @@ class ResponsesAnswerParser:
 
     def _keep(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
         opaque = Opaque(kind=text_in(item.get("type")), json=render_object(item), origin=self.origin)
-        out.append(Kept(0, self._begin(), opaque))
+        out.append(OpaqueBlock(0, self._begin(), opaque))
 
 
 def _tokens(logprobs: bytes) -> bytes | None:

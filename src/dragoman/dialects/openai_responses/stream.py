@@ -16,8 +16,8 @@ from dragoman.conversation.events import (
     Ended,
     Event,
     Failed,
-    Kept,
     MediaDelta,
+    OpaqueBlock,
     ReasoningDelta,
     RefusalDelta,
     Signed,
@@ -527,7 +527,7 @@ class ResponsesStreamRenderer:
         self._added(place, item)
         self._done(place, item)
 
-    def _kept(self, event: Kept) -> None:
+    def _kept(self, event: OpaqueBlock) -> None:
         if event.opaque.origin.dialect != NAME:
             return
         self._close_open()
@@ -581,7 +581,7 @@ _RENDER: Mapping[type[Event], Callable[[ResponsesStreamRenderer, Any], None]] = 
     RefusalDelta: ResponsesStreamRenderer._refusal,
     Cited: ResponsesStreamRenderer._cited,
     MediaDelta: ResponsesStreamRenderer._media,
-    Kept: ResponsesStreamRenderer._kept,
+    OpaqueBlock: ResponsesStreamRenderer._kept,
     Stopped: ResponsesStreamRenderer._stopped,
     Used: ResponsesStreamRenderer._used,
     Ended: ResponsesStreamRenderer._ended,

@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.gateway.callers import Known, Refused, Slot
+from dragoman.gateway.callers import Caller, Refused, Slot
 from dragoman.gateway.console import config_editing, key_states
 from dragoman.gateway.console.compatibility import compatibility_table
 from dragoman.gateway.console.dry_runs import DryRunRequest, dry_runs
@@ -48,7 +48,7 @@ class _SignIn(msgspec.Struct, forbid_unknown_fields=True):
     token: str = ""
 
 
-async def show_session(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def show_session(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     """Who is looking, and what this gateway shows."""
     from dragoman import __version__
 
@@ -56,18 +56,18 @@ async def show_session(services: Services, inbound: Inbound, outbound: Outbound,
     shown = {
         "version": __version__,
         "keys": bool(config.keys),
-        "admin": known.admin,
-        "name": known.name,
-        "edits": _may_edit(services, inbound, known),
+        "admin": caller.admin,
+        "name": caller.name,
+        "edits": _may_edit(services, inbound, caller),
         "setup": bool(services.setup_token),
         "bodies": "store" if config.store.keep_bodies else "memory" if services.records.recent.keeps else "",
         "models": len(config.models),
-        "providers": list(config.providers) if known.admin else [],
+        "providers": list(config.providers) if caller.admin else [],
     }
     await _send(outbound, shown)
 
 
-async def sign_in(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def sign_in(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     """A session for an admin key, or for the token of the setup, which is good for once."""
     wanted = await _read(inbound, _SignIn)
     now = time.time()
@@ -84,7 +84,7 @@ async def sign_in(services: Services, inbound: Inbound, outbound: Outbound, know
     await _send(outbound, {"signed_in": True}, [set_cookie(session, _is_secure(inbound))])
 
 
-async def sign_out(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def sign_out(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     end_session(inbound.headers.get("cookie", ""), services.config.keys)
     await _send(outbound, {"signed_in": False}, [set_cookie("", _is_secure(inbound))])
 
@@ -93,18 +93,18 @@ def _is_secure(inbound: Inbound) -> bool:
     return inbound.scope.get("scheme") == "https" or inbound.headers.get("x-forwarded-proto") == "https"
 
 
-def _may_edit(services: Services, inbound: Inbound, known: Known) -> bool:
+def _may_edit(services: Services, inbound: Inbound, caller: Caller) -> bool:
     """Whether the caller may see and change the file: with an admin key, or after the setup's token."""
     if services.file is None:
         return False
     if services.config.keys:
-        return known.admin
+        return caller.admin
     return is_setup_session(inbound.headers.get("cookie", ""), services.config.keys) and is_own_page(inbound.headers)
 
 
-def _editor(services: Services, inbound: Inbound, known: Known) -> Path:
+def _editor(services: Services, inbound: Inbound, caller: Caller) -> Path:
     """The file, for who may change it. Raises Refused."""
-    if not _may_edit(services, inbound, known):
+    if not _may_edit(services, inbound, caller):
         raise _refused(_NO_EDITING, 403)
     return config_editing.config_file(services)
 
@@ -112,8 +112,8 @@ def _editor(services: Services, inbound: Inbound, known: Known) -> Path:
 # Requests.
 
 
-async def show_request(services: Services, inbound: Inbound, outbound: Outbound, known: Known, id: str) -> None:
-    entry = await services.store.ledger.report(id, known.caller)
+async def show_request(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, id: str) -> None:
+    entry = await services.store.ledger.report(id, caller)
     if entry is None:
         raise _refused(f'there is no request "{id[:100]}"', 404)
     scheme, below = inbound.scope.get("scheme", "http"), inbound.scope.get("root_path", "")
@@ -121,13 +121,13 @@ async def show_request(services: Services, inbound: Inbound, outbound: Outbound,
     await _send(outbound, await asyncio.to_thread(exchange_view, services, entry, root))
 
 
-async def watch_requests(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def watch_requests(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     if services.records.recent.watchers >= MOST_WATCHERS:
         raise Refused(Failure(FailureKind.RATE_LIMIT, "too many pages watch requests", 429, retry_after=5.0))
     services.records.recent.watchers += 1
     try:
         with noticing(inbound):
-            events = live_requests(services, inbound, known)
+            events = live_requests(services, inbound, caller)
             await outbound.streamed(events, list(SAFE), SSE, services.config.server.write_timeout)
     except TimeoutError:
         raise ClientGone from None
@@ -135,48 +135,48 @@ async def watch_requests(services: Services, inbound: Inbound, outbound: Outboun
         services.records.recent.watchers -= 1
 
 
-async def try_targets(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
-    with Slot(services, known):
+async def try_targets(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+    with Slot(services, caller):
         wanted = await _read(inbound, DryRunRequest)
-        shown = await asyncio.to_thread(dry_runs, services, wanted, known.name)
+        shown = await asyncio.to_thread(dry_runs, services, wanted, caller.name)
     await _send(outbound, shown)
 
 
-async def show_compatibility(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def show_compatibility(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     named = tuple(name for name in inbound.query.get("targets", "").split(",") if name)
-    with Slot(services, known):
+    with Slot(services, caller):
         shown = await asyncio.to_thread(compatibility_table, services, named)
     await _send(outbound, shown)
 
 
-async def show_models(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
-    await _send(outbound, await models_view(services, known.caller))
+async def show_models(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+    await _send(outbound, await models_view(services, caller))
 
 
 # Keys.
 
 
-async def show_keys(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
-    may_edit = _may_edit(services, inbound, known)
+async def show_keys(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+    may_edit = _may_edit(services, inbound, caller)
     await _send(outbound, {"keys": await key_states.key_states(services), "edits": may_edit, "why_not": _NO_EDITING})
 
 
-async def create_key(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
-    file, wanted = _editor(services, inbound, known), await _read(inbound, KeyRequest)
+async def create_key(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+    file, wanted = _editor(services, inbound, caller), await _read(inbound, KeyRequest)
     if not services.config.keys and not wanted.admin:
         raise _refused("the first key must be an admin key, or nobody could use this console any more", 400)
     await _send(outbound, {"key": await key_states.create_key(services, file, wanted)})
 
 
-async def change_key(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
-    file, wanted = _editor(services, inbound, known), await _read(inbound, KeyRequest)
+async def change_key(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+    file, wanted = _editor(services, inbound, caller), await _read(inbound, KeyRequest)
     await key_states.change_key(services, file, wanted)
     await _send(outbound, {"changed": wanted.name})
 
 
-async def revoke_key(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
-    file, name = _editor(services, inbound, known), inbound.query.get("name", "")
-    if name == known.name:
+async def revoke_key(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+    file, name = _editor(services, inbound, caller), inbound.query.get("name", "")
+    if name == caller.name:
         raise _refused("this is the key that you signed in with; sign in with another one to revoke it", 400)
     await key_states.revoke_key(services, file, name)
     await _send(outbound, {"revoked": name})
@@ -192,30 +192,30 @@ class _ConfigText(msgspec.Struct, forbid_unknown_fields=True):
     digest: str = ""
 
 
-async def show_config(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
-    editable = _may_edit(services, inbound, known)
+async def show_config(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+    editable = _may_edit(services, inbound, caller)
     await _send(
         outbound,
         await asyncio.to_thread(config_editing.config_view, services, editable, "" if editable else _NO_EDITING),
     )
 
 
-async def check_config(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
-    _editor(services, inbound, known)
+async def check_config(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+    _editor(services, inbound, caller)
     wanted = await _read(inbound, _ConfigText)
     await _send(outbound, await asyncio.to_thread(config_editing.check_config, services, wanted.text))
 
 
-async def save_config(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
-    file, wanted = _editor(services, inbound, known), await _read(inbound, _ConfigText)
+async def save_config(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+    file, wanted = _editor(services, inbound, caller), await _read(inbound, _ConfigText)
     if wanted.digest != config_editing.digest_of(file):
         raise _refused(f"{file.name} was changed by somebody else meanwhile; load it again", 409)
     await config_editing.save_config(services, file, wanted.text)
     await _send(outbound, {"saved": str(file), "digest": config_editing.digest_of(file)})
 
 
-async def undo_config(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
-    file = _editor(services, inbound, known)
+async def undo_config(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+    file = _editor(services, inbound, caller)
     await config_editing.undo_save(services, file)
     await _send(outbound, {"saved": str(file), "digest": config_editing.digest_of(file)})
 

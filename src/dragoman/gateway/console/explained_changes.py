@@ -16,7 +16,7 @@ from dragoman.engine.exchange import Exchange
 from dragoman.engine.explain import Reason, explain_target
 from dragoman.engine.lint import headline
 from dragoman.engine.offline_driver import compile_offline
-from dragoman.engine.path_wishes import with_path_wishes
+from dragoman.engine.path_overrides import apply_path
 from dragoman.engine.summary import FoldedChange, ReportedChange, fold, weight
 from dragoman.gateway.console.body_marks import (
     MOST_RULES,
@@ -124,7 +124,7 @@ def _without_place(exchange: Exchange[HttpDestination], at: str) -> bytes:
     assert destination is not None
     assert target is not None
     request = without_place(msgspec.json.decode(ask.source), at)
-    again = with_path_wishes(read(request, source=ask.dialect), ask.model, ask.stream)
+    again = apply_path(read(request, source=ask.dialect), ask.model, ask.stream)
     corrected = msgspec.structs.replace(destination, target=target)
     return compile_offline(again, corrected, exchange.context)[1].body
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Iterable
 
 import msgspec
 
-from dragoman.gateway.callers import Known, Refused, identify
+from dragoman.gateway.callers import Caller, Refused, identify
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.services import Services
 from dragoman.store import Entry, LedgerQuery
@@ -28,9 +28,9 @@ class LiveRows(msgspec.Struct, frozen=True):
     missed: int = 0
 
 
-async def live_requests(services: Services, inbound: Inbound, known: Known) -> AsyncGenerator[bytes]:
+async def live_requests(services: Services, inbound: Inbound, caller: Caller) -> AsyncGenerator[bytes]:
     """The events, until the gateway shuts down or the key is revoked."""
-    news = _news_of_all_workers(services, known) if services.config.server.workers > 1 else _news(services)
+    news = _news_of_all_workers(services, caller) if services.config.server.workers > 1 else _news(services)
     quiet = 0
     yield b"retry: 2000\n\n"
     async for entries, missed in news:
@@ -66,14 +66,14 @@ async def _news(services: Services) -> AsyncGenerator[tuple[list[Entry], int]]:
         yield new, missed
 
 
-async def _news_of_all_workers(services: Services, known: Known) -> AsyncGenerator[tuple[list[Entry], int]]:
+async def _news_of_all_workers(services: Services, caller: Caller) -> AsyncGenerator[tuple[list[Entry], int]]:
     """Other workers' requests are in the ledger a moment later."""
     since = services.clocks.wall()
     seen: dict[str, None] = {}
     while not services.closing:
         await asyncio.sleep(SECONDS)
         query = LedgerQuery(since=since - 2.0, limit=MOST_ROWS)
-        page = await services.store.ledger.recent(known.caller, query)
+        page = await services.store.ledger.recent(caller, query)
         new = [entry for entry in reversed(page.entries) if entry.id not in seen]
         seen = dict.fromkeys(entry.id for entry in page.entries)
         since = max([since, *(entry.time for entry in new)])

@@ -13,7 +13,7 @@ from dragoman.engine.routing.candidates import Decision
 from dragoman.gateway.health_checks import CheckResult
 from dragoman.gateway.services import Services
 from dragoman.profiles.prices import TokenPrice
-from dragoman.store import Caller, LedgerQuery
+from dragoman.store import LedgerQuery, Viewer
 from dragoman.store.ledger_entry import By, Totals
 
 MOST_MODELS = 500
@@ -54,7 +54,7 @@ class ModelsView(msgspec.Struct, frozen=True):
     routes: dict[str, tuple[str, ...]]
 
 
-async def models_view(services: Services, viewer: Caller) -> ModelsView:
+async def models_view(services: Services, viewer: Viewer) -> ModelsView:
     since = LedgerQuery(since=time.time() - _DAY)
     totals = {one.name: one for one in await services.store.ledger.totals(viewer, By.TARGET, since)}
     lessons = await services.memory.records()

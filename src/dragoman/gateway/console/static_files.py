@@ -9,7 +9,7 @@ from importlib.resources import files
 import msgspec
 
 from dragoman.dialects.registry import all_dialects
-from dragoman.gateway.callers import Known, nothing_at
+from dragoman.gateway.callers import Caller, nothing_at
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.outbound import Headers, Outbound
 from dragoman.gateway.services import Services
@@ -67,7 +67,7 @@ _VIEWS = {"/dragoman": "", "/admin/config": "#/config"}
 """Other addresses of the page, and the view that they mean."""
 
 
-async def hello(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def hello(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     """Who answers: to a browser, the console. Clients that ask for no page or JSON get the greeting that they know from
     their own server."""
     accepted = inbound.headers.get("accept", "")
@@ -75,18 +75,18 @@ async def hello(services: Services, inbound: Inbound, outbound: Outbound, known:
     if inbound.path == "/" and greetings and not any(kind in accepted for kind in _READERS):
         await outbound.whole(200, greetings[0], None, _PLAIN)
     elif inbound.path == "/" and _HTML in accepted:
-        await show_file(services, inbound, outbound, known, PAGE)
+        await show_file(services, inbound, outbound, caller, PAGE)
     else:
         await outbound.whole(200, b'{"name":"dragoman","status":"ok"}')
 
 
-async def open_page(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def open_page(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     """Lead a browser to the page, wherever the gateway is mounted."""
     up = "../" * inbound.path[1:].count("/") or "./"
     await outbound.whole(303, b"", [(b"location", (up + _VIEWS[inbound.path.rstrip("/")]).encode())])
 
 
-async def show_file(services: Services, inbound: Inbound, outbound: Outbound, known: Known, file: str) -> None:
+async def show_file(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, file: str) -> None:
     """Send a file, or say that the browser's copy is good."""
     found = static_files().get(file)
     if found is None:

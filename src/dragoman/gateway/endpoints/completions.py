@@ -8,7 +8,7 @@ import msgspec
 
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.dialects.openai_completions import COMPLETIONS_PATH, CompletionAnswers, parse_completion
-from dragoman.gateway.callers import Known
+from dragoman.gateway.callers import Caller
 from dragoman.gateway.endpoints.generate import generate
 from dragoman.gateway.endpoints.relay import relay
 from dragoman.gateway.inbound import Inbound, ReadInbound
@@ -18,23 +18,23 @@ from dragoman.gateway.services import Services
 from dragoman.wire.json_reader import split_members
 
 
-async def complete(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def complete(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     body = await inbound.body(services.config.server.max_body, services.config.limits.encodings)
     read = ReadInbound(inbound, body)
-    if _is_passed_on(services, known, body):
-        await relay(services, read, outbound, known, COMPLETIONS_PATH)
+    if _is_passed_on(services, caller, body):
+        await relay(services, read, outbound, caller, COMPLETIONS_PATH)
         return
     asked = parse_completion(body)
     outbound.rewriter = CompletionAnswers(asked.prompt)
-    await generate(services, ReadInbound(inbound, asked.chat), outbound, known, DEFAULT_DIALECT)
+    await generate(services, ReadInbound(inbound, asked.chat), outbound, caller, DEFAULT_DIALECT)
 
 
-def _is_passed_on(services: Services, known: Known, body: bytes) -> bool:
+def _is_passed_on(services: Services, caller: Caller, body: bytes) -> bool:
     """Whether the provider of the model has this endpoint for it."""
     raw = bytes(split_members(body).get("model", b'""'))
     name = msgspec.json.decode(raw, type=str) if raw[:1] == b'"' else ""
     name = name or services.config.default_model or ""
-    lead = find_lead(services, known, name, DEFAULT_DIALECT)
+    lead = find_lead(services, caller, name, DEFAULT_DIALECT)
     if lead.candidates is not None or lead.route is None:
         return False
     target = lead.route.first.target

@@ -13,7 +13,7 @@ from dragoman.engine.destination import TargetRoute
 from dragoman.engine.offline_driver import first_send
 from dragoman.engine.steps import Send
 from dragoman.engine.token_count import count_request, estimated_count, parse_count_request, render_count
-from dragoman.gateway.callers import Known, Refused, Slot, admit
+from dragoman.gateway.callers import Caller, Refused, Slot, admit
 from dragoman.gateway.endpoints.generate import begin_work
 from dragoman.gateway.inbound import Inbound, noticing
 from dragoman.gateway.model_names import find_destinations
@@ -34,21 +34,23 @@ def _counting_is_safe() -> bool:
 
 
 async def count(
-    services: Services, inbound: Inbound, outbound: Outbound, known: Known, dialect: str, model: str | None = None
+    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, dialect: str, model: str | None = None
 ) -> None:
-    with Slot(services, known):
+    with Slot(services, caller):
         limits = services.config.limits
         body = await inbound.body(services.config.server.max_body, limits.encodings)
         parse = partial(parse_count_request, dialect, body, inbound.headers, model, limits)
-        work = begin_work(services.dispatcher.heavy, known, body)
+        work = begin_work(services.dispatcher.heavy, caller, body)
         ask = await work.run(parse)
         name = ask.model or services.config.default_model or ""
-        first = find_destinations(services, known, name, dialect).first
-        if known.limits is not None:
-            await admit(services.store.limits, known, known.limits, 0)
-        options = caller_options(inbound.headers, loosen=known.admin)
+        first = find_destinations(services, caller, name, dialect).first
+        if caller.limits is not None:
+            await admit(services.store.limits, caller, caller.limits, 0)
+        options = caller_options(inbound.headers, loosen=caller.admin)
         context = AnswerContext(model=name, id=outbound.id)
-        dispatch = services.dispatcher.open(ask, TargetRoute((first,)), context, known.name, options=options, work=work)
+        dispatch = services.dispatcher.open(
+            ask, TargetRoute((first,)), context, caller.name, options=options, work=work
+        )
         named = header(b"x-dragoman-model", first.name)
         with noticing(inbound):
             counted = await _counted(services, dispatch, work, first, dialect)

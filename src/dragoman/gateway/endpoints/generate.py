@@ -16,12 +16,12 @@ from dragoman.dialects.dialect import AnswerContext, Route
 from dragoman.engine.compile_options import NOTHING_SET, USAGE_ASKED, caller_options
 from dragoman.engine.destination import TargetRoute
 from dragoman.engine.history.sizes import reserved_tokens
-from dragoman.engine.path_wishes import parse_routed
+from dragoman.engine.path_overrides import parse_routed
 from dragoman.engine.request_limits import RequestLimits, parse_ask
 from dragoman.engine.steps import Answered, GaveUp, Streaming
 from dragoman.errors import DragomanError
 from dragoman.gateway.budgets import hold, hold_request
-from dragoman.gateway.callers import Known, Refused, Slot, admit
+from dragoman.gateway.callers import Caller, Refused, Slot, admit
 from dragoman.gateway.client_errors import BODY_ERRORS, as_failure
 from dragoman.gateway.compaction import begin_summary
 from dragoman.gateway.inbound import ClientGone, ClientWatch, Inbound
@@ -40,16 +40,16 @@ async def generate(
     services: Services,
     inbound: Inbound,
     outbound: Outbound,
-    known: Known,
+    caller: Caller,
     dialect: str,
     route: Route | None = None,
 ) -> None:
     """Answer one request, whatever becomes of it, and write it down. `route`: what its path says, if anything."""
     framing = route.framing if route is not None else None
     context = AnswerContext(id=outbound.id, framing=framing, errors=outbound.errors)
-    record = RequestRecord(outbound.id, dialect, known, time.perf_counter(), context)
+    record = RequestRecord(outbound.id, dialect, caller, time.perf_counter(), context)
     try:
-        with Slot(services, known):
+        with Slot(services, caller):
             await _generate(services, inbound, outbound, record, route)
     except (Refused, DragomanError, *BODY_ERRORS) as fault:
         if isinstance(fault, Refused):
@@ -77,17 +77,17 @@ async def _generate(
     body = await inbound.body(services.config.server.max_body, limits.encodings)
     if services.config.store.responses.enabled:
         body = await with_stored_turns(services, outbound, record, body)
-    known = record.known
-    parse = partial(_parse, record.dialect, known, body, inbound.headers, at, limits)
-    work = begin_work(services.dispatcher.heavy, known, body)
+    caller = record.caller
+    parse = partial(_parse, record.dialect, caller, body, inbound.headers, at, limits)
+    work = begin_work(services.dispatcher.heavy, caller, body)
     ask, record.estimate = await work.run(parse) if work.is_large else parse()
     record.ask = ask
     record.model = name = ask.model or services.config.default_model or ""
-    lead = find_lead(services, known, name, record.dialect)
+    lead = find_lead(services, caller, name, record.dialect)
     route = lead.route if lead.candidates is None else None
-    if known.limits is not None:
-        await admit(services.store.limits, known, known.limits, record.estimate if known.counts_tokens else 0)
-        record.reserved = record.estimate if known.counts_tokens else None
+    if caller.limits is not None:
+        await admit(services.store.limits, caller, caller.limits, record.estimate if caller.counts_tokens else 0)
+        record.reserved = record.estimate if caller.counts_tokens else None
     watch = ClientWatch(inbound)
     try:
         await _dispatch(services, inbound, outbound, record, ask=ask, route=route, work=work)
@@ -113,24 +113,24 @@ async def _dispatch(
 ) -> None:
     """Send the request. `route` is None where one has to be chosen first."""
     if route is None:
-        if (budget := record.known.budget) is not None:
-            await hold(services.store.budgets, services.clocks, record.known, budget)  # a router model costs too
-        record.routed = await choose_model(services, record.known, ask, record.model, record.id)
+        if (budget := record.caller.budget) is not None:
+            await hold(services.store.budgets, services.clocks, record.caller, budget)  # a router model costs too
+        record.routed = await choose_model(services, record.caller, ask, record.model, record.id)
         route = record.routed.route
-    if (budget := record.known.budget) is not None:
+    if (budget := record.caller.budget) is not None:
         record.hold = await hold_request(
-            services.store.budgets, services.clocks, record.known, budget, record.estimate, route
+            services.store.budgets, services.clocks, record.caller, budget, record.estimate, route
         )
         record.notices += record.hold.headers
     first = route.destinations[0]
     if first.target.profile.probed:
         services.probes.note_use(first)
     record.context = _context(record, ask)
-    options = caller_options(inbound.headers, loosen=record.known.admin)
-    if record.known.counts_tokens or record.known.budget is not None:
+    options = caller_options(inbound.headers, loosen=record.caller.admin)
+    if record.caller.counts_tokens or record.caller.budget is not None:
         options = USAGE_ASKED if options is NOTHING_SET else msgspec.structs.replace(options, ask_usage=True)
     record.dispatch = dispatch = services.dispatcher.open(
-        ask, route, record.context, record.known.name, options=options, work=work
+        ask, route, record.context, record.caller.name, options=options, work=work
     )
     record.exchange = exchange = dispatch.exchange
     figure = services.figures.begin(first.name)
@@ -160,7 +160,7 @@ async def _answer(services: Services, outbound: Outbound, record: RequestRecord,
         await _refuse(outbound, record, end.failure)
         return
     if record.routed is not None:
-        await keep_choice(services, record.known, record.routed, exchange)
+        await keep_choice(services, record.caller, record.routed, exchange)
     record.first_byte = time.perf_counter() - record.started
     if isinstance(end, Answered):
         record.answer = end.body
@@ -170,7 +170,7 @@ async def _answer(services: Services, outbound: Outbound, record: RequestRecord,
     else:
         await _stream(services, outbound, record, dispatch, end)
     if exchange.destination is not None and exchange.destination.compact is not None:
-        begin_summary(services, record.known, exchange, exchange.destination.compact)
+        begin_summary(services, record.caller, exchange, exchange.destination.compact)
 
 
 async def _stream(
@@ -202,9 +202,9 @@ async def _go_away(outbound: Outbound, record: RequestRecord) -> None:
     await outbound.end(last)
 
 
-def begin_work(heavy: HeavyWork, known: Known, body: bytes) -> RequestWork:
+def begin_work(heavy: HeavyWork, caller: Caller, body: bytes) -> RequestWork:
     """Where the work for a request is done. Raises Refused if it is a large one and too many of them wait already."""
-    work = RequestWork(heavy, known.name, len(body))
+    work = RequestWork(heavy, caller.name, len(body))
     if work.is_large and heavy.is_full:
         raise Refused(BUSY)
     return work
@@ -212,7 +212,7 @@ def begin_work(heavy: HeavyWork, known: Known, body: bytes) -> RequestWork:
 
 def _parse(
     dialect: str,
-    known: Known,
+    caller: Caller,
     body: bytes,
     headers: Mapping[str, str],
     at: Route | None,
@@ -220,7 +220,7 @@ def _parse(
 ) -> tuple[Ask, int]:
     """The request, and the tokens that it reserves if its caller has a limit or a budget."""
     ask = parse_ask(dialect, body, headers, limits) if at is None else parse_routed(at, body, headers, limits)
-    return ask, reserved_tokens(ask.conversation) if known.counts_tokens or known.budget is not None else 0
+    return ask, reserved_tokens(ask.conversation) if caller.counts_tokens or caller.budget is not None else 0
 
 
 async def _refuse(outbound: Outbound, record: RequestRecord, failure: Failure) -> None:

@@ -14,7 +14,7 @@ from dragoman.engine.adapt import read
 from dragoman.engine.request_limits import check_body
 from dragoman.engine.steps import Send
 from dragoman.engine.summary import fold
-from dragoman.gateway.callers import Known, Refused, Slot, admit
+from dragoman.gateway.callers import Caller, Refused, Slot, admit
 from dragoman.gateway.dry_run_options import DryRunOptions
 from dragoman.gateway.endpoints.generate import begin_work
 from dragoman.gateway.inbound import Inbound, noticing
@@ -39,22 +39,22 @@ class _RecordedChange(msgspec.Struct):
 _decode_changes = msgspec.json.Decoder(list[_RecordedChange]).decode
 
 
-async def about(services: Services, inbound: Inbound, outbound: Outbound, known: Known, body: bytes) -> None:
+async def about(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, body: bytes) -> None:
     """What a dialect's own server says about itself."""
     await outbound.whole(200, body)
 
 
-async def health(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def health(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     """Alive. An admin also sees which targets are left alone, and what refusals have taught about them."""
     shown: dict[str, Any] = {"status": "ok", "uptime": round(time.time() - services.started, 1)}
-    if known.admin:
+    if caller.admin:
         shown["resting"] = services.dispatcher.health.resting(time.perf_counter())
         shown["lessons"] = await services.memory.lessons()
         shown["tentative_lessons"] = await services.memory.tentative_lessons()
     await outbound.whole(200, msgspec.json.encode(shown))
 
 
-async def ready(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def ready(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     """Ready for traffic: there is somewhere to send it, and we are not on our way out.
 
     Shared state that is away is told and no reason to stay away: the gateway serves by what it knows. An admin sees
@@ -66,20 +66,20 @@ async def ready(services: Services, inbound: Inbound, outbound: Outbound, known:
     if store.replicas:
         shown["shared_state"] = "away" if store.away is not None else "ok"
         shown["replicas"] = store.replicas
-        if store.away is not None and known.admin:
+        if store.away is not None and caller.admin:
             shown["away"] = services.records.redactor.text(store.away)
     await outbound.whole(503 if reason else 200, msgspec.json.encode(shown))
 
 
-async def metrics(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def metrics(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     """The metrics of all workers together."""
     text = render_metrics(await services.all_metrics())
     await outbound.whole(200, text.encode(), None, TEXT)
 
 
-async def report(services: Services, inbound: Inbound, outbound: Outbound, known: Known, id: str) -> None:
+async def report(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, id: str) -> None:
     """The whole report of one request, for its owner."""
-    entry = await services.store.ledger.report(id, known.caller)
+    entry = await services.store.ledger.report(id, caller)
     if entry is None:
         message = f'there is no request "{id}" of yours'
         raise Refused(Failure(FailureKind.NOT_FOUND, message, 404, "unknown_request"))
@@ -87,18 +87,18 @@ async def report(services: Services, inbound: Inbound, outbound: Outbound, known
     await outbound.whole(200, b'{"summary":' + summary + b"," + entry.report()[1:])
 
 
-async def lessons(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def lessons(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     """What refusals have taught about targets, for admins."""
     await outbound.whole(200, msgspec.json.encode({"lessons": await services.memory.records()}))
 
 
-async def forget(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def forget(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     """Forget lessons: all, or those of `?target=` and `?name=`."""
     forgotten = await services.memory.forget(inbound.query.get("target"), inbound.query.get("name"))
     await outbound.whole(200, msgspec.json.encode({"forgotten": forgotten}))
 
 
-async def forget_caller(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def forget_caller(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     """Remove everything that is kept for the key `?name=`, for admins."""
     name = inbound.query.get("name")
     if name is None:
@@ -116,27 +116,27 @@ class _DryRun(DryRunOptions, kw_only=True):
     to: str
 
 
-async def adapt(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def adapt(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     """The exact body that would be sent, and why. `{"request": …, "from": DIALECT, "to": MODEL or TARGET}`.
 
     It counts as a request of the caller: it may fetch media, and compiles as much as a request that is sent.
     """
     limits = services.config.limits
-    with Slot(services, known):
+    with Slot(services, caller):
         body = await inbound.body(services.config.server.max_body, limits.encodings)
         check_body(body, limits)
         wanted = _dry_run(body)
-        route = find_destinations(services, known, wanted.to, wanted.source)
-        if known.limits is not None:
-            await admit(services.store.limits, known, known.limits, 0)
+        route = find_destinations(services, caller, wanted.to, wanted.source)
+        if caller.limits is not None:
+            await admit(services.store.limits, caller, caller.limits, 0)
         request = bytes(wanted.request)
         parse = partial(
             read, request, source=wanted.source, headers=inbound.headers, stream=wanted.stream, limits=limits
         )
-        work = begin_work(services.dispatcher.heavy, known, request)
+        work = begin_work(services.dispatcher.heavy, caller, request)
         ask = await work.run(parse)
         context = AnswerContext(model=wanted.to, id=outbound.id)
-        dispatch = services.dispatcher.open(ask, route, context, known.name, options=wanted.options(), work=work)
+        dispatch = services.dispatcher.open(ask, route, context, caller.name, options=wanted.options(), work=work)
         with noticing(inbound):
             step = await dispatch.prepare()
     if not isinstance(step, Send):

@@ -9,7 +9,7 @@ import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.errors import near_match
-from dragoman.gateway.callers import Known, Refused
+from dragoman.gateway.callers import Caller, Refused
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.services import Services
@@ -23,17 +23,17 @@ MOST_LOOKED_AT = 5000
 """Requests that one page by rule looks through. The ledger has no index of rules."""
 
 
-async def usage(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def usage(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     """Totals by `?by=key|model|day|target` `&since=7d`, for admins."""
     query = _query(inbound, USAGE_PARAMETERS)
     by, since = query.get("by", "model"), _since(query)
     if by not in GROUPS:
         raise _bad(f'usage cannot be grouped by "{by[:40]}"; use {", ".join(GROUPS)}', "by")
-    groups = await services.store.ledger.totals(known.caller, GROUPS[by], LedgerQuery(since=since))
+    groups = await services.store.ledger.totals(caller, GROUPS[by], LedgerQuery(since=since))
     await outbound.whole(200, msgspec.json.encode(usage_report(by, since, groups)))
 
 
-async def requests(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def requests(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     """A page of the caller's requests, newest first; of all requests for admins."""
     query = _query(inbound, REQUEST_PARAMETERS)
     status = query.get("status")
@@ -48,20 +48,20 @@ async def requests(services: Services, inbound: Inbound, outbound: Outbound, kno
         limit=_limit(query),
         after=query.get("after"),
     )
-    page = await _page(services, known, asked, query.get("rule"))
+    page = await _page(services, caller, asked, query.get("rule"))
     shown = RequestPage(tuple(map(request_row, page.entries)), page.next)
     await outbound.whole(200, msgspec.json.encode(shown))
 
 
-async def _page(services: Services, known: Known, asked: LedgerQuery, rule: str | None) -> LedgerPage:
+async def _page(services: Services, caller: Caller, asked: LedgerQuery, rule: str | None) -> LedgerPage:
     """A page of the ledger. One by rule may be short, or empty, and yet have a next one."""
     ledger = services.store.ledger
     if rule is None:
-        return await ledger.recent(known.caller, asked)
+        return await ledger.recent(caller, asked)
     found: list[Entry] = []
     wider = msgspec.structs.replace(asked, limit=LARGEST_PAGE)
     for _ in range(0, MOST_LOOKED_AT, LARGEST_PAGE):
-        page = await ledger.recent(known.caller, wider)
+        page = await ledger.recent(caller, wider)
         found += [entry for entry in page.entries if has_rule(entry, rule)]
         if len(found) > asked.page_size():
             return LedgerPage(tuple(found[: asked.page_size()]), cursor_of(found[asked.page_size() - 1]))

@@ -6,19 +6,19 @@ from collections.abc import Iterable
 
 import msgspec
 
-from dragoman.gateway.callers import Known
+from dragoman.gateway.callers import Caller
 from dragoman.gateway.health_checks import CheckResult
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.services import Services
 
 
-async def status(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def status(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     """The results of the last round. Reading asks no provider: a page of elsewhere can have a browser read anything."""
     await _show(outbound, services.checks.results)
 
 
-async def check(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def check(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     """A round now."""
     await _show(outbound, await services.checks.check_all())
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from dragoman.dialects.dialect import ListedModel, ModelListing
 from dragoman.dialects.registry import caller_dialect, model_listing
-from dragoman.gateway.callers import Known
+from dragoman.gateway.callers import Caller
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.live_models import Entry, context_window
 from dragoman.gateway.model_names import find_lead, visible_names
@@ -15,20 +15,20 @@ from dragoman.gateway.services import Services
 from dragoman.profiles.facts import Stance, ThinkingForm
 
 
-async def models(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def models(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     """All that are not hidden and that the caller may use; with `?live=true` as their providers describe them."""
     client = caller_dialect(inbound.path, inbound.headers)
-    names = await visible_names(services, known, client)
+    names = await visible_names(services, caller, client)
     listed = [_able(_listed(name, services, entry), services, client) for name, entry in names.items()]
     if _is_live(inbound):
         listed = [await _described(one, services, client) for one in listed]
     await outbound.whole(200, _listing(inbound).render_models(listed))
 
 
-async def model(services: Services, inbound: Inbound, outbound: Outbound, known: Known, name: str) -> None:
+async def model(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, name: str) -> None:
     """One model, hidden or not."""
     client = caller_dialect(inbound.path, inbound.headers)
-    find_lead(services, known, name, client)
+    find_lead(services, caller, name, client)
     shown = _able(_listed(name, services), services, client)
     if _is_live(inbound):
         shown = await _described(shown, services, client)

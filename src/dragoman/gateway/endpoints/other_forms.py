@@ -5,7 +5,7 @@ from __future__ import annotations
 from dragoman.dialects.dialect import OtherForm
 from dragoman.dialects.parsing import parse_model
 from dragoman.errors import MalformedRequest
-from dragoman.gateway.callers import Known
+from dragoman.gateway.callers import Caller
 from dragoman.gateway.endpoints import models
 from dragoman.gateway.endpoints.generate import generate
 from dragoman.gateway.endpoints.relay import relay
@@ -33,27 +33,27 @@ async def _body(services: Services, inbound: Inbound) -> bytes:
 
 
 async def prompt(
-    services: Services, inbound: Inbound, outbound: Outbound, known: Known, dialect: str, form: OtherForm
+    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, dialect: str, form: OtherForm
 ) -> None:
     """One prompt, asked as a conversation."""
     body = form.parse_body(await _body(services, inbound))
     outbound.rewriter = _FormRewriter(form)
-    await generate(services, ReadInbound(inbound, body), outbound, known, dialect)
+    await generate(services, ReadInbound(inbound, body), outbound, caller, dialect)
 
 
 async def embed(
-    services: Services, inbound: Inbound, outbound: Outbound, known: Known, dialect: str, form: OtherForm
+    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, dialect: str, form: OtherForm
 ) -> None:
     """Embeddings, passed on to the provider of the model in the form that providers have."""
     body = form.parse_body(await _body(services, inbound))
     outbound.rewriter = _FormRewriter(form)
-    await relay(services, ReadInbound(inbound, body), outbound, known, EMBEDDINGS, dialect)
+    await relay(services, ReadInbound(inbound, body), outbound, caller, EMBEDDINGS, dialect)
 
 
-async def show(services: Services, inbound: Inbound, outbound: Outbound, known: Known) -> None:
+async def show(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     """The model that a body names."""
     members = open_object(await _body(services, inbound))[1]
     name = parse_model(members) or parse_model({"model": members["name"]} if "name" in members else {})
     if not name:
         raise MalformedRequest("model is required", at="/model")
-    await models.model(services, inbound, outbound, known, name)
+    await models.model(services, inbound, outbound, caller, name)

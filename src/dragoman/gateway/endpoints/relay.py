@@ -17,7 +17,7 @@ from dragoman.dialects.registry import dialect
 from dragoman.engine.client_failures import render_failure
 from dragoman.engine.token_estimate import estimate_text
 from dragoman.gateway.budgets import hold, refuse_unpriced
-from dragoman.gateway.callers import Known, Refused, Slot, admit
+from dragoman.gateway.callers import Caller, Refused, Slot, admit
 from dragoman.gateway.inbound import ClientGone, Inbound, noticing
 from dragoman.gateway.model_names import find_destinations
 from dragoman.gateway.outbound import JSON, Headers, Outbound, header
@@ -75,24 +75,24 @@ async def relay(
     services: Services,
     inbound: Inbound,
     outbound: Outbound,
-    known: Known,
+    caller: Caller,
     path: str,
     client: str = DEFAULT_DIALECT,
 ) -> None:
     """The same request to the provider behind the model, under its own name for it. `client`: the dialect of errors."""
     started = time.perf_counter()
-    with Slot(services, known):
+    with Slot(services, caller):
         received = await inbound.body(services.config.server.max_body, services.config.limits.encodings)
         body = _parse(inbound.headers, received)
         name = _member(services.config, body.model or _default_model(services.config, path))
-        route = find_destinations(services, known, name, DEFAULT_DIALECT)
+        route = find_destinations(services, caller, name, DEFAULT_DIALECT)
         destination = route.first
         _refuse_foreign(destination, path)
-        if known.budget is not None:
-            refuse_unpriced(known, f"{path} of {route.first.name}")
-            await hold(services.store.budgets, services.clocks, known, known.budget)
-        if known.limits is not None:
-            await admit(services.store.limits, known, known.limits, body.tokens)
+        if caller.budget is not None:
+            refuse_unpriced(caller, f"{path} of {route.first.name}")
+            await hold(services.store.budgets, services.clocks, caller, caller.budget)
+        if caller.limits is not None:
+            await admit(services.store.limits, caller, caller.limits, body.tokens)
         await _book(services, destination, body.tokens)
         sending = _Sending(destination, path)
         failure: Failure | None = Failure(FailureKind.NETWORK, "the client has gone", GONE)
@@ -100,7 +100,7 @@ async def relay(
             with noticing(inbound):
                 failure = await _passed(services, outbound, sending, body.named(destination.target.model), client)
         finally:
-            _write_down(services, outbound, known, (name, sending), started, failure)
+            _write_down(services, outbound, caller, (name, sending), started, failure)
 
 
 def _refuse_foreign(destination: HttpDestination, path: str) -> None:
@@ -183,7 +183,7 @@ async def _answered(services: Services, outbound: Outbound, incoming: Incoming, 
 def _write_down(
     services: Services,
     outbound: Outbound,
-    known: Known,
+    caller: Caller,
     asked: tuple[str, _Sending],
     started: float,
     failure: Failure | None,
@@ -193,7 +193,7 @@ def _write_down(
     entry = Entry(
         id=outbound.id,
         time=time.time(),
-        caller=known.name,
+        caller=caller.name,
         client_dialect=DEFAULT_DIALECT,
         upstream_dialect=DEFAULT_DIALECT,
         asked=name[:LONGEST_NAME],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import Dialect
-from dragoman.gateway.callers import Known, Refused
+from dragoman.gateway.callers import Caller, Refused
 from dragoman.gateway.inbound import Inbound
 from dragoman.gateway.outbound import Outbound
 from dragoman.gateway.services import Services
@@ -20,19 +20,19 @@ def is_served(services: Services, vendor: Dialect, template: str) -> bool:
 
 
 async def stored_answer(
-    services: Services, inbound: Inbound, outbound: Outbound, known: Known, vendor: Dialect, template: str
+    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, vendor: Dialect, template: str
 ) -> None:
     stored = vendor.stored_answers
     assert stored is not None  # see `is_served`
     id = inbound.path.rstrip("/").split("/")[-1 if template == stored.path else -2]
-    found = await services.store.responses.find(known.name, id)
+    found = await services.store.responses.find(caller.name, id)
     if found is None:
         what = f"Response with id '{id[:200]}' not found."
         raise Refused(Failure(FailureKind.NOT_FOUND, what, 404, "response_not_found"))
     if template == stored.items_path:
         await outbound.whole(200, stored.render_items(found.items, inbound.query))
     elif inbound.method == "DELETE":
-        await services.store.responses.forget(known.name, id)
+        await services.store.responses.forget(caller.name, id)
         await outbound.whole(200, stored.render_deleted(id))
     else:
         await outbound.whole(200, _shown(inbound, found))

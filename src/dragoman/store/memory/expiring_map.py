@@ -12,7 +12,7 @@ from dragoman.store.expiring_table import Bounds
 
 Value = TypeVar("Value")
 Address = tuple[str, str, str]
-"""Caller, place, key."""
+"""Viewer, place, key."""
 OVERHEAD = 200
 """About what an entry costs beside its value, in bytes."""
 

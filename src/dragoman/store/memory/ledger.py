@@ -8,7 +8,7 @@ from threading import Lock
 
 from dragoman.store.clock import Clock
 from dragoman.store.ledger import EVERYTHING, LedgerPage, LedgerQuery, cursor_of, position_of
-from dragoman.store.ledger_entry import By, Caller, Entry, Totals, sanitized
+from dragoman.store.ledger_entry import By, Entry, Totals, Viewer, sanitized
 from dragoman.store.redaction import Redactor
 from dragoman.store.settings import StoreSettings
 
@@ -72,14 +72,14 @@ class LedgerMemory:
     def record(self, entry: Entry) -> None:
         self.take(entry)
 
-    async def report(self, request_id: str, viewer: Caller) -> Entry | None:
+    async def report(self, request_id: str, viewer: Viewer) -> Entry | None:
         entry = self._entries.get(request_id)
         return entry if entry is not None and viewer.may_see(entry) and entry.time >= self.oldest() else None
 
-    async def recent(self, viewer: Caller, query: LedgerQuery = EVERYTHING) -> LedgerPage:
+    async def recent(self, viewer: Viewer, query: LedgerQuery = EVERYTHING) -> LedgerPage:
         return page(self.matching(viewer, query), query)
 
-    async def totals(self, viewer: Caller, by: By, query: LedgerQuery = EVERYTHING) -> tuple[Totals, ...]:
+    async def totals(self, viewer: Viewer, by: By, query: LedgerQuery = EVERYTHING) -> tuple[Totals, ...]:
         return summed(self.matching(viewer, query), by)
 
     def take(self, entry: Entry) -> Entry:
@@ -98,7 +98,7 @@ class LedgerMemory:
                 self._remove(next(iter(self._entries)))
         return entry
 
-    def matching(self, viewer: Caller, query: LedgerQuery) -> Iterator[Entry]:
+    def matching(self, viewer: Viewer, query: LedgerQuery) -> Iterator[Entry]:
         """The entries of a query that the viewer may see, in no order."""
         oldest = self.oldest()
         with self._lock:

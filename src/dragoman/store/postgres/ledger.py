@@ -9,7 +9,7 @@ import msgspec
 
 from dragoman.store.errors import StoreUnavailable
 from dragoman.store.ledger import LedgerQuery
-from dragoman.store.ledger_entry import By, Caller, Entry, Totals
+from dragoman.store.ledger_entry import By, Entry, Totals, Viewer
 from dragoman.store.near_ledger import FLUSH_DEADLINE
 from dragoman.store.postgres import questions
 from dragoman.store.postgres.connection import ConnectionPool, Row, open_pool
@@ -36,11 +36,11 @@ class PostgresLedger:
         rows = await self._ask(questions.one(request_id, oldest))
         return decode(rows[0]["entry"]) if rows else None
 
-    async def page(self, viewer: Caller, query: LedgerQuery, oldest: float) -> tuple[list[Entry], bool]:
+    async def page(self, viewer: Viewer, query: LedgerQuery, oldest: float) -> tuple[list[Entry], bool]:
         rows = await self._ask(questions.page(viewer, query, oldest))
         return [decode(row["entry"]) for row in rows], bool(rows) and rows[0]["found"] != len(rows)
 
-    async def totals(self, viewer: Caller, by: By, query: LedgerQuery, oldest: float) -> tuple[Totals, ...]:
+    async def totals(self, viewer: Viewer, by: By, query: LedgerQuery, oldest: float) -> tuple[Totals, ...]:
         return tuple(_totals(row) for row in await self._ask(questions.totals(viewer, by, query, oldest)))
 
     async def forget(self, caller: str) -> int:

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from msgspec import Struct
 
 from dragoman.store.ledger import LedgerQuery, position_of
-from dragoman.store.ledger_entry import By, Caller
+from dragoman.store.ledger_entry import By, Viewer
 from dragoman.store.near_ledger import PAGE_BYTES
 from dragoman.store.postgres.rows import searchable
 
@@ -57,7 +57,7 @@ def forget(caller: str) -> Statement:
     return Statement(_FORGET, (searchable(caller),))
 
 
-def page(viewer: Caller, query: LedgerQuery, oldest: float) -> Statement:
+def page(viewer: Viewer, query: LedgerQuery, oldest: float) -> Statement:
     """One entry more than a page has, so that it is known whether there are more."""
     values = _Values()
     where = _where(viewer, query, oldest, values)
@@ -68,13 +68,13 @@ def page(viewer: Caller, query: LedgerQuery, oldest: float) -> Statement:
     return Statement(_PAGE.format(where=where, limit=limit, bytes=size), tuple(values.all))
 
 
-def totals(viewer: Caller, by: By, query: LedgerQuery, oldest: float) -> Statement:
+def totals(viewer: Viewer, by: By, query: LedgerQuery, oldest: float) -> Statement:
     values = _Values()
     where = _where(viewer, query, oldest, values)
     return Statement(_TOTALS.format(group=_GROUPS[by], where=where), tuple(values.all))
 
 
-def _where(viewer: Caller, query: LedgerQuery, oldest: float, values: _Values) -> str:
+def _where(viewer: Viewer, query: LedgerQuery, oldest: float, values: _Values) -> str:
     since = max(oldest, query.since or 0.0)
     wanted = [f"time >= {values.place(since)}"]
     if query.since is not None:  # whole days are left out without a look

@@ -10,7 +10,7 @@ import msgspec
 
 from dragoman.store.clock import Clock
 from dragoman.store.ledger import LedgerQuery, position_of
-from dragoman.store.ledger_entry import By, Caller, Entry, Totals
+from dragoman.store.ledger_entry import By, Entry, Totals, Viewer
 from dragoman.store.memory.ledger import DAY
 from dragoman.store.near_ledger import PAGE_BYTES
 from dragoman.store.settings import StoreSettings
@@ -72,10 +72,10 @@ class SqliteLedger:
     async def find(self, request_id: str, oldest: float) -> Entry | None:
         return await self._database.report(partial(_read_one, request_id, oldest))
 
-    async def page(self, viewer: Caller, query: LedgerQuery, oldest: float) -> tuple[list[Entry], bool]:
+    async def page(self, viewer: Viewer, query: LedgerQuery, oldest: float) -> tuple[list[Entry], bool]:
         return await self._database.report(partial(_read_page, _values(viewer, query, oldest), viewer.admin))
 
-    async def totals(self, viewer: Caller, by: By, query: LedgerQuery, oldest: float) -> tuple[Totals, ...]:
+    async def totals(self, viewer: Viewer, by: By, query: LedgerQuery, oldest: float) -> tuple[Totals, ...]:
         read = partial(_read_totals, _values(viewer, query, oldest), viewer.admin, by)
         return tuple(Totals(*row) for row in await self._database.report(read))
 
@@ -90,7 +90,7 @@ class SqliteLedger:
         connection.execute(_TOO_MANY, (config.keep_requests,))
 
 
-def _values(viewer: Caller, query: LedgerQuery, oldest: float) -> dict[str, Any]:
+def _values(viewer: Viewer, query: LedgerQuery, oldest: float) -> dict[str, Any]:
     position = position_of(query.after)
     return {
         "since": max(oldest, query.since or 0.0),

@@ -19,7 +19,7 @@ def parse_routed(route: Route, body: bytes, headers: Mapping[str, str], limits: 
     if route.cloud is not None:
         check_body(body, limits)
         body, headers = without_members(body, headers, route.cloud)
-    return with_path_wishes(parse_ask(route.dialect, body, headers, limits), route.model, route.stream)
+    return apply_path(parse_ask(route.dialect, body, headers, limits), route.model, route.stream)
 
 
 def without_members(body: bytes, headers: Mapping[str, str], cloud: CloudMembers) -> tuple[bytes, Mapping[str, str]]:
@@ -41,7 +41,7 @@ def _words(raw: msgspec.Raw, name: str) -> str:
         raise MalformedRequest(f"{name} is not a list of texts", at=f"/{name}") from None
 
 
-def with_path_wishes(ask: Ask, model: str | None, stream: bool | None) -> Ask:
+def apply_path(ask: Ask, model: str | None, stream: bool | None) -> Ask:
     """The request with what its path says, which wins over the body. None: the path does not say it.
 
     Where the dialect has both in the body, they are written there: what goes out is made from it.
