@@ -21,8 +21,8 @@ import msgspec
 import questions
 
 import conversation
-from dragoman.engine.adapt import adapt
-from dragoman.engine.report import ReportBuilder
+from dragoman.engine.compile.report import ReportBuilder
+from dragoman.engine.library.adapt import adapt
 
 TARGETS = {"anthropic": "anthropic/claude-sonnet-4-5", "gemini": "gemini/gemini-2.5-flash"}
 OWN = {

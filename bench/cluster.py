@@ -554,7 +554,7 @@ def config_of(urls: dict[str, str], port: int, ledger: str | None = None) -> dic
 def serve(file: str, port: str, skew: str) -> None:
     """One replica. Its clocks are off; nothing in the gateway knows that."""
     from dragoman.gateway.app import Gateway
-    from dragoman.gateway.server import Server, bind
+    from dragoman.gateway.http.server import Server, bind
     from dragoman.gateway.services import open_services
     from dragoman.store.clock import Clocks
 

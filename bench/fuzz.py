@@ -32,11 +32,11 @@ from dragoman.config.load import parse
 from dragoman.config.variables import Environment
 from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.adapt import adapt
-from dragoman.engine.lessons import is_recognised, learn
-from dragoman.engine.translation import Translation
+from dragoman.engine.answer.translation import Translation
+from dragoman.engine.exchange.lessons import is_recognised, learn
+from dragoman.engine.library.adapt import adapt
 from dragoman.errors import DragomanError, MalformedRequest, RequestError
-from dragoman.gateway.body_decompression import BadEncoding, TooLargeDecompressed, decompress
+from dragoman.gateway.http.body_decompression import BadEncoding, TooLargeDecompressed, decompress
 from dragoman.profiles.profile import Profiles
 from dragoman.rules.schema import FORMS, compile_schema
 from dragoman.wire.error_bodies import parse_failure

@@ -35,11 +35,11 @@ import conversation
 from dragoman.conversation.changes import Undo
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat.answer import complete_answer
-from dragoman.engine.adapt import adapt
-from dragoman.engine.translation import Translation
+from dragoman.engine.answer.translation import Translation
+from dragoman.engine.library.adapt import adapt
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.services import Services, open_services
-from dragoman.store import background_writer
+from dragoman.store.journals import background_writer
 
 KEY = "guard-key-not-a-secret"
 EVENTS = 100

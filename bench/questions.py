@@ -15,7 +15,7 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.adapt import adapt
+from dragoman.engine.library.adapt import adapt
 
 PATHS = {
     "openai-chat": "/v1/chat/completions",

@@ -26,7 +26,7 @@ from tests.store.redis_server import RedisServer
 
 from dragoman.config.schema import Budget, RedisOptions, StoreConfig
 from dragoman.store import KeyLimits, Pin, PinOwner
-from dragoman.store.budgets import periods_at
+from dragoman.store.contracts.budgets import periods_at
 from dragoman.store.redis_store import RedisStore, parse_address
 
 AT_ONCE = 16

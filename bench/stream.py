@@ -32,7 +32,7 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.translation import Translation
+from dragoman.engine.answer.translation import Translation
 
 ANSWERING = AnswerContext(model="some-model", created=1_700_000_000, id="answer-1", include_usage=True)
 # Something to undo that never occurs, so that equal dialects are translated too.

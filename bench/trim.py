@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from dragoman.engine.adapt import read
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.trimming import TrimRequest, trim
+from dragoman.engine.library.adapt import read
 
 RUNS = 15
 SIZES = (1_000, 2_000, 4_000)

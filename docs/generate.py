@@ -22,9 +22,9 @@ from dragoman import errors
 from dragoman.cli import cli
 from dragoman.config import reference as config
 from dragoman.conversation import script
-from dragoman.engine.explain import described
-from dragoman.engine.plan import FAITHFUL_CLIENT, context_for, rules_for
-from dragoman.engine.steps import STEPS
+from dragoman.engine.compile.plan import FAITHFUL_CLIENT, context_for, rules_for
+from dragoman.engine.exchange.steps import STEPS
+from dragoman.engine.library.explain import described
 from dragoman.gateway.routes import ROUTES
 from dragoman.profiles.facts import Facts, Stance, declared_questions, facts_of_form
 from dragoman.profiles.models import ModelEntry, ModelThinking, catalogue

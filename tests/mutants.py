@@ -31,7 +31,7 @@ from tests.rules.examples import Example, accepting, examples  # noqa: E402
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo  # noqa: E402
 from dragoman.conversation.conversation import Conversation  # noqa: E402
 from dragoman.conversation.messages import Message, Role  # noqa: E402
-from dragoman.engine.lessons import LESSONS, Lesson  # noqa: E402
+from dragoman.engine.exchange.lessons import LESSONS, Lesson  # noqa: E402
 from dragoman.errors import DragomanError  # noqa: E402
 from dragoman.rules import BY_NAME, ORDER  # noqa: E402
 from dragoman.rules.context import Context  # noqa: E402

@@ -9,7 +9,7 @@ from _pytest.mark import ParameterSet
 from tests.corpus import FULL
 from tests.shapes.words import Signer
 
-from dragoman.engine.adapt import BUILTIN
+from dragoman.engine.library.adapt import BUILTIN
 
 MODELS: dict[str, tuple[str, ...]] = {
     "anthropic": (

@@ -29,7 +29,8 @@ SHADOWING_MODULES = {
     "dialects/cohere": "a dialect is named after its wire format",
     "emulators/cohere": "an emulator is named after its provider",
     "emulators/anthropic": "an emulator is named after its provider",
-    "emulators/openai.py": "an emulator is named after its provider",
+    "emulators/chat/openai": "an emulator is named after its provider",
+    "gateway/http": "a room is named after its job; the standard package is not used there",
     "profiles/profile.py": "a profile is a word of the glossary; the standard profiler is not used here",
 }
 

@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from dragoman.conversation.dialect_names import DialectName, SourceName
     from dragoman.conversation.failures import Failure, FailureKind
     from dragoman.conversation.replies import Choice, Reply, Stop, Usage
-    from dragoman.engine.adapt import Request, adapt
-    from dragoman.engine.adapted import AdaptedRequest
-    from dragoman.engine.answer import Answer, AnswerStream
+    from dragoman.engine.compile.request_limits import RequestLimits
     from dragoman.engine.history.cuts import Cut
     from dragoman.engine.history.policy import TrimPolicy
     from dragoman.engine.history.trimming import TrimStatistics
-    from dragoman.engine.lint import Finding, Severity, lint
-    from dragoman.engine.policy import Policy, State
-    from dragoman.engine.request_limits import RequestLimits
+    from dragoman.engine.library.adapt import Request, adapt
+    from dragoman.engine.library.adapted import AdaptedRequest
+    from dragoman.engine.library.answer import Answer, AnswerStream
+    from dragoman.engine.library.lint import Finding, Severity, lint
+    from dragoman.engine.library.policy import Policy, State
     from dragoman.integrations.sdk_transport import AsyncDragomanTransport, DragomanTransport
     from dragoman.profiles.facts import DoubtName
     from dragoman.profiles.profile import Profiles
@@ -80,15 +80,15 @@ _HOMES = {
     "dragoman.conversation.dialect_names": ("DialectName", "SourceName"),
     "dragoman.conversation.failures": ("Failure", "FailureKind"),
     "dragoman.conversation.replies": ("Choice", "Reply", "Stop", "Usage"),
-    "dragoman.engine.adapt": ("Request", "adapt"),
-    "dragoman.engine.adapted": ("AdaptedRequest",),
-    "dragoman.engine.answer": ("Answer", "AnswerStream"),
+    "dragoman.engine.library.adapt": ("Request", "adapt"),
+    "dragoman.engine.library.adapted": ("AdaptedRequest",),
+    "dragoman.engine.library.answer": ("Answer", "AnswerStream"),
     "dragoman.engine.history.cuts": ("Cut",),
     "dragoman.engine.history.policy": ("TrimPolicy",),
     "dragoman.engine.history.trimming": ("TrimStatistics",),
-    "dragoman.engine.lint": ("Finding", "Severity", "lint"),
-    "dragoman.engine.policy": ("Policy", "State"),
-    "dragoman.engine.request_limits": ("RequestLimits",),
+    "dragoman.engine.library.lint": ("Finding", "Severity", "lint"),
+    "dragoman.engine.library.policy": ("Policy", "State"),
+    "dragoman.engine.compile.request_limits": ("RequestLimits",),
     "dragoman.integrations.sdk_transport": ("AsyncDragomanTransport", "DragomanTransport"),
     "dragoman.profiles.facts": ("DoubtName",),
     "dragoman.profiles.profile": ("Profiles",),

@@ -12,8 +12,8 @@ import msgspec
 from dragoman.config import Config, Provider
 from dragoman.config.load import Loaded
 from dragoman.config.schema import StoreConfig, StoreKind
-from dragoman.engine.adapt import AdaptedRequest, adapt
-from dragoman.engine.policy import Policy
+from dragoman.engine.library.adapt import AdaptedRequest, adapt
+from dragoman.engine.library.policy import Policy
 from dragoman.errors import RequestError
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.services import Services

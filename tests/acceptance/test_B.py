@@ -9,7 +9,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.dialects.anthropic.request import render_request
 from dragoman.dialects.dialect import RenderOptions
-from dragoman.engine.adapt import adapt
+from dragoman.engine.library.adapt import adapt
 from dragoman.errors import Unrepresentable
 
 

@@ -21,7 +21,7 @@ from tests.acceptance.asking import (
     sent,
 )
 
-from dragoman.engine.adapt import BUILTIN, adapt
+from dragoman.engine.library.adapt import BUILTIN, adapt
 from dragoman.rules import BY_NAME
 
 TWO = ask(says("system", "1"), says("system", "2"), says("user", "a"))

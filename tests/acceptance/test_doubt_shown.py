@@ -17,8 +17,8 @@ from dragoman.cli import cli
 from dragoman.config.client_keys import sha256_of
 from dragoman.conversation.failures import FailureKind
 from dragoman.conversation.replies import Stop
-from dragoman.engine.adapt import adapt
-from dragoman.engine.policy import Policy
+from dragoman.engine.library.adapt import adapt
+from dragoman.engine.library.policy import Policy
 from dragoman.wire.structured_fields import parse_dictionary
 
 LATE = [*PLAIN, {"role": "system", "content": "Be brief."}, {"role": "user", "content": "So?"}]

@@ -13,7 +13,7 @@ from tests.gateway.asking import PLAIN, body, path
 from tests.gateway.running import gateway, provider
 from tests.gateway.upstream import GOOD, Answer, Seen, refusal
 
-from dragoman.engine.adapt import adapt
+from dragoman.engine.library.adapt import adapt
 from dragoman.testing import emulator
 
 

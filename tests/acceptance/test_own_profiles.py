@@ -15,9 +15,9 @@ from tests.gateway.upstream import upstream
 from dragoman.cli import cli
 from dragoman.config import InvalidConfig
 from dragoman.config.load import load
-from dragoman.engine.adapt import adapt
-from dragoman.gateway.known_names import known_names, own_profiles
-from dragoman.gateway.server import ServedFile, ServeOptions
+from dragoman.engine.library.adapt import adapt
+from dragoman.gateway.http.server import ServedFile, ServeOptions
+from dragoman.gateway.models.known_names import known_names, own_profiles
 
 PROFILE = """
 [strict-local]

@@ -10,7 +10,7 @@ from tests.acceptance.asking import CLAUDE, NATIVE, OPENAI, answered, ask, calle
 from tests.acceptance.through_gateway import DONE, SAYS, STOP, served
 from tests.acceptance.through_gateway import ask as post
 
-from dragoman.engine.adapt import adapt, read
+from dragoman.engine.library.adapt import adapt, read
 
 TOOLS = [{"type": "function", "function": {"name": name, "parameters": {"type": "object"}}} for name in ("look", "go")]
 

@@ -9,8 +9,8 @@ import pytest
 from tests.acceptance.asking import CLAUDE, OPENAI, PROXY, ask, says, sent
 
 from dragoman.conversation.changes import Loss
-from dragoman.engine.adapt import adapt
-from dragoman.engine.lint import lint
+from dragoman.engine.library.adapt import adapt
+from dragoman.engine.library.lint import lint
 
 HI = says("user", "Hi")
 

@@ -166,7 +166,7 @@ def test_one_object_over_lines_is_one_request() -> None:
 
 
 def test_a_line_that_is_too_long_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.cli.request_files.MAX_BYTES", 1000)
+    monkeypatch.setattr("dragoman.cli.inputs.request_files.MAX_BYTES", 1000)
     file = tmp_path / "many.jsonl"
     long = {"model": "m", "messages": [{"role": "user", "content": "x" * 5000}]}
     file.write_text("\n".join(map(json.dumps, (PLAIN, long, PLAIN))))

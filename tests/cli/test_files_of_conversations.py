@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.cli import cli, request_files
+from dragoman.cli import cli
+from dragoman.cli.inputs import request_files
 from dragoman.cli.json_splice import splice
 
 USER = {"role": "user", "content": "Hi"}

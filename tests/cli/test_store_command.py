@@ -18,7 +18,7 @@ from dragoman.cli import cli
 from dragoman.config.schema import Budget, RedisOptions, StoreConfig
 from dragoman.engine.history.calibration import CountedTokens, observed
 from dragoman.store import Entry, Pin, PinOwner, SqliteStore
-from dragoman.store.budgets import periods_at
+from dragoman.store.contracts.budgets import periods_at
 from dragoman.store.redis_store import RedisStore, parse_address
 
 PERIODS = periods_at(Budget(total=10), time.time())

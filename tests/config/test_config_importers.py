@@ -10,7 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from dragoman.cli.import_ import import_
+from dragoman.cli.commands.import_ import import_
 from dragoman.config import Config, InvalidConfig, KnownNames
 from dragoman.config.client_keys import sha256_of
 from dragoman.config.importers import Imported, import_lazyrouter, import_litellm, import_nnp, render_yaml

@@ -14,7 +14,7 @@ from dragoman.conversation.bounded_cache import BUDGET, POOL, BoundedCache, Cach
 from dragoman.conversation.dialect_names import DIALECT_NAMES, DialectName
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.parts import Text
-from dragoman.engine.adapt import adapt
+from dragoman.engine.library.adapt import adapt
 
 TARGETS = (
     "openai/gpt-4o",
@@ -84,7 +84,7 @@ def test_every_cache_draws_on_the_one_budget() -> None:
     assert {cache.name for cache in POOL.caches} >= {
         "dragoman.dialects.openai_chat.tools._parse_list",
         "dragoman.dialects.openai_chat.settings.parse_settings",
-        "dragoman.engine.plan.Top",
+        "dragoman.engine.compile.plan.Top",
         "dragoman.rules.schema.compiler._compiled",
     }
 

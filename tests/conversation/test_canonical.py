@@ -21,7 +21,7 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import CacheHint, Extras, Result, Text
 from dragoman.conversation.settings import Settings, Thinking
 from dragoman.conversation.tools import Tool
-from dragoman.engine.adapt import adapt, read
+from dragoman.engine.library.adapt import adapt, read
 from dragoman.errors import DragomanError
 
 _NO_ARGUMENTS = (

@@ -10,8 +10,8 @@ from dragoman.conversation import traits
 from dragoman.conversation.messages import ASSISTANT, TOOL, USER, Message
 from dragoman.conversation.parts import Call, Extras, Part, Result, Text
 from dragoman.conversation.traits import Trait, observe_change, observe_messages
-from dragoman.engine import compiler
-from dragoman.engine.adapt import adapt
+from dragoman.engine.compile import compiler
+from dragoman.engine.library.adapt import adapt
 
 ORDER = traits._ORDER_AND_IDS
 

@@ -34,7 +34,7 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.script import parse, show
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
-from dragoman.engine.adapt import read
+from dragoman.engine.library.adapt import read
 from dragoman.errors import MalformedRequest
 
 

@@ -48,7 +48,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.translation import Translation
+from dragoman.engine.answer.translation import Translation
 
 ANSWERING = AnswerContext(model="shown", created=1_700_000_000, id="resp_made_up", include_usage=True)
 HALF = b'"{\\"a\\":"'

@@ -10,7 +10,7 @@ import pytest
 from dragoman import adapt
 from dragoman.conversation.changes import NOTHING_TO_UNDO
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.translation import Translation
+from dragoman.engine.answer.translation import Translation
 
 
 def gemini_chunk(*parts: dict[str, Any], stop: str | None = None) -> dict[str, Any]:

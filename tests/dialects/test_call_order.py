@@ -15,12 +15,12 @@ from dragoman.conversation.events import CallDelta, CallEnded, CallStarted, Ende
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.replies import Stop
-from dragoman.dialects import held_events
 from dragoman.dialects.anthropic.stream import AnthropicStreamRenderer
-from dragoman.dialects.call_order import CallOrder
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat.stream import ChatStreamRenderer
-from dragoman.engine.translation import Translation
+from dragoman.dialects.shared import held_events
+from dragoman.dialects.shared.call_order import CallOrder
+from dragoman.engine.answer.translation import Translation
 
 
 def call(part: int, *pieces: str, ended: bool = True) -> list[Event]:

@@ -16,8 +16,8 @@ from dragoman.conversation.replies import Stop
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat.answer import glance, parse_answer, render_answer
 from dragoman.dialects.openai_chat.dialect import DIALECT
-from dragoman.engine.adapt import adapt
-from dragoman.engine.translation import Translation
+from dragoman.engine.answer.translation import Translation
+from dragoman.engine.library.adapt import adapt
 
 CODEC = DIALECT.answers
 

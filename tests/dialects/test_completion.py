@@ -15,9 +15,9 @@ from tests.strict_readers import Unacceptable, read
 
 from dragoman import adapt
 from dragoman.dialects import registry
-from dragoman.dialects.completion import CompleteObject, complete
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.translation import Translation
+from dragoman.dialects.shared.completion import CompleteObject, complete
+from dragoman.engine.answer.translation import Translation
 
 ASKED = AnswerContext(model="shown", created=1_700_000_000, id="req_1")
 INNER = CompleteObject(added={"z": b"null"}, never_null=frozenset({"gone", "away"}))

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Inline, Remote
-from dragoman.dialects.parsing import data_url, link_literal, parse_link
+from dragoman.dialects.shared.parsing import data_url, link_literal, parse_link
 
 INLINE = (
     "data:image/png;base64,AAAA",

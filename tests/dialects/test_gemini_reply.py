@@ -34,7 +34,7 @@ from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.dialects.gemini.answer import parse_answer, render_answer
 from dragoman.dialects.gemini.errors import parse_error, render_error
 from dragoman.dialects.gemini.stream import GeminiStreamParser, GeminiStreamRenderer
-from dragoman.engine.translation import Translation
+from dragoman.engine.answer.translation import Translation
 
 ANSWERING = AnswerContext(model="shown", id="resp_1")
 ARRAY = AnswerContext(model="shown", id="resp_1", framing=Framing.JSON_ARRAY)

@@ -25,11 +25,11 @@ from tests.targets import ONE_OF_EACH, split
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.dialects.dialect import AnswerContext, Framing, Route
 from dragoman.dialects.registry import route
-from dragoman.engine.adapted import AdaptedRequest
-from dragoman.engine.compiler import Options, compile_ask
-from dragoman.engine.envelopes import ChunkReader
+from dragoman.engine.answer.translation import Translation
+from dragoman.engine.compile.compiler import Options, compile_ask
+from dragoman.engine.compile.envelopes import ChunkReader
+from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.path_overrides import parse_routed
-from dragoman.engine.translation import Translation
 from dragoman.profiles.profile import Profiles
 
 OWN = {"bedrock.bedrock-invoke.jsonl": ("bedrock-anthropic", 31), "vertex.anthropic.jsonl": ("vertex-anthropic", 5)}

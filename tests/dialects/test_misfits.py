@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.engine.adapt import adapt
+from dragoman.engine.library.adapt import adapt
 from dragoman.errors import MalformedRequest
 
 LENIENT = "openai-compatible-lenient/m"

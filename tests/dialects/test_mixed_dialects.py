@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.judges import judge
 
-from dragoman.engine.adapt import adapt
+from dragoman.engine.library.adapt import adapt
 
 LISTS = {"openai-chat": "messages", "openai-responses": "input", "anthropic": "messages", "gemini": "contents"}
 TARGETS = [

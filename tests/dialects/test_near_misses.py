@@ -20,7 +20,7 @@ from dragoman.conversation.parts import Call, Result
 from dragoman.conversation.tools import Tool
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.registry import dialect
-from dragoman.engine.adapt import BUILTIN, AdaptedRequest, adapt
+from dragoman.engine.library.adapt import BUILTIN, AdaptedRequest, adapt
 from dragoman.errors import MalformedRequest
 
 CHAT, RESPONSES, ANTHROPIC, GEMINI = "openai-chat", "openai-responses", "anthropic", "gemini"

@@ -18,7 +18,7 @@ from dragoman.conversation.settings import Effort, FormatKind, Settings, Thinkin
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.ollama.message_parse import media_type_of
 from dragoman.dialects.registry import dialect
-from dragoman.engine.adapt import adapt
+from dragoman.engine.library.adapt import adapt
 from dragoman.errors import MalformedRequest, Unrepresentable
 
 OLLAMA = dialect("ollama")

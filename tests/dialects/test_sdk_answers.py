@@ -34,9 +34,9 @@ from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.events import Event
 from dragoman.conversation.replies import Reply
 from dragoman.dialects import registry
-from dragoman.dialects.call_input import call_input
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.translation import Translation
+from dragoman.dialects.shared.call_input import call_input
+from dragoman.engine.answer.translation import Translation
 
 ANSWERING = AnswerContext(model="shown", created=1_700_000_000, id="resp_made_up", include_usage=True)
 FORCED = Undo(ids={"\0": ""})

@@ -24,7 +24,7 @@ from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.replies import Reply
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, Framing
-from dragoman.engine.translation import Translation
+from dragoman.engine.answer.translation import Translation
 from dragoman.wire.event_stream import EventStreamDecoder
 
 TOOL = b'[{"type":"function","name":"f","parameters":{"type":"object"}}]'

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.engine.adapt import adapt
+from dragoman.engine.library.adapt import adapt
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "theory" / "identity.md").read_text("utf-8")
 EXAMPLES = dict(re.findall(r"```json (\S+)\n(.*?)\n```", PAGE, re.DOTALL))

@@ -6,7 +6,7 @@ import importlib.util
 from pathlib import Path
 from types import ModuleType
 
-from dragoman.engine.steps import STEPS
+from dragoman.engine.exchange.steps import STEPS
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -19,7 +19,7 @@ from dragoman import adapt
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.dialects.registry import dialect
 from dragoman.emulators.provider import ErrorResponse, ModelCall, ModelTurn
-from dragoman.engine.adapted import AdaptedRequest
+from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.profiles.profile import Profiles
 
 TURNS: Mapping[str, ModelTurn] = {

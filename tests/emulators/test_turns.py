@@ -9,11 +9,11 @@ import pytest
 
 from dragoman.emulators.answer_script import BadScriptError, Script, load
 from dragoman.emulators.catalogue import UnknownEmulatorError, provider
+from dragoman.emulators.chat.template_server import BadTemplateError
 from dragoman.emulators.echo_answer import echo
 from dragoman.emulators.faults import BadFaultError, parse_fault
 from dragoman.emulators.provider import ModelCall, ModelTurn, Operation, ReceivedRequest
 from dragoman.emulators.schema_sample import sample
-from dragoman.emulators.template_server import BadTemplateError
 
 
 def call(body: Any) -> ReceivedRequest:

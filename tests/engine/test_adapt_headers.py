@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.judges import judge
 
-from dragoman.engine.adapt import adapt
-from dragoman.engine.policy import Policy
+from dragoman.engine.library.adapt import adapt
+from dragoman.engine.library.policy import Policy
 from dragoman.errors import RepairRefused
 
 GIVEN = {"anthropic-beta": "a", "anthropic-version": "2024-01-01", "openai-beta": "o", "x-custom": "x"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.engine.adapt import AdaptedRequest, adapt
+from dragoman.engine.library.adapt import AdaptedRequest, adapt
 
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from dragoman.conversation.events import CallDelta, CallEnded, CallStarted, Ended, Event, Stopped, TextDelta
 from dragoman.conversation.replies import Stop
-from dragoman.engine.answer_tool import AnswerTool
+from dragoman.engine.answer.answer_tool import AnswerTool
 from dragoman.integrations.sdk_transport import DragomanTransport
 from dragoman.testing import emulator
 

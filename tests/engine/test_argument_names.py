@@ -8,7 +8,7 @@ import pytest
 
 import dragoman
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.translation import Translation
+from dragoman.engine.answer.translation import Translation
 
 ODD = "größe (cm)"
 TOOL = {"type": "object", "properties": {ODD: {"type": "integer"}}, "required": [ODD]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.engine.attempts import (
+from dragoman.engine.exchange.attempts import (
     MAX_CORRECTIONS,
     MAX_TOTAL,
     CompileWithCare,
@@ -21,7 +21,7 @@ from dragoman.engine.attempts import (
     RetryPolicy,
     next_step,
 )
-from dragoman.engine.lessons import Learnt
+from dragoman.engine.exchange.lessons import Learnt
 
 Kind = FailureKind
 LEARNT = Learnt("tool-wrapper", {"tool_wrapper": "function_declarations"})

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 import dragoman
 from dragoman.cli import cli
-from dragoman.engine.adapt import choose, read
-from dragoman.engine.care import proven_by_care
-from dragoman.engine.compiler import Options, compile_ask
+from dragoman.engine.compile.compiler import Options, compile_ask
+from dragoman.engine.exchange.care import proven_by_care
+from dragoman.engine.library.adapt import choose, read
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Layer, patched
 

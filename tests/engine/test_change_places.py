@@ -12,7 +12,7 @@ from tests.targets import ONE_OF_EACH, SEEDS, signer
 
 from dragoman.conversation.changes import Change
 from dragoman.dialects.registry import dialect
-from dragoman.engine.adapt import adapt
+from dragoman.engine.library.adapt import adapt
 
 TARGETS = (
     *ONE_OF_EACH,

@@ -11,8 +11,8 @@ from botocore.eventstream import EventStreamBuffer
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext, CloudMembers, Framing, Route
 from dragoman.dialects.registry import route
+from dragoman.engine.answer.translation import Translation
 from dragoman.engine.path_overrides import parse_routed, without_members
-from dragoman.engine.translation import Translation
 from dragoman.errors import DuplicateKey, MalformedRequest
 
 EVENTS: list[dict[str, Any]] = [

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from dragoman.engine.adapt import AdaptedRequest, adapt
-from dragoman.engine.visit import configured
+from dragoman.engine.exchange.visit import configured
+from dragoman.engine.library.adapt import AdaptedRequest, adapt
 
 
 def with_body(body: Any) -> AdaptedRequest:

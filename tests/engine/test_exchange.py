@@ -12,13 +12,13 @@ from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Opaque, Origin
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.adapt import choose, read
-from dragoman.engine.attempts import MAX_CORRECTIONS, RetryPolicy
-from dragoman.engine.compile_options import CallerOptions
-from dragoman.engine.destination import Destination, TargetRoute
-from dragoman.engine.exchange import Exchange
-from dragoman.engine.offline_driver import first_send
-from dragoman.engine.steps import (
+from dragoman.engine.answer.stream_redaction import Redaction
+from dragoman.engine.compile.compile_options import CallerOptions
+from dragoman.engine.exchange.attempts import MAX_CORRECTIONS, RetryPolicy
+from dragoman.engine.exchange.destination import Destination, TargetRoute
+from dragoman.engine.exchange.exchange import Exchange
+from dragoman.engine.exchange.offline_driver import first_send
+from dragoman.engine.exchange.steps import (
     ENDS,
     NOTHING_RECALLED,
     Answered,
@@ -34,7 +34,7 @@ from dragoman.engine.steps import (
     Streaming,
     Wait,
 )
-from dragoman.engine.stream_redaction import Redaction
+from dragoman.engine.library.adapt import choose, read
 from dragoman.errors import RepairRefused
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Layer, patched

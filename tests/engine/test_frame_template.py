@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dragoman.dialects.openai_chat.stream import check_plain_chunk
-from dragoman.engine.frame_template import FrameTemplate
-from dragoman.engine.relay_frames import RelayFrames
+from dragoman.engine.answer.frame_template import FrameTemplate
+from dragoman.engine.answer.relay_frames import RelayFrames
 
 LEFTOVERS = frozenset({"done", "__stream_end__"})
 SECRET = b"sk-0123456789abcdef"

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.conversation.events import Stopped, Used
 from dragoman.dialects.openai_chat.answer import glance, parse_answer
-from dragoman.engine.translation import Translation
+from dragoman.engine.answer.translation import Translation
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}

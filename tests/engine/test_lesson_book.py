@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoman.engine.lesson_book import DAY, CorrectedTargets, LessonRecord, believed, remember
-from dragoman.engine.lessons import Learnt
+from dragoman.engine.exchange.lesson_book import DAY, CorrectedTargets, LessonRecord, believed, remember
+from dragoman.engine.exchange.lessons import Learnt
 from dragoman.profiles.profile import Profiles
 
 WORDED = Learnt("limit-name", {"limit_name": "max_completion_tokens"})

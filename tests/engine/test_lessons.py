@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.engine.adapt import read
-from dragoman.engine.compiler import compile_ask
-from dragoman.engine.lessons import LESSONS, Learnt, learn
+from dragoman.engine.compile.compiler import compile_ask
+from dragoman.engine.exchange.lessons import LESSONS, Learnt, learn
+from dragoman.engine.library.adapt import read
 from dragoman.profiles.profile import Layer, Profiles, Target, patched
 
 PROFILES = Profiles()

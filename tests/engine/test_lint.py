@@ -11,9 +11,9 @@ import pytest
 from dragoman.conversation.script import parse
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.registry import dialect
-from dragoman.engine.adapt import Request, choose
-from dragoman.engine.explain import explain
-from dragoman.engine.lint import Finding, Fixed, Severity, every_target, fix, headline, lint
+from dragoman.engine.library.adapt import Request, choose
+from dragoman.engine.library.explain import explain
+from dragoman.engine.library.lint import Finding, Fixed, Severity, every_target, fix, headline, lint
 from dragoman.errors import MalformedRequest, TargetError
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Profiles, read_profiles_file

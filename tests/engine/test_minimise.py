@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.engine.minimise import minimised
+from dragoman.engine.library.minimise import minimised
 
 
 def call(identity: str) -> dict[str, Any]:

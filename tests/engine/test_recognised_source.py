@@ -10,7 +10,7 @@ from tests.corpus import recorded_in, sampled
 
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.dialects.registry import recognise
-from dragoman.engine.adapt import adapt, read
+from dragoman.engine.library.adapt import adapt, read
 from dragoman.errors import DragomanError, DuplicateKey, MalformedRequest
 
 CALLED = {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {}}]}

@@ -13,9 +13,9 @@ from tests.shapes.wellformed import SAMPLES
 from tests.strategies import SHAPES, request
 from tests.targets import signer
 
-from dragoman.engine.adapt import adapt, read
-from dragoman.engine.lint import lint
-from dragoman.engine.policy import Policy
+from dragoman.engine.library.adapt import adapt, read
+from dragoman.engine.library.lint import lint
+from dragoman.engine.library.policy import Policy
 from dragoman.errors import MalformedRequest, RequestError, Unrepresentable
 from dragoman.wire.json_pointers import unescaped
 

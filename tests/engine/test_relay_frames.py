@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.dialects.openai_chat.dialect import tidy_chunk
-from dragoman.engine.relay_frames import RelayFrames
+from dragoman.engine.answer.relay_frames import RelayFrames
 
 SECRET = b"sk-0123456789abcdef"
 FRAMES = b'data: {"text":"fine"}\n\ndata: {"error":"' + SECRET + b' is bad"}\r\n\r\n: still here\n\ndata: [DONE]\r\r'

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from dragoman import adapt
-from dragoman.engine.policy import Policy
-from dragoman.engine.request_limits import DEFAULT_LIMITS, RequestLimits, check_body
+from dragoman.engine.compile.request_limits import DEFAULT_LIMITS, RequestLimits, check_body
+from dragoman.engine.library.policy import Policy
 from dragoman.errors import LimitExceeded, MalformedRequest
 from dragoman.wire.json_size import count_values
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.judges import judge
 
-from dragoman.engine.adapt import adapt
+from dragoman.engine.library.adapt import adapt
 from dragoman.errors import MalformedRequest, RequestError
 
 CHAT: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.engine.adapt import AdaptedRequest, adapt
+from dragoman.engine.library.adapt import AdaptedRequest, adapt
 
 Wire = dict[str, Any]
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "silence.md"

@@ -12,10 +12,10 @@ from tests.engine.test_exchange import GOOD, HI, Driver, destination, doubted, e
 
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.engine.attempts import RetryPolicy
-from dragoman.engine.destination import Destination
-from dragoman.engine.exchange import Exchange
-from dragoman.engine.steps import ENDS, STEPS, FetchMedia, Send, Step, StepRow, Streaming
+from dragoman.engine.exchange.attempts import RetryPolicy
+from dragoman.engine.exchange.destination import Destination
+from dragoman.engine.exchange.exchange import Exchange
+from dragoman.engine.exchange.steps import ENDS, STEPS, FetchMedia, Send, Step, StepRow, Streaming
 from dragoman.profiles.profile import Layer, patched
 
 ROWS = {row.step: row for row in STEPS}

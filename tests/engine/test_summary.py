@@ -9,7 +9,7 @@ import pytest
 
 import dragoman
 from dragoman.conversation.changes import Change
-from dragoman.engine.summary import LONGEST, fold, render_summary, summary
+from dragoman.engine.library.summary import LONGEST, fold, render_summary, summary
 
 
 def _change(rule: str, at: str, did: str, loses: str) -> Change:

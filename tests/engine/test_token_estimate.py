@@ -15,9 +15,9 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.registry import dialect
-from dragoman.engine.answer_tally import AnswerTally
-from dragoman.engine.token_estimate import count_literal, count_text, estimate_request
-from dragoman.engine.translation import Translation
+from dragoman.engine.answer.translation import Translation
+from dragoman.engine.tokens.answer_tally import AnswerTally
+from dragoman.engine.tokens.token_estimate import count_literal, count_text, estimate_request
 from dragoman.profiles.tokenizers import token_weights
 
 DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini")

@@ -12,8 +12,8 @@ from tests.targets import SWEEPS, signer
 from dragoman.conversation.changes import Rewrite
 from dragoman.conversation.messages import USER, Message
 from dragoman.conversation.parts import Text
-from dragoman.engine.adapt import adapt, choose, read
-from dragoman.engine.plan import FOREIGN_CLIENT, plan
+from dragoman.engine.compile.plan import FOREIGN_CLIENT, plan
+from dragoman.engine.library.adapt import adapt, choose, read
 from dragoman.errors import DragomanError
 
 HI = (Message(USER, (Text(b'"Hi"'),)),)

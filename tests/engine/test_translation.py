@@ -25,7 +25,7 @@ from dragoman.conversation.parts import Reasoning
 from dragoman.conversation.replies import Stop
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.translation import Translation
+from dragoman.engine.answer.translation import Translation
 from dragoman.errors import TargetError
 
 ANSWERING = AnswerContext(model="shown", created=1_700_000_000, id="resp_made_up", include_usage=True)

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from dragoman.cli.explain import explain as explain_command
-from dragoman.engine.adapt import adapt
-from dragoman.engine.explain import explain
-from dragoman.engine.lint import lint
-from dragoman.engine.policy import Policy
+from dragoman.cli.commands.explain import explain as explain_command
+from dragoman.engine.library.adapt import adapt
+from dragoman.engine.library.explain import explain
+from dragoman.engine.library.lint import lint
+from dragoman.engine.library.policy import Policy
 from dragoman.errors import RepairRefused
 from dragoman.profiles.profile import Layer, Profiles
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from dragoman import adapt
-from dragoman.engine.summary import summary, write_report
+from dragoman.engine.library.summary import summary, write_report
 
 
 @pytest.mark.parametrize("count", [0, 1, 499, 500, 501, 1203])

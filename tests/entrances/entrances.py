@@ -21,7 +21,7 @@ from tests.gateway.running import Running, gateway, provider
 
 import dragoman
 from dragoman.cli import cli
-from dragoman.engine.summary import summary
+from dragoman.engine.library.summary import summary
 from dragoman.integrations.sdk_transport import AsyncDragomanTransport, DragomanTransport
 
 PATHS = {

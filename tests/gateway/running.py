@@ -23,7 +23,7 @@ from google import genai
 from google.genai import types
 
 from dragoman.gateway.app import Gateway
-from dragoman.gateway.http_protocol import bounded_protocol
+from dragoman.gateway.http.http_protocol import bounded_protocol
 from dragoman.gateway.services import Services, open_services
 from dragoman.store import Entry, Viewer
 from dragoman.store.clock import REAL_CLOCKS, Clocks

@@ -25,7 +25,7 @@ from tests.gateway.accounting import (
 from tests.gateway.running import QUICK, Running, gateway, provider, wait_for
 
 from dragoman.store import Entry
-from dragoman.store.budgets import Exhausted, periods_at
+from dragoman.store.contracts.budgets import Exhausted, periods_at
 from dragoman.testing import emulator
 
 COUNT = int(os.environ.get("DRAGOMAN_ACCOUNTING", "256"))

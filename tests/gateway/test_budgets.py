@@ -17,7 +17,7 @@ from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.gateway.upstream import GOOD, Upstream, refusal, upstream
 
 from dragoman.config.schema import Budget
-from dragoman.store.budgets import Exhausted, periods_at
+from dragoman.store.contracts.budgets import Exhausted, periods_at
 from dragoman.testing import emulator
 
 ANSWER = {**GOOD, "usage": {"prompt_tokens": 100, "completion_tokens": 100, "total_tokens": 200}}

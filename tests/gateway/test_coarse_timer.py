@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from dragoman.gateway.inbound import TICK, CoarseTimeout, CoarseTimer
+from dragoman.gateway.http.inbound import TICK, CoarseTimeout, CoarseTimer
 
 
 class Alarm(CoarseTimeout):

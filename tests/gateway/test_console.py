@@ -20,11 +20,11 @@ from tests.gateway.running import Running, gateway, provider
 from tests.gateway.serving import CLIENT as HTTP
 
 from dragoman.config.client_keys import sha256_of
+from dragoman.gateway.callers.sessions import SETUP, end_session, make_session, session_name
 from dragoman.gateway.console.body_marks import BodyMark, MarkKind, differences, without_place
 from dragoman.gateway.console.kept_secrets import with_secrets, without_secrets
 from dragoman.gateway.console.static_files import static_files
-from dragoman.gateway.recent_exchanges import MOST
-from dragoman.gateway.sessions import SETUP, end_session, make_session, session_name
+from dragoman.gateway.records.recent_exchanges import MOST
 from dragoman.testing import emulator
 
 ADMIN, CLIENT = "dm-admin-0123456789", "dm-client-0123456789"

@@ -11,7 +11,7 @@ import pytest
 from dragoman.config import Config, Provider
 from dragoman.config.load import Loaded
 from dragoman.config.schema import HealthChecks, Model, Retries, StoreConfig, StoreKind
-from dragoman.gateway.health_checks import HealthChecker, retry_pauses
+from dragoman.gateway.models.health_checks import HealthChecker, retry_pauses
 from dragoman.gateway.services import Services
 from dragoman.testing import emulator
 

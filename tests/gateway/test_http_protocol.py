@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from dragoman.gateway.http_protocol import bounded_protocol, close_overdue
+from dragoman.gateway.http.http_protocol import bounded_protocol, close_overdue
 
 LENGTH = [(b"content-length", b"5")]
 LARGE = 20_000_000

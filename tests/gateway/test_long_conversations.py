@@ -14,8 +14,8 @@ from tests.gateway.running import gateway, provider
 from tests.gateway.test_vault import MODELS, Agent, Chat, Gemini, Messages, Responses, Stage
 
 from dragoman.emulators.usage import count_tokens
-from dragoman.engine.adapt import read
 from dragoman.engine.history.sizes import estimate_tokens
+from dragoman.engine.library.adapt import read
 from dragoman.testing import emulator
 
 FULL = bool(os.environ.get("DRAGOMAN_FULL"))

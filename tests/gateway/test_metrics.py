@@ -18,8 +18,8 @@ from tests.gateway.serving import CLIENT, serving
 from tests.gateway.test_serve import workers_of
 from tests.gateway.upstream import Upstream, upstream
 
-from dragoman.gateway.metrics import FAMILIES, MetricKind, Metrics, MetricsSnapshot, render_metrics, summed
-from dragoman.gateway.metrics_board import PLACE_BYTES, MetricsBoard
+from dragoman.gateway.records.metrics import FAMILIES, MetricKind, Metrics, MetricsSnapshot, render_metrics, summed
+from dragoman.gateway.records.metrics_board import PLACE_BYTES, MetricsBoard
 from dragoman.store import Entry
 
 DEPLOY = Path(__file__).parents[2] / "deploy"

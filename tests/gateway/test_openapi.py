@@ -12,7 +12,7 @@ from dragoman.config import Config
 from dragoman.config.load import Loaded
 from dragoman.config.schema import Log, LogLevel, ProviderErrors
 from dragoman.gateway.app import Gateway
-from dragoman.gateway.openapi import written
+from dragoman.gateway.http.openapi import written
 from dragoman.gateway.services import Services
 
 DOCUMENT = json.loads(written())

@@ -14,7 +14,7 @@ from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.gateway.test_vault import CALL, Chat, Stage
 from tests.store.redis_server import RedisServer
 
-from dragoman.gateway.store_alerts import StoreAlerts
+from dragoman.gateway.records.store_alerts import StoreAlerts
 from dragoman.testing import emulator
 
 MODELS = {"gemini": "gemini-3-pro-preview", "anthropic": "claude-sonnet-4-5", "groq": "openai/gpt-oss-120b"}

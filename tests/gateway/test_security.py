@@ -19,7 +19,7 @@ from tests.gateway.asking import PATHS, body, path
 from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.gateway.upstream import Answer, Seen, Upstream, refusal, upstream
 
-from dragoman.gateway import inbound
+from dragoman.gateway.http import inbound
 from dragoman.testing import emulator
 
 SECRET = "sk-provider-secret-0123456789abcdef"

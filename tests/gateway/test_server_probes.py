@@ -15,9 +15,9 @@ from tests.probe.telling_server import telling_server
 
 from dragoman.cli import cli
 from dragoman.emulators.background_server import RunningEmulator
-from dragoman.gateway.server_probes import PROBE, REFUSALS
+from dragoman.gateway.models.server_probes import PROBE, REFUSALS
 from dragoman.probe.live.budget import ProbeBudget
-from dragoman.store.lesson_records import LessonRecord
+from dragoman.store.contracts.lesson_records import LessonRecord
 from dragoman.testing import emulator
 
 FAST = ProbeBudget(requests=80, seconds=30.0, rate=1000.0)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.gateway.running import Running, wait_for
 
-from dragoman.gateway.tracing import Spans, SpansError, attributes, open_spans
+from dragoman.gateway.records.tracing import Spans, SpansError, attributes, open_spans
 from dragoman.store import Entry
 from dragoman.testing import emulator
 

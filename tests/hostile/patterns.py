@@ -52,23 +52,23 @@ BUILT: dict[str, tuple[str, ...]] = {
     "dialects/gemini/streamed_words.py": (),  # found as a value
     "dialects/ollama/stream.py": (),  # found as a value
     "dialects/registry.py": (r"/v1(?:beta1)?/projects/[^/]+/locations/[^/]+",),
-    "dialects/streamed_text.py": (),  # found as values
+    "dialects/shared/streamed_text.py": (),  # found as values
     "emulators/anthropic/field_checks.py": (),
     "emulators/bedrock/families.py": (),
-    "emulators/chat_service.py": (),
-    "emulators/compatible.py": (),
+    "emulators/chat/service.py": (),
+    "emulators/chat/compatible.py": (),
     "emulators/further_refusals.py": (),  # a test's own
-    "emulators/stated_facts.py": (),  # facts of profiles, found there
+    "emulators/chat/stated_facts.py": (),  # facts of profiles, found there
     "emulators/step_conditions.py": (),  # a test's own
-    "engine/lessons.py": (),  # found as values
+    "engine/exchange/lessons.py": (),  # found as values
     "profiles/model_patterns.py": (),  # found by `_of_models`
     "profiles/models.py": (),  # found by `_of_models`
-    "rules/document_title.py": (r"[a-zA-Z0-9 ()\[\]-]+",),
+    "rules/media/document_title.py": (r"[a-zA-Z0-9 ()\[\]-]+",),
     "rules/naming.py": (),  # facts: found by `_of_facts`
-    "rules/refused_name.py": (),  # facts: found by `_of_facts`
+    "rules/name/refused_name.py": (),  # facts: found by `_of_facts`
     "rules/schema/objects.py": (),
-    "rules/setting_range.py": (r"[a-zA-Z0-9\-_]+",),
-    "store/redaction.py": (r"sk\-secret\-one|sk\-secret",),
+    "rules/settings/setting_range.py": (r"[a-zA-Z0-9\-_]+",),
+    "store/journals/redaction.py": (r"sk\-secret\-one|sk\-secret",),
     "wire/error_wording.py": (),  # found as values
 }
 """Files that build patterns when they run, with examples of what they build that is found in no other way."""

@@ -12,9 +12,9 @@ import pytest
 from tests.hostile.patterns import BUILT, Found, all_patterns, slowest, unlisted
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.engine import lessons
+from dragoman.engine.exchange import lessons
 from dragoman.profiles.models import LONGEST_NAME, find_model
-from dragoman.store.redaction import PATTERNS
+from dragoman.store.journals.redaction import PATTERNS
 from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.error_wording import matched_part
 

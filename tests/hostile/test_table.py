@@ -44,7 +44,7 @@ from dragoman.config.load import parse
 from dragoman.config.variables import Environment
 from dragoman.conversation.bounded_cache import POOL
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.translation import Translation
+from dragoman.engine.answer.translation import Translation
 from dragoman.errors import ConfigError, DragomanError
 from dragoman.upstream.heavy_work import LARGE as HEAVY
 from dragoman.wire.error_bodies import parse_failure

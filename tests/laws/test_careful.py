@@ -7,8 +7,8 @@ from tests.judges import judge
 from tests.strategies import request
 from tests.targets import SEEDS, TARGETS, signer, split
 
-from dragoman.engine.adapt import adapt, choose
-from dragoman.engine.policy import Policy
+from dragoman.engine.library.adapt import adapt, choose
+from dragoman.engine.library.policy import Policy
 
 
 @pytest.mark.parametrize("target", TARGETS)

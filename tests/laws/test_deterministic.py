@@ -10,11 +10,11 @@ import pytest
 from tests.strategies import SHAPES, request
 from tests.targets import ONE_OF_EACH, signer
 
-from dragoman.engine.adapt import adapt
+from dragoman.engine.library.adapt import adapt
 
 SCRIPT = """
 import sys
-from dragoman.engine.adapt import adapt
+from dragoman.engine.library.adapt import adapt
 adapted = adapt(sys.stdin.buffer.read(), source=sys.argv[1], target=sys.argv[2])
 sys.stdout.buffer.write(adapted.body + repr(adapted.changes).encode())
 """

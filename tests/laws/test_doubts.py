@@ -26,11 +26,11 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.emulators.catalogue import provider
 from dragoman.emulators.emulator_core import EmulatorCore
 from dragoman.emulators.further_refusals import WORDS
-from dragoman.engine.adapt import adapt, choose, read
-from dragoman.engine.destination import Destination, TargetRoute
-from dragoman.engine.exchange import Exchange
-from dragoman.engine.policy import Policy
-from dragoman.engine.steps import Answered, GaveUp, Send, Streaming
+from dragoman.engine.exchange.destination import Destination, TargetRoute
+from dragoman.engine.exchange.exchange import Exchange
+from dragoman.engine.exchange.steps import Answered, GaveUp, Send, Streaming
+from dragoman.engine.library.adapt import adapt, choose, read
+from dragoman.engine.library.policy import Policy
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.profiles.profile import Layer, patched
 

@@ -6,7 +6,7 @@ import pytest
 from tests.strategies import SHAPES, request
 from tests.targets import SWEEPS, signer
 
-from dragoman.engine.adapt import AdaptedRequest, adapt
+from dragoman.engine.library.adapt import AdaptedRequest, adapt
 
 
 @pytest.mark.parametrize(("target", "seeds"), SWEEPS)

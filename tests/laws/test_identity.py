@@ -18,7 +18,7 @@ from tests.targets import SEEDS, SWEEPS, TARGETS, signer, split
 
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.dialects import registry
-from dragoman.engine.adapt import BUILTIN, adapt
+from dragoman.engine.library.adapt import BUILTIN, adapt
 from dragoman.profiles.profile import BodyForm
 from dragoman.wire.json_reader import split_members
 

@@ -29,10 +29,10 @@ from dragoman.conversation.replies import Stop
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, Dialect, RenderOptions
 from dragoman.dialects.registry import all_dialects
-from dragoman.engine.adapt import adapt
-from dragoman.engine.policy import Policy, State
-from dragoman.engine.request_limits import RequestLimits
-from dragoman.engine.translation import Translation
+from dragoman.engine.answer.translation import Translation
+from dragoman.engine.compile.request_limits import RequestLimits
+from dragoman.engine.library.adapt import adapt
+from dragoman.engine.library.policy import Policy, State
 from dragoman.profiles.profile import Layer, Profiles
 from dragoman.rules import ORDER
 

@@ -18,8 +18,8 @@ from tests.shapes.spoiled import Spoiled, spoil
 from tests.shapes.wellformed import SAMPLES
 from tests.targets import TARGETS, split
 
-from dragoman.engine.adapt import BUILTIN, AdaptedRequest, adapt
-from dragoman.engine.policy import Policy
+from dragoman.engine.library.adapt import BUILTIN, AdaptedRequest, adapt
+from dragoman.engine.library.policy import Policy
 from dragoman.errors import RequestError
 from dragoman.profiles.facts import Stance
 

@@ -17,7 +17,7 @@ from dragoman.conversation.literals import unquote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Media, Part, Reasoning, Refusal, Result, Text
 from dragoman.dialects.registry import dialect
-from dragoman.engine.adapt import BUILTIN, AdaptedRequest, adapt, read
+from dragoman.engine.library.adapt import BUILTIN, AdaptedRequest, adapt, read
 
 
 @pytest.mark.parametrize(("target", "seeds"), SWEEPS)

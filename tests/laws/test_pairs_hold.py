@@ -9,7 +9,7 @@ from tests.targets import SWEEPS, signer
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.pairs import pair
 from dragoman.conversation.parts import Call, Result, Text
-from dragoman.engine.adapt import BUILTIN, adapt, read
+from dragoman.engine.library.adapt import BUILTIN, adapt, read
 from dragoman.profiles.facts import Stance
 
 

@@ -13,7 +13,7 @@ from tests.targets import SWEEPS, signer
 
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.pairs import pair
-from dragoman.engine.adapt import AdaptedRequest, adapt, read
+from dragoman.engine.library.adapt import AdaptedRequest, adapt, read
 from dragoman.wire.json_reader import split_items, split_members
 
 MORE: dict[str, list[dict[str, Any]]] = {

@@ -14,7 +14,7 @@ from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Call, Opaque, Origin
 from dragoman.emulators.signatures import mint
-from dragoman.engine.adapt import adapt, read
+from dragoman.engine.library.adapt import adapt, read
 
 
 @pytest.mark.parametrize(("target", "seeds"), SWEEPS)

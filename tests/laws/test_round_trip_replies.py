@@ -18,8 +18,8 @@ from dragoman.conversation.parts import Call, Opaque, Part, Reasoning, Text
 from dragoman.conversation.replies import Reply, Stop
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.reasoning_capture import text_key
-from dragoman.engine.translation import Translation
+from dragoman.engine.answer.reasoning_capture import text_key
+from dragoman.engine.answer.translation import Translation
 
 PAIRS = [(upstream, client) for upstream in DIALECT_NAMES for client in DIALECT_NAMES]
 ANSWERING = AnswerContext(model="shown", created=1_700_000_000, id="made-up-id", include_usage=True)

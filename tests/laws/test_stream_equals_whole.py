@@ -20,9 +20,9 @@ from dragoman.conversation.literals import unquote
 from dragoman.conversation.parts import Call, Reasoning, Text
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects import registry
-from dragoman.dialects.call_input import call_input
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.translation import Translation
+from dragoman.dialects.shared.call_input import call_input
+from dragoman.engine.answer.translation import Translation
 
 PAIRS = [(upstream, client) for upstream in DIALECT_NAMES for client in DIALECT_NAMES]
 # An id that never occurs: with something to undo, equal dialects are translated and not relayed.

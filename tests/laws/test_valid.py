@@ -14,7 +14,7 @@ from tests.judges import judge
 from tests.strategies import SHAPES, conversations, request
 from tests.targets import EXAMPLES, ONE_OF_EACH, SWEEPS, TARGETS, signer, split
 
-from dragoman.engine.adapt import adapt
+from dragoman.engine.library.adapt import adapt
 from dragoman.errors import MalformedRequest, Unrepresentable
 
 ONCE = ("mistral", "groq", "openai-compatible-strict", "strict-template", "vertex")

@@ -11,7 +11,7 @@ import pytest
 from tests.probe.emulated import Probed, asking, probe
 
 from dragoman.emulators.catalogue import provider
-from dragoman.engine.adapt import adapt
+from dragoman.engine.library.adapt import adapt
 from dragoman.probe.asked_dialects import asked_dialect, asked_names
 from dragoman.probe.check import Agreement, compare_facts
 from dragoman.probe.findings import facts_found

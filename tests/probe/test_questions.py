@@ -10,7 +10,7 @@ import pytest
 from tests.judges import judge
 from tests.probe.emulated import asking
 
-from dragoman.emulators.stated_facts import stated
+from dragoman.emulators.chat.stated_facts import stated
 from dragoman.probe.asked.message_turns import user
 from dragoman.probe.asked_dialects import asked_dialect, asked_names
 from dragoman.probe.findings import FoundBy, ProbeFinding, evidence_of, facts_found

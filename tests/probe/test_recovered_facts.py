@@ -12,7 +12,7 @@ import pytest
 from tests.probe.emulated import Probed, asking, probe, probe_emulator
 
 from dragoman.emulators.catalogue import provider
-from dragoman.emulators.stated_facts import stated
+from dragoman.emulators.chat.stated_facts import stated
 from dragoman.probe.asked_dialects import asked_dialect
 from dragoman.probe.findings import facts_found
 from dragoman.probe.inquiry import Inquiry

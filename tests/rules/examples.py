@@ -24,8 +24,8 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.script import parse
 from dragoman.conversation.traits import LEFTOVERS
-from dragoman.engine.adapt import BUILTIN, choose, read
-from dragoman.engine.plan import EXPECTING_CLIENT, FAITHFUL_CLIENT, context_for
+from dragoman.engine.compile.plan import EXPECTING_CLIENT, FAITHFUL_CLIENT, context_for
+from dragoman.engine.library.adapt import BUILTIN, choose, read
 from dragoman.profiles.facts import Facts, Medium, Stance, SystemCount, SystemPlace, ThinkingForm, Turn
 from dragoman.profiles.profile import Profile, Profiles
 from dragoman.rules.context import Context

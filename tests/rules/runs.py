@@ -12,10 +12,10 @@ from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.script import parse, show
 from dragoman.conversation.traits import observe
 from dragoman.dialects.registry import dialect
-from dragoman.dialects.rendering import RenderOptions
-from dragoman.engine.adapt import BUILTIN, adapt, read
-from dragoman.engine.policy import Policy, State
-from dragoman.engine.report import ReportBuilder
+from dragoman.dialects.shared.rendering import RenderOptions
+from dragoman.engine.compile.report import ReportBuilder
+from dragoman.engine.library.adapt import BUILTIN, adapt, read
+from dragoman.engine.library.policy import Policy, State
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.profile import Profiles
 from dragoman.rules.context import Context

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
-from dragoman.rules.bad_arguments import bad_arguments
+from dragoman.rules.clean.bad_arguments import bad_arguments
 
 REFUSES = facts(bad_arguments="refuses")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
-from dragoman.rules.blank_remainder import blank_remainder
+from dragoman.rules.media.blank_remainder import blank_remainder
 
 REFUSES = facts(empty_assistant="refuses", empty_user="refuses", blank_text="refuses")
 

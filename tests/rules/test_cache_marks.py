@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import Run, facts, run, sent
 
-from dragoman.rules.cache_marks import cache_marks
+from dragoman.rules.settings.cache_marks import cache_marks
 
 TAKES = facts(cache_hints="accepts", cache_place="opening")
 

@@ -8,11 +8,11 @@ import pytest
 from tests.rules.runs import Run, facts, run, sent
 
 from dragoman.conversation.parts import Call
-from dragoman.engine.adapt import BUILTIN, read
-from dragoman.engine.compiler import compile_ask
+from dragoman.engine.compile.compiler import compile_ask
+from dragoman.engine.library.adapt import BUILTIN, read
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.profile import Layer, patched
-from dragoman.rules.call_id_form import call_id_form
+from dragoman.rules.name.call_id_form import call_id_form
 
 NINE = facts(call_id_pattern="[a-zA-Z0-9]{9}", call_id_length=9)
 SHORT = facts(call_id_pattern=".{1,40}")

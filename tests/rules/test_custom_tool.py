@@ -8,8 +8,8 @@ import pytest
 from tests.judges import judge
 from tests.rules.runs import CHAT, facts, run, sent
 
-from dragoman.engine.adapt import adapt
-from dragoman.rules.custom_tool import custom_tool
+from dragoman.engine.library.adapt import adapt
+from dragoman.rules.clean.custom_tool import custom_tool
 
 REFUSES = facts(custom_tools="refuses")
 SCHEMA = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}

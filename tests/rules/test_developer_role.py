@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.developer_role import developer_role
+from dragoman.rules.place.developer_role import developer_role
 
 REFUSES = facts(developer_role="refuses")
 

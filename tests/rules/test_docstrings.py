@@ -8,8 +8,8 @@ from tests.rules.examples import Example, examples
 
 from dragoman.conversation.script import parse, show
 from dragoman.conversation.traits import observe
-from dragoman.engine.adapt import adapt
-from dragoman.engine.policy import Policy, State
+from dragoman.engine.library.adapt import adapt
+from dragoman.engine.library.policy import Policy, State
 from dragoman.rules import BY_NAME, ORDER
 
 EXAMPLES = [example for rule in ORDER for example in examples(rule)]

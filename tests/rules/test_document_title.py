@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
-from dragoman.rules.document_title import document_title
+from dragoman.rules.media.document_title import document_title
 
 PATTERN = r"[a-zA-Z0-9_()\[\]-]+( [a-zA-Z0-9_()\[\]-]+)*"
 WANTS = facts(document_title_pattern=PATTERN)

@@ -7,7 +7,7 @@ from tests.rules.runs import facts, run, sent
 
 from dragoman.conversation.pairs import pair
 from dragoman.conversation.parts import Call
-from dragoman.rules.duplicate_call_id import duplicate_call_id
+from dragoman.rules.pair.duplicate_call_id import duplicate_call_id
 
 TURNS = facts(duplicate_ids="refuses", duplicate_ids_in_turn="refuses", call_id_length=9)
 IN_TURN = facts(duplicate_ids="accepts", duplicate_ids_in_turn="refuses", call_id_length=9)

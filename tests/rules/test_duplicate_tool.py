@@ -8,8 +8,8 @@ import pytest
 from tests.judges import judge
 from tests.rules.runs import CHAT, facts, run
 
-from dragoman.engine.adapt import adapt
-from dragoman.rules.duplicate_tool import duplicate_tool
+from dragoman.engine.library.adapt import adapt
+from dragoman.rules.tools.duplicate_tool import duplicate_tool
 
 REFUSES = facts(duplicate_tools="refuses")
 HI: dict[str, Any] = {"role": "user", "content": "Hi"}

@@ -8,7 +8,7 @@ import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
 from dragoman.profiles.facts import Facts
-from dragoman.rules.empty_content import empty_content
+from dragoman.rules.clean.empty_content import empty_content
 
 
 def refuses(**stances: str) -> Facts:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.rules.runs import CHAT, facts, run, sent
 
-from dragoman.rules.empty_description import empty_description
+from dragoman.rules.tools.empty_description import empty_description
 
 REFUSES = facts(empty_description="refuses")
 

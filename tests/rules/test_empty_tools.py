@@ -8,7 +8,7 @@ import pytest
 from tests.rules.runs import facts, run, sent
 
 from dragoman.conversation.tools import Tool
-from dragoman.rules.empty_tools import empty_tools
+from dragoman.rules.tools.empty_tools import empty_tools
 
 REFUSES = facts(empty_tools="refuses")
 HI: dict[str, Any] = {"role": "user", "content": "Hi"}

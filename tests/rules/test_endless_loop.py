@@ -10,10 +10,10 @@ from tests.rules.runs import facts, run, sent
 from tests.rules.tool_turns import USER, looking, tool_turns
 
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
-from dragoman.engine.adapt import adapt
-from dragoman.engine.policy import Policy
+from dragoman.engine.library.adapt import adapt
+from dragoman.engine.library.policy import Policy
 from dragoman.errors import OptionError
-from dragoman.rules.endless_loop import endless_loop, parse_choice
+from dragoman.rules.shape.endless_loop import endless_loop, parse_choice
 
 ANY = facts()
 NONE = ToolChoice(ChoiceMode.NONE)

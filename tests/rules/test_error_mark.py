@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.error_mark import error_mark
+from dragoman.rules.media.error_mark import error_mark
 
 REFUSES = facts(result_error="refuses")
 

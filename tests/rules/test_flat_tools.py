@@ -8,7 +8,7 @@ import pytest
 from tests.rules.runs import facts, run, sent
 
 from dragoman.conversation.parts import Text
-from dragoman.rules.flat_tools import flat_tools
+from dragoman.rules.media.flat_tools import flat_tools
 
 FLAT = facts(flat_tools=True)
 

@@ -10,9 +10,9 @@ from tests.rules.runs import facts, run, sent
 from tests.rules.tool_turns import USER, looking, tool_turns
 
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
-from dragoman.engine.adapt import adapt
-from dragoman.engine.policy import Policy
-from dragoman.rules.forced_loop import forced_loop
+from dragoman.engine.library.adapt import adapt
+from dragoman.engine.library.policy import Policy
+from dragoman.rules.shape.forced_loop import forced_loop
 
 ANY = facts()
 NAMED = {"type": "function", "function": {"name": "look"}}

@@ -12,7 +12,7 @@ from tests.rules.runs import Run, facts, run, sent
 from dragoman.conversation.settings import Thinking
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.profiles.facts import Facts
-from dragoman.rules.forced_tool import forced_tool
+from dragoman.rules.shape.forced_tool import forced_tool
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TOOL = {"type": "function", "function": {"name": "look", "parameters": SCHEMA}}

@@ -8,9 +8,9 @@ import pytest
 from tests.corpus import exchanges, sampled
 from tests.rules.runs import facts, run, sent
 
-from dragoman.engine.adapt import adapt
+from dragoman.engine.library.adapt import adapt
 from dragoman.errors import DragomanError
-from dragoman.rules.foreign_field import foreign_field
+from dragoman.rules.settings.foreign_field import foreign_field
 
 HI = {"role": "user", "content": "Hi"}
 VENDORS: dict[str, Any] = {"vendor_settings": ["grammar", "guided"]}

@@ -12,7 +12,7 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Opaque, Origin, Part, Reasoning, Text
 from dragoman.profiles.facts import Facts
-from dragoman.rules.foreign_reasoning import foreign_reasoning
+from dragoman.rules.reason.foreign_reasoning import foreign_reasoning
 
 HI = Message(Role.USER, (Text(b'"Hi"'),), at=0)
 WORDS = Text(b'"Hello"')

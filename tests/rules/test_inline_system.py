@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.inline_system import inline_system
+from dragoman.rules.place.inline_system import inline_system
 
 CLAUDE = "anthropic"
 REFUSES = facts(CLAUDE, inline_system="refuses")

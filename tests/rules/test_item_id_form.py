@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import Run, facts, run, sent
 
-from dragoman.rules.item_id_form import item_id_form
+from dragoman.rules.reason.item_id_form import item_id_form
 
 RESPONSES = "openai-responses"
 OWN = facts(RESPONSES, item_ids={"reasoning": "rs_", "call": "fc_", "message": "msg_"})

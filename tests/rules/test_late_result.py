@@ -6,7 +6,7 @@ import pytest
 from tests.rules.runs import facts, run, sent
 
 from dragoman.profiles.facts import Facts
-from dragoman.rules.late_result import late_result
+from dragoman.rules.pair.late_result import late_result
 
 LATE = facts(late_result="refuses", result_order="accepts")
 ORDER = facts(late_result="accepts", result_order="refuses")

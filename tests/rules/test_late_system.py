@@ -9,7 +9,7 @@ from tests.rules.runs import CHAT, facts, run, sent
 
 from dragoman.errors import RepairRefused
 from dragoman.profiles.facts import Facts
-from dragoman.rules.late_system import late_system
+from dragoman.rules.place.late_system import late_system
 
 OPENING = facts(system_place="opening")
 AFTER_USER = facts(system_place="after-user")

@@ -8,7 +8,7 @@ import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
 from dragoman.profiles.facts import Facts
-from dragoman.rules.legacy_function_call import legacy_function_call
+from dragoman.rules.clean.legacy_function_call import legacy_function_call
 
 HI: dict[str, Any] = {"role": "user", "content": "Hi"}
 OLD: list[dict[str, Any]] = [

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.list_content import list_content
+from dragoman.rules.shape.list_content import list_content
 
 REFUSES = facts(list_content="refuses")
 ONE: list[dict[str, Any]] = [{"type": "text", "text": "A"}]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.lone_reasoning import lone_reasoning
+from dragoman.rules.reason.lone_reasoning import lone_reasoning
 
 REFUSES = facts("openai-responses", lone_reasoning="refuses")
 

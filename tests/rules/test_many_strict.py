@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import Run, facts, run, sent
 
-from dragoman.rules.many_strict import many_strict
+from dragoman.rules.tools.many_strict import many_strict
 
 CLAUDE = "anthropic"
 

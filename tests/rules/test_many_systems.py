@@ -9,7 +9,7 @@ from tests.rules.runs import facts, run, sent
 
 from dragoman.errors import RepairRefused
 from dragoman.profiles.facts import Facts
-from dragoman.rules.many_systems import many_systems
+from dragoman.rules.place.many_systems import many_systems
 
 ONE = facts(system_count="one", system_parts="accepts")
 MANY = facts(system_count="many")

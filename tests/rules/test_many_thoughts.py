@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.many_thoughts import many_thoughts
+from dragoman.rules.shape.many_thoughts import many_thoughts
 
 ONE_FIELD = facts(reasoning_field="reasoning_content")
 

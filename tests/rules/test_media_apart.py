@@ -9,8 +9,8 @@ from tests.rules.runs import facts, run
 from tests.shapes.words import PIXEL, SOUND
 
 from dragoman.conversation.parts import Media, Result, Text
-from dragoman.engine.adapt import adapt
-from dragoman.rules.media_apart import media_apart
+from dragoman.engine.library.adapt import adapt
+from dragoman.rules.shape.media_apart import media_apart
 
 APART = facts(media_apart=True)
 IMAGE: dict[str, Any] = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.media_form import media_form
+from dragoman.rules.media.media_form import media_form
 
 PDF = "data:application/pdf;base64,JVBERi0="
 WORDS: dict[str, Any] = {"type": "text", "text": "Read it."}

@@ -8,7 +8,7 @@ import pytest
 from tests.rules.runs import facts, run, sent
 
 from dragoman.profiles.profile import Layer, Profiles
-from dragoman.rules.missing_content import missing_content
+from dragoman.rules.shape.missing_content import missing_content
 
 CALL: dict[str, Any] = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 RESULT: dict[str, Any] = {"role": "tool", "tool_call_id": "a", "content": "1"}

@@ -7,7 +7,7 @@ from typing import Any
 from tests.rules.runs import facts, run, sent
 
 from dragoman.profiles.profile import Layer, Profiles
-from dragoman.rules.missing_description import missing_description
+from dragoman.rules.tools.missing_description import missing_description
 
 REFUSES = facts(tools_without_description="refuses")
 

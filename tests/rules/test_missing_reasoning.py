@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.engine.adapt import adapt
+from dragoman.engine.library.adapt import adapt
 from dragoman.profiles.facts import Facts
-from dragoman.rules.missing_reasoning import missing_reasoning
+from dragoman.rules.shape.missing_reasoning import missing_reasoning
 
 TOOL_TURNS = facts(reasoning_required="tool-turns", reasoning_default=True, reasoning_field="reasoning_content")
 LAST_TURN = facts("anthropic", reasoning_required="last-tool-turn")

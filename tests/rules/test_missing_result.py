@@ -6,7 +6,7 @@ import pytest
 from tests.rules.runs import facts, run, sent
 
 from dragoman.conversation.parts import Result
-from dragoman.rules.missing_result import missing_result
+from dragoman.rules.pair.missing_result import missing_result
 
 REFUSES = facts(missing_result="refuses")
 MADE_UP = "[no result was recorded for this call]"

@@ -8,7 +8,7 @@ import pytest
 from tests.rules.runs import Run, facts, run, sent
 
 from dragoman.profiles.facts import Facts
-from dragoman.rules.missing_signature import missing_signature
+from dragoman.rules.reason.missing_signature import missing_signature
 
 GEMINI = "gemini"
 SKIP = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.mixed_parts import mixed_parts
+from dragoman.rules.shape.mixed_parts import mixed_parts
 
 REFUSES = facts(mixed_parts="refuses")
 

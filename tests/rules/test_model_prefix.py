@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.model_prefix import model_prefix
+from dragoman.rules.clean.model_prefix import model_prefix
 
 ANY = facts()
 

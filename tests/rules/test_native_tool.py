@@ -8,7 +8,7 @@ import pytest
 from tests.rules.runs import facts, run, sent
 
 from dragoman.conversation.tools import ChoiceMode
-from dragoman.rules.native_tool import native_tool
+from dragoman.rules.tools.native_tool import native_tool
 
 RESPONSES = "openai-responses"
 HI: dict[str, Any] = {"role": "user", "content": "Hi"}

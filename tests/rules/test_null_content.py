@@ -9,7 +9,7 @@ import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
 from dragoman.profiles.facts import Facts
-from dragoman.rules.null_content import null_content
+from dragoman.rules.clean.null_content import null_content
 
 ALL = facts(no_parts="refuses", no_user_parts="refuses")
 

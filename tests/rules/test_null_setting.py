@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.null_setting import null_setting
+from dragoman.rules.settings.null_setting import null_setting
 
 CLAUDE = "anthropic"
 REFUSES = facts(CLAUDE, null_settings="refuses")

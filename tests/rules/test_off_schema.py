@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.engine.lint import Severity, lint
+from dragoman.engine.library.lint import Severity, lint
 from dragoman.errors import MalformedRequest
-from dragoman.rules.off_schema import off_schema
+from dragoman.rules.clean.off_schema import off_schema
 
 HELLO: dict[str, Any] = {"role": "user", "content": "Hi"}
 TOOL: dict[str, Any] = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}

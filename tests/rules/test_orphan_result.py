@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.orphan_result import orphan_result
+from dragoman.rules.pair.orphan_result import orphan_result
 
 REFUSES = facts(orphan_result="refuses")
 

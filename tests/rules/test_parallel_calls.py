@@ -6,7 +6,7 @@ import pytest
 from tests.rules.runs import facts, run, sent
 
 from dragoman.profiles.profile import Layer, Profiles
-from dragoman.rules.parallel_calls import parallel_calls
+from dragoman.rules.shape.parallel_calls import parallel_calls
 
 REFUSES = facts(parallel_calls="refuses")
 TALK = "user: Hi\nassistant: One moment.\ncall f(a) {}\ncall g(b) {}\nresult a: 1\nresult b: 2"

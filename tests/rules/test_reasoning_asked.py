@@ -10,11 +10,11 @@ from tests.rules.runs import facts, sent
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.settings import Effort, Settings, Thinking
-from dragoman.engine.adapt import read
-from dragoman.engine.plan import expects_reasoning
+from dragoman.engine.compile.plan import expects_reasoning
+from dragoman.engine.library.adapt import read
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
-from dragoman.rules.reasoning_asked import reasoning_asked
+from dragoman.rules.settings.reasoning_asked import reasoning_asked
 
 HI: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}]}
 CHAT: dict[str, Any] = {**HI, "reasoning_effort": "high"}

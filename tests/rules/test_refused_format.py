@@ -8,8 +8,8 @@ import pytest
 from tests.judges import judge
 from tests.rules.runs import CHAT, Run, facts, run, sent
 
-from dragoman.engine.adapt import adapt
-from dragoman.rules.refused_format import refused_format
+from dragoman.engine.library.adapt import adapt
+from dragoman.rules.clean.refused_format import refused_format
 
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}

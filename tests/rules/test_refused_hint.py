@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import Run, facts, run, sent
 
-from dragoman.rules.refused_hint import refused_hint
+from dragoman.rules.clean.refused_hint import refused_hint
 
 HINT: dict[str, Any] = {"cache_control": {"type": "ephemeral"}}
 CLAUDE = "anthropic"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
-from dragoman.rules.refused_name import refused_name
+from dragoman.rules.name.refused_name import refused_name
 
 REFUSES = facts(message_name="refuses")
 SAID = "system (s): S\nuser (bob): Hi\n+ there\nuser: Plain"

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
-from dragoman.engine.adapt import adapt
-from dragoman.engine.policy import Policy
+from dragoman.engine.library.adapt import adapt
+from dragoman.engine.library.policy import Policy
 from dragoman.profiles.facts import Facts
-from dragoman.rules.refused_part import refused_part
+from dragoman.rules.media.refused_part import refused_part
 
 URL = "https://a/b.png"
 ACCEPTS = {"inline": "accepts", "url": "accepts"}

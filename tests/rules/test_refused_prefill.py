@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
-from dragoman.rules.refused_prefill import refused_prefill
+from dragoman.rules.clean.refused_prefill import refused_prefill
 
 HI: dict[str, Any] = {"role": "user", "content": "Hi"}
 BEGUN: dict[str, Any] = {"role": "assistant", "content": "Once"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.refused_reasoning import refused_reasoning
+from dragoman.rules.reason.refused_reasoning import refused_reasoning
 
 REFUSES = facts(reasoning_text="refuses")
 SAID = "user: Hi\n~ Hm\nassistant: Hello\nuser: More"

@@ -9,7 +9,7 @@ from tests.rules.runs import CHAT, Run, facts, run, sent
 
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Facts
-from dragoman.rules.refused_setting import refused_setting
+from dragoman.rules.settings.refused_setting import refused_setting
 
 HI: dict[str, Any] = {"role": "user", "content": "Hi"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.refused_system import refused_system
+from dragoman.rules.place.refused_system import refused_system
 
 NONE = facts(system_count="none")
 

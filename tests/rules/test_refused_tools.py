@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run
 
-from dragoman.engine.adapt import adapt
+from dragoman.engine.library.adapt import adapt
 from dragoman.profiles.profile import Layer, Profiles
-from dragoman.rules.refused_tools import refused_tools
+from dragoman.rules.tools.refused_tools import refused_tools
 
 REFUSES = facts(tools="refuses")
 CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.repeated_result import repeated_result
+from dragoman.rules.pair.repeated_result import repeated_result
 
 REFUSES = facts(repeated_result="refuses")
 

@@ -6,7 +6,7 @@ import pytest
 from tests.rules.runs import facts, run, sent
 
 from dragoman.profiles.facts import Facts
-from dragoman.rules.repeated_role import repeated_role
+from dragoman.rules.shape.repeated_role import repeated_role
 
 ALL = facts(repeated_roles="refuses", list_content="accepts")
 FLAT = facts(repeated_roles="refuses", list_content="refuses")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
-from dragoman.rules.required_setting import required_setting
+from dragoman.rules.settings.required_setting import required_setting
 
 DEMANDED = facts(limit_required=True, limit_default=100)
 

@@ -24,7 +24,7 @@ from dragoman.conversation.changes import Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.pairs import pair
 from dragoman.conversation.traits import observe
-from dragoman.engine.adapt import BUILTIN, read
+from dragoman.engine.library.adapt import BUILTIN, read
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Care, Facts, settled
 from dragoman.rules import BY_NAME, GROUPS, ORDER
@@ -199,9 +199,10 @@ def test_rules_that_say_results_as_text_leave_no_result_alone(name: str) -> None
 
 def test_every_rule_is_named_after_its_file_and_has_a_page() -> None:
     assert len(BY_NAME) == len(ORDER)
-    for rule in ORDER:
-        assert rule.repair.__module__ == f"dragoman.rules.{rule.name.replace('-', '_')}"
-        assert "\n\n" in rule.text, rule.name
+    for group, members in GROUPS.items():
+        for rule in members:
+            assert rule.repair.__module__ == f"dragoman.rules.{group}.{rule.name.replace('-', '_')}"
+            assert "\n\n" in rule.text, rule.name
 
 
 def test_the_groups_run_in_the_order_that_was_decided() -> None:

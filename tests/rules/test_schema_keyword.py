@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
-from dragoman.rules.schema_keyword import schema_keyword
+from dragoman.rules.tools.schema_keyword import schema_keyword
 
 HI: dict[str, Any] = {"role": "user", "content": "Hi"}
 CONST = {"type": "object", "properties": {"a": {"const": "x"}}}

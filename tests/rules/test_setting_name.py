@@ -8,7 +8,7 @@ import pytest
 from tests.rules.runs import CHAT, Run, facts, run, sent
 
 from dragoman.profiles.facts import Facts
-from dragoman.rules.setting_name import setting_name
+from dragoman.rules.settings.setting_name import setting_name
 
 HI: dict[str, Any] = {"role": "user", "content": "Hi"}
 LIMIT = facts(limit_name="max_completion_tokens")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
-from dragoman.rules.setting_range import setting_range
+from dragoman.rules.settings.setting_range import setting_range
 
 HI: dict[str, Any] = {"role": "user", "content": "Hi"}
 NUMBERS = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.engine.adapt import adapt
+from dragoman.engine.library.adapt import adapt
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 DETAIL = {"type": "reasoning.text", "text": "Hm", "signature": "c2lnbmVk"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import Run, facts, run, sent
 
-from dragoman.rules.stray_field import stray_field
+from dragoman.rules.clean.stray_field import stray_field
 
 HI: dict[str, Any] = {"role": "user", "content": "Hi"}
 CALL: dict[str, Any] = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}

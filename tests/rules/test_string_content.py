@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.rules.runs import facts, run, sent
 
 from dragoman.profiles.profile import Layer, Profiles
-from dragoman.rules.string_content import string_content
+from dragoman.rules.shape.string_content import string_content
 
 REFUSES = facts(string_content="refuses")
 CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.system_parts import system_parts
+from dragoman.rules.place.system_parts import system_parts
 
 REFUSES = facts(system_parts="refuses")
 

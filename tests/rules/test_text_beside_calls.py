@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
-from dragoman.rules.text_beside_calls import text_beside_calls
+from dragoman.rules.shape.text_beside_calls import text_beside_calls
 
 REFUSES = facts(text_beside_calls="refuses")
 TALK = "user: Hi\nassistant: One moment.\ncall f(a) {}\ncall f(b) {}\nresult a: 1\nresult b: 2"

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from tests.judges import judge
 
-from dragoman.engine.adapt import adapt
+from dragoman.engine.library.adapt import adapt
 
 Wire = dict[str, Any]
 HI = [{"role": "user", "content": "Hi"}]

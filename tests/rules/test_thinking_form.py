@@ -12,7 +12,7 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
 from dragoman.conversation.settings import EFFORT_ALONE, Effort, Settings, Thinking
 from dragoman.conversation.tools import Tool
-from dragoman.rules.thinking_form import thinking_form
+from dragoman.rules.settings.thinking_form import thinking_form
 
 HI = (Message(Role.USER, (Text(b'"Hi"'),), at=0),)
 NONE, MINIMAL, LOW, MEDIUM, HIGH, XHIGH, MAX = Effort

@@ -14,7 +14,7 @@ import pytest
 from tests.judges import judge
 from tests.offenders import offenders
 
-from dragoman.engine.adapt import adapt
+from dragoman.engine.library.adapt import adapt
 
 Wire = dict[str, Any]
 HI = [{"role": "user", "content": "Hi"}]

@@ -9,9 +9,9 @@ from tests.judges import judge
 from tests.rules.runs import facts, run
 
 from dragoman.conversation.settings import Effort, Thinking
-from dragoman.engine.adapt import adapt
-from dragoman.engine.policy import Policy
-from dragoman.rules.thinking_switch import thinking_switch
+from dragoman.engine.library.adapt import adapt
+from dragoman.engine.library.policy import Policy
+from dragoman.rules.shape.thinking_switch import thinking_switch
 
 ANY = facts(thinking="accepts", thinking_form="any")
 ASKED = [{"role": "user", "content": "Hi"}]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.thought_in_id import thought_in_id
+from dragoman.rules.pair.thought_in_id import thought_in_id
 
 REFUSES = facts(thought_in_id="refuses")
 LONG = "call_1__thought__c2ln"

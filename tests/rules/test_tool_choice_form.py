@@ -8,7 +8,7 @@ import pytest
 from tests.rules.runs import CHAT, Run, facts, run, sent
 
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
-from dragoman.rules.tool_choice_form import tool_choice_form
+from dragoman.rules.settings.tool_choice_form import tool_choice_form
 
 HI: dict[str, Any] = {"role": "user", "content": "Hi"}
 TOOL: dict[str, Any] = {

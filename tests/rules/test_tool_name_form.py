@@ -11,7 +11,7 @@ from tests.rules.runs import CHAT, Run, facts, run, sent
 from dragoman.conversation.parts import Call
 from dragoman.conversation.tools import Tool
 from dragoman.profiles.facts import Facts
-from dragoman.rules.tool_name_form import tool_name_form
+from dragoman.rules.name.tool_name_form import tool_name_form
 
 FORM = facts(tool_name_pattern="[a-zA-Z0-9_-]+", tool_name_length=64)
 SHORT = facts(tool_name_pattern="[a-zA-Z_][a-zA-Z0-9_-]*", tool_name_length=16)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.tool_wrapper import tool_wrapper
+from dragoman.rules.tools.tool_wrapper import tool_wrapper
 
 HI: dict[str, Any] = {"role": "user", "content": "Hi"}
 FUNCTION: dict[str, Any] = {"name": "f", "parameters": {"type": "object", "properties": {}}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.trailing_space import trailing_space
+from dragoman.rules.shape.trailing_space import trailing_space
 
 REFUSES = facts(trailing_space="refuses")
 

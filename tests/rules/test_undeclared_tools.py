@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.undeclared_tools import undeclared_tools
+from dragoman.rules.tools.undeclared_tools import undeclared_tools
 
 REFUSES = facts(undeclared_tools="refuses")
 HISTORY = "user: Hi\ncall f(a) {}\ncall g(b) {}\nresult a: 1\nresult b: 2\ncall f(c) {}\nresult c: 3"

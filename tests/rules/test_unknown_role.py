@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.unknown_role import unknown_role
+from dragoman.rules.clean.unknown_role import unknown_role
 
 REFUSES = facts(unknown_role="refuses")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.vendor_header import vendor_header
+from dragoman.rules.clean.vendor_header import vendor_header
 
 REFUSES = facts(vendor_header="refuses")
 LINE = "x-anthropic-billing-header: cc_version=2.1.90; cc_entrypoint=cli"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.rules.runs import facts, run, sent
 
-from dragoman.rules.volatile_ids import volatile_ids
+from dragoman.rules.clean.volatile_ids import volatile_ids
 
 ANY = facts()
 

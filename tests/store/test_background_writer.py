@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from dragoman.store.background_writer import Background, PartlyFailed
+from dragoman.store.journals.background_writer import Background, PartlyFailed
 
 
 def test_it_keeps_order_and_survives_errors() -> None:
@@ -64,7 +64,7 @@ def test_what_failed_of_a_batch_is_counted_alone() -> None:
 
 
 def test_too_much_that_waits_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.store.background_writer.MOST_BYTES", 100)
+    monkeypatch.setattr("dragoman.store.journals.background_writer.MOST_BYTES", 100)
     gate, done = threading.Event(), []
 
     def work(batch: list[bytes]) -> None:
@@ -101,7 +101,7 @@ def test_a_mark_is_reached_after_what_came_before_it_and_does_not_split_a_batch(
 def test_what_comes_within_a_moment_is_one_batch_unless_somebody_waits_or_it_is_full(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dragoman.store.background_writer.PAUSE", 3600)
+    monkeypatch.setattr("dragoman.store.journals.background_writer.PAUSE", 3600)
     batches: list[list[int]] = []
     background = Background(batches.append, size=1000, batch=4, name="test")
     for number in range(3):

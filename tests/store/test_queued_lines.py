@@ -7,8 +7,8 @@ from pathlib import Path
 
 from dragoman.config.schema import ExchangeLog, LogSplit
 from dragoman.store import ExchangeFiles, ExchangeLine, Redactor
+from dragoman.store.journals.queued_lines import QueuedLines
 from dragoman.store.ledger_entry import Entry
-from dragoman.store.queued_lines import QueuedLines
 
 
 class NumberFile(QueuedLines[int]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.store.rate_limits import Allowed, KeyLimits, Limited
+from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited
 from dragoman.store.rate_windows import MANY_KEYS, RateWindows
 
 ONCE = KeyLimits(1)

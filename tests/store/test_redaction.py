@@ -12,7 +12,7 @@ import pytest
 from dragoman.config.schema import Config, Provider, ProviderErrors
 from dragoman.config.secret import Secret
 from dragoman.store import Redactor, RefusalLine, RefusalLog, parse_refusal, parse_refusals, secrets_of, timestamp
-from dragoman.store.redaction import REDACTED, without_content
+from dragoman.store.journals.redaction import REDACTED, without_content
 
 CONFIG = Config(
     providers={

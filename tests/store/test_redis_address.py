@@ -16,8 +16,8 @@ from tests.store.redis_server import RedisNodes, RedisServer, server_program
 from dragoman.config.schema import Budget, Config, RedisOptions, StoreConfig
 from dragoman.config.secret import Secret
 from dragoman.store import KeyLimits, StoreError, open_store, shared_refusal
-from dragoman.store.budgets import periods_at
-from dragoman.store.rate_limits import Allowed
+from dragoman.store.contracts.budgets import periods_at
+from dragoman.store.contracts.rate_limits import Allowed
 from dragoman.store.redis_store import RedisStore, parse_address
 from dragoman.store.redis_store.address import RedisAddress
 

@@ -15,7 +15,7 @@ from tests.store.redis_server import RedisServer
 
 from dragoman.config.schema import Budget, RedisOptions, StoreConfig
 from dragoman.store import Allowed, KeyLimits, Limited
-from dragoman.store.budgets import Exhausted, periods_at
+from dragoman.store.contracts.budgets import Exhausted, periods_at
 from dragoman.store.redis_store import RedisStore, parse_address
 
 TEN = KeyLimits(requests_per_minute=10)

@@ -16,7 +16,7 @@ from tests.store.redis_server import RedisServer, commands_of
 
 from dragoman.config.schema import Budget, RedisOptions, StoreConfig
 from dragoman.store import Allowed, KeyLimits, Limited, Pin, PinOwner, StoreUnavailable
-from dragoman.store.budgets import Exhausted, periods_at
+from dragoman.store.contracts.budgets import Exhausted, periods_at
 from dragoman.store.redis_store import RedisStore, parse_address
 
 PERIODS = periods_at(Budget(total=10), datetime(2026, 11, 15, 12, tzinfo=UTC).timestamp())

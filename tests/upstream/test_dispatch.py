@@ -10,7 +10,7 @@ from dragoman.config import KnownNames
 from dragoman.config.load import parse
 from dragoman.config.variables import Environment
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.engine.attempts import RetryPolicy
+from dragoman.engine.exchange.attempts import RetryPolicy
 from dragoman.profiles.profile import Profiles
 from dragoman.upstream.destinations import HttpDestination, Routes
 from dragoman.upstream.health import Health

@@ -13,7 +13,7 @@ from tests.corpus import exchanges
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.failures import FailureKind as Kind
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.client_failures import render_failure
+from dragoman.engine.answer.client_failures import render_failure
 from dragoman.wire.error_bodies import UNREADABLE, parse_failure
 
 # Every recorded refusal by its id; those that are not named are bad requests.

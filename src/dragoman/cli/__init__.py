@@ -13,7 +13,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from dragoman import __version__
-from dragoman.cli.console import print_error
+from dragoman.cli.output.console import print_error
 from dragoman.errors import DragomanError, OptionError, TargetError, nearest_first
 from dragoman.extras import missing_extra
 
@@ -43,7 +43,7 @@ COMMANDS = {
     "forget": "Remove everything that is kept for a client key.",
     "completion": "Print a script that completes commands in a shell.",
 }
-"""All subcommands, in the order in which a newcomer needs them. Each is in the module of its name."""
+"""All subcommands, in the order in which a newcomer needs them. Each is in the module of its name in `commands/`."""
 
 NEEDS_NAMES = frozenset(
     {"config", "forget", "import", "init", "keys", "lessons", "requests", "serve", "store", "usage"}
@@ -111,7 +111,7 @@ class LazyGroup(click.Group):
 def cli(ctx: click.Context) -> None:
     """Any conversation works on any model, and nothing is changed behind your back."""
     if ctx.invoked_subcommand in NEEDS_NAMES:
-        from dragoman.gateway.known_names import known_names
+        from dragoman.gateway.models.known_names import known_names
 
         ctx.obj = known_names()
 
@@ -131,7 +131,7 @@ def main() -> None:
 
 
 def _module(command: str) -> str:
-    return f"dragoman.cli.{_attribute(command)}"
+    return f"dragoman.cli.commands.{_attribute(command)}"
 
 
 def _attribute(command: str) -> str:

@@ -15,18 +15,18 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.adapt import read
-from dragoman.engine.answer_tally import Spent
-from dragoman.engine.destination import TargetRoute
-from dragoman.engine.exchange import Exchange
-from dragoman.engine.steps import Answered, AttemptFailed, GaveUp, Streaming
-from dragoman.engine.summary import FoldedChange, fold
+from dragoman.engine.exchange.destination import TargetRoute
+from dragoman.engine.exchange.exchange import Exchange
+from dragoman.engine.exchange.steps import Answered, AttemptFailed, GaveUp, Streaming
+from dragoman.engine.library.adapt import read
+from dragoman.engine.library.summary import FoldedChange, fold
+from dragoman.engine.tokens.answer_tally import Spent
 from dragoman.errors import DragomanError
-from dragoman.gateway.callers import OWNER, Refused
-from dragoman.gateway.client_errors import as_failure
-from dragoman.gateway.model_names import find_lead
-from dragoman.gateway.model_routing import choose_model
-from dragoman.gateway.request_record import Cost, find_cost
+from dragoman.gateway.callers.callers import OWNER, Refused
+from dragoman.gateway.http.client_errors import as_failure
+from dragoman.gateway.models.model_names import find_lead
+from dragoman.gateway.models.model_routing import choose_model
+from dragoman.gateway.records.request_record import Cost, find_cost
 from dragoman.gateway.services import Services
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch, Dispatcher

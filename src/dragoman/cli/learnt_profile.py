@@ -12,12 +12,12 @@ from typing import Any
 import click
 import msgspec
 
-from dragoman.cli.config import loaded_or_exit
-from dragoman.cli.state_access import call_gateway, opened_store
-from dragoman.engine.lesson_book import LessonRecord, believed
+from dragoman.cli.commands.config import loaded_or_exit
+from dragoman.cli.inputs.state_access import call_gateway, opened_store
+from dragoman.engine.exchange.lesson_book import LessonRecord, believed
 from dragoman.errors import TargetError, near_match
-from dragoman.gateway.known_names import known_names
-from dragoman.gateway.server_probes import REFUSALS
+from dragoman.gateway.models.known_names import known_names
+from dragoman.gateway.models.server_probes import REFUSALS
 from dragoman.profiles.profile import Evidence, Profile, Profiles
 
 _MEASURED = "MEAS"

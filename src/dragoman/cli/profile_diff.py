@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from dragoman.cli.console import print_table
+from dragoman.cli.output.console import print_table
 from dragoman.profiles.profile import Target
 
 _NAMES = ("dialect", "provider", "family", "model")

@@ -12,14 +12,14 @@ from typing import Any
 import click
 import msgspec
 
-from dragoman.cli.console import print_table, printable
 from dragoman.cli.demo_conversations import DEMO_CONVERSATIONS
+from dragoman.cli.output.console import print_table, printable
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT, DialectName
-from dragoman.emulators.chat_service import ChatService
+from dragoman.emulators.chat.service import ChatService
+from dragoman.emulators.chat.stated_facts import stated
 from dragoman.emulators.provider import ErrorResponse
-from dragoman.emulators.stated_facts import stated
-from dragoman.engine.adapt import adapt
-from dragoman.engine.adapted import AdaptedRequest
+from dragoman.engine.library.adapt import adapt
+from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.errors import OptionError, RequestError
 from dragoman.probe.asked_dialects import asked_dialect
 from dragoman.profiles.facts import Care, settled

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.cli.console import print_error
+from dragoman.cli.output.console import print_error
 from dragoman.config import Config, Provider
 from dragoman.config.load import load
 from dragoman.conversation.conversation import Ask
@@ -19,10 +19,10 @@ from dragoman.conversation.failures import Failure
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, RenderOptions
 from dragoman.emulation.reproducing_test import reproducing_test
-from dragoman.engine.adapted import AdaptedRequest
-from dragoman.engine.destination import TargetRoute
-from dragoman.engine.offline_driver import compile_offline
-from dragoman.engine.steps import Answered
+from dragoman.engine.exchange.destination import TargetRoute
+from dragoman.engine.exchange.offline_driver import compile_offline
+from dragoman.engine.exchange.steps import Answered
+from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.errors import OptionError, TargetError
 from dragoman.profiles.profile import Profiles
 from dragoman.store import RefusalLine

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from dragoman.cli.console import print_note, print_table, printable
+from dragoman.cli.output.console import print_note, print_table, printable
 from dragoman.errors import ProbeError
 from dragoman.probe.live.address import Headers
 from dragoman.probe.live.server_template import find_template

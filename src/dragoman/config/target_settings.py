@@ -18,7 +18,7 @@ from dragoman.config.schema import (
     Synthetic,
     Trim,
 )
-from dragoman.engine.destination import AnswerMembers, AnswerModel, ShownReasoning
+from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, ShownReasoning
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import merge
 

@@ -26,7 +26,7 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.request_glance import RequestGlance
-from dragoman.dialects.streamed_text import StreamedText
+from dragoman.dialects.shared.streamed_text import StreamedText
 
 # Paths
 

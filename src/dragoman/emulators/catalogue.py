@@ -50,16 +50,16 @@ _TEMPLATE = ("template", "server", "vision")
 
 
 def _compatible(provider: str) -> EmulatorEntry:
-    return EmulatorEntry("compatible", preset={"provider": provider}, takes=_CHAT_OPTIONS)
+    return EmulatorEntry("chat.compatible", preset={"provider": provider}, takes=_CHAT_OPTIONS)
 
 
 def _template(server: str, template: str = "open") -> EmulatorEntry:
-    return EmulatorEntry("template_server", preset={"server": server, "template": template}, takes=_TEMPLATE)
+    return EmulatorEntry("chat.template_server", preset={"server": server, "template": template}, takes=_TEMPLATE)
 
 
 ENTRIES: Mapping[str, EmulatorEntry] = {
-    "openai": EmulatorEntry("openai"),
-    "openai-responses": EmulatorEntry("responses"),
+    "openai": EmulatorEntry("chat.openai.emulator"),
+    "openai-responses": EmulatorEntry("openai_responses"),
     "anthropic": EmulatorEntry("anthropic"),
     "gemini": EmulatorEntry("gemini"),
     "cohere": EmulatorEntry("cohere"),
@@ -70,13 +70,13 @@ ENTRIES: Mapping[str, EmulatorEntry] = {
     "anthropic-compatible": EmulatorEntry("anthropic", "compatible"),
     "gemini-native-compatible": EmulatorEntry("gemini", "compatible"),
     "azure-anthropic": EmulatorEntry("anthropic", "foundry"),
-    "azure-foundry": EmulatorEntry("azure", "foundry", takes=_CHAT_OPTIONS),
-    "azure-openai": EmulatorEntry("azure", "chat", takes=_CHAT_OPTIONS),
-    "azure-openai-responses": EmulatorEntry("azure", "responses"),
-    "openrouter": EmulatorEntry("openrouter"),
-    "mistral": EmulatorEntry("mistral"),
-    "deepseek": EmulatorEntry("deepseek"),
-    "groq": EmulatorEntry("groq"),
+    "azure-foundry": EmulatorEntry("chat.azure", "foundry", takes=_CHAT_OPTIONS),
+    "azure-openai": EmulatorEntry("chat.azure", "chat", takes=_CHAT_OPTIONS),
+    "azure-openai-responses": EmulatorEntry("chat.azure", "responses"),
+    "openrouter": EmulatorEntry("chat.openrouter"),
+    "mistral": EmulatorEntry("chat.mistral"),
+    "deepseek": EmulatorEntry("chat.deepseek"),
+    "groq": EmulatorEntry("chat.groq"),
     "compatible": _compatible("compatible"),
     "compatible-lenient": _compatible("lenient"),
     **{

@@ -9,7 +9,7 @@ import msgspec
 from dragoman.conversation.conversation import Ask
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import CloudMembers, Route
-from dragoman.engine.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
+from dragoman.engine.compile.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import open_object, refuse_duplicates, render_object
 

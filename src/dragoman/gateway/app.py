@@ -12,14 +12,14 @@ from dragoman.config.schema import LogLevel
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.registry import caller_dialect
 from dragoman.errors import DragomanError
-from dragoman.gateway.callers import Caller, Refused, identify, may_look, recognise
-from dragoman.gateway.client_errors import BODY_ERRORS, as_failure
-from dragoman.gateway.inbound import ClientGone, Inbound, Receive, Scope, Send
-from dragoman.gateway.outbound import Outbound
+from dragoman.gateway.callers.callers import Caller, Refused, identify, may_look, recognise
+from dragoman.gateway.callers.sessions import FOREIGN, is_own_page
+from dragoman.gateway.http.client_errors import BODY_ERRORS, as_failure
+from dragoman.gateway.http.inbound import ClientGone, Inbound, Receive, Scope, Send
+from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.router import find_route
 from dragoman.gateway.routes import POSTS, Access, ServedRoute
 from dragoman.gateway.services import Services, open_services
-from dragoman.gateway.sessions import FOREIGN, is_own_page
 
 _KEY = Access.KEY
 _WATCH_SECONDS = 1.0

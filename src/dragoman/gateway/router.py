@@ -10,10 +10,10 @@ from dragoman.config.schema import LogLevel
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import Job, Route
 from dragoman.dialects.registry import Unserved, caller_dialect, not_served, route, unserved_path
-from dragoman.gateway.callers import Caller, Refused, nothing_at
+from dragoman.gateway.callers.callers import Caller, Refused, nothing_at
 from dragoman.gateway.endpoints import count_tokens, generate, models, stored_answers
-from dragoman.gateway.inbound import Inbound
-from dragoman.gateway.outbound import Outbound
+from dragoman.gateway.http.inbound import Inbound
+from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.routes import EXACT, OWN_PATTERNS, POSTS, Access, Endpoint, ServedRoute
 from dragoman.gateway.services import Services
 

@@ -16,11 +16,11 @@ import msgspec
 
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.dialects.dialect import MODEL, Framing, Job
-from dragoman.dialects.openai_completions import COMPLETIONS_PATH
-from dragoman.dialects.openai_paths import FORWARDED_PATHS
+from dragoman.dialects.families.openai_completions import COMPLETIONS_PATH
+from dragoman.dialects.families.openai_paths import FORWARDED_PATHS
 from dragoman.dialects.registry import ServedPath, served_paths
-from dragoman.dialects.request_schema import TEXT
-from dragoman.gateway.callers import Caller
+from dragoman.dialects.shared.request_schema import TEXT
+from dragoman.gateway.callers.callers import Caller
 from dragoman.gateway.endpoints import (
     completions,
     count_tokens,
@@ -32,8 +32,8 @@ from dragoman.gateway.endpoints import (
     other_forms,
     relay,
 )
-from dragoman.gateway.inbound import Inbound
-from dragoman.gateway.outbound import Outbound
+from dragoman.gateway.http.inbound import Inbound
+from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.services import Services
 
 Endpoint = Callable[..., Awaitable[None]]

@@ -18,22 +18,22 @@ from dragoman.config import Clients, Config
 from dragoman.config.file_watch import ConfigFile
 from dragoman.config.load import Loaded, profile_files
 from dragoman.config.schema import LogLevel, StoreKind
-from dragoman.engine.stream_redaction import Redaction
+from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.errors import DragomanError
-from dragoman.gateway import metrics
-from dragoman.gateway.background_tasks import BackgroundTasks, CircuitBreaker
-from dragoman.gateway.health_checks import HealthChecker
-from dragoman.gateway.inbound import CoarseTimer
-from dragoman.gateway.known_names import known_names, own_profiles
-from dragoman.gateway.live_models import LiveModels
-from dragoman.gateway.media_fetch import MediaFetcher
-from dragoman.gateway.metrics import LiveFigures, MetricsSnapshot, summed
-from dragoman.gateway.metrics_board import BoardPlace
-from dragoman.gateway.model_limits import ModelLimiter
-from dragoman.gateway.records import Records
-from dragoman.gateway.restart_required import keep_running_values
-from dragoman.gateway.server_probes import ServerProbes
-from dragoman.gateway.store_spans import traced
+from dragoman.gateway.callers.model_limits import ModelLimiter
+from dragoman.gateway.http.inbound import CoarseTimer
+from dragoman.gateway.http.restart_required import keep_running_values
+from dragoman.gateway.models.health_checks import HealthChecker
+from dragoman.gateway.models.known_names import known_names, own_profiles
+from dragoman.gateway.models.live_models import LiveModels
+from dragoman.gateway.models.server_probes import ServerProbes
+from dragoman.gateway.records import metrics
+from dragoman.gateway.records.metrics import LiveFigures, MetricsSnapshot, summed
+from dragoman.gateway.records.metrics_board import BoardPlace
+from dragoman.gateway.records.records import Records
+from dragoman.gateway.records.store_spans import traced
+from dragoman.gateway.state.background_tasks import BackgroundTasks, CircuitBreaker
+from dragoman.gateway.state.media_fetch import MediaFetcher
 from dragoman.profiles.profile import Profiles
 from dragoman.store import (
     Store,

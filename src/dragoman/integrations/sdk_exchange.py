@@ -22,15 +22,13 @@ from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, Job, Route
-from dragoman.engine.adapted import AdaptedRequest
-from dragoman.engine.attempts import RetryPolicy
-from dragoman.engine.client_failures import failure_of, render_failure
-from dragoman.engine.compile_options import caller_options
-from dragoman.engine.destination import TargetRoute
-from dragoman.engine.exchange import Exchange
-from dragoman.engine.path_overrides import parse_routed
-from dragoman.engine.policy import Policy
-from dragoman.engine.steps import (
+from dragoman.engine.answer.client_failures import failure_of, render_failure
+from dragoman.engine.answer.stream_redaction import Redaction
+from dragoman.engine.compile.compile_options import caller_options
+from dragoman.engine.exchange.attempts import RetryPolicy
+from dragoman.engine.exchange.destination import TargetRoute
+from dragoman.engine.exchange.exchange import Exchange
+from dragoman.engine.exchange.steps import (
     Answered,
     AttemptFailed,
     Choose,
@@ -43,9 +41,11 @@ from dragoman.engine.steps import (
     Streaming,
     Wait,
 )
-from dragoman.engine.stream_redaction import Redaction
-from dragoman.engine.summary import summary
-from dragoman.engine.token_count import count_request, estimated_count, parse_count_request, render_count
+from dragoman.engine.library.adapted import AdaptedRequest
+from dragoman.engine.library.policy import Policy
+from dragoman.engine.library.summary import summary
+from dragoman.engine.path_overrides import parse_routed
+from dragoman.engine.tokens.token_count import count_request, estimated_count, parse_count_request, render_count
 from dragoman.errors import DragomanError, RequestError
 from dragoman.integrations.sdk_memory import SdkState
 from dragoman.profiles.facts import Doubt

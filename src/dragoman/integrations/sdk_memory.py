@@ -8,10 +8,10 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from dragoman.config.schema import StoreConfig
-from dragoman.engine.lesson_book import CorrectedTargets, remember
-from dragoman.engine.lessons import Learnt
-from dragoman.engine.reasoning_restore import KeptParts
-from dragoman.engine.steps import Recall, StateToKeep
+from dragoman.engine.compile.reasoning_restore import KeptParts
+from dragoman.engine.exchange.lesson_book import CorrectedTargets, remember
+from dragoman.engine.exchange.lessons import Learnt
+from dragoman.engine.exchange.steps import Recall, StateToKeep
 from dragoman.profiles.profile import Target
 from dragoman.store import MemoryStore, StateOwner
 from dragoman.upstream.destinations import HttpDestination

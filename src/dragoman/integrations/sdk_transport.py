@@ -20,9 +20,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.engine.adapted import AdaptedRequest
-from dragoman.engine.policy import Policy
-from dragoman.engine.steps import Reading, Send, Step, Streaming
+from dragoman.engine.exchange.steps import Reading, Send, Step, Streaming
+from dragoman.engine.library.adapted import AdaptedRequest
+from dragoman.engine.library.policy import Policy
 from dragoman.integrations.http_libraries import ancestors, library_of
 from dragoman.integrations.sdk_exchange import SdkBridge, SdkCount, SdkExchange, SdkResponse, TransportSettings
 from dragoman.profiles.profile import Profiles

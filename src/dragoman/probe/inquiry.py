@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.engine.lessons import learn
+from dragoman.engine.exchange.lessons import learn
 from dragoman.probe.asked_dialects import AskedDialect
 from dragoman.probe.blame import NO_CONVERSATION, NOTHING_KNOWN, blame
 from dragoman.probe.findings import FoundBy, ProbeFinding

@@ -579,7 +579,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     strict_max: Annotated[int, Meta(description="how many strict tools it takes (0: any number)")] = 0
     strict_optional_max: Annotated[int, Meta(description="how many optional fields they may have in all")] = 0
     strict_optional: Annotated[Stance, Meta(description="fields that may be left out in a strict tool")] = ACCEPTS
-    empty_required: Annotated[Stance, form("an empty list of required fields in a schema")] = UNKNOWN
+    empty_required: Annotated[Stance, Meta(description="an empty list of required fields in a schema")] = UNKNOWN
     strict_union_max: Annotated[int, Meta(description="how many fields of several types they may have in all")] = 0
     undeclared_tools: Annotated[Stance, Meta(description="calls in the history, no tools declared")] = ACCEPTS
     empty_description: Annotated[

@@ -13,7 +13,7 @@ from dragoman.profiles.model_patterns import LONGEST_NAME, ModelPattern, model_p
 
 
 class TokenWeights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a model's own count of an answer differs from the pieces of its text (`engine/token_estimate.py`).
+    """How a model's own count of an answer differs from the pieces of its text (`engine/tokens/token_estimate.py`).
 
     `scale`: tokens for each piece. `single_digits`: every digit is a token. `answer`: tokens of every answer beside its
     text. `call` and `parallel`: tokens of a lone call, and of each of several, beside name and arguments; `key`: of

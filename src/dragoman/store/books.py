@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from dragoman.engine.exchange.lesson_book import LessonRecord
 from dragoman.engine.history.calibration import Calibration
-from dragoman.engine.lesson_book import LessonRecord
 from dragoman.store.clock import Clock
 from dragoman.store.memory.calibrations import LIFETIME, MOST_CALIBRATIONS, MemoryCalibrations
 from dragoman.store.memory.lessons import MOST_LESSONS, LessonMemory

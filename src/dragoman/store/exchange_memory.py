@@ -8,18 +8,18 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from dragoman.engine.destination import D, Destination
+from dragoman.engine.compile.reasoning_restore import KeptParts
+from dragoman.engine.exchange.destination import D, Destination
+from dragoman.engine.exchange.lesson_book import CorrectedTargets, LessonRecord, remember
+from dragoman.engine.exchange.lessons import Learnt, Patch
+from dragoman.engine.exchange.steps import Recall, Recalled, StateToKeep
 from dragoman.engine.history.calibration import AS_ESTIMATED, ENOUGH, TokenScale, observed
 from dragoman.engine.history.compaction import PrefixSummary
 from dragoman.engine.history.cuts import Cut
-from dragoman.engine.lesson_book import CorrectedTargets, LessonRecord, remember
-from dragoman.engine.lessons import Learnt, Patch
-from dragoman.engine.reasoning_restore import KeptParts
-from dragoman.engine.steps import Recall, Recalled, StateToKeep
 from dragoman.profiles.profile import Target, merge
-from dragoman.store.reasoning_vault import StateOwner
+from dragoman.store.contracts.reasoning_vault import StateOwner
+from dragoman.store.contracts.summaries import Summary, SummaryKind
 from dragoman.store.store import Store
-from dragoman.store.summaries import Summary, SummaryKind
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from dragoman.conversation.replies import MOST_TOKENS
-from dragoman.store.redaction import Redactor
+from dragoman.store.journals.redaction import Redactor
 
 LATEST = 32_503_680_000.0
 """The year 3000: a later time is a broken clock's."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 from dragoman.store.clock import Clock
-from dragoman.store.ledger import EVERYTHING, LedgerPage, LedgerQuery, cursor_of
+from dragoman.store.contracts.ledger import EVERYTHING, LedgerPage, LedgerQuery, cursor_of
+from dragoman.store.journals.redaction import Redactor
 from dragoman.store.ledger_entry import By, Entry, Totals, Viewer
 from dragoman.store.memory.ledger import LedgerMemory, page
-from dragoman.store.redaction import Redactor
 from dragoman.store.settings import StoreSettings
 
 NEAR_ENTRIES = 512

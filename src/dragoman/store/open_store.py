@@ -10,8 +10,8 @@ from dragoman.config.schema import Config, StoreKind
 from dragoman.store.clock import REAL_CLOCKS, Clocks
 from dragoman.store.composed_store import ComposedStore
 from dragoman.store.errors import StoreError
+from dragoman.store.journals.redaction import Redactor
 from dragoman.store.memory.store import MemoryStore
-from dragoman.store.redaction import Redactor
 from dragoman.store.shared_backends import StoreOpening, open_hot, open_ledger
 from dragoman.store.sqlite.store import SqliteStore
 from dragoman.store.sqlite.tables import open_store_file

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from threading import Lock
 
 from dragoman.store.clock import Clock
-from dragoman.store.rate_limits import Allowed, KeyLimits, Limited
+from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited
 
 MINUTE = 60.0
 SLICE = 0.25

@@ -15,9 +15,9 @@ from msgspec import Struct
 from dragoman.config.schema import StoreConfig
 from dragoman.config.secret import Secret
 from dragoman.store.clock import Clocks
+from dragoman.store.contracts.server_findings import ServerFinding
 from dragoman.store.errors import StoreError
-from dragoman.store.redaction import Redactor
-from dragoman.store.server_findings import ServerFinding
+from dragoman.store.journals.redaction import Redactor
 from dragoman.store.store import HotPart, LedgerPart
 
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from dragoman.config.schema import StoreConfig
-from dragoman.store.budgets import Budgets
-from dragoman.store.calibrations import Calibrations
-from dragoman.store.cooldowns import Cooldowns
-from dragoman.store.health import StoreHealth
-from dragoman.store.leases import Leases
-from dragoman.store.ledger import Ledger
-from dragoman.store.lesson_records import LessonRecords
-from dragoman.store.pins import Pins
-from dragoman.store.rate_limits import RateLimits
-from dragoman.store.reasoning_vault import ReasoningVault
-from dragoman.store.stored_responses import StoredResponses
-from dragoman.store.summaries import Summaries
+from dragoman.store.contracts.budgets import Budgets
+from dragoman.store.contracts.calibrations import Calibrations
+from dragoman.store.contracts.cooldowns import Cooldowns
+from dragoman.store.contracts.health import StoreHealth
+from dragoman.store.contracts.leases import Leases
+from dragoman.store.contracts.ledger import Ledger
+from dragoman.store.contracts.lesson_records import LessonRecords
+from dragoman.store.contracts.pins import Pins
+from dragoman.store.contracts.rate_limits import RateLimits
+from dragoman.store.contracts.reasoning_vault import ReasoningVault
+from dragoman.store.contracts.stored_responses import StoredResponses
+from dragoman.store.contracts.summaries import Summaries
 
 
 class StorePart(Protocol):

@@ -10,15 +10,15 @@ from msgspec import Struct
 
 from dragoman.config.schema import ResponseStore, StoreConfig, Vault
 from dragoman.conversation.parts import Opaque, Part, Reasoning
-from dragoman.engine.reasoning_restore import pack, unpack
+from dragoman.engine.compile.reasoning_restore import pack, unpack
 from dragoman.store.clock import Clock
-from dragoman.store.expiring_table import Bounds, ExpiringTable
-from dragoman.store.leases import Lease
-from dragoman.store.pins import Pin, PinOwner
-from dragoman.store.reasoning_vault import Parts, StateOwner
+from dragoman.store.contracts.expiring_table import Bounds, ExpiringTable
+from dragoman.store.contracts.leases import Lease
+from dragoman.store.contracts.pins import Pin, PinOwner
+from dragoman.store.contracts.reasoning_vault import Parts, StateOwner
+from dragoman.store.contracts.stored_responses import MOST_BYTES, StoredResponse
+from dragoman.store.contracts.summaries import Summary
 from dragoman.store.settings import StoreSettings
-from dragoman.store.stored_responses import MOST_BYTES, StoredResponse
-from dragoman.store.summaries import Summary
 
 Value = TypeVar("Value")
 DAY = 86_400.0

@@ -15,8 +15,8 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 from msgspec import Struct
 
+from dragoman.engine.exchange.lesson_book import LessonRecord
 from dragoman.engine.history.calibration import Calibration
-from dragoman.engine.lesson_book import LessonRecord
 from dragoman.store.errors import StoreError
 from dragoman.store.ledger_entry import Entry
 from dragoman.store.store import Store

@@ -21,9 +21,9 @@ from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import FailureKind
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.registry import dialect
-from dragoman.engine.attempts import RetryPolicy
-from dragoman.engine.compiler import path_template
-from dragoman.engine.destination import Destination, TargetRoute
+from dragoman.engine.compile.compiler import path_template
+from dragoman.engine.exchange.attempts import RetryPolicy
+from dragoman.engine.exchange.destination import Destination, TargetRoute
 from dragoman.engine.history.compaction import CompactPolicy
 from dragoman.engine.history.policy import MOST_TOKENS, TrimPolicy
 from dragoman.errors import ConfigError

@@ -19,13 +19,14 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.attempts import KEY_BOUND
-from dragoman.engine.compile_options import NOTHING_SET, CallerOptions
-from dragoman.engine.destination import TargetRoute
-from dragoman.engine.exchange import Exchange
-from dragoman.engine.lessons import Learnt
-from dragoman.engine.request_limits import RequestLimits
-from dragoman.engine.steps import (
+from dragoman.engine.answer.stream_redaction import Redaction
+from dragoman.engine.compile.compile_options import NOTHING_SET, CallerOptions
+from dragoman.engine.compile.request_limits import RequestLimits
+from dragoman.engine.exchange.attempts import KEY_BOUND
+from dragoman.engine.exchange.destination import TargetRoute
+from dragoman.engine.exchange.exchange import Exchange
+from dragoman.engine.exchange.lessons import Learnt
+from dragoman.engine.exchange.steps import (
     ENDS,
     Answered,
     AttemptFailed,
@@ -42,8 +43,7 @@ from dragoman.engine.steps import (
     Streaming,
     Wait,
 )
-from dragoman.engine.stream_redaction import Redaction
-from dragoman.engine.summary import WrittenReport, write_report
+from dragoman.engine.library.summary import WrittenReport, write_report
 from dragoman.profiles.profile import Target
 from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.auth.authorizers import Authorizers

@@ -24,7 +24,6 @@ from dragoman.conversation.parts import Text
 from dragoman.conversation.replies import Usage
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.registry import dialect
-from dragoman.engine.adapt import read
 from dragoman.engine.history.calibration import (
     AS_ESTIMATED,
     Calibration,
@@ -37,6 +36,7 @@ from dragoman.engine.history.calibration import (
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.sizes import BYTES_PER_TOKEN, bytes_per_token, estimate_tokens
 from dragoman.engine.history.trimming import TrimRequest, trim
+from dragoman.engine.library.adapt import read
 from dragoman.errors import RequestError
 
 DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini")

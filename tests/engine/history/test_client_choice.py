@@ -16,12 +16,12 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.pairs import pair
 from dragoman.conversation.parts import Result
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.adapt import AdaptedRequest, read
-from dragoman.engine.destination import Destination, TargetRoute
-from dragoman.engine.exchange import Exchange
+from dragoman.engine.exchange.destination import Destination, TargetRoute
+from dragoman.engine.exchange.exchange import Exchange
+from dragoman.engine.exchange.steps import NOTHING_RECALLED, Recall, Send
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.result_clearing import CLEARED, ClearPolicy, clear_results
-from dragoman.engine.steps import NOTHING_RECALLED, Recall, Send
+from dragoman.engine.library.adapt import AdaptedRequest, read
 
 CLEAR = {"type": "clear_tool_uses_20250919", "trigger": {"type": "input_tokens", "value": 1_000}}
 

@@ -10,7 +10,6 @@ from tests.strategies import Asked, conversations
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.pairs import pair
 from dragoman.conversation.parts import Text
-from dragoman.engine.adapt import read
 from dragoman.engine.history.compaction import (
     MOST_PARTS,
     CompactPolicy,
@@ -23,6 +22,7 @@ from dragoman.engine.history.compaction import (
 )
 from dragoman.engine.history.importance import importance, ranked
 from dragoman.engine.history.units import units_of
+from dragoman.engine.library.adapt import read
 
 POLICY = CompactPolicy(model="small", above_tokens=500)
 

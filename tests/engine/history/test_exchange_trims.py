@@ -9,10 +9,10 @@ import pytest
 from tests.engine.test_exchange import GOOD, Driver, destination, exchange, refused
 
 from dragoman.conversation.failures import FailureKind
-from dragoman.engine.destination import Destination
-from dragoman.engine.exchange import Exchange
+from dragoman.engine.exchange.destination import Destination
+from dragoman.engine.exchange.exchange import Exchange
+from dragoman.engine.exchange.steps import Answered, GaveUp, Recall, Recalled, Send, Step
 from dragoman.engine.history.policy import TrimPolicy
-from dragoman.engine.steps import Answered, GaveUp, Recall, Recalled, Send, Step
 
 TRIM = TrimPolicy(max_history_tokens=1_000)
 TURNS: list[Any] = [

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.engine.adapt import read
 from dragoman.engine.history.sizes import reserved_tokens
+from dragoman.engine.library.adapt import read
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 40_000}}
 

@@ -16,12 +16,12 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.pairs import pair
 from dragoman.conversation.parts import Call, Reasoning, Result, Text
-from dragoman.engine.adapt import read
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.sizes import MARKER
 from dragoman.engine.history.trimming import TrimmedHistory, TrimRequest, measured, measured_for, trim
 from dragoman.engine.history.units import UnitKind, units_of
+from dragoman.engine.library.adapt import read
 
 
 def trimmed(messages: tuple[Message, ...], policy: TrimPolicy, cuts: tuple[Cut, ...] = ()) -> TrimmedHistory:

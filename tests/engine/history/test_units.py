@@ -7,8 +7,8 @@ from tests.engine.history.conversations import assistant, calls, results, system
 from tests.strategies import Asked, conversations
 
 from dragoman.conversation.pairs import pair
-from dragoman.engine.adapt import read
 from dragoman.engine.history.units import UnitKind, units_of
+from dragoman.engine.library.adapt import read
 
 
 def test_a_call_stands_with_its_results() -> None:

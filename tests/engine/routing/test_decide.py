@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.engine.adapt import read
+from dragoman.engine.library.adapt import read
 from dragoman.engine.routing.cache_prices import CacheHabits
 from dragoman.engine.routing.candidates import Candidate, Decision
 from dragoman.engine.routing.decide import LastUse, RoutePolicy, RouterQuestion, Routing

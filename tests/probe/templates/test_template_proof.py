@@ -20,7 +20,7 @@ from tests.corpus import FULL, recorded_in
 from tests.probe.templates.chat_templates import TEMPLATES
 from tests.strategies import SHAPES, request
 
-from dragoman.engine.adapt import adapt
+from dragoman.engine.library.adapt import adapt
 from dragoman.errors import RequestError, TemplateError
 from dragoman.probe.findings import FoundBy, facts_found
 from dragoman.probe.questions import Verdict

@@ -13,7 +13,7 @@ from tests.store.redis_server import RedisServer, running_redis
 from dragoman.config.schema import RedisOptions, StoreConfig
 from dragoman.config.secret import Secret
 from dragoman.conversation.parts import Opaque, Origin, Reasoning, Text
-from dragoman.engine.lesson_book import LessonRecord
+from dragoman.engine.exchange.lesson_book import LessonRecord
 from dragoman.store import (
     Clocks,
     Entry,

@@ -10,7 +10,7 @@ import pytest
 from tests.store.contract.backends import Backend
 
 from dragoman.config.schema import Budget
-from dragoman.store.budgets import Exhausted, Period, periods_at
+from dragoman.store.contracts.budgets import Exhausted, Period, periods_at
 from dragoman.store.sqlite.budgets import SqliteBudgets
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC).timestamp()

@@ -10,7 +10,7 @@ from tests.store.contract.backends import ADMIN, BACKENDS, OWNER, Backend, entry
 
 from dragoman.config.schema import Budget, ResponseStore, StoreConfig
 from dragoman.store import KeyLimits, Pin, PinOwner, StoredResponse, Summary, SummaryKind
-from dragoman.store.budgets import periods_at
+from dragoman.store.contracts.budgets import periods_at
 
 PERIODS = periods_at(Budget(total=10), 1_800_000_000.0)
 

@@ -7,7 +7,7 @@ from tests.store.contract.backends import Backend
 
 from dragoman.config.schema import ResponseStore
 from dragoman.store import StoredResponse
-from dragoman.store.stored_responses import MOST_BYTES
+from dragoman.store.contracts.stored_responses import MOST_BYTES
 from dragoman.store.table_backed import RESPONSES
 
 ON = ResponseStore(enabled=True)

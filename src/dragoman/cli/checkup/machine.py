@@ -12,7 +12,7 @@ from importlib import metadata
 from dragoman import __version__
 from dragoman.cli.checkup.check import Check, Mark
 from dragoman.config import Config
-from dragoman.gateway import open_files
+from dragoman.gateway.http import open_files
 
 OLDEST_PYTHON = (3, 11)
 

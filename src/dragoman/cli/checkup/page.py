@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from dragoman.cli.checkup.check import Check, Mark
-from dragoman.cli.console import printable
+from dragoman.cli.output.console import printable
 
 _COLOURS = {Mark.OK: "green", Mark.WARN: "yellow", Mark.FAIL: "red", Mark.SKIP: "bright_black"}
 

@@ -10,8 +10,8 @@ from dragoman.cli.checkup.check import Check, Mark
 from dragoman.config import Config
 from dragoman.store import StoreError
 from dragoman.store.clock import REAL_CLOCKS
-from dragoman.store.redaction import Redactor
-from dragoman.store.server_findings import Gravity, ServerFinding
+from dragoman.store.contracts.server_findings import Gravity, ServerFinding
+from dragoman.store.journals.redaction import Redactor
 from dragoman.store.shared_backends import StoreOpening, inspect_hot, inspect_ledger
 
 _SECTION = "store"

@@ -16,7 +16,7 @@ from dragoman.config.schema.repairs import MaxLoss, RuleChoice, Synthetic
 from dragoman.config.schema.routes import CacheConfig, HealthChecks, ModelRoute, RouterConfig
 from dragoman.config.schema.server import ServerConfig
 from dragoman.config.schema.store import StoreConfig
-from dragoman.engine.request_limits import RequestLimits
+from dragoman.engine.compile.request_limits import RequestLimits
 
 
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

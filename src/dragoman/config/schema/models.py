@@ -10,7 +10,7 @@ from msgspec import Meta, Struct, field
 from dragoman.config.schema.amounts import Amount, Positive, TokenLimit
 from dragoman.config.schema.history import HistoryConfig
 from dragoman.config.schema.repairs import MaxLoss, RuleChoice, Synthetic
-from dragoman.engine.destination import AnswerMembers, AnswerModel, ShownReasoning
+from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, ShownReasoning
 from dragoman.profiles.facts import Doubt
 
 

@@ -34,13 +34,13 @@ from dragoman.conversation.replies import Reply, Stop
 from dragoman.dialects.anthropic import ID_PREFIX, NAME, ORIGIN
 from dragoman.dialects.anthropic.errors import parse_error
 from dragoman.dialects.anthropic.usage import NO_USAGE, UsageCounter, render_usage
-from dragoman.dialects.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockForm
-from dragoman.dialects.call_input import call_input
-from dragoman.dialects.completion import CompleteObject, complete
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.ownership import own_fields
-from dragoman.dialects.parsing import answer_call_id, extras_of, parse_state, vendor_id
-from dragoman.dialects.raw_json import UNREADABLE, decode_items, decode_members, decode_object, encode, text_in
+from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockForm
+from dragoman.dialects.shared.call_input import call_input
+from dragoman.dialects.shared.completion import CompleteObject, complete
+from dragoman.dialects.shared.ownership import own_fields
+from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state, vendor_id
+from dragoman.dialects.shared.raw_json import UNREADABLE, decode_items, decode_members, decode_object, encode, text_in
 from dragoman.wire.json_reader import render_list, render_object, replace_lone_surrogates
 
 _STOPS: Mapping[str, Stop] = {

@@ -27,9 +27,9 @@ from dragoman.dialects.dialect import (
     UnservedPath,
     fixed_path,
 )
-from dragoman.dialects.raw_json import encode
 from dragoman.dialects.request_glance import RequestGlance
-from dragoman.dialects.request_schema import TEXT, turns
+from dragoman.dialects.shared.raw_json import encode
+from dragoman.dialects.shared.request_schema import TEXT, turns
 
 _CREATED = "2025-01-01T00:00:00Z"
 """The SDK wants a date, and a configured model has none."""
@@ -160,7 +160,7 @@ _ON_VERTEX = (
 
 
 def _aws_errors() -> RenderError:
-    from dragoman.dialects.aws_errors import render_error
+    from dragoman.dialects.families.aws_errors import render_error
 
     return render_error
 

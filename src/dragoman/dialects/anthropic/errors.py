@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.raw_json import encode
+from dragoman.dialects.shared.raw_json import encode
 from dragoman.wire.error_bodies import parse_failure
 
 _KINDS: Mapping[FailureKind, tuple[int, str]] = {

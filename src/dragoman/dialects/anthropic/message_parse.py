@@ -59,14 +59,14 @@ from dragoman.dialects.anthropic.schema import (
     open_block,
     open_result,
 )
-from dragoman.dialects.carried_state import reattached
 from dragoman.dialects.near_misses.loose_json import fields_of
 from dragoman.dialects.near_misses.parts import fits_items
-from dragoman.dialects.parsed_messages import BRACE, QUOTE, ParsedMessage, compose, describe, is_blank
-from dragoman.dialects.parsing import extras_of, kind_of, parse_state
-from dragoman.dialects.raw_json import ABSENT, NOTHING, encode
-from dragoman.dialects.top_level import decoded
-from dragoman.dialects.wire_schema import fits, split_unknown
+from dragoman.dialects.shared.carried_state import reattached
+from dragoman.dialects.shared.parsed_messages import BRACE, QUOTE, ParsedMessage, compose, describe, is_blank
+from dragoman.dialects.shared.parsing import extras_of, kind_of, parse_state
+from dragoman.dialects.shared.raw_json import ABSENT, NOTHING, encode
+from dragoman.dialects.shared.top_level import decoded
+from dragoman.dialects.shared.wire_schema import fits, split_unknown
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import malformed, split_items
 

@@ -24,8 +24,8 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.anthropic import NAME
-from dragoman.dialects.ownership import own_block, own_or_sealed, render_extras
-from dragoman.dialects.rendering import Pieces, leading_systems
+from dragoman.dialects.shared.ownership import own_block, own_or_sealed, render_extras
+from dragoman.dialects.shared.rendering import Pieces, leading_systems
 from dragoman.errors import Unrepresentable
 
 _HEADS = {

@@ -24,14 +24,14 @@ from dragoman.dialects.anthropic.schema import (
     AnthropicToolChoice,
 )
 from dragoman.dialects.anthropic.tools import parse_tools, render_tools
-from dragoman.dialects.claude_thinking import parse_claude_thinking, render_claude_thinking
 from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.families.claude_thinking import parse_claude_thinking, render_claude_thinking
 from dragoman.dialects.near_misses.answer_formats import CHAT_MEMBER, render_chat_format, take_chat_format
 from dragoman.dialects.near_misses.loose_json import NULL, fields_of, text_of
 from dragoman.dialects.near_misses.settings import meant_settings
-from dragoman.dialects.ownership import own_choice, require_own
-from dragoman.dialects.parsing import cache_hint, extras_of, stream_misses
-from dragoman.dialects.setting_table import (
+from dragoman.dialects.shared.ownership import own_choice, require_own
+from dragoman.dialects.shared.parsing import cache_hint, extras_of, stream_misses
+from dragoman.dialects.shared.setting_table import (
     SettingObject,
     SettingRow,
     SettingTable,
@@ -42,8 +42,8 @@ from dragoman.dialects.setting_table import (
     whole,
     word,
 )
-from dragoman.dialects.top_level import Members, ParsedMember, TopLevel, joined_misses, setting_members
-from dragoman.dialects.wire_schema import open_decoder
+from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, joined_misses, setting_members
+from dragoman.dialects.shared.wire_schema import open_decoder
 from dragoman.errors import Unrepresentable
 from dragoman.wire.json_reader import render_object, split_members
 

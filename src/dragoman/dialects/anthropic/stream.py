@@ -17,13 +17,13 @@ from dragoman.dialects.anthropic import ID_PREFIX, NAME, ORIGIN
 from dragoman.dialects.anthropic.answer import BLOCKS, LATE_FIELDS, AnthropicAnswerParser, late_fields, parse_answer
 from dragoman.dialects.anthropic.errors import error_body, parse_error
 from dragoman.dialects.anthropic.usage import render_delta_usage, render_usage
-from dragoman.dialects.block_builder import TEXT, BlockBuilder
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.ownership import own_fields
-from dragoman.dialects.parsing import FRAME_TOO_LONG, vendor_id
-from dragoman.dialects.raw_json import decode_members, valid_utf8
-from dragoman.dialects.split_surrogates import SurrogateMender
-from dragoman.dialects.streamed_text import StreamedText, string_members
+from dragoman.dialects.families.block_builder import TEXT, BlockBuilder
+from dragoman.dialects.shared.ownership import own_fields
+from dragoman.dialects.shared.parsing import FRAME_TOO_LONG, vendor_id
+from dragoman.dialects.shared.raw_json import decode_members, valid_utf8
+from dragoman.dialects.shared.split_surrogates import SurrogateMender
+from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import SseDecoder, one_line, render_event_frame
 

@@ -12,11 +12,11 @@ from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.anthropic.schema import open_declared_tool, open_tool
 from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, MeantTools, ToolForm, parse_meant_tools
-from dragoman.dialects.ownership import own_tool, require_own
-from dragoman.dialects.parsing import cache_hint, extras_of
-from dragoman.dialects.raw_json import UNREADABLE
-from dragoman.dialects.rendering import put
-from dragoman.dialects.top_level import Tools
+from dragoman.dialects.shared.ownership import own_tool, require_own
+from dragoman.dialects.shared.parsing import cache_hint, extras_of
+from dragoman.dialects.shared.raw_json import UNREADABLE
+from dragoman.dialects.shared.rendering import put
+from dragoman.dialects.shared.top_level import Tools
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
 

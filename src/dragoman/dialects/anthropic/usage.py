@@ -9,8 +9,8 @@ import msgspec
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.replies import Usage, token_count
 from dragoman.dialects.anthropic import NAME
-from dragoman.dialects.ownership import own_fields
-from dragoman.dialects.raw_json import decode_object, encode
+from dragoman.dialects.shared.ownership import own_fields
+from dragoman.dialects.shared.raw_json import decode_object, encode
 from dragoman.wire.json_reader import render_object
 
 _INPUT, _OUTPUT = "input_tokens", "output_tokens"

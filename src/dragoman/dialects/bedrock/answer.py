@@ -35,12 +35,12 @@ from dragoman.dialects.bedrock.errors import parse_error
 from dragoman.dialects.bedrock.media import FORMATS, parse_media
 from dragoman.dialects.bedrock.message_parse import cited_texts
 from dragoman.dialects.bedrock.usage import parse_usage, render_usage
-from dragoman.dialects.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockForm
-from dragoman.dialects.call_input import call_input
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.ownership import own_fields
-from dragoman.dialects.parsing import answer_call_id, extras_of, parse_state
-from dragoman.dialects.raw_json import UNREADABLE, decode_items, decode_members, encode, text_in
+from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockForm
+from dragoman.dialects.shared.call_input import call_input
+from dragoman.dialects.shared.ownership import own_fields
+from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
+from dragoman.dialects.shared.raw_json import UNREADABLE, decode_items, decode_members, encode, text_in
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object, replace_lone_surrogates
 

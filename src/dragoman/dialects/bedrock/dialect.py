@@ -25,7 +25,7 @@ from dragoman.dialects.dialect import (
     UnservedPath,
 )
 from dragoman.dialects.request_glance import RequestGlance
-from dragoman.dialects.request_schema import TEXT
+from dragoman.dialects.shared.request_schema import TEXT
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import split_members
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dragoman.conversation.failures import Failure
-from dragoman.dialects.aws_errors import ERROR_TYPE, render_error, render_exception
 from dragoman.dialects.bedrock import NAME
+from dragoman.dialects.families.aws_errors import ERROR_TYPE, render_error, render_exception
 from dragoman.wire.error_bodies import parse_failure
 
 __all__ = ["ERROR_TYPE", "parse_error", "render_error", "render_exception"]

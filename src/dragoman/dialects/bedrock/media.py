@@ -9,9 +9,9 @@ from msgspec import Raw
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Extras, Inline, Json, Media, MediaKind, Plain, Stored
 from dragoman.dialects.bedrock import NAME
-from dragoman.dialects.ownership import require_own
-from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.rendering import Pieces
+from dragoman.dialects.shared.ownership import require_own
+from dragoman.dialects.shared.parsing import extras_of
+from dragoman.dialects.shared.rendering import Pieces
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import split_members
 

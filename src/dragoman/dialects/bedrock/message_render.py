@@ -13,8 +13,8 @@ from dragoman.conversation.parts import CacheHint, Call, Json, Media, Opaque, Pa
 from dragoman.dialects.bedrock import NAME
 from dragoman.dialects.bedrock.media import render_media
 from dragoman.dialects.bedrock.message_parse import HINTS
-from dragoman.dialects.ownership import own_block, own_or_sealed, render_extras, require_own
-from dragoman.dialects.rendering import Pieces, leading_systems
+from dragoman.dialects.shared.ownership import own_block, own_or_sealed, render_extras, require_own
+from dragoman.dialects.shared.rendering import Pieces, leading_systems
 from dragoman.errors import Unrepresentable
 
 _HEADS = {

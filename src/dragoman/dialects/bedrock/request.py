@@ -19,10 +19,10 @@ from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.loose_json import as_text, fields_of
 from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm
-from dragoman.dialects.parsed_messages import ListParser, mark_inline
-from dragoman.dialects.parsing import open_body, request_parser
-from dragoman.dialects.rendering import BodyLayout, Pieces, amend_body, render_body
-from dragoman.dialects.wire_schema import fits
+from dragoman.dialects.shared.parsed_messages import ListParser, mark_inline
+from dragoman.dialects.shared.parsing import open_body, request_parser
+from dragoman.dialects.shared.rendering import BodyLayout, Pieces, amend_body, render_body
+from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object
 

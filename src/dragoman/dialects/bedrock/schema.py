@@ -7,8 +7,16 @@ from typing import Annotated, Literal, final
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from dragoman.dialects.raw_json import ABSENT
-from dragoman.dialects.wire_schema import ClosedObject, Holds, Id, JsonLiteral, JsonObject, WireObject, open_decoder
+from dragoman.dialects.shared.raw_json import ABSENT
+from dragoman.dialects.shared.wire_schema import (
+    ClosedObject,
+    Holds,
+    Id,
+    JsonLiteral,
+    JsonObject,
+    WireObject,
+    open_decoder,
+)
 
 Object = dict[str, Raw]
 

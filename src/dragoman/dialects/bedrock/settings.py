@@ -19,15 +19,15 @@ from dragoman.dialects.bedrock import NAME
 from dragoman.dialects.bedrock.message_render import render_system
 from dragoman.dialects.bedrock.schema import decode_format
 from dragoman.dialects.bedrock.tools import TOOL_CONFIG, parse_choice, parse_tools, render_choice, render_tools
-from dragoman.dialects.claude_thinking import parse_claude_thinking, render_claude_thinking
 from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.families.claude_thinking import parse_claude_thinking, render_claude_thinking
 from dragoman.dialects.near_misses.loose_json import fields_of
 from dragoman.dialects.near_misses.tools import MeantTools
-from dragoman.dialects.ownership import require_own
-from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.raw_json import NOTHING
-from dragoman.dialects.rendering import inside, put
-from dragoman.dialects.setting_table import (
+from dragoman.dialects.shared.ownership import require_own
+from dragoman.dialects.shared.parsing import extras_of
+from dragoman.dialects.shared.raw_json import NOTHING
+from dragoman.dialects.shared.rendering import inside, put
+from dragoman.dialects.shared.setting_table import (
     SettingObject,
     SettingRow,
     SettingTable,
@@ -39,7 +39,7 @@ from dragoman.dialects.setting_table import (
     whole,
     word,
 )
-from dragoman.dialects.top_level import ODD_FORM, Members, ParsedMember, TopLevel, joined_misses, setting_members
+from dragoman.dialects.shared.top_level import ODD_FORM, Members, ParsedMember, TopLevel, joined_misses, setting_members
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object, split_members
 

@@ -23,11 +23,11 @@ from dragoman.dialects.bedrock.answer import (
 )
 from dragoman.dialects.bedrock.errors import ERROR_TYPE, parse_error, render_exception
 from dragoman.dialects.bedrock.usage import render_usage
-from dragoman.dialects.block_builder import TEXT, THINKING, TOOL, BlockBuilder
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.parsing import FRAME_TOO_LONG
-from dragoman.dialects.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, valid_utf8
-from dragoman.dialects.split_surrogates import SurrogateMender
+from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder
+from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
+from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, valid_utf8
+from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.event_stream import BinaryFrame, EventStreamDecoder, render_frame
 from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import LIMIT

@@ -17,11 +17,11 @@ from dragoman.dialects.bedrock.message_parse import parse_hint
 from dragoman.dialects.bedrock.message_render import render_hint
 from dragoman.dialects.bedrock.schema import open_tool
 from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, MeantTools, ToolForm, parse_meant_tools
-from dragoman.dialects.ownership import own_choice, own_tool, require_own
-from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.rendering import put
-from dragoman.dialects.top_level import Tools
-from dragoman.dialects.wire_schema import fits
+from dragoman.dialects.shared.ownership import own_choice, own_tool, require_own
+from dragoman.dialects.shared.parsing import extras_of
+from dragoman.dialects.shared.rendering import put
+from dragoman.dialects.shared.top_level import Tools
+from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
 

@@ -9,9 +9,9 @@ import msgspec
 from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Usage, token_count
 from dragoman.dialects.bedrock import NAME
-from dragoman.dialects.ownership import own_fields
-from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.raw_json import decode_object, encode
+from dragoman.dialects.shared.ownership import own_fields
+from dragoman.dialects.shared.parsing import extras_of
+from dragoman.dialects.shared.raw_json import decode_object, encode
 from dragoman.wire.json_reader import render_object
 
 _KNOWN = frozenset(

@@ -43,14 +43,14 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.conversation.replies import Choice, Reply, Stop
-from dragoman.dialects.citations import page_of
 from dragoman.dialects.cohere import NAME, ORIGIN, PLAN
 from dragoman.dialects.cohere.errors import parse_error
 from dragoman.dialects.cohere.usage import parse_usage, render_usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.ownership import own_fields
-from dragoman.dialects.parsing import answer_call_id, extras_of
-from dragoman.dialects.raw_json import (
+from dragoman.dialects.shared.citations import page_of
+from dragoman.dialects.shared.ownership import own_fields
+from dragoman.dialects.shared.parsing import answer_call_id, extras_of
+from dragoman.dialects.shared.raw_json import (
     ABSENT,
     UNREADABLE,
     decode_items,

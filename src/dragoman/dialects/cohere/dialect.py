@@ -19,9 +19,9 @@ from dragoman.dialects.dialect import (
     UnservedPath,
     fixed_path,
 )
-from dragoman.dialects.raw_json import encode
 from dragoman.dialects.request_glance import RequestGlance
-from dragoman.dialects.request_schema import TEXT, turns
+from dragoman.dialects.shared.raw_json import encode
+from dragoman.dialects.shared.request_schema import TEXT, turns
 from dragoman.wire.sse import DONE_FRAME
 
 

@@ -14,9 +14,9 @@ from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.messages import FIELD, USER, Message
 from dragoman.conversation.parts import Json, Media, MediaKind, Part, Plain
 from dragoman.dialects.cohere import NAME
-from dragoman.dialects.ownership import render_extras
-from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.rendering import Pieces
+from dragoman.dialects.shared.ownership import render_extras
+from dragoman.dialects.shared.parsing import extras_of
+from dragoman.dialects.shared.rendering import Pieces
 from dragoman.errors import Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
 

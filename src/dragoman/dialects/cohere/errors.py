@@ -9,7 +9,7 @@ from typing import Any
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.cohere import NAME
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.raw_json import encode
+from dragoman.dialects.shared.raw_json import encode
 from dragoman.wire.error_bodies import parse_failure
 
 _STATUSES: Mapping[FailureKind, int] = {

@@ -44,7 +44,7 @@ from dragoman.dialects.cohere.schema import (
     decode_message,
     decode_parts,
 )
-from dragoman.dialects.parsed_messages import (
+from dragoman.dialects.shared.parsed_messages import (
     BRACE,
     QUOTE,
     ParsedList,
@@ -54,10 +54,10 @@ from dragoman.dialects.parsed_messages import (
     join_results,
     share_places,
 )
-from dragoman.dialects.parsing import extras_of, kind_of, link_literal, made_id, stated_detail
-from dragoman.dialects.raw_json import ABSENT, NOTHING
-from dragoman.dialects.top_level import decoded
-from dragoman.dialects.wire_schema import split_unknown
+from dragoman.dialects.shared.parsing import extras_of, kind_of, link_literal, made_id, stated_detail
+from dragoman.dialects.shared.raw_json import ABSENT, NOTHING
+from dragoman.dialects.shared.top_level import decoded
+from dragoman.dialects.shared.wire_schema import split_unknown
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_object, salvage, split_items, split_members
 

@@ -26,9 +26,9 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.cohere import NAME
 from dragoman.dialects.cohere.documents import is_documents, render_document
-from dragoman.dialects.ownership import own_block, render_extras
-from dragoman.dialects.parsing import data_url
-from dragoman.dialects.rendering import Pieces
+from dragoman.dialects.shared.ownership import own_block, render_extras
+from dragoman.dialects.shared.parsing import data_url
+from dragoman.dialects.shared.rendering import Pieces
 from dragoman.errors import Unrepresentable
 
 _HEADS = {role: b',{"role":"%b","content":' % role.encode() for role in Role}

@@ -20,9 +20,9 @@ from dragoman.dialects.cohere.schema import CohereCitationOptions, CohereFormat,
 from dragoman.dialects.cohere.tools import parse_tools, render_tools
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.choices import parse_any_choice
-from dragoman.dialects.ownership import own_choice, require_own
-from dragoman.dialects.parsing import extras_of, stream_misses
-from dragoman.dialects.setting_table import (
+from dragoman.dialects.shared.ownership import own_choice, require_own
+from dragoman.dialects.shared.parsing import extras_of, stream_misses
+from dragoman.dialects.shared.setting_table import (
     SettingObject,
     SettingRow,
     SettingTable,
@@ -32,8 +32,8 @@ from dragoman.dialects.setting_table import (
     render_stops,
     whole,
 )
-from dragoman.dialects.top_level import Members, ParsedMember, TopLevel, decoded, joined_misses, setting_members
-from dragoman.dialects.wire_schema import open_decoder
+from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, decoded, joined_misses, setting_members
+from dragoman.dialects.shared.wire_schema import open_decoder
 from dragoman.errors import Unrepresentable
 from dragoman.wire.json_reader import render_object, split_members
 

@@ -33,7 +33,6 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, joined, quote
 from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.call_order import CallOrder
 from dragoman.dialects.cohere import NAME, ORIGIN
 from dragoman.dialects.cohere.answer import (
     LINK_END,
@@ -53,11 +52,12 @@ from dragoman.dialects.cohere.answer import (
 from dragoman.dialects.cohere.errors import message_of, parse_error
 from dragoman.dialects.cohere.usage import render_usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.ownership import own_fields
-from dragoman.dialects.parsing import FRAME_TOO_LONG
-from dragoman.dialects.raw_json import UNREADABLE, decode_items, text_in, valid_utf8
-from dragoman.dialects.split_surrogates import SurrogateMender
-from dragoman.dialects.streamed_text import StreamedText, string_members
+from dragoman.dialects.shared.call_order import CallOrder
+from dragoman.dialects.shared.ownership import own_fields
+from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
+from dragoman.dialects.shared.raw_json import UNREADABLE, decode_items, text_in, valid_utf8
+from dragoman.dialects.shared.split_surrogates import SurrogateMender
+from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import DONE_FRAME, SseDecoder, one_line, render_event_frame
 

@@ -12,12 +12,12 @@ from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.cohere import NAME, ORIGIN
 from dragoman.dialects.cohere.schema import open_tool
 from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, MeantTools, ToolForm, parse_meant_tools
-from dragoman.dialects.ownership import own_tool, require_own
-from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.raw_json import NOTHING
-from dragoman.dialects.rendering import put
-from dragoman.dialects.top_level import Tools
-from dragoman.dialects.wire_schema import fits
+from dragoman.dialects.shared.ownership import own_tool, require_own
+from dragoman.dialects.shared.parsing import extras_of
+from dragoman.dialects.shared.raw_json import NOTHING
+from dragoman.dialects.shared.rendering import put
+from dragoman.dialects.shared.top_level import Tools
+from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_list, render_object, split_items, split_members
 

@@ -7,8 +7,8 @@ from typing import Any
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.replies import Usage, token_count
 from dragoman.dialects.cohere import NAME
-from dragoman.dialects.ownership import own_fields
-from dragoman.dialects.raw_json import UNREADABLE, decode_object, encode
+from dragoman.dialects.shared.ownership import own_fields
+from dragoman.dialects.shared.raw_json import UNREADABLE, decode_object, encode
 
 _TOKENS, _BILLED, _CACHED = "tokens", "billed_units", "cached_tokens"
 _INPUT, _OUTPUT, _REASONING = "input_tokens", "output_tokens", "reasoning_tokens"

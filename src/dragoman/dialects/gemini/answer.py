@@ -35,15 +35,15 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.parts import Extras, Inline, Json, Media, MediaKind, Opaque, Origin, Remote
 from dragoman.conversation.replies import Reply, Stop, Usage
-from dragoman.dialects import held_events
 from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.dialects.gemini import NAME, ORIGIN
 from dragoman.dialects.gemini.errors import parse_error
 from dragoman.dialects.gemini.usage import parse_usage, render_usage
-from dragoman.dialects.held_events import HeldEvents
-from dragoman.dialects.ownership import own_fields, own_or_sealed
-from dragoman.dialects.parsing import answer_call_id, extras_of, parse_state
-from dragoman.dialects.raw_json import ABSENT, decode_items, decode_members, decode_object, encode
+from dragoman.dialects.shared import held_events
+from dragoman.dialects.shared.held_events import HeldEvents
+from dragoman.dialects.shared.ownership import own_fields, own_or_sealed
+from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
+from dragoman.dialects.shared.raw_json import ABSENT, decode_items, decode_members, decode_object, encode
 from dragoman.wire.json_reader import render_list, render_object, replace_lone_surrogates
 from dragoman.wire.sse import one_line
 

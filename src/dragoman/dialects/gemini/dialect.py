@@ -28,9 +28,9 @@ from dragoman.dialects.dialect import (
     UnservedPath,
 )
 from dragoman.dialects.gemini import NAME
-from dragoman.dialects.raw_json import encode
 from dragoman.dialects.request_glance import RequestGlance
-from dragoman.dialects.request_schema import TEXT
+from dragoman.dialects.shared.raw_json import encode
+from dragoman.dialects.shared.request_schema import TEXT
 
 _METHODS = ("generateContent", "streamGenerateContent", "countTokens")
 

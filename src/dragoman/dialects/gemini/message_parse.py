@@ -47,10 +47,10 @@ from dragoman.dialects.gemini.schema import (
     decode_content,
     decode_part,
 )
-from dragoman.dialects.parsed_messages import BRACE, QUOTE, ParsedList, ParsedMessage, describe, is_blank
-from dragoman.dialects.parsing import extras_of, made_id, parse_state
-from dragoman.dialects.raw_json import ABSENT, NOTHING, encode
-from dragoman.dialects.top_level import decoded
+from dragoman.dialects.shared.parsed_messages import BRACE, QUOTE, ParsedList, ParsedMessage, describe, is_blank
+from dragoman.dialects.shared.parsing import extras_of, made_id, parse_state
+from dragoman.dialects.shared.raw_json import ABSENT, NOTHING, encode
+from dragoman.dialects.shared.top_level import decoded
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_object, split_items, split_members
 

@@ -34,9 +34,9 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_parse import guess, kind_of, parse_response
-from dragoman.dialects.ownership import own_block, render_extras
-from dragoman.dialects.rendering import Pieces, leading_systems
-from dragoman.dialects.tool_names import ToolNames
+from dragoman.dialects.shared.ownership import own_block, render_extras
+from dragoman.dialects.shared.rendering import Pieces, leading_systems
+from dragoman.dialects.shared.tool_names import ToolNames
 from dragoman.errors import Unrepresentable
 
 _ROLES = {

@@ -16,7 +16,7 @@ import msgspec
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.parts import Json
-from dragoman.dialects.raw_json import encode
+from dragoman.dialects.shared.raw_json import encode
 
 _decode = msgspec.json.decode
 _SNAKE = re.compile(r"_([a-z])")

@@ -25,10 +25,10 @@ from dragoman.dialects.near_misses.members import MemberForm, parse_members_mean
 from dragoman.dialects.near_misses.misfits import Trimmed, items_without_misfits
 from dragoman.dialects.near_misses.parts import odd_text
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm
-from dragoman.dialects.parsed_messages import ListParser
-from dragoman.dialects.parsing import link_literal, open_body, parse_model, request_parser
-from dragoman.dialects.rendering import BodyLayout, Pieces, amend_body, render_body
-from dragoman.dialects.wire_schema import fits
+from dragoman.dialects.shared.parsed_messages import ListParser
+from dragoman.dialects.shared.parsing import link_literal, open_body, parse_model, request_parser
+from dragoman.dialects.shared.rendering import BodyLayout, Pieces, amend_body, render_body
+from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import DuplicateKey, MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object
 

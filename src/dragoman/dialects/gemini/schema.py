@@ -13,8 +13,16 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from dragoman.dialects.raw_json import ABSENT
-from dragoman.dialects.wire_schema import BareBytes, ClosedObject, Holds, Id, JsonLiteral, WireObject, open_decoder
+from dragoman.dialects.shared.raw_json import ABSENT
+from dragoman.dialects.shared.wire_schema import (
+    BareBytes,
+    ClosedObject,
+    Holds,
+    Id,
+    JsonLiteral,
+    WireObject,
+    open_decoder,
+)
 
 # Parts
 

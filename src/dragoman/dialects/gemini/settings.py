@@ -21,10 +21,10 @@ from dragoman.dialects.gemini.message_render import render_system
 from dragoman.dialects.gemini.proto_schema import camel, from_proto, to_proto
 from dragoman.dialects.gemini.schema import GeminiGenerationConfig, GeminiSafety, GeminiToolConfig
 from dragoman.dialects.gemini.tools import open_camel, parse_choice, parse_tools, render_choice, render_tools
-from dragoman.dialects.ownership import require_own
-from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.rendering import put
-from dragoman.dialects.setting_table import (
+from dragoman.dialects.shared.ownership import require_own
+from dragoman.dialects.shared.parsing import extras_of
+from dragoman.dialects.shared.rendering import put
+from dragoman.dialects.shared.setting_table import (
     SettingObject,
     SettingRow,
     SettingTable,
@@ -35,8 +35,8 @@ from dragoman.dialects.setting_table import (
     render_stops,
     word,
 )
-from dragoman.dialects.top_level import Members, ParsedMember, TopLevel, decoded, joined_misses, setting_members
-from dragoman.dialects.wire_schema import open_decoder
+from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, decoded, joined_misses, setting_members
+from dragoman.dialects.shared.wire_schema import open_decoder
 from dragoman.errors import Unrepresentable
 from dragoman.wire.json_reader import render_object
 

@@ -24,10 +24,10 @@ from dragoman.dialects.gemini.answer import (
 from dragoman.dialects.gemini.errors import error_body, parse_error
 from dragoman.dialects.gemini.json_array import ObjectDecoder
 from dragoman.dialects.gemini.usage import render_usage
-from dragoman.dialects.parsing import FRAME_TOO_LONG
-from dragoman.dialects.raw_json import ABSENT
-from dragoman.dialects.split_surrogates import SurrogateMender
-from dragoman.dialects.streamed_text import StreamedText, string_members
+from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
+from dragoman.dialects.shared.raw_json import ABSENT
+from dragoman.dialects.shared.split_surrogates import SurrogateMender
+from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import SseDecoder, one_line
 

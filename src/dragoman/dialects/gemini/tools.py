@@ -19,9 +19,9 @@ from dragoman.dialects.gemini.proto_schema import camel, from_proto, to_proto
 from dragoman.dialects.gemini.schema import open_tool
 from dragoman.dialects.near_misses.loose_json import NULL, fields_of
 from dragoman.dialects.near_misses.tools import MeantTool, MeantTools, ToolForm, parse_meant_tools
-from dragoman.dialects.ownership import own_choice, own_tool, require_own
-from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.wire_schema import fits
+from dragoman.dialects.shared.ownership import own_choice, own_tool, require_own
+from dragoman.dialects.shared.parsing import extras_of
+from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
 

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from dragoman.conversation.parts import Call, Part, Result
-from dragoman.dialects.parsing import made_id
+from dragoman.dialects.shared.parsing import made_id
 
 
 class CallIds:

@@ -8,7 +8,7 @@ import msgspec
 
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
-from dragoman.dialects.raw_json import UNREADABLE, decode_items, decode_members
+from dragoman.dialects.shared.raw_json import UNREADABLE, decode_items, decode_members
 
 Fields = dict[str, Json]
 """The members of an object, each as its JSON text."""

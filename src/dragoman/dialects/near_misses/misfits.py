@@ -13,7 +13,7 @@ import msgspec
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import Json
 from dragoman.dialects.near_misses.loose_json import NULL, fields_of, items_of
-from dragoman.dialects.raw_json import UNREADABLE
+from dragoman.dialects.shared.raw_json import UNREADABLE
 from dragoman.wire.json_reader import malformed, render_list, render_object
 
 _MOST = 16

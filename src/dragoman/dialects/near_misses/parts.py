@@ -34,7 +34,7 @@ from dragoman.dialects.near_misses.loose_json import (
     items_of,
     text_of,
 )
-from dragoman.dialects.parsing import OPENAI_FILES, link_literal
+from dragoman.dialects.shared.parsing import OPENAI_FILES, link_literal
 
 _IDS = ("tool_use_id", "tool_call_id", "call_id", "toolUseId", "toolCallId")
 _NAMES = ("name", "tool_name", "toolName")

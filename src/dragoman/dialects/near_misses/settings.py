@@ -12,7 +12,7 @@ from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.near_misses.choices import parse_any_choice
 from dragoman.dialects.near_misses.misfits import without_misfits
-from dragoman.dialects.top_level import ODD_FORM, Members, PlainMembers, decode_flag, decode_number, decode_whole
+from dragoman.dialects.shared.top_level import ODD_FORM, Members, PlainMembers, decode_flag, decode_number, decode_whole
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import malformed
 

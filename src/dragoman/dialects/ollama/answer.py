@@ -29,16 +29,16 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Reply, Stop, Usage
-from dragoman.dialects import held_events
-from dragoman.dialects.call_order import CallOrder
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.ollama import NAME, THINKING
 from dragoman.dialects.ollama.errors import parse_error
 from dragoman.dialects.ollama.usage import parse_usage, render_usage
-from dragoman.dialects.ownership import own_fields
-from dragoman.dialects.parsing import FRAME_TOO_LONG, answer_call_id, extras_of
-from dragoman.dialects.raw_json import ABSENT, UNREADABLE, decode_items, decode_object, encode, valid_utf8
-from dragoman.dialects.split_surrogates import SurrogateMender
+from dragoman.dialects.shared import held_events
+from dragoman.dialects.shared.call_order import CallOrder
+from dragoman.dialects.shared.ownership import own_fields
+from dragoman.dialects.shared.parsing import FRAME_TOO_LONG, answer_call_id, extras_of
+from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_object, encode, valid_utf8
+from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.json_reader import render_list, render_object, replace_lone_surrogates
 from dragoman.wire.ndjson import NdjsonDecoder
 from dragoman.wire.sse import one_line

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.dialects.dialect import OtherForm
-from dragoman.dialects.raw_json import UNREADABLE, encode
+from dragoman.dialects.shared.raw_json import UNREADABLE, encode
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import open_object, refuse_duplicates, render_object
 

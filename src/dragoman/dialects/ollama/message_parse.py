@@ -19,7 +19,7 @@ from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name
 from dragoman.dialects.near_misses.call_ids import CallIds
 from dragoman.dialects.ollama import NAME, THINKING
 from dragoman.dialects.ollama.schema import OllamaCall, OllamaMessage, message_decoder
-from dragoman.dialects.parsed_messages import (
+from dragoman.dialects.shared.parsed_messages import (
     ParsedList,
     ParsedMessage,
     describe,
@@ -27,8 +27,8 @@ from dragoman.dialects.parsed_messages import (
     join_results,
     share_places,
 )
-from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.raw_json import ABSENT, NOTHING
+from dragoman.dialects.shared.parsing import extras_of
+from dragoman.dialects.shared.raw_json import ABSENT, NOTHING
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import salvage, split_items
 

@@ -12,9 +12,9 @@ from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, TOOL, Message
 from dragoman.conversation.parts import NO_ID, Call, Inline, Media, MediaKind, Part, Reasoning, Result, Text
 from dragoman.dialects.ollama import NAME
-from dragoman.dialects.ownership import render_extras
-from dragoman.dialects.rendering import Pieces
-from dragoman.dialects.tool_names import ToolNames
+from dragoman.dialects.shared.ownership import render_extras
+from dragoman.dialects.shared.rendering import Pieces
+from dragoman.dialects.shared.tool_names import ToolNames
 from dragoman.errors import Unrepresentable
 
 _TAKEN = (MediaKind.IMAGE, MediaKind.AUDIO)

@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from dragoman.conversation.literals import EMPTY
 from dragoman.dialects.dialect import OtherForm
-from dragoman.dialects.raw_json import UNREADABLE, decode_members
+from dragoman.dialects.shared.raw_json import UNREADABLE, decode_members
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import open_object, refuse_duplicates, render_object
 from dragoman.wire.ndjson import NdjsonDecoder, line

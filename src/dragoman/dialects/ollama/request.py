@@ -20,10 +20,10 @@ from dragoman.dialects.ollama.message_parse import parse_item, parse_odd_item, p
 from dragoman.dialects.ollama.message_render import render_messages
 from dragoman.dialects.ollama.schema import decode_messages, open_message
 from dragoman.dialects.ollama.settings import parse_top_level, render_top_level
-from dragoman.dialects.parsed_messages import ListParser, describe
-from dragoman.dialects.parsing import asks_for_stream, open_body, parse_model, request_parser
-from dragoman.dialects.rendering import BodyLayout, Pieces, amend_body, render_body
-from dragoman.dialects.wire_schema import fits
+from dragoman.dialects.shared.parsed_messages import ListParser, describe
+from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model, request_parser
+from dragoman.dialects.shared.rendering import BodyLayout, Pieces, amend_body, render_body
+from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest, Unrepresentable
 
 

@@ -7,8 +7,8 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
-from dragoman.dialects.raw_json import ABSENT
-from dragoman.dialects.wire_schema import Holds, Id, JsonObject, WireObject, open_decoder
+from dragoman.dialects.shared.raw_json import ABSENT
+from dragoman.dialects.shared.wire_schema import Holds, Id, JsonObject, WireObject, open_decoder
 
 Text = Annotated[Raw, Holds(str | None)]
 Role = Annotated[str, Meta(pattern="^(?i:user|assistant|system|developer|tool)$")]

@@ -17,9 +17,9 @@ from dragoman.conversation.tools import ChoiceMode
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.ollama import NAME
 from dragoman.dialects.ollama.tools import parse_tools, render_tools
-from dragoman.dialects.ownership import require_own
-from dragoman.dialects.parsing import extras_of, stream_misses
-from dragoman.dialects.setting_table import (
+from dragoman.dialects.shared.ownership import require_own
+from dragoman.dialects.shared.parsing import extras_of, stream_misses
+from dragoman.dialects.shared.setting_table import (
     SettingObject,
     SettingRow,
     SettingTable,
@@ -30,7 +30,7 @@ from dragoman.dialects.setting_table import (
     render_stops,
     whole,
 )
-from dragoman.dialects.top_level import Members, ParsedMember, TopLevel, decoded, joined_misses, setting_members
+from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, decoded, joined_misses, setting_members
 from dragoman.errors import MalformedRequest, Unrepresentable
 
 # Thinking

@@ -12,8 +12,8 @@ from dragoman.conversation.parts import Json, Origin
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.ollama.answer import MessageBuilder, OllamaAnswerParser
 from dragoman.dialects.ollama.errors import error_body
-from dragoman.dialects.parsing import FRAME_TOO_LONG
-from dragoman.dialects.streamed_text import StreamedText, string_members
+from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
+from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.json_reader import render_object
 from dragoman.wire.ndjson import NdjsonDecoder, line
 

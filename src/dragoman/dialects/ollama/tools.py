@@ -12,11 +12,11 @@ from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.near_misses.tools import MeantTool, MeantTools, ToolForm, parse_meant_tools
 from dragoman.dialects.ollama import NAME, ORIGIN
 from dragoman.dialects.ollama.schema import open_tool
-from dragoman.dialects.ownership import own_tool, require_own
-from dragoman.dialects.parsing import extras_of
-from dragoman.dialects.rendering import inside
-from dragoman.dialects.top_level import Tools
-from dragoman.dialects.wire_schema import fits
+from dragoman.dialects.shared.ownership import own_tool, require_own
+from dragoman.dialects.shared.parsing import extras_of
+from dragoman.dialects.shared.rendering import inside
+from dragoman.dialects.shared.top_level import Tools
+from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
 

@@ -8,8 +8,8 @@ from typing import Any
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.replies import Usage, token_count
 from dragoman.dialects.ollama import NAME
-from dragoman.dialects.ownership import own_fields
-from dragoman.dialects.raw_json import encode
+from dragoman.dialects.shared.ownership import own_fields
+from dragoman.dialects.shared.raw_json import encode
 
 INPUT, OUTPUT = "prompt_eval_count", "eval_count"
 DURATIONS = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")

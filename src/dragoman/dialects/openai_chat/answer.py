@@ -46,8 +46,6 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
-from dragoman.dialects.citations import page_of
-from dragoman.dialects.completion import CompleteObject, complete
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_chat import ID_PREFIX, NAME, ORIGIN
 from dragoman.dialects.openai_chat.dialect import IN_ANSWER, IN_CHOICE
@@ -61,10 +59,12 @@ from dragoman.dialects.openai_chat.reasoning_details import (
 )
 from dragoman.dialects.openai_chat.think_tags import ThinkTags
 from dragoman.dialects.openai_chat.usage import count_usage, parse_usage, render_usage
-from dragoman.dialects.ownership import own_fields, own_members, own_or_sealed
-from dragoman.dialects.parsing import answer_call_id, extras_of, parse_link, parse_state, vendor_id
-from dragoman.dialects.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, decode_object, encode
-from dragoman.dialects.split_surrogates import SurrogateMender
+from dragoman.dialects.shared.citations import page_of
+from dragoman.dialects.shared.completion import CompleteObject, complete
+from dragoman.dialects.shared.ownership import own_fields, own_members, own_or_sealed
+from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_link, parse_state, vendor_id
+from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, decode_object, encode
+from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure
 
 # The words of the API itself, and those that compatible servers are seen or documented to use.

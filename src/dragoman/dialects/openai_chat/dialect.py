@@ -18,11 +18,11 @@ from dragoman.dialects.dialect import (
     UnservedPath,
     fixed_path,
 )
+from dragoman.dialects.families.openai_models import OPENAI_MODELS
+from dragoman.dialects.families.openai_paths import RELAYED_PATHS
 from dragoman.dialects.openai_chat import ID_PREFIX, NAME
-from dragoman.dialects.openai_models import OPENAI_MODELS
-from dragoman.dialects.openai_paths import RELAYED_PATHS
 from dragoman.dialects.request_glance import RequestGlance
-from dragoman.dialects.request_schema import TEXT, turns
+from dragoman.dialects.shared.request_schema import TEXT, turns
 from dragoman.wire.sse import DONE_FRAME
 
 IN_ANSWER = frozenset({"prompt_filter_results"})

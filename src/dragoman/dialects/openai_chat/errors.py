@@ -7,8 +7,8 @@ from typing import Any
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.openai_errors import error_object, headers_of, status_of
-from dragoman.dialects.raw_json import encode
+from dragoman.dialects.families.openai_errors import error_object, headers_of, status_of
+from dragoman.dialects.shared.raw_json import encode
 from dragoman.wire.error_bodies import parse_failure, readable
 
 _MAX_RAW = 8192

@@ -52,7 +52,7 @@ from dragoman.dialects.openai_chat.schema import (
     decode_part,
     decode_parts,
 )
-from dragoman.dialects.parsed_messages import (
+from dragoman.dialects.shared.parsed_messages import (
     BRACE,
     BRACE_END,
     QUOTE,
@@ -63,7 +63,7 @@ from dragoman.dialects.parsed_messages import (
     is_blank,
     share_places,
 )
-from dragoman.dialects.parsing import (
+from dragoman.dialects.shared.parsing import (
     OPENAI_FILES,
     cache_hint,
     extras_of,
@@ -74,8 +74,8 @@ from dragoman.dialects.parsing import (
     parse_state,
     stated_detail,
 )
-from dragoman.dialects.raw_json import ABSENT, NOTHING
-from dragoman.dialects.wire_schema import split_unknown
+from dragoman.dialects.shared.raw_json import ABSENT, NOTHING
+from dragoman.dialects.shared.wire_schema import split_unknown
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_object, salvage, split_items, split_members
 

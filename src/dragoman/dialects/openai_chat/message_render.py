@@ -30,9 +30,9 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.openai_chat import NAME
 from dragoman.dialects.openai_chat.message_parse import BARE, DOCUMENT_URL, LEGACY, UNTITLED
-from dragoman.dialects.ownership import own_block, render_extras
-from dragoman.dialects.parsing import data_url
-from dragoman.dialects.rendering import Pieces
+from dragoman.dialects.shared.ownership import own_block, render_extras
+from dragoman.dialects.shared.parsing import data_url
+from dragoman.dialects.shared.rendering import Pieces
 from dragoman.errors import Unrepresentable
 
 _HEADS = {role: b',{"role":"%b","content":' % role.encode() for role in Role}

@@ -14,7 +14,7 @@ from dragoman.conversation.envelope import seal, unseal
 from dragoman.conversation.literals import EMPTY, quote, unquote
 from dragoman.conversation.parts import Json, Opaque, Origin
 from dragoman.dialects.openai_chat import NAME
-from dragoman.dialects.raw_json import UNREADABLE, decode_items, decode_members
+from dragoman.dialects.shared.raw_json import UNREADABLE, decode_items, decode_members
 from dragoman.wire.json_reader import render_object
 
 TEXT, SUMMARY, ENCRYPTED = "reasoning.text", "reasoning.summary", "reasoning.encrypted"

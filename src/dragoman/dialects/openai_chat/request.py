@@ -16,10 +16,10 @@ from dragoman.dialects.openai_chat.message_parse import parse_item, parse_odd_it
 from dragoman.dialects.openai_chat.message_render import render_messages, render_unnamed
 from dragoman.dialects.openai_chat.schema import decode_messages, open_message, open_part
 from dragoman.dialects.openai_chat.settings import parse_top_level, render_top_level
-from dragoman.dialects.parsed_messages import ListParser, ParsedMessage, describe
-from dragoman.dialects.parsing import asks_for_stream, open_body, parse_model, request_parser
-from dragoman.dialects.rendering import BodyLayout, Pieces, amend_body, render_body
-from dragoman.dialects.wire_schema import fits
+from dragoman.dialects.shared.parsed_messages import ListParser, ParsedMessage, describe
+from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model, request_parser
+from dragoman.dialects.shared.rendering import BodyLayout, Pieces, amend_body, render_body
+from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest
 
 

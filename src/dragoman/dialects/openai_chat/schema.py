@@ -7,8 +7,8 @@ from typing import Annotated, final
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
-from dragoman.dialects.raw_json import ABSENT
-from dragoman.dialects.wire_schema import (
+from dragoman.dialects.shared.raw_json import ABSENT
+from dragoman.dialects.shared.wire_schema import (
     ClosedObject,
     Holds,
     Id,

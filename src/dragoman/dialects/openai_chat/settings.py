@@ -22,10 +22,10 @@ from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.message_parse import LEGACY
 from dragoman.dialects.openai_chat.schema import ChatChoice, ChatFormat, ChatNamedChoice, ChatStreamOptions, EffortWord
 from dragoman.dialects.openai_chat.tools import parse_tools, render_tools, text_literal
-from dragoman.dialects.ownership import own_choice, require_own
-from dragoman.dialects.parsing import asks_for_stream, extras_of, stream_misses
-from dragoman.dialects.rendering import put
-from dragoman.dialects.setting_table import (
+from dragoman.dialects.shared.ownership import own_choice, require_own
+from dragoman.dialects.shared.parsing import asks_for_stream, extras_of, stream_misses
+from dragoman.dialects.shared.rendering import put
+from dragoman.dialects.shared.setting_table import (
     SettingObject,
     SettingRow,
     SettingTable,
@@ -36,8 +36,8 @@ from dragoman.dialects.setting_table import (
     whole,
     word,
 )
-from dragoman.dialects.top_level import Members, ParsedMember, TopLevel, joined_misses, setting_members
-from dragoman.dialects.wire_schema import fits, open_decoder
+from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, joined_misses, setting_members
+from dragoman.dialects.shared.wire_schema import fits, open_decoder
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_object, split_items, split_members
 

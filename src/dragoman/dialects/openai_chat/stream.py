@@ -30,8 +30,8 @@ from dragoman.conversation.events import (
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Origin
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.call_order import CallOrder
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.families.openai_stream import OpenAiStreamParser
 from dragoman.dialects.openai_chat import ID_PREFIX, NAME, ORIGIN
 from dragoman.dialects.openai_chat.answer import (
     ChatAnswerParser,
@@ -46,11 +46,11 @@ from dragoman.dialects.openai_chat.answer import (
 from dragoman.dialects.openai_chat.errors import error_body
 from dragoman.dialects.openai_chat.reasoning_details import entry_type, render_piece, render_state
 from dragoman.dialects.openai_chat.usage import render_usage
-from dragoman.dialects.openai_stream import OpenAiStreamParser
-from dragoman.dialects.ownership import own_members
-from dragoman.dialects.parsing import vendor_id
-from dragoman.dialects.raw_json import UNREADABLE, valid_utf8
-from dragoman.dialects.streamed_text import StreamedText, string_members
+from dragoman.dialects.shared.call_order import CallOrder
+from dragoman.dialects.shared.ownership import own_members
+from dragoman.dialects.shared.parsing import vendor_id
+from dragoman.dialects.shared.raw_json import UNREADABLE, valid_utf8
+from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.sse import DONE_FRAME, Frame, render_data_frame
 
 # A call has its name in its first chunk only. Texts of `reasoning_details` stand in `reasoning` too.

@@ -15,10 +15,10 @@ from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.near_misses.tools import MeantTool, MeantTools, ToolForm, parse_any_tools, parse_meant_tools
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.schema import open_declared_tool, open_tool
-from dragoman.dialects.ownership import own_tool, require_own
-from dragoman.dialects.parsing import cache_hint, extras_of
-from dragoman.dialects.raw_json import UNREADABLE
-from dragoman.dialects.rendering import put
+from dragoman.dialects.shared.ownership import own_tool, require_own
+from dragoman.dialects.shared.parsing import cache_hint, extras_of
+from dragoman.dialects.shared.raw_json import UNREADABLE
+from dragoman.dialects.shared.rendering import put
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import malformed, render_object, split_items, split_members
 

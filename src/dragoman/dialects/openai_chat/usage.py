@@ -8,10 +8,10 @@ import msgspec
 
 from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import MOST_TOKENS, Usage
+from dragoman.dialects.families.openai_usage import count_in, details_in, other_counts
 from dragoman.dialects.openai_chat import NAME
-from dragoman.dialects.openai_usage import count_in, details_in, other_counts
-from dragoman.dialects.ownership import own_fields
-from dragoman.dialects.raw_json import UNREADABLE, decode_object, encode
+from dragoman.dialects.shared.ownership import own_fields
+from dragoman.dialects.shared.raw_json import UNREADABLE, decode_object, encode
 
 _KNOWN = frozenset({"prompt_tokens", "completion_tokens", "total_tokens"})
 _KNOWN_DETAILS = {

@@ -46,15 +46,15 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.conversation.replies import Choice, Reply, Stop
-from dragoman.dialects.citations import page_of
-from dragoman.dialects.completion import CompleteObject, complete
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_responses import ID_PREFIX, NAME, ORIGIN
 from dragoman.dialects.openai_responses.usage import parse_usage, render_usage
-from dragoman.dialects.ownership import own_fields, own_or_sealed
-from dragoman.dialects.parsing import answer_call_id, base62, extras_of, parse_state, vendor_id
-from dragoman.dialects.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, encode, text_in
-from dragoman.dialects.split_surrogates import SurrogateMender
+from dragoman.dialects.shared.citations import page_of
+from dragoman.dialects.shared.completion import CompleteObject, complete
+from dragoman.dialects.shared.ownership import own_fields, own_or_sealed
+from dragoman.dialects.shared.parsing import answer_call_id, base62, extras_of, parse_state, vendor_id
+from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, encode, text_in
+from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.json_reader import render_list, render_object
 

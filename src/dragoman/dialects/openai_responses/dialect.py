@@ -14,11 +14,11 @@ from dragoman.dialects.dialect import (
     UnservedPath,
     fixed_path,
 )
-from dragoman.dialects.openai_models import OPENAI_MODELS
-from dragoman.dialects.openai_paths import RELAYED_PATHS
+from dragoman.dialects.families.openai_models import OPENAI_MODELS
+from dragoman.dialects.families.openai_paths import RELAYED_PATHS
 from dragoman.dialects.openai_responses import ID_PREFIX, NAME
 from dragoman.dialects.request_glance import RequestGlance
-from dragoman.dialects.request_schema import TEXT
+from dragoman.dialects.shared.request_schema import TEXT
 
 
 def _recognise(seen: RequestGlance) -> Likeness:

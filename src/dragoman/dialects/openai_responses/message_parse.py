@@ -66,7 +66,7 @@ from dragoman.dialects.openai_responses.schema import (
     open_message,
     open_output,
 )
-from dragoman.dialects.parsed_messages import (
+from dragoman.dialects.shared.parsed_messages import (
     BRACE,
     BRACE_END,
     QUOTE,
@@ -77,7 +77,7 @@ from dragoman.dialects.parsed_messages import (
     is_blank,
     share_places,
 )
-from dragoman.dialects.parsing import (
+from dragoman.dialects.shared.parsing import (
     OPENAI_FILES,
     extras_of,
     kind_of,
@@ -87,9 +87,9 @@ from dragoman.dialects.parsing import (
     parse_state,
     stated_detail,
 )
-from dragoman.dialects.raw_json import ABSENT, NOTHING, UNREADABLE
-from dragoman.dialects.top_level import decoded
-from dragoman.dialects.wire_schema import fits, split_unknown
+from dragoman.dialects.shared.raw_json import ABSENT, NOTHING, UNREADABLE
+from dragoman.dialects.shared.top_level import decoded
+from dragoman.dialects.shared.wire_schema import fits, split_unknown
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import malformed, split_items, split_members
 

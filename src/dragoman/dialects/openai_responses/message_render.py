@@ -30,9 +30,9 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.openai_responses import NAME
 from dragoman.dialects.openai_responses.message_parse import ITEM
-from dragoman.dialects.ownership import own_block, own_or_sealed, render_extras
-from dragoman.dialects.parsing import OPENAI_FILES, data_url
-from dragoman.dialects.rendering import Pieces
+from dragoman.dialects.shared.ownership import own_block, own_or_sealed, render_extras
+from dragoman.dialects.shared.parsing import OPENAI_FILES, data_url
+from dragoman.dialects.shared.rendering import Pieces
 from dragoman.errors import Unrepresentable
 
 _HEADS = {

@@ -29,11 +29,11 @@ from dragoman.dialects.openai_responses.message_parse import (
 from dragoman.dialects.openai_responses.message_render import render_messages, turn_items
 from dragoman.dialects.openai_responses.schema import decode_items, open_input_part, open_output_part, open_summary
 from dragoman.dialects.openai_responses.settings import parse_top_level, render_top_level
-from dragoman.dialects.parsed_messages import ListParser, ParsedList, describe
-from dragoman.dialects.parsing import asks_for_stream, open_body, parse_model, request_parser
-from dragoman.dialects.rendering import BodyLayout, Pieces, amend_body, render_body
-from dragoman.dialects.top_level import decoded
-from dragoman.dialects.wire_schema import fits
+from dragoman.dialects.shared.parsed_messages import ListParser, ParsedList, describe
+from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model, request_parser
+from dragoman.dialects.shared.rendering import BodyLayout, Pieces, amend_body, render_body
+from dragoman.dialects.shared.top_level import decoded
+from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object
 

@@ -21,11 +21,11 @@ from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.message_render import render_instructions
 from dragoman.dialects.openai_responses.schema import ResponsesChoice, ResponsesReasoningConfig, ResponsesTextConfig
 from dragoman.dialects.openai_responses.tools import parse_tools, render_tools, render_translated_tools
-from dragoman.dialects.ownership import own_choice, require_own
-from dragoman.dialects.parsing import extras_of, stream_misses
-from dragoman.dialects.raw_json import encode
-from dragoman.dialects.rendering import put, put_text
-from dragoman.dialects.setting_table import (
+from dragoman.dialects.shared.ownership import own_choice, require_own
+from dragoman.dialects.shared.parsing import extras_of, stream_misses
+from dragoman.dialects.shared.raw_json import encode
+from dragoman.dialects.shared.rendering import put, put_text
+from dragoman.dialects.shared.setting_table import (
     SettingObject,
     SettingRow,
     SettingTable,
@@ -35,7 +35,7 @@ from dragoman.dialects.setting_table import (
     whole,
     word,
 )
-from dragoman.dialects.top_level import (
+from dragoman.dialects.shared.top_level import (
     ODD_FORM,
     Members,
     ParsedMember,
@@ -44,7 +44,7 @@ from dragoman.dialects.top_level import (
     joined_misses,
     setting_members,
 )
-from dragoman.dialects.wire_schema import open_decoder
+from dragoman.dialects.shared.wire_schema import open_decoder
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
 

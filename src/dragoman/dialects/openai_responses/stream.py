@@ -30,8 +30,8 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json, MediaKind, Opaque, Origin
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.call_order import CallOrder
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.families.openai_stream import OpenAiStreamParser
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.answer import (
     THOUGHT,
@@ -51,10 +51,10 @@ from dragoman.dialects.openai_responses.answer import (
 )
 from dragoman.dialects.openai_responses.errors import error_event, response_error
 from dragoman.dialects.openai_responses.usage import render_usage
-from dragoman.dialects.openai_stream import OpenAiStreamParser
-from dragoman.dialects.ownership import own_fields, own_or_sealed
-from dragoman.dialects.raw_json import UNREADABLE, valid_utf8
-from dragoman.dialects.streamed_text import StreamedText, string_members
+from dragoman.dialects.shared.call_order import CallOrder
+from dragoman.dialects.shared.ownership import own_fields, own_or_sealed
+from dragoman.dialects.shared.raw_json import UNREADABLE, valid_utf8
+from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.json_reader import render_list
 from dragoman.wire.sse import Frame, render_event_frame

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from dragoman.emulators.chat.pairs import call_ids, orphan_results, role, unanswered_calls
 from dragoman.emulators.cohere.request_types import REQUEST, sentence
 from dragoman.emulators.cohere.schemas import schema_errors
 from dragoman.emulators.native_api import ProviderRefusal
-from dragoman.emulators.pairs import call_ids, orphan_results, role, unanswered_calls
 
 _TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RANGES = {"temperature": (0, 2), "p": (0.01, 0.99), "k": (0, 500)}

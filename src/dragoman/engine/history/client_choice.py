@@ -19,8 +19,8 @@ from dragoman.engine.history.policy import MOST_TOKENS, TrimPolicy
 from dragoman.engine.history.result_clearing import ClearPolicy
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
-from dragoman.rules.refused_setting import is_sent
 from dragoman.rules.rule import Rule
+from dragoman.rules.settings.refused_setting import is_sent
 
 TRUNCATION, MANAGEMENT = "truncation", "context_management"
 _MOST_EDITS = 16

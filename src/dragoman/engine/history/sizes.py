@@ -1,8 +1,8 @@
 """About how many tokens a message holds, in one pass and without a tokenizer.
 
 Texts count by their bytes. How many bytes a token has is found in the beginning of the conversation, where pieces are
-counted as `engine/token_estimate.py` counts them: code, prose and other scripts differ. What a provider reports later
-corrects the estimate for its model (`calibration.py`).
+counted as `engine/tokens/token_estimate.py` counts them: code, prose and other scripts differ. What a provider reports
+later corrects the estimate for its model (`calibration.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Media, Opaque, Part, Plain, Reasoning, Refusal, Result, Text
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.engine.token_estimate import count_literal, texts_of
+from dragoman.engine.tokens.token_estimate import count_literal, texts_of
 from dragoman.profiles.tokenizers import TokenWeights, token_weights
 
 BYTES_PER_TOKEN = 4

@@ -10,9 +10,9 @@ import msgspec
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.emulation.emulator_verdict import EmulatorVerdict
-from dragoman.engine.adapt import read
-from dragoman.engine.exchange import Exchange
-from dragoman.engine.offline_driver import compile_offline
+from dragoman.engine.exchange.exchange import Exchange
+from dragoman.engine.exchange.offline_driver import compile_offline
+from dragoman.engine.library.adapt import read
 from dragoman.errors import DragomanError, RequestError, TargetError
 from dragoman.gateway.console.body_marks import keep_choice
 from dragoman.gateway.console.dry_runs import judged, profile_destination

@@ -19,7 +19,7 @@ from dragoman.config.load import DEFAULT_FILE, Loaded, parse, read_environment, 
 from dragoman.config.reference import json_schema
 from dragoman.config.yaml_tree import MAX_BYTES, parse_tree
 from dragoman.gateway.console.kept_secrets import with_secrets, without_secrets
-from dragoman.gateway.known_names import known_names
+from dragoman.gateway.models.known_names import known_names
 from dragoman.gateway.services import Services
 
 BACKUP = ".before"

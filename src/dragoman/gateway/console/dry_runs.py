@@ -9,15 +9,15 @@ from dragoman.conversation.conversation import Ask
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.emulation.emulator_verdict import EmulatorVerdict, emulator_for, judge_request
-from dragoman.engine.adapt import read
-from dragoman.engine.adapted import AdaptedRequest
-from dragoman.engine.compile_options import CallerOptions
-from dragoman.engine.offline_driver import compile_offline
-from dragoman.engine.token_estimate import estimate_request
+from dragoman.engine.compile.compile_options import CallerOptions
+from dragoman.engine.exchange.offline_driver import compile_offline
+from dragoman.engine.library.adapt import read
+from dragoman.engine.library.adapted import AdaptedRequest
+from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.errors import DragomanError, TargetError
 from dragoman.gateway.console.code_samples import ResendForm, resend_form
 from dragoman.gateway.console.explained_changes import ShownReport, compiled_report
-from dragoman.gateway.dry_run_options import DryRunOptions
+from dragoman.gateway.endpoints.dry_run_options import DryRunOptions
 from dragoman.gateway.services import Services
 from dragoman.profiles.profile import Profiles
 from dragoman.upstream.destinations import HttpDestination, Routes

@@ -11,7 +11,15 @@ from typing import TypeVar
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.gateway.callers import Caller, Refused, Slot
+from dragoman.gateway.callers.callers import Caller, Refused, Slot
+from dragoman.gateway.callers.sessions import (
+    SETUP,
+    end_session,
+    is_own_page,
+    is_setup_session,
+    make_session,
+    set_cookie,
+)
 from dragoman.gateway.console import config_editing, key_states
 from dragoman.gateway.console.compatibility import compatibility_table
 from dragoman.gateway.console.dry_runs import DryRunRequest, dry_runs
@@ -20,10 +28,9 @@ from dragoman.gateway.console.key_states import KeyRequest
 from dragoman.gateway.console.live_requests import live_requests
 from dragoman.gateway.console.model_states import models_view
 from dragoman.gateway.console.static_files import SAFE
-from dragoman.gateway.inbound import ClientGone, Inbound, noticing
-from dragoman.gateway.outbound import SSE, Headers, Outbound
+from dragoman.gateway.http.inbound import ClientGone, Inbound, noticing
+from dragoman.gateway.http.outbound import SSE, Headers, Outbound
 from dragoman.gateway.services import Services
-from dragoman.gateway.sessions import SETUP, end_session, is_own_page, is_setup_session, make_session, set_cookie
 
 T = TypeVar("T")
 

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 import msgspec
 
 from dragoman.dialects.registry import dialect
-from dragoman.engine.adapt import read
-from dragoman.engine.adapted import AdaptedRequest
-from dragoman.engine.exchange import Exchange
-from dragoman.engine.offline_driver import compile_offline
+from dragoman.engine.exchange.exchange import Exchange
+from dragoman.engine.exchange.offline_driver import compile_offline
+from dragoman.engine.exchange.steps import AttemptFailed
+from dragoman.engine.library.adapt import read
+from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.routing.candidates import Decision
-from dragoman.engine.steps import AttemptFailed
 from dragoman.errors import DragomanError
 from dragoman.gateway.console.code_samples import CodeSamples, ResendForm, code_samples, resend_form
 from dragoman.gateway.console.explained_changes import ShownReport, compiled_report, shown_report
-from dragoman.gateway.recent_exchanges import MOST, RecentExchange
+from dragoman.gateway.records.recent_exchanges import MOST, RecentExchange
 from dragoman.gateway.services import Services
 from dragoman.store import Entry
 from dragoman.upstream.destinations import HttpDestination

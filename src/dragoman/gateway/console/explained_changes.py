@@ -10,14 +10,14 @@ from typing import Protocol
 import msgspec
 
 from dragoman.conversation.changes import Change
-from dragoman.engine.adapt import read
-from dragoman.engine.adapted import AdaptedRequest
-from dragoman.engine.exchange import Exchange
-from dragoman.engine.explain import Reason, explain_target
-from dragoman.engine.lint import headline
-from dragoman.engine.offline_driver import compile_offline
+from dragoman.engine.exchange.exchange import Exchange
+from dragoman.engine.exchange.offline_driver import compile_offline
+from dragoman.engine.library.adapt import read
+from dragoman.engine.library.adapted import AdaptedRequest
+from dragoman.engine.library.explain import Reason, explain_target
+from dragoman.engine.library.lint import headline
+from dragoman.engine.library.summary import FoldedChange, ReportedChange, fold, weight
 from dragoman.engine.path_overrides import apply_path
-from dragoman.engine.summary import FoldedChange, ReportedChange, fold, weight
 from dragoman.gateway.console.body_marks import (
     MOST_RULES,
     BodyMark,

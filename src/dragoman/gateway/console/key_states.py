@@ -14,7 +14,7 @@ from dragoman.config.key_editing import add_key, remove_key
 from dragoman.config.load import read_text
 from dragoman.gateway.console.config_editing import save_config
 from dragoman.gateway.services import Services
-from dragoman.store.budgets import Exhausted, Period, periods_at
+from dragoman.store.contracts.budgets import Exhausted, Period, periods_at
 
 _LIMITS = ("requests_per_minute", "tokens_per_minute", "concurrent")
 

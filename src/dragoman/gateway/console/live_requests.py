@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, Iterable
 
 import msgspec
 
-from dragoman.gateway.callers import Caller, Refused, identify
-from dragoman.gateway.inbound import Inbound
+from dragoman.gateway.callers.callers import Caller, Refused, identify
+from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.services import Services
 from dragoman.store import Entry, LedgerQuery
 from dragoman.store.ledger_views import RequestRow, request_row

@@ -8,9 +8,9 @@ from collections import defaultdict
 import msgspec
 
 from dragoman.config.model_lookup import listed_names
-from dragoman.engine.lesson_book import LessonRecord
+from dragoman.engine.exchange.lesson_book import LessonRecord
 from dragoman.engine.routing.candidates import Decision
-from dragoman.gateway.health_checks import CheckResult
+from dragoman.gateway.models.health_checks import CheckResult
 from dragoman.gateway.services import Services
 from dragoman.profiles.prices import TokenPrice
 from dragoman.store import LedgerQuery, Viewer

@@ -9,9 +9,9 @@ from importlib.resources import files
 import msgspec
 
 from dragoman.dialects.registry import all_dialects
-from dragoman.gateway.callers import Caller, nothing_at
-from dragoman.gateway.inbound import Inbound
-from dragoman.gateway.outbound import Headers, Outbound
+from dragoman.gateway.callers.callers import Caller, nothing_at
+from dragoman.gateway.http.inbound import Inbound
+from dragoman.gateway.http.outbound import Headers, Outbound
 from dragoman.gateway.services import Services
 
 PAGE = "index.html"

@@ -7,13 +7,13 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
-from dragoman.dialects.openai_completions import COMPLETIONS_PATH, CompletionAnswers, parse_completion
-from dragoman.gateway.callers import Caller
+from dragoman.dialects.families.openai_completions import COMPLETIONS_PATH, CompletionAnswers, parse_completion
+from dragoman.gateway.callers.callers import Caller
 from dragoman.gateway.endpoints.generate import generate
 from dragoman.gateway.endpoints.relay import relay
-from dragoman.gateway.inbound import Inbound, ReadInbound
-from dragoman.gateway.model_names import find_lead
-from dragoman.gateway.outbound import Outbound
+from dragoman.gateway.http.inbound import Inbound, ReadInbound
+from dragoman.gateway.http.outbound import Outbound
+from dragoman.gateway.models.model_names import find_lead
 from dragoman.gateway.services import Services
 from dragoman.wire.json_reader import split_members
 

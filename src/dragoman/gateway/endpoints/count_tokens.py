@@ -8,16 +8,16 @@ from __future__ import annotations
 from functools import partial
 
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.compile_options import caller_options
-from dragoman.engine.destination import TargetRoute
-from dragoman.engine.offline_driver import first_send
-from dragoman.engine.steps import Send
-from dragoman.engine.token_count import count_request, estimated_count, parse_count_request, render_count
-from dragoman.gateway.callers import Caller, Refused, Slot, admit
+from dragoman.engine.compile.compile_options import caller_options
+from dragoman.engine.exchange.destination import TargetRoute
+from dragoman.engine.exchange.offline_driver import first_send
+from dragoman.engine.exchange.steps import Send
+from dragoman.engine.tokens.token_count import count_request, estimated_count, parse_count_request, render_count
+from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit
 from dragoman.gateway.endpoints.generate import begin_work
-from dragoman.gateway.inbound import Inbound, noticing
-from dragoman.gateway.model_names import find_destinations
-from dragoman.gateway.outbound import ESTIMATED, Outbound, header
+from dragoman.gateway.http.inbound import Inbound, noticing
+from dragoman.gateway.http.outbound import ESTIMATED, Outbound, header
+from dragoman.gateway.models.model_names import find_destinations
 from dragoman.gateway.services import Services
 from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.destinations import HttpDestination

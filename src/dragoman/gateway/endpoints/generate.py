@@ -13,24 +13,31 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, Route
-from dragoman.engine.compile_options import NOTHING_SET, USAGE_ASKED, caller_options
-from dragoman.engine.destination import TargetRoute
+from dragoman.engine.compile.compile_options import NOTHING_SET, USAGE_ASKED, caller_options
+from dragoman.engine.compile.request_limits import RequestLimits, parse_ask
+from dragoman.engine.exchange.destination import TargetRoute
+from dragoman.engine.exchange.steps import Answered, GaveUp, Streaming
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.path_overrides import parse_routed
-from dragoman.engine.request_limits import RequestLimits, parse_ask
-from dragoman.engine.steps import Answered, GaveUp, Streaming
 from dragoman.errors import DragomanError
-from dragoman.gateway.budgets import hold, hold_request
-from dragoman.gateway.callers import Caller, Refused, Slot, admit
-from dragoman.gateway.client_errors import BODY_ERRORS, as_failure
-from dragoman.gateway.compaction import begin_summary
-from dragoman.gateway.inbound import ClientGone, ClientWatch, Inbound
-from dragoman.gateway.model_names import find_lead
-from dragoman.gateway.model_routing import choose_model, keep_choice, route_header
-from dragoman.gateway.outbound import EMULATED, ESTIMATED, Headers, Outbound, header
-from dragoman.gateway.request_record import COPIED, GONE, RequestRecord, changes_header, find_cost, record_request
+from dragoman.gateway.callers.budgets import hold, hold_request
+from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit
+from dragoman.gateway.http.client_errors import BODY_ERRORS, as_failure
+from dragoman.gateway.http.inbound import ClientGone, ClientWatch, Inbound
+from dragoman.gateway.http.outbound import EMULATED, ESTIMATED, Headers, Outbound, header
+from dragoman.gateway.models.model_names import find_lead
+from dragoman.gateway.models.model_routing import choose_model, keep_choice, route_header
+from dragoman.gateway.records.request_record import (
+    COPIED,
+    GONE,
+    RequestRecord,
+    changes_header,
+    find_cost,
+    record_request,
+)
 from dragoman.gateway.services import Services
-from dragoman.gateway.stored_answers import with_stored_turns
+from dragoman.gateway.state.compaction import begin_summary
+from dragoman.gateway.state.stored_answers import with_stored_turns
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
 from dragoman.upstream.heavy_work import BUSY, HeavyWork, RequestWork

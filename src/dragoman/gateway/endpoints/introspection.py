@@ -10,17 +10,17 @@ import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.adapt import read
-from dragoman.engine.request_limits import check_body
-from dragoman.engine.steps import Send
-from dragoman.engine.summary import fold
-from dragoman.gateway.callers import Caller, Refused, Slot, admit
-from dragoman.gateway.dry_run_options import DryRunOptions
+from dragoman.engine.compile.request_limits import check_body
+from dragoman.engine.exchange.steps import Send
+from dragoman.engine.library.adapt import read
+from dragoman.engine.library.summary import fold
+from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit
+from dragoman.gateway.endpoints.dry_run_options import DryRunOptions
 from dragoman.gateway.endpoints.generate import begin_work
-from dragoman.gateway.inbound import Inbound, noticing
-from dragoman.gateway.metrics import render_metrics
-from dragoman.gateway.model_names import find_destinations
-from dragoman.gateway.outbound import Outbound
+from dragoman.gateway.http.inbound import Inbound, noticing
+from dragoman.gateway.http.outbound import Outbound
+from dragoman.gateway.models.model_names import find_destinations
+from dragoman.gateway.records.metrics import render_metrics
 from dragoman.gateway.services import Services
 from dragoman.store import StoreUnavailable
 

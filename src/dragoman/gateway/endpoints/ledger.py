@@ -9,12 +9,12 @@ import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.errors import near_match
-from dragoman.gateway.callers import Caller, Refused
-from dragoman.gateway.inbound import Inbound
-from dragoman.gateway.outbound import Outbound
+from dragoman.gateway.callers.callers import Caller, Refused
+from dragoman.gateway.http.inbound import Inbound
+from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.services import Services
 from dragoman.store import Entry, LedgerQuery
-from dragoman.store.ledger import LARGEST_PAGE, LedgerPage, cursor_of
+from dragoman.store.contracts.ledger import LARGEST_PAGE, LedgerPage, cursor_of
 from dragoman.store.ledger_views import GROUPS, STATES, RequestPage, has_rule, parse_since, request_row, usage_report
 
 USAGE_PARAMETERS = frozenset({"by", "since", "key"})

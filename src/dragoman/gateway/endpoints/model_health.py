@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from dragoman.gateway.callers import Caller
-from dragoman.gateway.health_checks import CheckResult
-from dragoman.gateway.inbound import Inbound
-from dragoman.gateway.outbound import Outbound
+from dragoman.gateway.callers.callers import Caller
+from dragoman.gateway.http.inbound import Inbound
+from dragoman.gateway.http.outbound import Outbound
+from dragoman.gateway.models.health_checks import CheckResult
 from dragoman.gateway.services import Services
 
 

@@ -6,11 +6,11 @@ from msgspec.structs import replace
 
 from dragoman.dialects.dialect import ListedModel, ModelListing
 from dragoman.dialects.registry import caller_dialect, model_listing
-from dragoman.gateway.callers import Caller
-from dragoman.gateway.inbound import Inbound
-from dragoman.gateway.live_models import Entry, context_window
-from dragoman.gateway.model_names import find_lead, visible_names
-from dragoman.gateway.outbound import Outbound
+from dragoman.gateway.callers.callers import Caller
+from dragoman.gateway.http.inbound import Inbound
+from dragoman.gateway.http.outbound import Outbound
+from dragoman.gateway.models.live_models import Entry, context_window
+from dragoman.gateway.models.model_names import find_lead, visible_names
 from dragoman.gateway.services import Services
 from dragoman.profiles.facts import Stance, ThinkingForm
 

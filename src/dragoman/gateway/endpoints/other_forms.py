@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dragoman.dialects.dialect import OtherForm
-from dragoman.dialects.parsing import parse_model
+from dragoman.dialects.shared.parsing import parse_model
 from dragoman.errors import MalformedRequest
-from dragoman.gateway.callers import Caller
+from dragoman.gateway.callers.callers import Caller
 from dragoman.gateway.endpoints import models
 from dragoman.gateway.endpoints.generate import generate
 from dragoman.gateway.endpoints.relay import relay
-from dragoman.gateway.inbound import Inbound, ReadInbound
-from dragoman.gateway.outbound import Outbound
+from dragoman.gateway.http.inbound import Inbound, ReadInbound
+from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.services import Services
 from dragoman.wire.json_reader import open_object
 

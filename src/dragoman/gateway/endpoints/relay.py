@@ -14,14 +14,14 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
-from dragoman.engine.client_failures import render_failure
-from dragoman.engine.token_estimate import estimate_text
-from dragoman.gateway.budgets import hold, refuse_unpriced
-from dragoman.gateway.callers import Caller, Refused, Slot, admit
-from dragoman.gateway.inbound import ClientGone, Inbound, noticing
-from dragoman.gateway.model_names import find_destinations
-from dragoman.gateway.outbound import JSON, Headers, Outbound, header
-from dragoman.gateway.request_record import GONE, LONGEST_NAME
+from dragoman.engine.answer.client_failures import render_failure
+from dragoman.engine.tokens.token_estimate import estimate_text
+from dragoman.gateway.callers.budgets import hold, refuse_unpriced
+from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit
+from dragoman.gateway.http.inbound import ClientGone, Inbound, noticing
+from dragoman.gateway.http.outbound import JSON, Headers, Outbound, header
+from dragoman.gateway.models.model_names import find_destinations
+from dragoman.gateway.records.request_record import GONE, LONGEST_NAME
 from dragoman.gateway.services import Services
 from dragoman.store import Entry
 from dragoman.upstream.auth.authorizer import NoCredentials

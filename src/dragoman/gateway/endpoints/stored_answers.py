@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import Dialect
-from dragoman.gateway.callers import Caller, Refused
-from dragoman.gateway.inbound import Inbound
-from dragoman.gateway.outbound import Outbound
+from dragoman.gateway.callers.callers import Caller, Refused
+from dragoman.gateway.http.inbound import Inbound
+from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.services import Services
 from dragoman.store import StoredResponse
 

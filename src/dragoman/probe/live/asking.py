@@ -13,7 +13,7 @@ from collections.abc import Callable
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.engine.lessons import is_recognised
+from dragoman.engine.exchange.lessons import is_recognised
 from dragoman.probe.inquiry import Inquiry, ProbeRequest
 from dragoman.probe.live.budget import ProbeBudget
 from dragoman.probe.live.probed_server import ProbedServer, Redirected, send_question

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
-from dragoman.engine.adapt import BUILTIN, adapt
+from dragoman.engine.library.adapt import BUILTIN, adapt
 from dragoman.errors import RequestError
 from dragoman.probe.asked.question_kinds import REFUSES
 from dragoman.probe.template.prompts import PromptMaker

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threading import Lock
 
-from dragoman.store.budgets import Exhausted, Periods, Spending, find_exhausted
+from dragoman.store.contracts.budgets import Exhausted, Periods, Spending, find_exhausted
 
 MOST_PERIODS = 64
 """Of one key; those that are over leave when there are more."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dragoman.store.clock import Clock
-from dragoman.store.cooldowns import LONGEST, MOST_COOLDOWNS
+from dragoman.store.contracts.cooldowns import LONGEST, MOST_COOLDOWNS
 
 
 class MemoryCooldowns:

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 from dragoman.store.clock import Clock
-from dragoman.store.expiring_table import Bounds
+from dragoman.store.contracts.expiring_table import Bounds
 
 Value = TypeVar("Value")
 Address = tuple[str, str, str]

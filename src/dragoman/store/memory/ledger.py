@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from threading import Lock
 
 from dragoman.store.clock import Clock
-from dragoman.store.ledger import EVERYTHING, LedgerPage, LedgerQuery, cursor_of, position_of
+from dragoman.store.contracts.ledger import EVERYTHING, LedgerPage, LedgerQuery, cursor_of, position_of
+from dragoman.store.journals.redaction import Redactor
 from dragoman.store.ledger_entry import By, Entry, Totals, Viewer, sanitized
-from dragoman.store.redaction import Redactor
 from dragoman.store.settings import StoreSettings
 
 DAY = 86_400.0

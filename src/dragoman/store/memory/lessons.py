@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from dragoman.engine.lesson_book import LessonRecord
+from dragoman.engine.exchange.lesson_book import LessonRecord
 from dragoman.store.clock import Clock
 
 MOST_LESSONS = 4096

@@ -6,8 +6,9 @@ from typing import TypeVar
 
 from dragoman.config.schema import StoreConfig
 from dragoman.store.clock import REAL_CLOCKS, Clocks
-from dragoman.store.expiring_table import Bounds
-from dragoman.store.health import StoreHealth
+from dragoman.store.contracts.expiring_table import Bounds
+from dragoman.store.contracts.health import StoreHealth
+from dragoman.store.journals.redaction import Redactor
 from dragoman.store.memory.budgets import MemoryBudgets
 from dragoman.store.memory.calibrations import MemoryCalibrations
 from dragoman.store.memory.cooldowns import MemoryCooldowns
@@ -15,7 +16,6 @@ from dragoman.store.memory.expiring_map import ExpiringMap
 from dragoman.store.memory.ledger import LedgerMemory
 from dragoman.store.memory.lessons import LessonMemory
 from dragoman.store.rate_windows import RateWindows
-from dragoman.store.redaction import Redactor
 from dragoman.store.table_backed import TableKind, TableStore
 
 Value = TypeVar("Value")

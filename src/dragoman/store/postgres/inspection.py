@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator
 
 from dragoman.config.schema import PostgresOptions
+from dragoman.store.contracts.server_findings import Gravity, ServerFinding
 from dragoman.store.postgres.connection import DatabaseConnection, Row, connect, place_of
 from dragoman.store.postgres.migrations import MIGRATIONS, TablesVersion, tables_version
-from dragoman.store.server_findings import Gravity, ServerFinding
 from dragoman.store.shared_backends import StoreOpening
 
 OLDEST = 110_000

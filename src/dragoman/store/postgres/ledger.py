@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from dragoman.store.contracts.ledger import LedgerQuery
 from dragoman.store.errors import StoreUnavailable
-from dragoman.store.ledger import LedgerQuery
 from dragoman.store.ledger_entry import By, Entry, Totals, Viewer
 from dragoman.store.near_ledger import FLUSH_DEADLINE
 from dragoman.store.postgres import questions

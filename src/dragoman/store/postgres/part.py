@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from dragoman.config.schema import StoreConfig
-from dragoman.store.health import StoreHealth
+from dragoman.store.contracts.health import StoreHealth
 from dragoman.store.near_ledger import NearLedger
 from dragoman.store.postgres.connection import place_of
 from dragoman.store.postgres.ledger import PostgresLedger

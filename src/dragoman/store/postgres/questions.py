@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 from msgspec import Struct
 
-from dragoman.store.ledger import LedgerQuery, position_of
+from dragoman.store.contracts.ledger import LedgerQuery, position_of
 from dragoman.store.ledger_entry import By, Viewer
 from dragoman.store.near_ledger import PAGE_BYTES
 from dragoman.store.postgres.rows import searchable

@@ -16,9 +16,9 @@ from itertools import islice
 import msgspec
 from msgspec import Struct
 
-from dragoman.store.background_writer import MOST_BYTES
 from dragoman.store.clock import Clock
-from dragoman.store.health import StoreHealth
+from dragoman.store.contracts.health import StoreHealth
+from dragoman.store.journals.background_writer import MOST_BYTES
 from dragoman.store.ledger_entry import Entry
 from dragoman.store.postgres.connection import DatabaseConnection, connect, is_a_values_fault, lacks_partition, place_of
 from dragoman.store.postgres.loop_thread import LoopThread

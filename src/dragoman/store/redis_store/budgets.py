@@ -14,8 +14,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from dragoman.store.budgets import Exhausted, Periods, Spending
 from dragoman.store.clock import Clocks
+from dragoman.store.contracts.budgets import Exhausted, Periods, Spending
 from dragoman.store.memory.budgets import MOST_PERIODS
 from dragoman.store.redis_store.connection import RedisAway, RedisRefused, evalsha, pack
 from dragoman.store.redis_store.first_answers import FirstAnswers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.store.cooldowns import LONGEST, MOST_COOLDOWNS, later
+from dragoman.store.contracts.cooldowns import LONGEST, MOST_COOLDOWNS, later
 from dragoman.store.memory.cooldowns import MemoryCooldowns
 from dragoman.store.redis_store.connection import evalsha
 from dragoman.store.redis_store.keys import RedisKeys

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dragoman.store.clock import Clock
-from dragoman.store.rate_limits import Allowed, KeyLimits, Limited
+from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited
 from dragoman.store.rate_windows import MANY_KEYS, MINUTE, Bucket, Tally, oldest_slice
 
 

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping
 from redis.exceptions import AuthenticationError, RedisError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from dragoman.store.contracts.server_findings import Gravity, ServerFinding
 from dragoman.store.redis_store.address import RedisAddress, parse_address
 from dragoman.store.redis_store.connection import RedisAway, RedisConnection, RedisRefused, describe_error, pack
 from dragoman.store.redis_store.keys import RedisKeys
 from dragoman.store.redis_store.servers import RedisDialer
-from dragoman.store.server_findings import Gravity, ServerFinding
 from dragoman.store.shared_backends import StoreOpening
 
 OLDEST = (5, 0)

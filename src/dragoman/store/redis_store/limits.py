@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from dragoman.store.clock import Clock
-from dragoman.store.rate_limits import Allowed, KeyLimits, Limited
+from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited
 from dragoman.store.rate_windows import SLICE, RateWindows, bounded
 from dragoman.store.redis_store.connection import RedisAway, RedisRefused, evalsha, pack
 from dragoman.store.redis_store.copied_counts import CopiedCounts, CountReply

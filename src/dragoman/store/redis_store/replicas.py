@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dragoman.store.clock import Clock
-from dragoman.store.rate_limits import KeyLimits
+from dragoman.store.contracts.rate_limits import KeyLimits
 from dragoman.store.redis_store.connection import RedisAway, RedisConnection, RedisRefused, evalsha, pack
 from dragoman.store.redis_store.keys import RedisKeys
 from dragoman.store.redis_store.link import RedisLink

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 from dragoman.config.schema import RedisOptions, StoreConfig
 from dragoman.store.books import CALIBRATION_BOOK, LESSON_BOOK, BookCalibrations, BookLessons
 from dragoman.store.clock import REAL_CLOCKS, Clocks
+from dragoman.store.contracts.expiring_table import Bounds
+from dragoman.store.contracts.health import StoreHealth
 from dragoman.store.errors import StoreUnavailable
-from dragoman.store.expiring_table import Bounds
-from dragoman.store.health import StoreHealth
 from dragoman.store.memory.cooldowns import MemoryCooldowns
 from dragoman.store.memory.expiring_map import ExpiringMap
 from dragoman.store.near_table import NearTable

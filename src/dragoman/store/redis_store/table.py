@@ -8,8 +8,8 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
+from dragoman.store.contracts.expiring_table import Bounds
 from dragoman.store.errors import StoreUnavailable
-from dragoman.store.expiring_table import Bounds
 from dragoman.store.memory.expiring_map import Address
 from dragoman.store.redis_store.connection import RedisAway, RedisRefused, evalsha
 from dragoman.store.redis_store.keys import RedisKeys, address_of, digest

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 
-from dragoman.store.budgets import Exhausted, Periods, Spending, find_exhausted
+from dragoman.store.contracts.budgets import Exhausted, Periods, Spending, find_exhausted
 from dragoman.store.memory.budgets import MemoryBudgets
 from dragoman.store.sqlite.file_thread import FileThread
 from dragoman.store.sqlite.tables import open_budgets, transaction

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from dragoman.store.clock import Clocks
-from dragoman.store.cooldowns import LONGEST, MOST_COOLDOWNS, later
+from dragoman.store.contracts.cooldowns import LONGEST, MOST_COOLDOWNS, later
 from dragoman.store.memory.cooldowns import MemoryCooldowns
 from dragoman.store.sqlite.book import FileCopy
 from dragoman.store.sqlite.database import Database

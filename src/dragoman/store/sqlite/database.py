@@ -12,8 +12,8 @@ from typing import TypeVar
 
 import msgspec
 
+from dragoman.store.contracts.health import StoreHealth
 from dragoman.store.errors import StoreError
-from dragoman.store.health import StoreHealth
 from dragoman.store.sqlite.file_users import FileUsers
 from dragoman.store.sqlite.reader import ReaderThread
 from dragoman.store.sqlite.tables import open_store_file

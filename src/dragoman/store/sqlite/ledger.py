@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from dragoman.store.clock import Clock
-from dragoman.store.ledger import LedgerQuery, position_of
+from dragoman.store.contracts.ledger import LedgerQuery, position_of
 from dragoman.store.ledger_entry import By, Entry, Totals, Viewer
 from dragoman.store.memory.ledger import DAY
 from dragoman.store.near_ledger import PAGE_BYTES

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.store.clock import Clock
-from dragoman.store.rate_limits import Allowed, KeyLimits, Limited
+from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited
 from dragoman.store.rate_windows import RateWindows, bounded
 from dragoman.store.sqlite.database import Database
 from dragoman.store.sqlite.shared_windows import SharedWindows

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from dragoman.store.clock import Clock
-from dragoman.store.rate_limits import Allowed, KeyLimits, Limited
+from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited
 from dragoman.store.rate_windows import RateWindows, Tally, decide, oldest_slice, slice_of
 from dragoman.store.sqlite.file_thread import FileThread
 from dragoman.store.sqlite.tables import inode, open_counters, transaction

@@ -12,13 +12,13 @@ import msgspec
 from dragoman.config.schema import StoreConfig
 from dragoman.store.books import CALIBRATION_BOOK, LESSON_BOOK, BookCalibrations, BookLessons
 from dragoman.store.clock import REAL_CLOCKS, Clocks
+from dragoman.store.contracts.expiring_table import Bounds
+from dragoman.store.contracts.health import StoreHealth
 from dragoman.store.errors import StoreUnavailable
-from dragoman.store.expiring_table import Bounds
-from dragoman.store.health import StoreHealth
+from dragoman.store.journals.redaction import Redactor
 from dragoman.store.memory.expiring_map import ExpiringMap
 from dragoman.store.near_ledger import NearLedger
 from dragoman.store.near_table import NearTable
-from dragoman.store.redaction import Redactor
 from dragoman.store.sqlite.book import SqliteBook
 from dragoman.store.sqlite.budgets import SqliteBudgets
 from dragoman.store.sqlite.cooldowns import SqliteCooldowns

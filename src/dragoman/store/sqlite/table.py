@@ -8,8 +8,8 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from dragoman.store.clock import Clock
+from dragoman.store.contracts.expiring_table import Bounds
 from dragoman.store.errors import StoreUnavailable
-from dragoman.store.expiring_table import Bounds
 from dragoman.store.memory.expiring_map import OVERHEAD, Address
 from dragoman.store.sqlite.database import DATA_PATH_DEADLINE, Database
 from dragoman.store.sqlite.writer import Sweep, WriteJob

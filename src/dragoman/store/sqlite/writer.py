@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from dragoman.store.background_writer import Background, PartlyFailed
+from dragoman.store.journals.background_writer import Background, PartlyFailed
 from dragoman.store.sqlite.tables import inode, open_store_file, transaction
 
 

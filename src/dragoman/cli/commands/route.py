@@ -1,0 +1,78 @@
+"""`dragoman route`: which model a route would choose for a request, and why; nothing is sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from dragoman.cli.inputs.compile_context import config_option, file_type, source_option
+from dragoman.cli.output.console import printable
+from dragoman.config.load import load
+from dragoman.config.model_lookup import AUTO, find_candidates
+from dragoman.engine.library.adapt import read
+from dragoman.engine.routing.candidates import Decision
+from dragoman.engine.routing.decide import RouterQuestion, Routing
+from dragoman.engine.routing.sessions import session_key
+from dragoman.errors import OptionError, near_match
+from dragoman.gateway.models.known_names import known_names, own_profiles
+from dragoman.upstream.destinations import Routes
+from dragoman.upstream.model_candidates import candidate, route_policy
+
+
+@click.command()
+@click.argument("file", type=file_type)
+@click.option("--route", "name", help="The route; by default the request's model, or auto.")
+@click.option("--answer", help="What the router model would answer. Without it its question is shown.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@source_option
+@config_option
+def route(file: Path, name: str | None, answer: str | None, as_json: bool, source: str, config: Path | None) -> None:
+    """Explain which model the configured routes choose for the request in FILE. Nothing is sent.
+
+    Health, speed and earlier turns are not known here: all models count as healthy and idle.
+    """
+    ask = read(file.read_bytes(), source=source)
+    profiles = own_profiles((), None)
+    loaded = load(config, known=known_names(profiles)).config
+    chosen = name or ask.model or AUTO
+    names = find_candidates(loaded, chosen)
+    if names is None:
+        known = near_match(chosen, {AUTO, *loaded.routes})
+        raise OptionError(f'no route is called "{chosen}"; {known}', hint="give --route, or add it to routes")
+    routes = Routes(loaded, profiles)
+    candidates = [candidate(loaded, routes, one) for one in names]
+    routing = Routing(ask.conversation, candidates, route_policy(loaded, chosen))
+    found = routing.settle()
+    if isinstance(found, RouterQuestion):
+        if answer is None:
+            _show_question(found, as_json)
+            return
+        found = routing.answered(answer)
+    _show(found, session_key(ask), as_json)
+
+
+def _show_question(question: RouterQuestion, as_json: bool) -> None:
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode({"asks": question.body})).decode())
+        return
+    click.echo("The router model decides. It is asked:\n")
+    click.echo(printable(msgspec.json.format(msgspec.json.encode(question.body)).decode()))
+    click.echo('\nTo see what follows from an answer: --answer \'{"model": "NAME"}\'')
+
+
+def _show(decision: Decision, session: str, as_json: bool) -> None:
+    if as_json:
+        shown = {**msgspec.to_builtins(decision), "session": session}
+        click.echo(msgspec.json.format(msgspec.json.encode(shown)).decode())
+        return
+    click.echo(f"{click.style(decision.chosen, bold=True)}: {printable(decision.reason)}")
+    if len(decision.models) > 1:
+        click.echo(f"  then {', '.join(decision.models[1:])}")
+    if decision.skipped:
+        click.echo(f"  no router model is asked: {decision.skipped}")
+    for one in decision.left_out:
+        click.echo(f"  not {one.name}: {printable(one.why)}")
+    if session:
+        click.echo(f"  session {printable(session)}")

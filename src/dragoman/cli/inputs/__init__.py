@@ -1,0 +1,1 @@
+"""What commands read: requests in files, state of a gateway, images."""

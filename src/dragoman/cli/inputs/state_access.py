@@ -1,0 +1,62 @@
+"""The state of a gateway, for the commands that look at it: in its store, or asked of the gateway that runs."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import urlencode
+
+import click
+
+from dragoman.cli.commands.config import chosen_file, loaded_or_exit
+from dragoman.errors import OptionError
+from dragoman.store import Store, open_store, store_file
+from dragoman.wire.error_bodies import parse_failure
+
+_TIMEOUT = 30
+
+url_option = click.option("--url", help="Ask the gateway at this address instead of reading the store.")
+key_option = click.option("--key", help="An admin key of that gateway.", envvar="DRAGOMAN_KEY")
+
+
+def call_gateway(method: str, url: str, path: str, key: str | None, query: Mapping[str, str]) -> bytes:
+    """The answer of the gateway at an address. Raises OptionError."""
+    if not url.startswith(("http://", "https://")):
+        raise OptionError("must begin with http:// or https://", at="--url")
+    place = url.rstrip("/").removesuffix("/v1") + path + (f"?{urlencode(query)}" if query else "")
+    headers = {"authorization": f"Bearer {key}"} if key else {}
+    request = urllib.request.Request(place, method=method, headers=headers)  # noqa: S310 - the scheme was checked
+    try:
+        with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:  # noqa: S310
+            body: bytes = answer.read()
+            return body
+    except urllib.error.HTTPError as error:
+        raise OptionError(parse_failure(error.code, {}, error.read()).message, at=place) from None
+    except OSError as error:
+        raise OptionError(f"cannot be reached: {error}", at="--url") from None
+
+
+@asynccontextmanager
+async def opened_store(
+    ctx: click.Context, path: Path | None, env_files: tuple[Path, ...]
+) -> AsyncIterator[Store | None]:
+    """The store of a configuration; None where no gateway has made one yet. Raises OptionError."""
+    config = loaded_or_exit(ctx, path, env_files).config
+    file = store_file(config.store, chosen_file(path))
+    shared = config.store.hot is not None or config.store.ledger is not None
+    if file is None and not shared:
+        raise OptionError("the state of this gateway is in its memory", hint="ask it with --url and --key")
+    if not shared and file is not None and not file.exists():
+        yield None
+        return
+    opened = open_store(config, file)
+    if opened.warning is not None:
+        raise OptionError(opened.warning, at=str(file))
+    try:
+        await opened.store.start()
+        yield opened.store
+    finally:
+        await opened.store.aclose()

@@ -1,0 +1,27 @@
+"""OpenAI's list of models, the same in its two dialects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dragoman.dialects.dialect import ListedModel, ModelListing
+from dragoman.dialects.shared.raw_json import encode
+
+
+def _model(model: ListedModel) -> dict[str, Any]:
+    shown: dict[str, Any] = {"id": model.name, "object": "model", "created": model.created, "owned_by": "dragoman"}
+    if model.metadata is not None:
+        shown |= {"context_length": model.context_window, "metadata": model.metadata}
+    return shown
+
+
+def _render_model(model: ListedModel) -> bytes:
+    return encode(_model(model))
+
+
+def _render_models(models: Sequence[ListedModel]) -> bytes:
+    return encode({"object": "list", "data": [_model(model) for model in models]})
+
+
+OPENAI_MODELS = ModelListing(_render_model, _render_models)

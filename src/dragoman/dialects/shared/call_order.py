@@ -1,0 +1,74 @@
+"""Calls one after another, for dialects whose clients keep one current item.
+
+An upstream may send pieces of several calls in turn. A client that keeps one current item would give the arguments of
+one call to another. So while a call is open, the events of all other parts wait, and follow part by part once it ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from dragoman.conversation.events import CallDelta, CallEnded, CallStarted, Ended, Event, Failed, Stopped
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.dialects.shared import held_events
+from dragoman.dialects.shared.held_events import HeldEvents
+
+_TOO_MUCH = Failure(FailureKind.ANSWER_TOO_LARGE, "Too much of the answer waited for an open tool call.")
+
+
+class CallOrder:
+    """Puts the events of one choice in order. While a call `is_open`, those of others wait."""
+
+    __slots__ = ("_choice", "_held", "_part", "is_open")
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self._choice = 0
+        self._part = 0
+        self._held = HeldEvents()
+
+    def take(self, event: Event) -> Iterable[Event]:
+        """The events that may be rendered now."""
+        if type(event) is CallDelta and event.part == self._part:
+            return (event,)  # nearly all of them
+        if not self.is_open and type(event) is not CallStarted:
+            return (event,)  # nothing waits
+        return self._ordered(event)
+
+    def _ordered(self, event: Event) -> Iterator[Event]:
+        kind = type(event)
+        if kind is Failed:
+            self._held.clear()
+        elif kind is Stopped or kind is Ended:
+            yield from self._finish()
+        elif self.is_open and getattr(event, "part", self._part) != self._part:
+            yield from self._hold(event)
+            return
+        yield from self._pass(event)
+
+    def _hold(self, event: Any) -> Iterator[Event]:
+        self._held.add(event.part, event)
+        if self._held.size > held_events.LIMIT:
+            self._held.clear()
+            yield Failed(_TOO_MUCH)
+
+    def _pass(self, event: Event) -> Iterator[Event]:
+        """This event, and where it ends a call, those that waited for that: until a call is open that has not ended."""
+        self._follow(event)
+        yield event
+        while self._held and not self.is_open:
+            for held in self._held.pop_part():
+                self._follow(held)
+                yield held
+
+    def _follow(self, event: Event) -> None:
+        if isinstance(event, CallStarted):
+            self.is_open, self._choice, self._part = True, event.choice, event.part
+        elif isinstance(event, CallEnded):
+            self.is_open = False
+
+    def _finish(self) -> Iterator[Event]:
+        """At the end every call is complete, even one that was never ended."""
+        while self.is_open:
+            yield from self._pass(CallEnded(self._choice, self._part))

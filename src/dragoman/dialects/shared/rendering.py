@@ -1,0 +1,224 @@
+"""How a body is rendered: new, or by amending the client's own.
+
+In the client's own dialect, everything that no rule touched is copied from the client's text. A rule returns the same
+object for what it leaves alone, so identity shows what was touched. `docs/theory/identity.md` explains it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry, size_of
+from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import SYSTEM, Message
+from dragoman.conversation.near_misses import Miss
+from dragoman.conversation.parts import Extras, Json
+from dragoman.conversation.settings import Settings
+from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.shared.raw_json import encode
+from dragoman.errors import Unrepresentable
+from dragoman.wire.json_reader import member_head, render_object, split_items
+
+Pieces = list[bytes | memoryview | Raw]
+"""Fragments of JSON text, joined once at the end."""
+
+
+class BodyLayout(msgspec.Struct, frozen=True):
+    """How a dialect's body is put together.
+
+    `list_name` is the member that holds the messages, `names_model` says whether another member names the model.
+    `render_top_level` gives all members but that list. `render_messages` renders messages[start:stop] as items of the
+    list, each with a comma before it.
+    """
+
+    list_name: str
+    names_model: bool
+    render_top_level: Callable[[Conversation, RenderOptions], dict[str, Json]]
+    render_messages: Callable[[Sequence[Message], int, int, Pieces], None]
+
+
+RenderSettings = Callable[[Settings, Mapping[str, Json]], dict[str, Json]]
+"""Settings to members. The mapping holds extra fields; some of them stood inside the objects of settings."""
+
+
+class RenderedSettings:
+    """The members that settings and extra fields make, rendered once for the same objects."""
+
+    __slots__ = ("_known", "_render")
+
+    def __init__(self, render: RenderSettings, name: str = "") -> None:
+        self._render = render
+        self._known: BoundedCache[tuple[int, int]] = BoundedCache(name or f"{render.__module__}.{render.__qualname__}")
+
+    def __call__(self, settings: Settings, extras: Extras | None) -> Mapping[str, Json]:
+        key = (id(settings), id(extras))
+        found: Mapping[str, Json] | None = self._known.get(key)
+        if found is None:
+            found = self._render(settings, extras.fields if extras is not None else {})
+            held = (settings, extras)
+            self._known.put(key, CacheEntry(found, size_of(held) + size_of(found), held))
+        return found
+
+
+def render_body(layout: BodyLayout, conversation: Conversation, options: RenderOptions) -> bytes:
+    """A new body."""
+    out: Pieces = []
+    for key, value in layout.render_top_level(conversation, options).items():
+        out += (member_head(key), value)
+    out += (member_head(layout.list_name), b"[")
+    head = len(out)
+    layout.render_messages(conversation.messages, 0, len(conversation.messages), out)
+    if len(out) > head:
+        out[head] = bytes(out[head])[1:]
+    out[0] = b"{" + bytes(out[0])[1:]
+    out.append(b"]}")
+    return b"".join(out)
+
+
+def amend_body(layout: BodyLayout, ask: Ask, conversation: Conversation, options: RenderOptions) -> bytes:
+    """The client's own body, in which only what changed is rendered again."""
+    before = ask.conversation
+    same = options.model == (ask.model or "") and options.stream == ask.stream and not options.usage
+    if same and conversation is before and not options.without:
+        return ask.source
+    members: dict[str, bytes | Raw] = dict(ask.members)
+    for name in options.without:
+        members.pop(name, None)
+    if _is_renamed(layout, ask, conversation, options):
+        members["model"] = encode(options.model)
+        return render_object(members)
+    _amend_top(layout, ask, conversation, options, members)
+    if conversation.messages is not before.messages:
+        name = _list_member(before, layout)
+        members[_list_member(conversation, layout)] = _amend_list(layout, ask.members[name], ask, conversation)
+    return render_object(members)
+
+
+def _is_renamed(layout: BodyLayout, ask: Ask, conversation: Conversation, options: RenderOptions) -> bool:
+    """Whether only the model's name changes, and the body holds it."""
+    return (
+        conversation is ask.conversation
+        and options.stream == ask.stream
+        and not options.usage
+        and "model" in ask.members
+        and layout.names_model
+    )
+
+
+def _amend_top(
+    layout: BodyLayout, ask: Ask, conversation: Conversation, options: RenderOptions, members: dict[str, bytes | Raw]
+) -> None:
+    before = ask.conversation
+    old = layout.render_top_level(before, RenderOptions(ask.model or "", ask.stream, ask.include_usage))
+    new = layout.render_top_level(
+        conversation, RenderOptions(options.model, options.stream, options.usage or ask.include_usage)
+    )
+    for key in old:
+        if key not in new:
+            members.pop(key, None)
+    for key, value in new.items():
+        if old.get(key) != value:
+            members[key] = value
+    for key in set(before.settings.nulls).difference(conversation.settings.nulls, new):
+        members.pop(key, None)
+    for key in _restored_members(before, conversation):
+        members.pop(key, None)
+        if key in new and key not in options.without:
+            members[key] = new[key]
+    if before.empty_tools and not conversation.empty_tools and not conversation.tools:
+        members.pop("tools", None)
+
+
+def _restored_members(before: Conversation, now: Conversation) -> Iterable[str]:
+    """Members that the client wrote as its dialect does not, and that are now to be written as it does."""
+    if before.near_misses is now.near_misses:
+        return ()
+    left = set(now.near_misses)
+    return dict.fromkeys([key for miss in before.near_misses if miss not in left for key in miss.members])
+
+
+def _list_member(conversation: Conversation, layout: BodyLayout) -> str:
+    """The member that holds the messages: where the client put them, while that stands."""
+    moved = [miss.members[0] for miss in conversation.near_misses if miss.kind is Miss.LIST]
+    return moved[0] if moved else layout.list_name
+
+
+def _amend_list(layout: BodyLayout, raw: bytes | Raw, ask: Ask, conversation: Conversation) -> bytes:
+    wire = _wire_items(raw)
+    groups = _groups(ask.conversation.messages)
+    messages = conversation.messages
+    out: Pieces = [b"["]
+    index, count, fresh = 0, len(messages), 0
+    while index < count:
+        group = groups.get(messages[index].at)
+        if group is None or not _untouched(group, messages, index):
+            index += 1
+            continue
+        layout.render_messages(messages, fresh, index, out)
+        first = group[0]
+        if first.at >= 0:
+            for raw in wire[first.at : first.at + first.span]:
+                out += (b",", raw)
+        index += len(group)
+        fresh = index
+    layout.render_messages(messages, fresh, count, out)
+    if len(out) > 1:
+        out[1] = bytes(out[1])[1:]
+    out.append(b"]")
+    return b"".join(out)
+
+
+def _wire_items(raw: bytes | Raw) -> list[Raw]:
+    text = bytes(raw)
+    return split_items(text) if text[:1] == b"[" else [Raw(text)]
+
+
+def _groups(messages: tuple[Message, ...]) -> Mapping[int, list[Message]]:
+    """The messages by the item of the client's list that they came from. One item may give several messages."""
+    groups: dict[int, list[Message]] = {}
+    for message in messages:
+        groups.setdefault(message.at, []).append(message)
+    return groups
+
+
+def _untouched(group: list[Message], messages: Sequence[Message], start: int) -> bool:
+    run = messages[start : start + len(group)]
+    return len(run) == len(group) and all(one is other for one, other in zip(group, run, strict=True))
+
+
+def leading_systems(messages: Sequence[Message]) -> int:
+    """How many messages belong to a system field: the system messages before all others that were not inline."""
+    for index, message in enumerate(messages):
+        if message.role is not SYSTEM or message.inline:
+            return index
+    return len(messages)
+
+
+def inside(key: str, extras: Mapping[str, Json]) -> dict[str, Json]:
+    """The extra fields of an object that is a member itself, under their own names."""
+    head = key + "."
+    found = {name[len(head) :]: value for name, value in extras.items() if name.startswith(head)}
+    return {name: value for name, value in found.items() if "." not in name}
+
+
+def refuse_settings(settings: Settings, names: Iterable[str], dialect: str) -> None:
+    """Raise Unrepresentable where one of these settings is present."""
+    for name in names:
+        if getattr(settings, name) not in (None, ()):
+            key = "include" if name == "reasoning_state" else name  # as rules call it
+            raise Unrepresentable(f"{key} in a request of {dialect}", key=key)
+
+
+def put(members: dict[str, Json], key: str, value: object) -> None:
+    """Set a member if there is a value."""
+    if value is not None:
+        members[key] = encode(value)
+
+
+def put_text(members: dict[str, Json], key: str, value: str | None) -> None:
+    if value is not None:
+        members[key] = quote(value)

@@ -1,0 +1,1 @@
+"""Emulators of servers with a Chat Completions API."""

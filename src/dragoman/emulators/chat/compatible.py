@@ -1,0 +1,287 @@
+"""Chat Completions servers: a strict one, a lenient one, and a dozen providers by their `ProviderSpec`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from dragoman.emulators.chat.openai.request_types import (
+    empty_array,
+    mismatch_refusal,
+    missing,
+    not_among,
+    unknown,
+    wrong_type,
+)
+from dragoman.emulators.chat.openai.settings import check_types
+from dragoman.emulators.chat.pairs import after_opening, orphan_results, role, unanswered_calls
+from dragoman.emulators.chat.providers import COMPATIBLE, ERROR_RENDERERS, PROVIDER_SPECS, ProviderSpec
+from dragoman.emulators.chat.service import ChatRefusal, ChatService, Check
+from dragoman.emulators.provider import EmulatorOptions, ReceivedRequest
+
+SpecCheck = Callable[[ProviderSpec, ReceivedRequest], ChatRefusal | None]
+
+
+def check_required(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+    if spec.needs_model and not request.model:
+        return missing("model")
+    messages = request.body.get("messages")
+    if messages is None:
+        return missing("messages")
+    if not isinstance(messages, list):
+        return wrong_type("messages", "an array of objects", messages)
+    return None if messages else empty_array("messages")
+
+
+def check_top_fields(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+    for key in request.body:
+        if key in spec.refused_fields or (spec.top_fields is not None and key not in spec.top_fields):
+            return unknown(key)
+    return None
+
+
+def check_message_fields(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+    for at, message in enumerate(request.body["messages"]):
+        if not isinstance(message, dict):
+            return wrong_type(f"messages[{at}]", "an object", message)
+        if spec.types and message.get("role") not in spec.roles:
+            return not_among(f"messages[{at}].role", message.get("role"), spec.roles)
+        unknown_field = _unknown_field(spec, message)
+        if unknown_field is not None:
+            sentence = spec.unknown_field_sentence.format(at=at, key=unknown_field, role=message["role"])
+            return ChatRefusal(400, sentence, param=f"messages[{at}].{unknown_field}", code=spec.unknown_field_code)
+    return None
+
+
+def _unknown_field(spec: ProviderSpec, message: dict[str, Any]) -> str | None:
+    if spec.message_fields is None:
+        return None
+    return next((key for key in message if key not in spec.message_fields[message["role"]]), None)
+
+
+def check_contents(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+    for at, message in enumerate(request.body["messages"]):
+        refusal = _check_content(spec, message, f"messages[{at}]") or _check_calls(spec, message, f"messages[{at}]")
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def _check_content(spec: ProviderSpec, message: dict[str, Any], path: str) -> ChatRefusal | None:
+    content = message.get("content")
+    is_empty = not content and not message.get("tool_calls")
+    if role(message) == "assistant" and is_empty and spec.empty_assistant_refusal is not None:
+        return spec.empty_assistant_refusal
+    if content is None:
+        allowed = spec.null_content or (role(message) == "assistant" and not is_empty)
+        return None if allowed else missing(f"{path}.content")
+    if isinstance(content, str) or not spec.types:
+        return None
+    if not isinstance(content, list):
+        return wrong_type(f"{path}.content", "one of a string or array of objects", content)
+    return _check_parts(spec, content, f"{path}.content")
+
+
+def _check_parts(spec: ProviderSpec, content: list[Any], path: str) -> ChatRefusal | None:
+    for at, part in enumerate(content):
+        if not isinstance(part, dict):
+            return wrong_type(f"{path}[{at}]", "an object", part)
+        if spec.part_kinds is not None and part.get("type") not in spec.part_kinds:
+            return not_among(f"{path}[{at}].type", part.get("type"), spec.part_kinds)
+    return None
+
+
+def _check_calls(spec: ProviderSpec, message: dict[str, Any], path: str) -> ChatRefusal | None:
+    calls, path = message.get("tool_calls"), f"{path}.tool_calls"
+    if calls is None:
+        return None
+    if not isinstance(calls, list):
+        return wrong_type(path, "an array of objects", calls)
+    if not calls and not spec.empty_lists:
+        return empty_array(path)
+    for at, tool_call in enumerate(calls):
+        function = tool_call.get("function") if isinstance(tool_call, dict) else None
+        if spec.types and (not isinstance(function, dict) or not isinstance(function.get("name"), str)):
+            return missing(f"{path}[{at}].function")
+        if spec.json_arguments and isinstance(function, dict) and not _is_object(function.get("arguments")):
+            sentence = f"Invalid '{path}[{at}].function.arguments': expected the text of a JSON object."
+            return ChatRefusal(400, sentence, param=f"{path}[{at}].function.arguments", code="invalid_value")
+    return None
+
+
+def _is_object(text: Any) -> bool:
+    if not isinstance(text, str):
+        return False
+    try:
+        return isinstance(orjson.loads(text), dict)
+    except orjson.JSONDecodeError:
+        return False
+
+
+def check_order(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+    """System messages come first, then both sides alternate."""
+    turns = after_opening(request.body["messages"])
+    late = any(role(message) in ("system", "developer") for message in turns)
+    if late and spec.system_first_sentence is not None:
+        return ChatRefusal(400, spec.system_first_sentence, "invalid_message")
+    if spec.alternation_sentence is not None and not _alternates(turns):
+        return ChatRefusal(400, spec.alternation_sentence, "invalid_message")
+    return None
+
+
+def _alternates(turns: list[Any]) -> bool:
+    """Whether user or tool turns alternate with assistant turns. Several results in a row count as one turn."""
+    last = "assistant"
+    for turn in turns:
+        side = "assistant" if role(turn) == "assistant" else role(turn)
+        if (side == "assistant") == (last == "assistant") and not side == last == "tool":
+            return False
+        last = side
+    return True
+
+
+def check_pairs(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+    messages = request.body["messages"]
+    unanswered = next(unanswered_calls(messages), None)
+    if unanswered is not None and spec.unanswered_sentence is not None:
+        sentence = spec.unanswered_sentence.format(ids=", ".join(unanswered.missing), at=unanswered.until)
+        return ChatRefusal(400, sentence, param=f"messages.[{unanswered.until}].role")
+    orphan = next(orphan_results(messages), None)
+    if orphan is not None and spec.orphan_sentence is not None:
+        sentence = spec.orphan_sentence.format(id=messages[orphan].get("tool_call_id"), at=orphan)
+        return ChatRefusal(400, sentence, param=f"messages.[{orphan}].role")
+    return None
+
+
+def check_reasoning(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+    """Thinking models require the reasoning that led to a tool call."""
+    if spec.reasoning_required_sentence is None or _is_not_thinking(spec, request):
+        return None
+    for at, message in enumerate(request.body["messages"]):
+        if message.get("tool_calls") and message.get("reasoning_content") is None:
+            return ChatRefusal(400, spec.reasoning_required_sentence.format(at=at))
+    return None
+
+
+def _is_not_thinking(spec: ProviderSpec, request: ReceivedRequest) -> bool:
+    thinking = request.body.get("thinking")
+    if isinstance(thinking, dict) and "type" in thinking:
+        return bool(thinking["type"] == "disabled")
+    return spec.thinking_models is not None and re.search(spec.thinking_models, request.model) is None
+
+
+def check_tools(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+    declared = request.body.get("tools")
+    if declared is None:
+        return None
+    if not isinstance(declared, list):
+        return wrong_type("tools", "an array of objects", declared)
+    if not declared and not spec.empty_lists:
+        return empty_array("tools")
+    for at, tool in enumerate(declared):
+        if not isinstance(tool, dict):
+            return wrong_type(f"tools[{at}]", "an object", tool)
+        function = tool.get("function")
+        if spec.types and tool.get("type", "function") == "function" and not isinstance(function, dict):
+            return missing(f"tools[{at}].function")
+        if spec.object_parameters and isinstance(function, dict) and not _takes_object(function):
+            return ChatRefusal(400, f"Invalid tool `{function.get('name')}`: the root of its parameters is no object.")
+    return None
+
+
+def _takes_object(function: dict[str, Any]) -> bool:
+    schema = function.get("parameters")
+    return schema is None or (isinstance(schema, dict) and schema.get("type", "object") == "object")
+
+
+def check_ranges(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+    """Types and ranges, if the provider is known to check them."""
+    return check_types(request) if spec.top_fields is not None else None
+
+
+def check_published(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
+    """Every other mismatch with the published types. Null for a known top-level key counts as absent."""
+    if spec.published is None:
+        return None
+    mismatch = spec.published({key: value for key, value in request.body.items() if value is not None}, ())
+    return None if mismatch is None else mismatch_refusal(mismatch)
+
+
+SPEC_CHECKS: tuple[SpecCheck, ...] = (
+    check_required,
+    check_top_fields,
+    check_message_fields,
+    check_contents,
+    check_tools,
+    check_ranges,
+    check_published,
+    check_order,
+    check_pairs,
+    check_reasoning,
+)
+
+
+def _bound(check: SpecCheck, spec: ProviderSpec) -> Check:
+    return lambda request: check(spec, request)
+
+
+def with_options(spec: ProviderSpec, options: EmulatorOptions) -> ProviderSpec:
+    """The spec with the caller's options applied."""
+    more = options.more
+    if more.get("extra_fields") is not None and spec.top_fields is not None:
+        spec = replace(spec, top_fields=spec.top_fields | set(more["extra_fields"]))
+    if more.get("extra_message_fields") is not None and spec.message_fields is not None:
+        extra = frozenset(more["extra_message_fields"])
+        message_fields = {role: known | extra for role, known in spec.message_fields.items()}
+        spec = replace(spec, message_fields=message_fields)
+    return _with_format_options(replace(spec, **_switched_fields(more)), more)
+
+
+def _switched_fields(more: Mapping[str, Any]) -> Any:
+    return {field: value if more[option] else None for option, (field, value) in _SWITCHES.items() if option in more}
+
+
+def _with_format_options(spec: ProviderSpec, more: Mapping[str, Any]) -> ProviderSpec:
+    if "pairing" in more:
+        unanswered, orphan = COMPATIBLE.unanswered_sentence, COMPATIBLE.orphan_sentence
+        checked = bool(more["pairing"])
+        spec = replace(
+            spec, unanswered_sentence=unanswered if checked else None, orphan_sentence=orphan if checked else None
+        )
+    if "roles" in more:
+        spec = replace(spec, roles=tuple(more["roles"]))
+    if "error_shape" in more:
+        spec = replace(spec, render_error=ERROR_RENDERERS[more["error_shape"]])
+    if "done" in more:
+        spec = replace(spec, style=replace(spec.style, done="[DONE]" if more["done"] else None))
+    return spec
+
+
+# option: the field of the spec that it sets, and the value of the field where the option is on
+_SWITCHES: dict[str, tuple[str, Any]] = {
+    "alternation": ("alternation_sentence", PROVIDER_SPECS["perplexity"].alternation_sentence),
+    "system_first": ("system_first_sentence", "System message must be at the beginning."),
+    "reasoning_required": ("reasoning_required_sentence", PROVIDER_SPECS["moonshot"].reasoning_required_sentence),
+    "empty_assistant": ("empty_assistant_refusal", COMPATIBLE.empty_assistant_refusal),
+}
+
+
+def provider(options: EmulatorOptions) -> ChatService:
+    """The emulator of the provider that the options name."""
+    name = options.more.get("provider", "compatible")
+    spec = with_options(PROVIDER_SPECS[name], options)
+    return ChatService(
+        name=name if name != "lenient" else "compatible-lenient",
+        options=options,
+        checks=spec.checks or tuple(_bound(check, spec) for check in SPEC_CHECKS),
+        style=spec.style,
+        root=spec.root,
+        further_paths=spec.further_paths,
+        render_error=spec.render_error,
+        faults=spec.faults,
+        example_model=spec.model,
+    )

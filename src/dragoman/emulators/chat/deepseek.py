@@ -1,0 +1,310 @@
+"""DeepSeek: ignores unknown keys, checks types strictly, and requires its reasoning back.
+
+v4 thinks by default. While it thinks, every assistant turn that called tools must return its `reasoning_content`
+(empty text is accepted), and a tool cannot be forced.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, plain_usage
+from dragoman.emulators.chat.openai.request_types import bracketed, empty_array
+from dragoman.emulators.chat.openai.settings import check_json_mentioned
+from dragoman.emulators.chat.pairs import orphan_results, unanswered_calls
+from dragoman.emulators.chat.service import ChatRefusal, ChatService
+from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
+from dragoman.emulators.request_shape import (
+    MismatchKind,
+    RecordShape,
+    boolean,
+    either,
+    integer,
+    items,
+    mapping,
+    nullable,
+    number,
+    text,
+)
+from dragoman.emulators.usage import TokenUsage
+from dragoman.emulators.wire import make_id
+
+_ROLES = ("system", "user", "assistant", "tool")
+_USER_ID = re.compile(r"[a-zA-Z0-9_-]+")
+_number, _whole, _flag = nullable(number), nullable(integer), nullable(boolean)
+_call = RecordShape(
+    {
+        "id": text,
+        "type": text,
+        "function": RecordShape({"name": text, "arguments": text}, ("name", "arguments"), open=True),
+    },
+    required=("function",),
+    open=True,
+)
+_part = RecordShape({"type": text, "text": text}, required=("type", "text"), open=True)
+_message = RecordShape(
+    {
+        "content": nullable(either("a string or a sequence", text=text, items=items(_part))),
+        "name": nullable(text),
+        "tool_call_id": text,
+        "reasoning_content": nullable(text),
+        "tool_calls": nullable(items(_call)),
+    },
+    open=True,
+)
+_function = RecordShape(
+    {"name": text, "description": nullable(text), "parameters": mapping}, required=("name",), open=True
+)
+_tool = RecordShape({"type": text, "function": _function}, required=("type", "function"), open=True)
+_choice = RecordShape(
+    {"type": text, "function": RecordShape({"name": text}, ("name",), open=True)}, ("type", "function"), open=True
+)
+# The types of known keys: the service parses into typed values, and ignores keys that it does not know.
+_REQUEST = RecordShape(
+    {
+        "messages": items(_message),
+        "tools": nullable(items(_tool)),
+        "tool_choice": nullable(either("a string or an object", text=text, keys=_choice)),  # other words are not known
+        "response_format": nullable(RecordShape({"type": text}, required=("type",), open=True)),
+        "max_tokens": _whole,
+        "temperature": _number,
+        "top_p": _number,
+        "frequency_penalty": _number,
+        "presence_penalty": _number,
+        "logprobs": _flag,
+        "model": text,
+        "stream_options": nullable(RecordShape({"include_usage": _flag}, open=True)),
+        "top_logprobs": _whole,
+        "stream": _flag,
+        "stop": nullable(either("a string or a sequence", text=text, items=items(text))),
+    },
+    open=True,
+)
+
+
+def refuse(sentence: str) -> ChatRefusal:
+    return ChatRefusal(400, sentence, code="invalid_request_error")
+
+
+def _refuse_type(request: ReceivedRequest, sentence: str) -> ChatRefusal:
+    place = f" at line 1 column {len(request.raw)}"
+    return refuse(f"Failed to deserialize the JSON body into the target type: {sentence}{place}")
+
+
+def check_types(request: ReceivedRequest) -> ChatRefusal | None:
+    """The types of the body."""
+    for key in ("messages", "model"):
+        if request.body.get(key) is None:
+            return _refuse_type(request, f"missing field `{key}`")
+    messages = request.body["messages"]
+    if not isinstance(messages, list):
+        return _refuse_type(request, "messages: invalid type: expected a sequence")
+    for at, message in enumerate(messages):
+        error = _message_error(message)
+        if error is not None:
+            return _refuse_type(request, f"messages[{at}]{error}")
+    return None
+
+
+def _message_error(message: Any) -> str | None:
+    if not isinstance(message, dict):
+        return ": invalid type, expected internally tagged enum"
+    role = message.get("role")
+    if role is None:
+        return ": missing field `role`"
+    if role not in _ROLES:
+        expected = ", ".join(f"`{one}`" for one in _ROLES)
+        return f".role: unknown variant `{role}`, expected one of {expected}"
+    if role == "tool" and message.get("tool_call_id") is None:
+        return ": missing field `tool_call_id`"
+    if role in ("system", "user", "tool") and message.get("content") is None:
+        return ": missing field `content`"
+    return _parts_error(message.get("content")) or _calls_error(message.get("tool_calls"))
+
+
+def _parts_error(content: Any) -> str | None:
+    if content is None or isinstance(content, str):
+        return None
+    if not isinstance(content, list):
+        return ": invalid type: expected a string or a list of content parts"
+    kinds = [part.get("type") if isinstance(part, dict) else None for part in content]
+    other = next((kind for kind in kinds if kind != "text"), "text")
+    return None if other == "text" else f": unknown variant `{other}`, expected `text`"
+
+
+def _calls_error(calls: Any) -> str | None:
+    if calls is None:
+        return None
+    if not isinstance(calls, list):
+        return ".tool_calls: invalid type: expected a sequence"
+    for at, tool_call in enumerate(calls):
+        if not isinstance(tool_call, dict):
+            return f".tool_calls[{at}]: invalid type: expected struct ToolCall"
+        function = tool_call.get("function")
+        if not isinstance(function, dict):
+            return f".tool_calls[{at}]: missing field `function`"
+        if not isinstance(function.get("arguments"), str):
+            return f".tool_calls[{at}].function.arguments: invalid type: expected a string"
+    return None
+
+
+def check_known_keys(request: ReceivedRequest) -> ChatRefusal | None:
+    """The types of the keys that it knows, and the form of a user id."""
+    mismatch = _REQUEST(request.body, ())
+    if mismatch is not None:
+        return _refuse_type(request, f"{bracketed(mismatch.path)}: {_mismatch_words(mismatch.kind, mismatch.path[-1])}")
+    user_id = request.body.get("user_id")
+    if user_id is None or (isinstance(user_id, str) and _USER_ID.fullmatch(user_id)):
+        return None
+    sentence = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
+    return refuse(f"Invalid 'user_id': {sentence}")
+
+
+def _mismatch_words(kind: MismatchKind, key: str | int) -> str:
+    return f"missing field `{key}`" if kind is MismatchKind.MISSING else "invalid type"
+
+
+def check_response_format(request: ReceivedRequest) -> ChatRefusal | None:
+    """JSON mode only: https://github.com/UKGovernmentBEIS/inspect_ai/issues/4916, August 2026."""
+    response_format = request.body.get("response_format")
+    if isinstance(response_format, dict) and response_format["type"] not in ("text", "json_object"):
+        return refuse("This response_format type is unavailable now")
+    if check_json_mentioned(request) is not None:  # https://github.com/browserbase/stagehand/issues/1204
+        sentence = "Prompt must contain the word 'json' in some form to use 'response_format' of type 'json_object'."
+        return refuse(sentence)
+    return None
+
+
+def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
+    declared = request.body.get("tools")
+    if declared is None:
+        return None
+    if not isinstance(declared, list):
+        return _refuse_type(request, "tools: invalid type: expected a sequence")
+    if not declared:
+        return replace(empty_array("tools"), param=None, code="invalid_request_error")
+    for at, tool in enumerate(declared):
+        kind = tool.get("type") if isinstance(tool, dict) else None
+        if kind != "function":
+            return _refuse_type(request, f"tools[{at}].type: unknown variant `{kind}`, expected `function`")
+        function = tool.get("function")
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            return _refuse_type(request, f"tools[{at}].function: missing field `name`")
+    return None
+
+
+def thinks(request: ReceivedRequest) -> bool:
+    """Whether the model thinks for this request. v4 does by default; other models are unknown."""
+    thinking = request.body.get("thinking")
+    if isinstance(thinking, dict) and thinking.get("type") in ("enabled", "disabled"):
+        return bool(thinking["type"] == "enabled")
+    return "v4" in request.model
+
+
+def check_tool_choice(request: ReceivedRequest) -> ChatRefusal | None:
+    choice = request.body.get("tool_choice")
+    forced = choice == "required" or isinstance(choice, dict)
+    return refuse("Thinking mode does not support this tool_choice") if forced and thinks(request) else None
+
+
+def check_reasoning(request: ReceivedRequest) -> ChatRefusal | None:
+    """Every turn that called tools must carry its reasoning. Only known of v4."""
+    if not (thinks(request) and "v4" in request.model):
+        return None
+    for message in request.body["messages"]:
+        if message.get("tool_calls") and message.get("reasoning_content") is None:
+            return refuse("The reasoning_content in the thinking mode must be passed back to the API.")
+    return None
+
+
+def check_pairs(request: ReceivedRequest) -> ChatRefusal | None:
+    messages = request.body["messages"]
+    unanswered = next(unanswered_calls(messages), None)
+    orphan = next(orphan_results(messages), None)
+    if orphan is not None and (unanswered is None or orphan < unanswered.at):
+        return refuse("Messages with role 'tool' must be a response to a preceding message with 'tool_calls'")
+    if unanswered is not None:
+        return refuse(
+            "An assistant message with 'tool_calls' must be followed by tool messages responding to each"
+            " 'tool_call_id'. (insufficient tool messages following tool_calls message)"
+        )
+    return None
+
+
+def _render_usage(usage: TokenUsage) -> dict[str, Any]:
+    fields = {
+        **plain_usage(usage),
+        "prompt_tokens_details": {"cached_tokens": usage.cached},
+        "prompt_cache_hit_tokens": usage.cached,
+        "prompt_cache_miss_tokens": usage.input - usage.cached,
+    }
+    if usage.reasoning:
+        fields["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning}
+    return fields
+
+
+def _gives_reasoning(request: ReceivedRequest) -> bool:
+    """Recorded: never with thinking disabled (39), never from deepseek-chat (27), else always (27)."""
+    thinking = request.body.get("thinking")
+    if isinstance(thinking, dict) and thinking.get("type") == "disabled":
+        return False
+    return "deepseek-chat" not in request.model
+
+
+ANSWER_STYLE = AnswerStyle(
+    answer_id=lambda seed: make_id("", 32, seed, alphabet="0123456789abcdef"),
+    call_id=lambda seed, index: make_id(f"call_{index:02d}_", 24, seed, index),
+    reasoning_field="reasoning_content",
+    thinks=_gives_reasoning,
+    usage_place=UsagePlace.FINISH,
+    render_usage=_render_usage,
+    numbered_calls=True,
+    empty_content="",
+    top_fields={"system_fingerprint": "fp_emulated_deepseek"},
+)
+
+FAULTS = {
+    FaultKind.AUTH: ChatRefusal(
+        401,
+        "Authentication Fails, Your api key: ****-key is invalid",
+        "authentication_error",
+        code="invalid_request_error",
+    ),
+    FaultKind.MODEL: ChatRefusal(
+        400,
+        "The supported API model names are deepseek-v4-pro or deepseek-v4-flash, but you passed {model}.",
+        code="invalid_request_error",
+    ),
+    FaultKind.CONTEXT: ChatRefusal(
+        400,
+        "This model's maximum context length is {limit[1048565]} tokens. However, you requested {tokens} tokens"
+        " ({tokens} in the messages, 0 in the completion). Please reduce the length of the messages or completion.",
+        code="invalid_request_error",
+    ),
+}
+
+
+def provider(options: EmulatorOptions) -> EmulatedProvider:
+    """The emulator of `api.deepseek.com`, with and without `/v1`."""
+    return ChatService(
+        name="deepseek",
+        options=options,
+        checks=(
+            check_types,
+            check_tools,
+            check_known_keys,
+            check_response_format,
+            check_tool_choice,
+            check_reasoning,
+            check_pairs,
+        ),
+        style=ANSWER_STYLE,
+        root="",
+        further_paths=("/v1/chat/completions", "/beta/chat/completions", "/beta/v1/chat/completions"),
+        faults=FAULTS,
+        not_json=refuse("Failed to parse the request body as JSON: expected value at line 1 column 1"),
+        example_model="deepseek-v4-flash",
+        listed_models=("deepseek-v4-flash", "deepseek-v4-pro"),
+    )

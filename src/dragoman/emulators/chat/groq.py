@@ -1,0 +1,366 @@
+"""Groq: refuses every unknown property, and suggests the one you may have meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from dragoman.emulators.chat import request_types as chat_types
+from dragoman.emulators.chat.answers import AnswerStyle, plain_usage
+from dragoman.emulators.chat.openai.request_types import json_type
+from dragoman.emulators.chat.openai.settings import check_json_mentioned
+from dragoman.emulators.chat.service import ChatRefusal, ChatService
+from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
+from dragoman.emulators.request_shape import (
+    MismatchKind,
+    RecordShape,
+    Shape,
+    ShapeMismatch,
+    anything,
+    boolean,
+    integer,
+    items,
+    mapping,
+    nullable,
+    number,
+    one_of,
+    table,
+    tagged,
+    text,
+)
+from dragoman.emulators.usage import TokenUsage
+from dragoman.emulators.wire import make_id
+
+_REQUEST_FIELDS = frozenset(
+    {
+        "messages",
+        "model",
+        "citation_options",
+        "compound_custom",
+        "disable_tool_validation",
+        "documents",
+        "exclude_domains",
+        "frequency_penalty",
+        "function_call",
+        "functions",
+        "include_domains",
+        "include_reasoning",
+        "logit_bias",
+        "logprobs",
+        "max_completion_tokens",
+        "max_tokens",
+        "metadata",
+        "n",
+        "parallel_tool_calls",
+        "presence_penalty",
+        "reasoning_effort",
+        "reasoning_format",
+        "response_format",
+        "search_settings",
+        "seed",
+        "service_tier",
+        "stop",
+        "stream",
+        "stream_options",
+        "temperature",
+        "tool_choice",
+        "tools",
+        "top_logprobs",
+        "top_p",
+        "user",
+    }
+)
+_document = RecordShape({"data": mapping, "id": nullable(text)}, required=("data",))
+_IMAGE_URL = RecordShape({"url": text, "detail": one_of("auto", "low", "high")}, required=("url",))
+_PARTS: dict[str, Shape] = {
+    "text": RecordShape({"type": text, "text": text}, required=("type", "text")),
+    "image_url": RecordShape({"type": text, "image_url": _IMAGE_URL}, required=("type", "image_url")),
+    "document": RecordShape({"type": text, "document": _document}, required=("type", "document")),
+}
+_TEXTS = chat_types.content({"text": _PARTS["text"]})
+_CALLS = items(tagged("type", {"function": chat_types.FUNCTION_CALL}))
+# after the groq package 1.7.0; `name` of a result is recorded as accepted
+_MESSAGES: dict[str, RecordShape] = {
+    "system": chat_types.SYSTEM.adding({"content": _TEXTS}),
+    "developer": chat_types.SYSTEM.adding({"content": _TEXTS}),
+    "user": chat_types.USER.adding({"content": chat_types.content(_PARTS)}),
+    "assistant": RecordShape(
+        {
+            "role": text,
+            "content": nullable(_TEXTS),
+            "name": text,
+            "reasoning": nullable(text),
+            "tool_calls": _CALLS,
+            "function_call": RecordShape({"name": text, "arguments": text}),
+        },
+        required=("role",),
+    ),
+    "tool": chat_types.TOOL_RESULT.adding({"content": chat_types.content(_PARTS), "name": text}),
+    "function": chat_types.FUNCTION_RESULT,
+}
+_NULLABLE_FIELDS: dict[str, Shape] = {
+    "frequency_penalty": number,
+    "logit_bias": table(integer),
+    "logprobs": boolean,
+    "max_completion_tokens": integer,
+    "max_tokens": integer,
+    "metadata": table(text),
+    "n": integer,
+    "parallel_tool_calls": boolean,
+    "presence_penalty": number,
+    "reasoning_effort": one_of("none", "default", "low", "medium", "high"),
+    "reasoning_format": one_of("hidden", "raw", "parsed"),
+    "response_format": tagged("type", chat_types.FORMATS),
+    "seed": integer,
+    "service_tier": one_of("auto", "on_demand", "flex", "performance"),
+    "stop": chat_types.REQUEST.fields["stop"],
+    "stream": boolean,
+    "stream_options": chat_types.REQUEST.fields["stream_options"],
+    "temperature": number,
+    "tool_choice": chat_types.tool_choice(("none", "auto", "required"), {"function": chat_types.NAMED_CHOICE}),
+    "tools": items(RecordShape({"type": text, "function": chat_types.FUNCTION}, required=("type",))),
+    "top_logprobs": integer,
+    "top_p": number,
+    "user": text,
+}
+_REQUEST = RecordShape(
+    {
+        **dict.fromkeys(_REQUEST_FIELDS, anything),
+        **{name: nullable(shape) for name, shape in _NULLABLE_FIELDS.items()},
+        "model": text,
+        "messages": chat_types.with_messages(_MESSAGES),
+    }
+)
+_REASONERS = re.compile(r"gpt-oss|qwen|deepseek-r1|kimi|reason|qwq|glm|minimax", re.IGNORECASE)
+_WITHOUT_REASONING = re.compile(r"^(?!.*deepseek).*llama", re.IGNORECASE)
+_WITHOUT_SCHEMAS = re.compile(r"llama-?3", re.IGNORECASE)  # https://github.com/plune-ai/cairn/pull/36, June 2026
+_QWEN = re.compile(r"qwen", re.IGNORECASE)
+_GPT_OSS = re.compile(r"gpt-oss", re.IGNORECASE)
+_CHOICES = ("none", "auto", "required")
+
+
+def render_error(refusal: ChatRefusal) -> Any:
+    """`{"error": {message, type, code?}}`, with `failed_generation` if the model made a bad call."""
+    error: dict[str, Any] = {"message": refusal.message, "type": refusal.type}
+    if refusal.code is not None:
+        error["code"] = refusal.code
+    return {"error": error | dict(refusal.more)}
+
+
+def check_fields(request: ReceivedRequest) -> ChatRefusal | None:
+    for key in ("model", "messages"):
+        if request.body.get(key) is None:
+            return ChatRefusal(400, f"'' : property '{key}' is missing")
+    stray = next((key for key in request.body if key not in _REQUEST_FIELDS), None)
+    return None if stray is None else ChatRefusal(400, _unsupported(stray, _REQUEST_FIELDS))
+
+
+def _unsupported(key: str, known: Iterable[str]) -> str:
+    near = min(sorted(known), key=lambda one: _distance(key, one))
+    hint = f", did you mean '{near}'?" if _distance(key, near) <= max(2, len(key) // 3) else ""
+    return f"property '{key}' is unsupported{hint}"
+
+
+def _distance(one: str, other: str) -> int:
+    """How many letters to change, add or remove."""
+    row = list(range(len(other) + 1))
+    for at, letter in enumerate(one, 1):
+        before, row[0] = row[0], at
+        for place, other_letter in enumerate(other, 1):
+            swap = before + (letter != other_letter)
+            before, row[place] = row[place], min(swap, row[place] + 1, row[place - 1] + 1)
+    return row[-1]
+
+
+def check_messages(request: ReceivedRequest) -> ChatRefusal | None:
+    messages = request.body["messages"]
+    if not isinstance(messages, list):
+        return ChatRefusal(400, "'messages' : value must be an array")
+    if not messages:
+        return ChatRefusal(400, "'messages' : minimum number of items is 1")
+    for at, message in enumerate(messages):
+        error = _message_error(message, f"messages.{at}", request)
+        if error is not None:
+            return ChatRefusal(400, error)
+    return None
+
+
+def _message_error(message: Any, path: str, request: ReceivedRequest) -> str | None:
+    if not isinstance(message, dict):
+        return f"'{path}' : value must be an object"
+    role = message.get("role")
+    if role is None:
+        return f"'{path}' : property 'role' is missing"
+    if not isinstance(role, str) or role not in _MESSAGES:
+        return f"'{path}' : discriminator property 'role' has invalid value"
+    error = _field_error(message, role, request) or _content_error(message, role, path)
+    if error is None:
+        return None
+    return f"'{path}' : for 'role:{role}' the following must be satisfied[('{path}' : {error})]"
+
+
+def _field_error(message: dict[str, Any], role: str, request: ReceivedRequest) -> str | None:
+    stray = next((key for key in message if key not in _MESSAGES[role].fields), None)
+    if stray is not None:
+        return _unsupported(stray, _MESSAGES[role].fields)
+    if message.get("reasoning") is not None and not _REASONERS.search(request.model):
+        return "property 'reasoning' is unsupported"
+    return None
+
+
+def _content_error(message: dict[str, Any], role: str, path: str) -> str | None:
+    content = message.get("content")
+    if isinstance(content, str | list):
+        return None
+    if content is not None:
+        return "property 'content' must be a string or an array"
+    if role == "assistant" and (message.get("tool_calls") or message.get("function_call") or message.get("reasoning")):
+        return None
+    # how Groq answers an assistant turn without content and calls is not known
+    return None if role in ("assistant", "function") else "property 'content' is missing"
+
+
+def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
+    choice = request.body.get("tool_choice")
+    if isinstance(choice, str) and choice not in _CHOICES:
+        return ChatRefusal(400, "'tool_choice' : value must be one of 'none', 'auto', 'required'")
+    declared = request.body.get("tools") or []
+    if not isinstance(declared, list):
+        return ChatRefusal(400, "'tools' : value must be an array")
+    for at, tool in enumerate(declared):
+        if not isinstance(tool, dict) or "type" not in tool:
+            return ChatRefusal(400, f"'tools.{at}' : property 'type' is missing")
+        if tool["type"] == "function" and not _is_named(tool.get("function")):
+            return ChatRefusal(400, f"'tools.{at}.function' : property 'name' is missing")
+        schema = tool.get("function", {}).get("parameters")
+        if isinstance(schema, dict) and schema.get("required") and "properties" not in schema:
+            sentence = f"invalid JSON schema for tool {tool['function']['name']}, tools[{at}].function.parameters"
+            return ChatRefusal(400, f"{sentence}: 'required' present but 'properties' is missing")
+    return None
+
+
+def _is_named(function: Any) -> bool:
+    return isinstance(function, dict) and isinstance(function.get("name"), str)
+
+
+def check_published(request: ReceivedRequest) -> ChatRefusal | None:
+    """What the checks before have not met: every other mismatch with the published types."""
+    mismatch = _REQUEST(request.body, ())
+    if mismatch is None:
+        return None
+    sentence = f"'{'.'.join(map(str, mismatch.path))}' : {_mismatch_words(mismatch)}"
+    if mismatch.path[0] != "messages" or len(mismatch.path) < 2:
+        return ChatRefusal(400, sentence)
+    at = mismatch.path[1]
+    role = request.body["messages"][at]["role"]
+    return ChatRefusal(400, f"'messages.{at}' : for 'role:{role}' the following must be satisfied[({sentence})]")
+
+
+def _mismatch_words(mismatch: ShapeMismatch) -> str:
+    match mismatch.kind:
+        case MismatchKind.MISSING:
+            return f"property '{mismatch.path[-1]}' is missing"
+        case MismatchKind.UNKNOWN:
+            return f"property '{mismatch.path[-1]}' is unsupported"
+        case MismatchKind.CHOICE:
+            return "value must be one of " + ", ".join(f"'{one}'" for one in mismatch.choices)
+        case MismatchKind.EMPTY_LIST:
+            return "minimum number of items is 1"
+        case _:
+            return f"value must be {mismatch.expected}, but got {json_type(mismatch.value)}"
+
+
+def check_model_features(request: ReceivedRequest) -> ChatRefusal | None:
+    """Reasoning effort and structured output that this model does not take."""
+    effort, response_format = request.body.get("reasoning_effort"), request.body.get("response_format")
+    if effort is not None and _WITHOUT_REASONING.search(request.model):
+        return ChatRefusal(400, "reasoning_effort is not supported with this model")
+    if effort not in (None, "none", "default") and _QWEN.search(request.model):
+        return ChatRefusal(400, "`reasoning_effort` must be one of `none` or `default`")
+    if effort in ("none", "default") and _GPT_OSS.search(request.model):
+        return ChatRefusal(400, "`reasoning_effort` must be one of `low`, `medium`, or `high`")
+    wants_schema = isinstance(response_format, dict) and response_format.get("type") == "json_schema"
+    if wants_schema and _WITHOUT_SCHEMAS.search(request.model):
+        return ChatRefusal(400, "This model does not support response format `json_schema`.", param="response_format")
+    if wants_schema and request.stream:
+        return ChatRefusal(400, "response_format` does not support streaming", param="response_format")
+    if isinstance(response_format, dict) and response_format.get("type") != "text" and request.body.get("tools"):
+        return ChatRefusal(400, "json mode cannot be combined with tool/function calling", param="response_format")
+    return None
+
+
+def check_settings(request: ReceivedRequest) -> ChatRefusal | None:
+    temperature = request.body.get("temperature")
+    if temperature is not None and (isinstance(temperature, bool) or not isinstance(temperature, int | float)):
+        return ChatRefusal(400, "'temperature' : value must be a number")
+    if temperature is not None and not 0 <= temperature <= 2:
+        bound = "number must be at most 2" if temperature > 2 else "number must be at least 0"
+        return ChatRefusal(400, f"'temperature' : {bound}")
+    return None
+
+
+def _finish(seed: str, usage: TokenUsage) -> dict[str, Any]:
+    return {"x_groq": {"id": make_id("req_", 26, seed), "usage": plain_usage(usage)}}
+
+
+def _render_error_frame(refusal: ChatRefusal, request: ReceivedRequest) -> Any:
+    error = {
+        "message": refusal.message,
+        "type": refusal.type,
+        "code": refusal.code,
+        "status_code": refusal.status,
+    }
+    return {"error": error}
+
+
+ANSWER_STYLE = AnswerStyle(
+    answer_id=lambda seed: make_id("chatcmpl-", 32, seed, alphabet="0123456789abcdef"),
+    call_id=lambda seed, index: make_id("", 9, seed, index),
+    reasoning_field="reasoning",
+    whole_calls=True,
+    top_fields={"system_fingerprint": "fp_emulated_groq"},
+    finish_fields=_finish,
+)
+
+FAULTS = {
+    FaultKind.AUTH: ChatRefusal(401, "Invalid API Key", code="invalid_api_key"),
+    FaultKind.RATE: ChatRefusal(
+        429,
+        "Rate limit reached for model `{model}` on requests per minute (RPM): Limit 30, Used 30, Requested 1.",
+        "requests",
+        code="rate_limit_exceeded",
+    ),
+    FaultKind.SERVER: ChatRefusal(500, "Internal Server Error", "internal_server_error"),
+    FaultKind.OVERLOADED: ChatRefusal(503, "{model} is currently over capacity.", "internal_server_error"),
+    FaultKind.CONTEXT: ChatRefusal(
+        400, "Please reduce the length of the messages or completion.", param="messages", code="context_length_exceeded"
+    ),
+}
+
+
+def provider(options: EmulatorOptions) -> EmulatedProvider:
+    """The emulator of `api.groq.com`."""
+    return ChatService(
+        name="groq",
+        options=options,
+        checks=(
+            check_fields,
+            check_messages,
+            check_tools,
+            check_settings,
+            check_published,
+            check_model_features,
+            check_json_mentioned,
+        ),
+        style=ANSWER_STYLE,
+        root="/openai/v1",
+        render_error=render_error,
+        faults=FAULTS,
+        not_json=ChatRefusal(400, "invalid JSON in request body"),
+        error_event="error",
+        render_error_frame=_render_error_frame,
+        stream_type="text/event-stream",
+        example_model="llama-3.3-70b-versatile",
+        listed_models=("llama-3.3-70b-versatile", "openai/gpt-oss-120b", "qwen/qwen3-32b"),
+    )

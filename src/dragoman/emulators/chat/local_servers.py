@@ -1,0 +1,404 @@
+"""What local servers check before they render the template: llama.cpp, vLLM, SGLang, Ollama, LM Studio.
+
+The checks follow the servers' own source code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from dragoman.emulators.chat.answers import AnswerStyle
+from dragoman.emulators.chat.service import NOT_JSON, ChatRefusal, Check, ErrorRenderer, render_openai_error
+from dragoman.emulators.provider import FaultKind, ReceivedRequest
+from dragoman.emulators.wire import make_id
+
+
+def _render_llamacpp_error(refusal: ChatRefusal) -> Any:
+    kind = "server_error" if refusal.status >= 500 else refusal.type
+    return {"error": {"code": refusal.status, "message": refusal.message, "type": kind, **refusal.more}}
+
+
+def _render_vllm_error(refusal: ChatRefusal) -> Any:
+    names = {404: "NotFoundError", 401: "AuthenticationError", 500: "InternalServerError"}
+    kind = names.get(refusal.status, "BadRequestError")
+    error = {"message": refusal.message, "type": kind, "param": refusal.param, "code": refusal.status}
+    return {"error": error}
+
+
+def check_messages(request: ReceivedRequest) -> ChatRefusal | None:
+    """Messages are a list of objects with roles. Every server needs this to render a template."""
+    messages = request.body.get("messages")
+    if not isinstance(messages, list):
+        return ChatRefusal(400, "'messages' is required" if messages is None else "Expected 'messages' to be an array")
+    for message in messages:
+        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+            shown = orjson.dumps(message).decode()
+            return ChatRefusal(400, f"Failed to parse messages: Missing 'role' in message: {shown}")
+    return None
+
+
+# llama.cpp
+
+_LLAMACPP_PARTS = ("text", "image_url", "input_audio", "input_video")
+_LLAMACPP_NUMBERS = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "max_tokens",
+    "seed",
+    "presence_penalty",
+    "frequency_penalty",
+)
+_LLAMACPP_TYPES = ((bool, "boolean"), (str, "string"), (list, "array"), (dict, "object"))
+_LLAMACPP_FORMATS = ("text", "json_object", "json_schema")
+
+
+def _llamacpp_message_check(vision: bool) -> Check:
+    def check(request: ReceivedRequest) -> ChatRefusal | None:
+        for message in request.body["messages"]:
+            refusal = _check_llamacpp_content(message, vision) or _check_llamacpp_calls(message.get("tool_calls"))
+            if refusal is not None:
+                return refusal
+        last = [message["role"] for message in request.body["messages"][-2:]]
+        if last == ["assistant", "assistant"]:
+            return ChatRefusal(400, "Cannot have 2 or more assistant messages at the end of the list.")
+        return None
+
+    return check
+
+
+def _check_llamacpp_content(message: dict[str, Any], vision: bool) -> ChatRefusal | None:
+    if message["role"] != "assistant" and "content" not in message:
+        return ChatRefusal(400, "All non-assistant messages must contain 'content'")
+    if message["role"] == "assistant" and "content" not in message and not message.get("tool_calls"):
+        return ChatRefusal(400, "Assistant message must contain either 'content' or 'tool_calls'!")
+    content = message.get("content")
+    if content is None or isinstance(content, str):
+        return None
+    if not isinstance(content, list):
+        return ChatRefusal(400, "Expected 'content' to be a string or an array")
+    for part in content:
+        kind = part.get("type") if isinstance(part, dict) else None
+        if kind not in _LLAMACPP_PARTS:
+            return ChatRefusal(400, "unsupported content[].type")
+        if kind == "image_url" and not vision:
+            sentence = "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"
+            return ChatRefusal(500, sentence)
+    return None
+
+
+def _check_llamacpp_calls(calls: Any) -> ChatRefusal | None:
+    for tool_call in calls if isinstance(calls, list) else ():
+        shown = orjson.dumps(tool_call).decode()
+        if not isinstance(tool_call, dict) or "type" not in tool_call:
+            return ChatRefusal(400, f"Missing tool call type: {shown}")
+        if tool_call["type"] != "function":
+            return ChatRefusal(400, f"Unsupported tool call type: {shown}")
+    return None
+
+
+def _check_llamacpp_tools(tools: Any) -> ChatRefusal | None:
+    for tool in tools if isinstance(tools, list) else ():
+        shown = orjson.dumps(tool).decode()
+        if not isinstance(tool, dict) or "type" not in tool:
+            return ChatRefusal(500, f"Failed to parse tools: Missing tool type: {shown}")
+        if tool["type"] != "function":
+            return ChatRefusal(500, f"Failed to parse tools: Unsupported tool type: {shown}")
+        if "function" not in tool:
+            return ChatRefusal(500, f"Failed to parse tools: Missing tool function: {shown}")
+    return None
+
+
+def _check_llamacpp_settings(request: ReceivedRequest) -> ChatRefusal | None:
+    body = request.body
+    for name in _LLAMACPP_NUMBERS:
+        kind = next((sentence for of, sentence in _LLAMACPP_TYPES if isinstance(body.get(name), of)), None)
+        if kind is not None:
+            sentence = f"[json.exception.type_error.302] type must be number, but is {kind}"
+            return ChatRefusal(400, f"Field '{name}': {sentence}")
+    choice = body.get("tool_choice")
+    if isinstance(choice, str) and choice not in ("auto", "none", "required"):
+        return ChatRefusal(400, f"Invalid tool_choice: {choice}")
+    return (
+        _check_llamacpp_tools(body.get("tools")) or _check_llamacpp_format(body) or _check_llamacpp_conflicts(request)
+    )
+
+
+def _check_llamacpp_format(body: dict[str, Any]) -> ChatRefusal | None:
+    response_format = body.get("response_format")
+    kind = response_format.get("type") if isinstance(response_format, dict) else None
+    if kind is None or kind in _LLAMACPP_FORMATS:
+        return None
+    return ChatRefusal(400, f'response_format type must be one of "text" or "json_object", but got: {kind}')
+
+
+def _check_llamacpp_conflicts(request: ReceivedRequest) -> ChatRefusal | None:
+    body = request.body
+    # recorded: a schema in `response_format` beside a grammar is accepted; only the server's own two keys conflict
+    if body.get("grammar") and body.get("json_schema"):
+        return ChatRefusal(500, "Cannot use both json_schema and grammar")
+    if body.get("grammar") and body.get("tools"):
+        return ChatRefusal(400, "Cannot use custom grammar constraints with tools.")
+    if body.get("tools") and body.get("logprobs") and request.stream:
+        return ChatRefusal(400, "logprobs is not supported with tools + stream")
+    return None
+
+
+# vLLM
+
+_VLLM_PARTS = (
+    "text",
+    "refusal",
+    "image_url",
+    "input_image",
+    "image_embeds",
+    "image_pil",
+    "audio_url",
+    "input_audio",
+    "audio_embeds",
+    "video_url",
+    "prompt_embeds",
+    "thinking",
+    "tool_reference",
+)
+
+
+def _check_vllm_messages(request: ReceivedRequest) -> ChatRefusal | None:
+    for message in request.body["messages"]:
+        content = message.get("content")
+        for part in content if isinstance(content, list) else ():
+            kind = part.get("type") if isinstance(part, dict) else "text"
+            if kind not in _VLLM_PARTS and not (isinstance(part, dict) and "type" not in part):
+                listed = ", ".join(_VLLM_PARTS)
+                return ChatRefusal(400, f"Unsupported chat content part type: '{kind}'. Supported types: {listed}.")
+        refusal = _check_vllm_calls(message.get("tool_calls"))
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def _check_vllm_calls(calls: Any) -> ChatRefusal | None:
+    for tool_call in calls if isinstance(calls, list) else ():
+        function = tool_call.get("function") if isinstance(tool_call, dict) else None
+        if not isinstance(function, dict):
+            return ChatRefusal(400, "tool_calls entries must be objects of type function")
+        arguments = function.get("arguments")
+        try:
+            orjson.loads(arguments or "{}") if isinstance(arguments, str | None) else None
+        except orjson.JSONDecodeError as error:
+            return ChatRefusal(400, f"tool call arguments must be valid JSON: {error}")
+    return None
+
+
+def _check_vllm_settings(request: ReceivedRequest) -> ChatRefusal | None:
+    body = request.body
+    tools, choice = body.get("tools"), body.get("tool_choice")
+    if tools == []:
+        sentence = "`tools` must not be an empty array. Either provide at least one tool or omit the field entirely."
+        return ChatRefusal(400, sentence)
+    if choice not in (None, "none") and not tools:
+        return ChatRefusal(400, "When using `tool_choice`, `tools` must be set.")
+    if isinstance(choice, str) and choice not in ("none", "auto", "required"):
+        sentence = f"Invalid value for `tool_choice`: {choice}! Only named tools, "
+        return ChatRefusal(400, sentence + '"none", "auto" or "required" are supported.')
+    if isinstance(choice, dict) and not _names_tool(choice, tools):
+        return ChatRefusal(400, "The tool specified in `tool_choice` does not match any of the specified `tools`")
+    if body.get("stream_options") is not None and not request.stream:
+        return ChatRefusal(400, "Stream options can only be defined when `stream=True`.")
+    if body.get("continue_final_message") and body.get("add_generation_prompt"):
+        sentence = "Cannot set both `continue_final_message` and `add_generation_prompt` to True."
+        return ChatRefusal(400, sentence)
+    return None
+
+
+def _names_tool(choice: dict[str, Any], tools: Any) -> bool:
+    function = choice.get("function")
+    name = function.get("name") if isinstance(function, dict) else None
+    declared = [tool.get("function") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    return any(isinstance(one, dict) and one.get("name") == name for one in declared)
+
+
+# SGLang
+
+_SGLANG_ROLES = ("system", "assistant", "tool", "function", "developer", "latest_reminder", "user")
+
+
+def _check_sglang_messages(request: ReceivedRequest) -> ChatRefusal | None:
+    messages = request.body["messages"]
+    if not messages:
+        return ChatRefusal(400, "Messages cannot be empty.")
+    for message in messages:
+        if message["role"].lower() not in _SGLANG_ROLES:
+            listed = ", ".join(f"'{one}'" for one in _SGLANG_ROLES)
+            return ChatRefusal(400, f"'role' must be one of {listed} (case-insensitive).")
+        if message["role"] == "user" and not isinstance(message.get("content"), str | list):
+            return ChatRefusal(400, "Input should be a valid string", param="content")
+    return None
+
+
+def _check_sglang_settings(request: ReceivedRequest) -> ChatRefusal | None:
+    choice, tools = request.body.get("tool_choice"), request.body.get("tools")
+    if tools or choice in (None, "auto", "none"):
+        return None
+    kind = "required" if choice == "required" else "a specific tool"
+    return ChatRefusal(400, f"Tools cannot be empty if tool choice is set to {kind}.")
+
+
+# Ollama
+
+_EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "ultra", "max", "none")
+
+
+def _check_ollama_messages(request: ReceivedRequest) -> ChatRefusal | None:
+    for message in request.body["messages"]:
+        refusal = _check_ollama_content(message) or _check_ollama_calls(message.get("tool_calls"))
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def _check_ollama_content(message: dict[str, Any]) -> ChatRefusal | None:
+    content = message.get("content")
+    if isinstance(content, str) or (content is None and message.get("tool_calls")):
+        return None
+    if not isinstance(content, list):
+        shown = "<nil>" if content is None else type(content).__name__
+        return ChatRefusal(400, f"invalid message content type: {shown}")
+    for part in content:
+        kind = part.get("type") if isinstance(part, dict) else None
+        if kind not in ("text", "image_url", "input_audio"):
+            return ChatRefusal(400, "invalid message format")
+        if kind == "image_url":
+            refusal = _check_ollama_image(part.get("image_url"))
+            if refusal is not None:
+                return refusal
+    return None
+
+
+def _check_ollama_image(image: Any) -> ChatRefusal | None:
+    url = image.get("url") if isinstance(image, dict) else image
+    if not isinstance(url, str):
+        return ChatRefusal(400, "invalid message format")
+    if url.startswith(("http://", "https://")):
+        sentence = "image URLs are not currently supported, please use base64 encoded data instead"
+        return ChatRefusal(400, sentence)
+    kinds = tuple(f"data:image/{kind};base64," for kind in ("jpeg", "jpg", "png", "webp"))
+    return None if url.startswith(kinds) else ChatRefusal(400, "invalid image input")
+
+
+def _check_ollama_calls(calls: Any) -> ChatRefusal | None:
+    for tool_call in calls if isinstance(calls, list) else ():
+        function = tool_call.get("function") if isinstance(tool_call, dict) else None
+        arguments = function.get("arguments") if isinstance(function, dict) else None
+        try:
+            fits = isinstance(arguments, str) and isinstance(orjson.loads(arguments), dict)
+        except orjson.JSONDecodeError:
+            fits = False
+        if not fits:
+            return ChatRefusal(400, "invalid tool call arguments")
+    return None
+
+
+def _check_ollama_settings(request: ReceivedRequest) -> ChatRefusal | None:
+    effort = request.body.get("reasoning_effort")
+    if effort is None or effort in _EFFORTS:
+        return None
+    return ChatRefusal(400, f"invalid reasoning value: '{effort}' (must be one of: {', '.join(_EFFORTS)})")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalServer:
+    """One local server: its checks, its errors and its answer style."""
+
+    checks: Callable[[bool], tuple[Check, ...]] = lambda vision: (check_messages,)
+    render_error: ErrorRenderer = render_openai_error
+    style: AnswerStyle = field(default_factory=AnswerStyle)
+    faults: Mapping[FaultKind, ChatRefusal] = field(default_factory=dict)
+    not_json: ChatRefusal = NOT_JSON
+    model: str = "local-model"
+
+
+def _context_fault(sentence: str) -> dict[FaultKind, ChatRefusal]:
+    return {FaultKind.CONTEXT: ChatRefusal(400, sentence)}
+
+
+SERVERS: Mapping[str, LocalServer] = {
+    "plain": LocalServer(),
+    "llamacpp": LocalServer(
+        checks=lambda vision: (check_messages, _llamacpp_message_check(vision), _check_llamacpp_settings),
+        render_error=_render_llamacpp_error,
+        style=AnswerStyle(
+            call_id=lambda seed, index: make_id("", 32, seed, index),
+            reasoning_field="reasoning_content",
+            empty_content="",
+            logprobs=False,
+            top_fields={"system_fingerprint": "b1-emulated"},
+        ),
+        faults={
+            FaultKind.AUTH: ChatRefusal(401, "Invalid API Key", "authentication_error"),
+            FaultKind.CONTEXT: ChatRefusal(
+                400,
+                "request ({tokens} tokens) exceeds the available context size ({limit[512]} tokens), try increasing it",
+                "exceed_context_size_error",
+                more={"n_ctx": 512},
+            ),
+            FaultKind.OVERLOADED: ChatRefusal(503, "Loading model", "unavailable_error"),
+        },
+        model="Qwen3-1.7B-Q4_K_M",
+    ),
+    "vllm": LocalServer(
+        checks=lambda vision: (check_messages, _check_vllm_messages, _check_vllm_settings),
+        render_error=_render_vllm_error,
+        style=AnswerStyle(
+            call_id=lambda seed, index: make_id("chatcmpl-tool-", 32, seed, index), reasoning_field="reasoning"
+        ),
+        faults={
+            FaultKind.MODEL: ChatRefusal(404, "The model `{model}` does not exist."),
+            **_context_fault(
+                "This model's maximum context length is {limit[32768]} tokens. However, you requested 0 output tokens"
+                " and your prompt contains {tokens} input tokens, for a total of {tokens} tokens. Please reduce the"
+                " length of the input prompt or the number of requested output tokens."
+            ),
+        },
+        model="Qwen/Qwen3-8B",
+    ),
+    "sglang": LocalServer(
+        checks=lambda vision: (check_messages, _check_sglang_messages, _check_sglang_settings),
+        render_error=_render_vllm_error,
+        style=AnswerStyle(reasoning_field="reasoning_content"),
+        faults=_context_fault(
+            "The input ({tokens} tokens) is longer than the model's context length ({limit[32768]} tokens)."
+        ),
+        model="Qwen/Qwen3-8B",
+    ),
+    "ollama-openai": LocalServer(
+        checks=lambda vision: (check_messages, _check_ollama_messages, _check_ollama_settings),
+        style=AnswerStyle(
+            call_id=lambda seed, index: make_id(
+                "call_", 8, seed, index, alphabet="abcdefghijklmnopqrstuvwxyz0123456789"
+            ),
+            reasoning_field="reasoning",
+            whole_calls=True,
+            numbered_calls=True,
+            empty_content="",
+            logprobs=False,
+            top_fields={"system_fingerprint": "fp_ollama"},
+        ),
+        faults={
+            FaultKind.AUTH: ChatRefusal(401, "Unauthorized", "api_error"),
+            FaultKind.MODEL: ChatRefusal(404, "model '{model}' not found", "api_error"),
+            **_context_fault("prompt too long; exceeded max context length by {excess} tokens"),
+        },
+        model="qwen3:8b",
+    ),
+    "lmstudio": LocalServer(
+        style=AnswerStyle(reasoning_field="reasoning_content"),
+        faults=_context_fault("tokens to keep from the initial prompt is greater than the context length"),
+        model="qwen3-8b",
+    ),
+}

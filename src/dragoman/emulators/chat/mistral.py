@@ -1,0 +1,442 @@
+"""Mistral: refuses unknown keys everywhere, and checks the order of roles.
+
+Recordings show that it accepts a user turn after tool results, and call ids of any format except on the large models.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, plain_usage
+from dragoman.emulators.chat.pairs import call_ids, role
+from dragoman.emulators.chat.service import ChatRefusal, ChatService
+from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
+from dragoman.emulators.request_shape import (
+    MismatchKind,
+    RecordShape,
+    Shape,
+    ShapeMismatch,
+    anything,
+    boolean,
+    either,
+    integer,
+    items,
+    mapping,
+    nullable,
+    number,
+    one_of,
+    tagged,
+    text,
+)
+from dragoman.emulators.signatures import is_masked
+from dragoman.emulators.usage import TokenUsage
+from dragoman.emulators.wire import make_id
+
+_type: Mapping[str, Shape] = {"type": nullable(text)}
+_URL = either(
+    "a valid string",
+    text=text,
+    keys=RecordShape({"url": text, "detail": nullable(one_of("low", "auto", "high"))}, required=("url",)),
+)
+_sound = RecordShape({"data": text, "format": nullable(text)}, required=("data",), open=True)
+_PART_TYPES: Mapping[str, Shape] = {
+    "text": RecordShape({**_type, "text": text}, required=("text",)),
+    "image_url": RecordShape({**_type, "image_url": _URL}, required=("image_url",)),
+    "document_url": RecordShape(
+        {**_type, "document_url": text, "document_name": nullable(text)}, required=("document_url",)
+    ),
+    "reference": RecordShape(
+        {**_type, "reference_ids": items(anything, expected="a valid list")}, required=("reference_ids",)
+    ),
+    "file": RecordShape({**_type, "file_id": text}, required=("file_id",)),
+    "thinking": RecordShape(
+        {
+            **_type,
+            "thinking": items(mapping, expected="a valid list"),
+            "signature": nullable(text),
+            "closed": nullable(boolean),
+        },
+        required=("thinking",),
+    ),
+    "input_audio": RecordShape(
+        {**_type, "input_audio": either("a valid string", text=text, keys=_sound)}, ("input_audio",)
+    ),
+}
+_CONTENT = either("a valid string", text=text, items=items(tagged("type", _PART_TYPES)))
+_named_call = RecordShape(
+    {"name": text, "arguments": either("a valid string", text=text, keys=mapping)}, required=("name", "arguments")
+)
+_CALL = RecordShape({**_type, "id": text, "index": integer, "function": _named_call}, required=("function",))
+# after the mistralai package 3.7.0, and what recordings show beyond it
+_MESSAGES: Mapping[str, RecordShape] = {
+    "system": RecordShape({"role": text, "content": _CONTENT}),
+    "user": RecordShape({"role": text, "content": _CONTENT}),
+    "assistant": RecordShape(
+        {
+            "role": text,
+            "content": nullable(_CONTENT),
+            "tool_calls": nullable(items(_CALL, expected="a valid list")),
+            "prefix": boolean,
+        }
+    ),
+    "tool": RecordShape(
+        {"role": text, "content": nullable(_CONTENT), "tool_call_id": nullable(text), "name": nullable(text)}
+    ),
+}
+_PARTS = tuple(_PART_TYPES)
+_FUNCTION = RecordShape(
+    {"name": text, "description": text, "parameters": mapping, "strict": nullable(boolean)},
+    required=("name", "parameters"),
+)
+_CHOICES = ("auto", "any", "none", "required")
+_CHOICE = RecordShape({**_type, "function": RecordShape({"name": text}, required=("name",))}, required=("function",))
+_SCHEMA = RecordShape(
+    {"name": text, "schema": mapping, "description": nullable(text), "strict": nullable(boolean)},
+    required=("name", "schema"),
+)
+_FORMAT = RecordShape({"type": one_of("text", "json_object", "json_schema"), "json_schema": nullable(_SCHEMA)})
+_SETTINGS: Mapping[str, Shape] = {
+    "temperature": number,
+    "top_p": number,
+    "max_tokens": integer,
+    "stop": either("a valid string", text=text, items=items(text, expected="a valid list")),
+    "random_seed": integer,
+    "metadata": mapping,
+    "presence_penalty": number,
+    "frequency_penalty": number,
+    "min_tokens": integer,
+    "repetition_penalty": number,
+    "logprobs": boolean,
+    "top_logprobs": integer,
+    "prompt_logprobs": boolean,
+    "top_prompt_logprobs": integer,
+    "n": integer,
+    "reasoning_effort": one_of("none", "minimal", "low", "medium", "high", "xhigh", "max"),
+    "prompt_mode": text,
+    "guardrails": items(mapping, expected="a valid list"),
+    "prompt_cache_key": text,
+    "response_format": _FORMAT,
+    "tool_choice": either("a valid string", text=one_of(*_CHOICES), keys=_CHOICE),
+    "tools": items(RecordShape({**_type, "function": _FUNCTION}, required=("function",)), expected="a valid list"),
+    "stream": boolean,
+    "stream_options": RecordShape({}),  # the key is known, its members are not
+    "parallel_tool_calls": boolean,
+    "prediction": RecordShape({**_type, "content": anything}),
+    "safe_prompt": boolean,
+}
+_REQUEST = RecordShape(
+    {
+        "model": text,
+        "messages": items(tagged("role", _MESSAGES)),
+        **{name: nullable(shape) for name, shape in _SETTINGS.items()},
+    }
+)
+_ALLOWED_AFTER = {
+    "system": ("user", "assistant", "system"),
+    "user": ("assistant", "system", "user"),
+    "assistant": ("assistant", "user", "tool"),
+    "tool": ("assistant", "tool", "user"),
+}
+_NAME = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
+_ID = re.compile(r"^[a-zA-Z0-9]{9}$")
+_WITHOUT_EFFORT = re.compile(r"mistral-large|codestral|ministral")
+_TWO_EFFORTS = re.compile(r"mistral-(small|medium)")
+
+
+def render_error(refusal: ChatRefusal) -> Any:
+    """Mistral's flat error. For a validation error the message holds `detail`; for a bad key there is nothing else."""
+    if refusal.status == 401:
+        return {"detail": refusal.message}
+    if refusal.status == 422:
+        detail = {"detail": refusal.more["detail"]}
+        return {"object": "error", "message": detail, "type": refusal.type, "param": None, "code": None}
+    return {
+        "object": "error",
+        "message": refusal.message,
+        "type": refusal.type,
+        "param": refusal.param,
+        "code": refusal.code,
+        "raw_status_code": refusal.status,
+    }
+
+
+def _invalid(kind: str, loc: list[Any], sentence: str, value: Any) -> ChatRefusal:
+    detail = [{"type": kind, "loc": ["body", *loc], "msg": sentence, "input": value}]
+    return ChatRefusal(422, sentence, more={"detail": detail})
+
+
+def _refuse_order(sentence: str) -> ChatRefusal:
+    return ChatRefusal(400, sentence, "invalid_request_message_order", code="3230")
+
+
+def check_required(request: ReceivedRequest) -> ChatRefusal | None:
+    for key in ("model", "messages"):
+        if request.body.get(key) is None:
+            return _invalid("missing", [key], "Field required", request.body)
+    messages = request.body["messages"]
+    if not isinstance(messages, list):
+        return _invalid("list_type", ["messages"], "Input should be a valid list", messages)
+    if not messages:
+        return ChatRefusal(
+            400, "Conversation must have at least one message", "invalid_request_message_order", code="3230"
+        )
+    return None
+
+
+def check_fields(request: ReceivedRequest) -> ChatRefusal | None:
+    """The role and keys of every message."""
+    for at, message in enumerate(request.body["messages"]):
+        if not isinstance(message, dict):
+            return _invalid("model_type", ["messages", at], "Input should be a valid dictionary", message)
+        role_name = message.get("role")
+        if not isinstance(role_name, str) or role_name not in _MESSAGES:
+            sentence = (
+                f"Input tag '{role_name}' found using 'role' does not match any of the expected tags:"
+                " 'system', 'user', 'assistant', 'tool'"
+            )
+            return _invalid("union_tag_invalid", ["messages", at], sentence, message)
+        refusal = _check_keys(message, role_name, ["messages", at, role_name]) or _check_parts(
+            message, ["messages", at, role_name]
+        )
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def _check_keys(message: dict[str, Any], kind: str, loc: list[Any]) -> ChatRefusal | None:
+    stray = next((key for key in message if key not in _MESSAGES[kind].fields), None)
+    if stray is not None:
+        return _invalid("extra_forbidden", [*loc, stray], "Extra inputs are not permitted", message[stray])
+    if kind in ("system", "user") and message.get("content") is None:
+        return _invalid("missing", [*loc, "content"], "Field required", message)
+    return None
+
+
+def _check_parts(message: dict[str, Any], loc: list[Any]) -> ChatRefusal | None:
+    content = message.get("content")
+    if content is None or isinstance(content, str):
+        return None
+    if not isinstance(content, list):
+        return _invalid("string_type", [*loc, "content"], "Input should be a valid string", content)
+    for at, part in enumerate(content):
+        kind = part.get("type") if isinstance(part, dict) else None
+        if isinstance(part, dict) and kind in _PARTS:
+            continue
+        sentence = f"Input tag '{kind}' found using 'type' does not match any of the expected tags"
+        return _invalid("union_tag_invalid", [*loc, "content", at], sentence, part)
+    return None
+
+
+def check_order(request: ReceivedRequest) -> ChatRefusal | None:
+    """Which role may follow which, and which may be last."""
+    messages = request.body["messages"]
+    for before, message in pairwise(messages):
+        if message["role"] not in _ALLOWED_AFTER[before["role"]]:
+            return _refuse_order(f"Unexpected role '{message['role']}' after role '{before['role']}'")
+    if messages[0]["role"] == "tool":
+        return _refuse_order("Unexpected role 'tool' after role 'system'")
+    last = messages[-1]
+    if last["role"] == "assistant" and last.get("prefix") is not True:
+        sentence = "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant"
+        return _refuse_order(sentence)
+    return None
+
+
+def check_content(request: ReceivedRequest) -> ChatRefusal | None:
+    """Turns without content."""
+    for message in request.body["messages"]:
+        if message["role"] == "system" and not message.get("content"):
+            return ChatRefusal(400, "System prompt must have content", "invalid_system_prompt", code="3250")
+        is_empty = not message.get("content") and not message.get("tool_calls")
+        if message["role"] == "assistant" and is_empty:
+            sentence = "Assistant message must have either content or tool_calls, but not both."
+            return ChatRefusal(400, sentence, "invalid_assistant_message", code="3240")
+    return None
+
+
+def check_calls(request: ReceivedRequest) -> ChatRefusal | None:
+    """Each call has one result directly after it, and its id has the format that the model requires."""
+    messages = request.body["messages"]
+    for at, message in enumerate(messages):
+        if not call_ids(message):
+            continue
+        refusal = _check_names(message) or _check_id_format(request, message) or _check_results(messages, at)
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def _check_names(message: dict[str, Any]) -> ChatRefusal | None:
+    for tool_call in message["tool_calls"]:
+        function = tool_call.get("function") if isinstance(tool_call, dict) else None
+        name = function.get("name") if isinstance(function, dict) else None
+        if not isinstance(name, str) or not _NAME.match(name):
+            sentence = f"Function name was {name} but must be a-z, A-Z, 0-9, or contain underscores and dashes"
+            return ChatRefusal(400, sentence + ", with a maximum length of 64.", "invalid_function_call", code="3280")
+    return None
+
+
+def _check_id_format(request: ReceivedRequest, message: dict[str, Any]) -> ChatRefusal | None:
+    if not request.model.startswith("mistral-large"):
+        return None
+    for one in call_ids(message):
+        if not _ID.match(one) and not is_masked(one):
+            sentence = f"Tool call id was {one} but must be a-z, A-Z, 0-9, with a length of 9."
+            return ChatRefusal(400, sentence, "invalid_function_call", code="3280")
+    return None
+
+
+def _check_results(messages: list[Any], at: int) -> ChatRefusal | None:
+    ids = list(call_ids(messages[at]))
+    results = []
+    for message in messages[at + 1 :]:
+        if role(message) != "tool":
+            break
+        results.append(str(message.get("tool_call_id")))
+    # the last turn may end with open calls if it is a prefix; `check_order` has checked that
+    if not results and at == len(messages) - 1:
+        return None
+    if len(results) != len(ids):
+        return _refuse_order("Not the same number of function calls and responses")
+    for seen, one in enumerate(results):
+        if one in results[:seen]:
+            return _refuse_order(f"Duplicate tool call id {one} in tool results")
+        if one not in ids:
+            return _refuse_order(f"Unexpected tool call id {one} in tool results")
+    return None
+
+
+def check_settings(request: ReceivedRequest) -> ChatRefusal | None:
+    """Parameters with recorded or documented limits."""
+    body = request.body
+    if body.get("logprobs"):
+        sentence = "Logprobs are not enabled for this model"
+        return ChatRefusal(400, sentence, "invalid_request_invalid_args", code="3051")
+    choice = body.get("tool_choice")
+    if isinstance(choice, str) and choice not in _CHOICES:
+        sentence = "Input should be 'auto', 'none', 'any' or 'required'"
+        return _invalid("enum", ["tool_choice", "str-enum[ToolChoiceEnum]"], sentence, choice)
+    return None
+
+
+def check_published(request: ReceivedRequest) -> ChatRefusal | None:
+    """What the checks before have not met: every other mismatch with the published types."""
+    mismatch = _REQUEST(request.body, ())
+    if mismatch is None:
+        return None
+    loc: list[Any] = list(mismatch.path)
+    if loc[0] == "messages" and len(loc) > 2:
+        loc.insert(2, request.body["messages"][loc[1]]["role"])
+    kind, sentence = _mismatch_words(mismatch)
+    return _invalid(kind, loc, sentence, mismatch.value)
+
+
+def _mismatch_words(mismatch: ShapeMismatch) -> tuple[str, str]:
+    match mismatch.kind:
+        case MismatchKind.MISSING:
+            return "missing", "Field required"
+        case MismatchKind.UNKNOWN:
+            return "extra_forbidden", "Extra inputs are not permitted"
+        case MismatchKind.CHOICE:
+            return "enum", "Input should be " + ", ".join(f"'{one}'" for one in mismatch.choices)
+        case _:
+            noun = mismatch.expected.removeprefix("a valid ").removeprefix("an ").removeprefix("a ")
+            noun = {"object": "dictionary", "decimal": "number"}.get(noun, noun)
+            return f"{noun}_type", f"Input should be a valid {noun}"
+
+
+def check_effort(request: ReceivedRequest) -> ChatRefusal | None:
+    """Reasoning effort that this model does not take."""
+    effort = request.body.get("reasoning_effort")
+    if effort is None:
+        return None
+    if _WITHOUT_EFFORT.search(request.model):
+        return _invalid("extra_forbidden", ["reasoning_effort"], "Extra inputs are not permitted", effort)
+    if _TWO_EFFORTS.search(request.model) and effort not in ("none", "high"):
+        sentence = f"reasoning_effort='{effort}' is not supported for this model. Must be one of (none, high)"
+        return ChatRefusal(400, sentence, "invalid_request_invalid_args", code="3051")
+    return None
+
+
+def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
+    declared = request.body.get("tools")
+    if declared is not None and not isinstance(declared, list):
+        return _invalid("list_type", ["tools"], "Input should be a valid list", declared)
+    for at, tool in enumerate(declared or ()):
+        function = tool.get("function") if isinstance(tool, dict) else None
+        if not isinstance(function, dict):
+            return _invalid("missing", ["tools", at, "function"], "Field required", tool)
+        name = function.get("name")
+        if not isinstance(name, str) or not _NAME.match(name):
+            sentence = f"Function name was {name} but must be a-z, A-Z, 0-9, or contain underscores and dashes"
+            return ChatRefusal(400, sentence + ", with a maximum length of 64.", "invalid_tool", code="3280")
+        schema = function.get("parameters")
+        if schema is not None and not isinstance(schema, dict):
+            return ChatRefusal(
+                400, f"Invalid tool schema: {schema!r} is not an object", "invalid_tool_schema", code="3310"
+            )
+    return None
+
+
+def _render_usage(usage: TokenUsage) -> dict[str, Any]:
+    return {**plain_usage(usage), "prompt_tokens_details": {"cached_tokens": usage.cached}}
+
+
+ANSWER_STYLE = AnswerStyle(
+    answer_id=lambda seed: make_id("", 32, seed, alphabet="0123456789abcdef"),
+    call_id=lambda seed, index: make_id("", 9, seed, index),
+    usage_place=UsagePlace.FINISH,
+    render_usage=_render_usage,
+    closing_calls=True,
+    logprobs=False,
+    empty_content="",
+    message_fields={"tool_calls": None},
+)
+
+FAULTS = {
+    FaultKind.AUTH: ChatRefusal(401, "Invalid API Key"),
+    FaultKind.MODEL: ChatRefusal(400, "Invalid model: {model}", "invalid_model", code="1500"),
+    FaultKind.RATE: ChatRefusal(429, "Requests rate limit exceeded", "rate_limited", code="1300"),
+    FaultKind.SERVER: ChatRefusal(500, "Internal server error", "internal_server_error", code="1000"),
+    FaultKind.OVERLOADED: ChatRefusal(503, "Service unavailable.", "service_unavailable", code="3505"),
+    FaultKind.CONTEXT: ChatRefusal(
+        400,
+        "Prompt contains {tokens} tokens and 0 draft tokens, too large for model with {limit[131072]} maximum"
+        " context length",
+        "invalid_request_prompt",
+        code="3051",
+    ),
+}
+
+
+def provider(options: EmulatorOptions) -> EmulatedProvider:
+    """The emulator of `api.mistral.ai`."""
+    return ChatService(
+        name="mistral",
+        options=options,
+        checks=(
+            check_required,
+            check_fields,
+            check_order,
+            check_content,
+            check_calls,
+            check_tools,
+            check_settings,
+            check_published,
+            check_effort,
+        ),
+        style=ANSWER_STYLE,
+        render_error=render_error,
+        faults=FAULTS,
+        not_json=_invalid("json_invalid", [0], "JSON decode error", {}),
+        example_model="mistral-small-latest",
+        listed_models=(
+            "mistral-small-latest",
+            "mistral-large-latest",
+            "ministral-3b-latest",
+            "magistral-medium-latest",
+        ),
+    )

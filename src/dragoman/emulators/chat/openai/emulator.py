@@ -1,0 +1,97 @@
+"""OpenAI, Chat Completions.
+
+The order of the checks is measured on gpt-5.6: model, messages, unknown keys, each field in turn, what the model
+supports, missing content, pairs of calls and results.
+"""
+
+from __future__ import annotations
+
+from dragoman.emulators.chat import request_types as chat_types
+from dragoman.emulators.chat.answers import AnswerStyle, detailed_usage
+from dragoman.emulators.chat.openai import messages as messages
+from dragoman.emulators.chat.openai import settings as settings
+from dragoman.emulators.chat.openai import tools as tools
+from dragoman.emulators.chat.openai.models import chat_model
+from dragoman.emulators.chat.openai.request_types import mismatch_refusal, missing
+from dragoman.emulators.chat.service import NOT_JSON, ChatRefusal, ChatService, Check
+from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, ReceivedRequest
+from dragoman.emulators.request_shape import RecordShape, Shape, anything, items, tagged, text, text_up_to
+
+ANSWER_STYLE = AnswerStyle(
+    render_usage=detailed_usage,
+    top_fields={"service_tier": "default", "system_fingerprint": "fp_emulated"},
+    message_fields={"refusal": None, "annotations": []},
+)
+
+
+def check_model(request: ReceivedRequest) -> ChatRefusal | None:
+    if request.model:
+        return None
+    return ChatRefusal(400, "you must provide a model parameter")
+
+
+def check_messages_given(request: ReceivedRequest) -> ChatRefusal | None:
+    return missing("messages") if request.body.get("messages") is None else None
+
+
+def _published(call: RecordShape) -> RecordShape:
+    """The published types, what recorded requests show as accepted beyond them, and limits that OpenAI reports."""
+    calls = items(tagged("type", {**chat_types.CALLS, "function": call}), nonempty=True)
+    assistant = chat_types.ASSISTANT.adding({"annotations": anything, "tool_calls": calls})
+    result = chat_types.TOOL_RESULT.adding({"name": text, "content": chat_types.content(messages.RESULT_PARTS)})
+    more: dict[str, Shape] = {
+        "messages": chat_types.with_messages({**chat_types.MESSAGES, "assistant": assistant, "tool": result}),
+        "user": text_up_to(64),
+        "prompt_cache_key": text_up_to(64),
+        "safety_identifier": text_up_to(128),  # 64 in the OpenAPI, 128 in the package
+    }
+    return chat_types.REQUEST.adding(more, required=("messages",))
+
+
+PUBLISHED = _published(chat_types.FUNCTION_CALL)
+_ON_4_1 = _published(chat_types.FUNCTION_CALL.adding({"index": anything}))  # recorded once, on that family
+
+
+def check_published(request: ReceivedRequest) -> ChatRefusal | None:
+    """What the checks before have not met: every other mismatch with the published types.
+
+    Null for a known top-level key counts as absent: recorded for `tools`, `tool_choice` and `response_format`, whose
+    types do not allow it.
+    """
+    shape = _ON_4_1 if chat_model(request.model).name.startswith("gpt-4.1") else PUBLISHED
+    mismatch = shape({key: value for key, value in request.body.items() if value is not None}, ())
+    return None if mismatch is None else mismatch_refusal(mismatch)
+
+
+CHECKS: tuple[Check, ...] = (
+    check_model,
+    check_messages_given,
+    settings.check_known,
+    messages.check_shape,
+    tools.check_tools,
+    tools.check_tool_choice,
+    settings.check_types,
+    tools.check_response_format,
+    messages.check_capabilities,
+    settings.check_supported,
+    messages.check_content,
+    check_published,
+    settings.check_json_mentioned,
+    messages.check_pairs,
+)
+
+
+def provider(options: EmulatorOptions) -> EmulatedProvider:
+    """The emulator of `api.openai.com`."""
+    hint = (
+        " (HINT: This likely means you aren't using your HTTP library correctly. The OpenAI API expects a JSON payload,"
+        " but what was sent was not valid JSON.)"
+    )
+    return ChatService(
+        name="openai",
+        options=options,
+        checks=CHECKS,
+        style=ANSWER_STYLE,
+        not_json=ChatRefusal(400, NOT_JSON.message + hint),
+        listed_models=("gpt-4o", "gpt-4o-mini", "gpt-4.1", "gpt-5-mini", "gpt-5.4", "gpt-5.6", "o4-mini"),
+    )

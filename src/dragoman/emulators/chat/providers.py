@@ -1,0 +1,355 @@
+"""What each provider of a Chat API checks, how it reports errors and how it answers: one `ProviderSpec` each.
+
+What is not known to be refused is accepted: `None` for a list of fields means that unknown ones are ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dragoman.emulators.chat import request_types as chat_types
+from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, detailed_usage
+from dragoman.emulators.chat.openai import emulator as openai
+from dragoman.emulators.chat.openai.settings import KNOWN_PARAMETERS
+from dragoman.emulators.chat.service import ChatRefusal, Check, ErrorRenderer, render_openai_error
+from dragoman.emulators.provider import FaultKind
+from dragoman.emulators.request_shape import Shape, integer, nullable, text
+from dragoman.emulators.wire import make_id
+
+ROLES = ("system", "user", "assistant", "tool")
+WIDE_ROLES = (*ROLES, "developer", "function")
+MESSAGE_FIELDS: Mapping[str, frozenset[str]] = {
+    "system": frozenset({"role", "content", "name"}),
+    "developer": frozenset({"role", "content", "name"}),
+    "user": frozenset({"role", "content", "name"}),
+    "assistant": frozenset({"role", "content", "name", "tool_calls", "refusal"}),
+    "tool": frozenset({"role", "content", "tool_call_id", "name"}),
+    "function": frozenset({"role", "content", "name"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSpec:
+    """The checks, errors and answer style of one provider."""
+
+    types: bool = True  # whether it is known to check roles and the types of content, parts and tools
+    roles: tuple[str, ...] = WIDE_ROLES
+    message_fields: Mapping[str, frozenset[str]] | None = None  # allowed fields by role; None ignores unknown ones
+    unknown_field_sentence: str = "Unknown parameter: 'messages[{at}].{key}'."
+    unknown_field_code: str | None = "unknown_parameter"
+    top_fields: frozenset[str] | None = None  # allowed top-level fields; None ignores unknown ones
+    refused_fields: frozenset[str] = frozenset()  # top-level fields that it refuses although it ignores unknown ones
+    alternation_sentence: str | None = None  # refuses two turns of one side in a row
+    system_first_sentence: str | None = None  # refuses a system message after the first turn
+    reasoning_required_sentence: str | None = None  # refuses a turn with calls and no `reasoning_content`
+    thinking_models: str | None = None  # a pattern for the models that think; None: all
+    empty_assistant_refusal: ChatRefusal | None = None  # refuses an assistant turn without content and calls
+    unanswered_sentence: str | None = None  # refuses a call without its result
+    orphan_sentence: str | None = None  # refuses a result without its call
+    part_kinds: tuple[str, ...] | None = None  # allowed types of content parts; None accepts any
+    null_content: bool = True  # whether content may be null without calls
+    empty_lists: bool = True  # whether `tools: []` and `tool_calls: []` are accepted
+    published: Shape | None = None  # the types of the whole request; None checks only what the fields above say
+    object_parameters: bool = False  # whether the root of a tool's parameters must be an object
+    json_arguments: bool = False  # whether arguments must be JSON text
+    render_error: ErrorRenderer = render_openai_error
+    root: str = "/v1"
+    further_paths: tuple[str, ...] = ()
+    needs_model: bool = True
+    checks: tuple[Check, ...] | None = None  # if set, these replace all checks above
+    style: AnswerStyle = field(default_factory=lambda: AnswerStyle(render_usage=detailed_usage))
+    faults: Mapping[FaultKind, ChatRefusal] = field(default_factory=dict)
+    model: str = "some-model"
+
+
+def render_flat_error(refusal: ChatRefusal) -> Any:
+    """Cerebras: no wrapper."""
+    more = {"type": refusal.type, "param": refusal.param, "code": refusal.code}
+    return {"message": refusal.message, **more}
+
+
+def render_coded_text_error(refusal: ChatRefusal) -> Any:
+    """xAI: a code and a sentence."""
+    return {"code": refusal.code or "invalid-argument", "error": refusal.message}
+
+
+def render_numbered_error(refusal: ChatRefusal) -> Any:
+    """Perplexity: the code is the status."""
+    return {"error": {"message": refusal.message, "type": refusal.type, "code": refusal.status}}
+
+
+def render_error_with_id(refusal: ChatRefusal) -> Any:
+    """Together: an id beside the error."""
+    return {"id": "emulated-request", **render_openai_error(refusal)}
+
+
+def render_azure_error(refusal: ChatRefusal) -> Any:
+    """Azure: a code in words or digits, and a message."""
+    error = {"code": str(refusal.code or refusal.status), "message": refusal.message}
+    return {"error": error if refusal.param is None else error | {"param": refusal.param, "type": refusal.type}}
+
+
+def render_cohere_error(refusal: ChatRefusal) -> Any:
+    """Cohere: an id and a sentence."""
+    return {"id": "emulated-request", "message": refusal.message, **refusal.more}
+
+
+def render_google_error(refusal: ChatRefusal) -> Any:
+    """Gemini's compatible endpoint: the error in an array."""
+    state = {401: "UNAUTHENTICATED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED"}.get(
+        refusal.status, "INVALID_ARGUMENT"
+    )
+    return [{"error": {"code": refusal.status, "message": refusal.message, "status": state}}]
+
+
+def render_zai_error(refusal: ChatRefusal) -> Any:
+    """Z.AI: numeric codes as text."""
+    return {"error": {"code": str(refusal.code or 1210), "message": refusal.message}}
+
+
+ERROR_RENDERERS: Mapping[str, ErrorRenderer] = {
+    "openai": render_openai_error,
+    "flat": render_flat_error,
+    "coded-text": render_coded_text_error,
+    "numbered": render_numbered_error,
+    "with-id": render_error_with_id,
+    "azure": render_azure_error,
+    "cohere-openai": render_cohere_error,
+    "google": render_google_error,
+    "zai": render_zai_error,
+}
+
+_UNANSWERED = (
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'."
+    " The following tool_call_ids did not have response messages: {ids}"
+)
+_ORPHANED = "messages with role 'tool' must be a response to a preceding message with 'tool_calls'."
+_ALTERNATE = (
+    "After the (optional) system message(s), user or tool message(s) should alternate with assistant message(s)."
+)
+_NO_CONTENT = ChatRefusal(400, "Each message must have at least one content element.")
+_WITH_REASONING = AnswerStyle(render_usage=detailed_usage, reasoning_field="reasoning_content")
+_TOGETHER_FAULTS = {
+    FaultKind.AUTH: ChatRefusal(
+        401,
+        "Invalid API key provided. You can find your API key at https://api.together.ai/settings/api-keys.",
+        code="invalid_api_key",
+    )
+}
+
+
+def _common_faults(
+    auth: str, model: str, context: str, status: int = 401, missing: int = 404
+) -> dict[FaultKind, ChatRefusal]:
+    return {
+        FaultKind.AUTH: ChatRefusal(status, auth, code="invalid_api_key"),
+        FaultKind.MODEL: ChatRefusal(missing, model, code="model_not_found"),
+        FaultKind.CONTEXT: ChatRefusal(400, context, code="context_length_exceeded"),
+    }
+
+
+_AZURE_FAULTS = {
+    FaultKind.AUTH: ChatRefusal(
+        401,
+        "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key"
+        " for an active subscription and use a correct regional API endpoint for your resource.",
+    ),
+    FaultKind.MODEL: ChatRefusal(
+        404, "The API deployment for this resource does not exist.", code="DeploymentNotFound"
+    ),
+    FaultKind.RATE: ChatRefusal(429, "Requests have exceeded the call rate limit.", code="RateLimitReached"),
+}
+
+# Which keys a message and the request may have is checked by the lists of fields, which options extend.
+_STRICT_MESSAGES = {role: record.adding({"name": text}).opened() for role, record in chat_types.MESSAGES.items()}
+_STRICT_REQUEST = chat_types.REQUEST.adding(
+    {"messages": chat_types.with_messages(_STRICT_MESSAGES), "top_k": nullable(integer)}, required=("messages",)
+).opened()
+COMPATIBLE = ProviderSpec(
+    roles=ROLES,
+    message_fields=MESSAGE_FIELDS,
+    top_fields=KNOWN_PARAMETERS | {"top_k"},
+    unanswered_sentence=_UNANSWERED,
+    orphan_sentence=_ORPHANED,
+    part_kinds=("text", "image_url", "input_audio", "file"),
+    null_content=False,
+    empty_lists=False,
+    published=_STRICT_REQUEST,
+    json_arguments=True,
+    empty_assistant_refusal=_NO_CONTENT,
+)
+
+PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
+    "compatible": COMPATIBLE,
+    "lenient": ProviderSpec(types=False, refused_fields=frozenset({"store"})),
+    "azure-openai": ProviderSpec(
+        root="/openai/v1",
+        further_paths=(r"/openai/deployments/(?P<model>[^/]+)/chat/completions", "/models/chat/completions"),
+        needs_model=False,
+        checks=openai.CHECKS[1:],  # the deployment in the path names the model
+        render_error=render_azure_error,
+        faults=_AZURE_FAULTS,
+        model="gpt-4o-mini",
+    ),
+    "azure-foundry": replace(COMPATIBLE, root="/models", render_error=render_azure_error, faults=_AZURE_FAULTS),
+    "cerebras": ProviderSpec(
+        message_fields={**MESSAGE_FIELDS, "assistant": MESSAGE_FIELDS["assistant"] | {"reasoning"}},
+        unknown_field_sentence="messages.{at}.{role}.{key}: property 'messages.{at}.{role}.{key}' is unsupported",
+        unknown_field_code="wrong_api_format",
+        render_error=render_flat_error,
+        style=AnswerStyle(render_usage=detailed_usage, reasoning_field="reasoning"),
+        faults=_common_faults(
+            "Wrong API Key",
+            "Model {model} does not exist.",
+            "Current length is {tokens} while limit is {limit[131072]}",
+        ),
+        model="gpt-oss-120b",
+    ),
+    "cohere-openai": ProviderSpec(
+        root="/compatibility/v1",
+        further_paths=("/v1/chat/completions",),
+        render_error=render_cohere_error,
+        faults={
+            FaultKind.AUTH: ChatRefusal(401, "Incorrect API key provided: ****"),
+            FaultKind.MODEL: ChatRefusal(
+                404,
+                "model '{model}' not found, make sure the correct model ID was used and that you have access to the"
+                " model.",
+            ),
+            FaultKind.CONTEXT: ChatRefusal(
+                400,
+                "too many tokens: size limit exceeded by {excess} tokens.",
+                more={"error_type": "TOO_MANY_TOKENS"},
+            ),
+        },
+        model="command-a-03-2025",
+    ),
+    "fireworks": ProviderSpec(
+        root="/inference/v1",
+        further_paths=("/v1/chat/completions",),
+        style=_WITH_REASONING,
+        model="accounts/fireworks/models/kimi-k2",
+    ),
+    "gemini-openai": ProviderSpec(
+        root="/v1beta/openai",
+        render_error=render_google_error,
+        faults={
+            FaultKind.AUTH: ChatRefusal(400, "API key not valid. Please pass a valid API key."),
+            FaultKind.MODEL: ChatRefusal(
+                404, "models/{model} is not found for API version v1main, or is not supported"
+            ),
+            FaultKind.RATE: ChatRefusal(429, "You exceeded your current quota. Please retry in 48.9s."),
+            FaultKind.CONTEXT: ChatRefusal(
+                400, "The input token count ({tokens}) exceeds the maximum number of tokens allowed ({limit[1048576]})."
+            ),
+        },
+        model="gemini-2.5-flash",
+    ),
+    "minimax": ProviderSpec(
+        orphan_sentence="invalid params, tool result's tool id({id}) not found (2013)",
+        faults=_common_faults(
+            "login fail (1004)", "unknown model (2013)", "invalid params, context window exceeds limit (2013)"
+        ),
+        model="MiniMax-M2",
+    ),
+    "moonshot": ProviderSpec(
+        types=False,
+        reasoning_required_sentence=(
+            "thinking is enabled but reasoning_content is missing in assistant tool call message at index {at}"
+        ),
+        thinking_models=r"think|k2[.-]?[5-9]|k3",
+        style=_WITH_REASONING,
+        faults=_common_faults(
+            "Invalid Authentication",
+            "Not found the model {model} or Permission denied",
+            "Invalid request: Your request exceeded model token limit: {limit[262144]} (requested: {tokens})",
+        ),
+        model="kimi-k2-thinking",
+    ),
+    "perplexity": ProviderSpec(
+        types=False,
+        root="",
+        further_paths=("/v1/chat/completions",),
+        alternation_sentence=_ALTERNATE,
+        system_first_sentence=_ALTERNATE,
+        render_error=render_numbered_error,
+        style=AnswerStyle(
+            answer_id=lambda seed: make_id("", 32, seed, alphabet="0123456789abcdef"),
+            usage_place=UsagePlace.EVERY,
+            done=None,
+            repeats_message=True,
+            logprobs=False,
+            top_fields={"citations": [], "search_results": []},
+        ),
+        faults={
+            FaultKind.AUTH: ChatRefusal(401, "Invalid API key provided.", "invalid_api_key"),
+            FaultKind.MODEL: ChatRefusal(400, "Invalid model '{model}'.", "invalid_model"),
+            FaultKind.CONTEXT: ChatRefusal(
+                400, "The total length of all messages is too long.", "too_many_prompt_tokens"
+            ),
+        },
+        model="sonar",
+    ),
+    "qwen": ProviderSpec(
+        types=False,
+        root="/compatible-mode/v1",
+        further_paths=("/v1/chat/completions",),
+        unanswered_sentence=(
+            '<400> InternalError.Algo.InvalidParameter: An assistant message with "tool_calls" must be followed by tool'
+            ' messages responding to each "tool_call_id". The following tool_call_ids did not have response messages:'
+            " message[{at}].role"
+        ),
+        style=_WITH_REASONING,
+        faults=_common_faults(
+            "Incorrect API key provided.",
+            "The model `{model}` does not exist or you do not have access to it.",
+            "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, {limit[129024]}]",
+        ),
+        model="qwen-plus",
+    ),
+    "together": ProviderSpec(
+        render_error=render_error_with_id,
+        style=AnswerStyle(usage_place=UsagePlace.FINISH),
+        faults=_TOGETHER_FAULTS,
+        model="meta-llama/Llama-3.3-70B-Instruct-Turbo",
+    ),
+    "xai": ProviderSpec(
+        object_parameters=True,
+        empty_assistant_refusal=_NO_CONTENT,
+        render_error=render_coded_text_error,
+        style=AnswerStyle(
+            call_id=lambda seed, index: make_id("call_", 8, seed, index, alphabet="0123456789"),
+            render_usage=detailed_usage,
+            reasoning_field="reasoning_content",
+            whole_calls=True,
+            empty_content="",
+            logprobs=False,
+            top_fields={"system_fingerprint": "fp_emulated_xai"},
+        ),
+        faults=_common_faults(
+            "Incorrect API key provided. You can obtain an API key from https://console.x.ai.",
+            "Model not found: {model}",
+            "This model's maximum prompt length is {limit[131072]} but the request contains {tokens} tokens",
+            status=400,
+            missing=400,
+        ),
+        model="grok-4",
+    ),
+    "zai": ProviderSpec(
+        root="/api/paas/v4",
+        further_paths=("/api/coding/paas/v4/chat/completions", "/v1/chat/completions"),
+        empty_assistant_refusal=ChatRefusal(
+            400, "The messages parameter is illegal. Please check the documentation.", code=1214
+        ),
+        render_error=render_zai_error,
+        style=AnswerStyle(
+            usage_place=UsagePlace.FINISH,
+            render_usage=detailed_usage,
+            reasoning_field="reasoning_content",
+            empty_content="",
+        ),
+        model="glm-4.6",
+    ),
+}

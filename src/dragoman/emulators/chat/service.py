@@ -1,0 +1,228 @@
+"""An emulated provider with a Chat Completions API, built from paths, checks, errors and an answer style.
+
+A check returns a `ChatRefusal`. The provider's `render_error` turns it into that provider's error body, so several
+providers can share one check.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from dragoman.emulators.chat import answers as chat_answers
+from dragoman.emulators.chat.answers import CREATED, AnswerStyle
+from dragoman.emulators.provider import EmulatorOptions, ErrorResponse, FaultKind, ModelTurn, Operation, ReceivedRequest
+from dragoman.emulators.usage import answer_seed, count_tokens
+from dragoman.emulators.wire import make_id, render_sse_event
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRefusal:
+    """The reason for a refusal, before it is rendered as one provider's error body."""
+
+    status: int
+    message: str
+    type: str | None = "invalid_request_error"
+    param: str | None = None
+    code: str | int | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+class _Limit:
+    """The context window in a sentence: `{limit[128000]}` is that of the option, else the number in brackets."""
+
+    def __init__(self, window: int) -> None:
+        self._window = window
+
+    def __getitem__(self, usual: int) -> int:
+        return self._window or usual
+
+
+Check = Callable[[ReceivedRequest], ChatRefusal | None]
+ErrorRenderer = Callable[[ChatRefusal], Any]
+
+
+def render_openai_error(refusal: ChatRefusal) -> Any:
+    """`{"error": {message, type, param, code}}`."""
+    return {
+        "error": {
+            "message": refusal.message,
+            "type": refusal.type,
+            "param": refusal.param,
+            "code": refusal.code,
+            **refusal.more,
+        }
+    }
+
+
+def first_refusal(request: ReceivedRequest, checks: Iterable[Check]) -> ChatRefusal | None:
+    """The first refusal of these checks, in their order."""
+    for check in checks:
+        refusal = check(request)
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def check_minimal(request: ReceivedRequest) -> ChatRefusal | None:
+    """The only check of a lenient server: messages are a list of objects with roles."""
+    messages = request.body.get("messages")
+    if isinstance(messages, list) and all(
+        isinstance(one, dict) and isinstance(one.get("role"), str) for one in messages
+    ):
+        return None
+    return ChatRefusal(400, "'messages' must be an array of objects with a role.", param="messages")
+
+
+NOT_JSON = ChatRefusal(400, "We could not parse the JSON body of your request.")
+
+FAULTS: Mapping[FaultKind, ChatRefusal] = {
+    FaultKind.AUTH: ChatRefusal(
+        401,
+        "Incorrect API key provided: sk-****. You can find your API key at https://platform.openai.com/account/api-keys.",
+        code="invalid_api_key",
+    ),
+    FaultKind.MODEL: ChatRefusal(
+        404, "The model `{model}` does not exist or you do not have access to it.", code="model_not_found"
+    ),
+    FaultKind.RATE: ChatRefusal(
+        429,
+        "Rate limit reached for {model} on requests per min (RPM): Limit 3, Used 3, Requested 1.",
+        "requests",
+        code="rate_limit_exceeded",
+    ),
+    FaultKind.SERVER: ChatRefusal(
+        500, "The server had an error while processing your request. Sorry about that!", "server_error"
+    ),
+    FaultKind.OVERLOADED: ChatRefusal(
+        503, "The engine is currently overloaded, please try again later.", "server_error", code="overloaded"
+    ),
+    FaultKind.CONTEXT: ChatRefusal(
+        400,
+        "This model's maximum context length is {limit[128000]} tokens. However, your messages resulted in {tokens}"
+        " tokens. Please reduce the length of the messages.",
+        param="messages",
+        code="context_length_exceeded",
+    ),
+    FaultKind.TOO_LARGE: ChatRefusal(413, "The request body is larger than this server takes."),
+    FaultKind.TIMEOUT: ChatRefusal(408, "The request took too long to arrive."),
+    FaultKind.NOT_FOUND: ChatRefusal(404, "Invalid URL ({method} {path})"),
+    FaultKind.METHOD: ChatRefusal(405, "Not allowed to {method} on {path}.", code="method_not_supported"),
+}
+
+
+@dataclass(frozen=True)
+class ChatService:
+    """An emulated provider with a Chat Completions API."""
+
+    name: str
+    options: EmulatorOptions
+    checks: tuple[Check, ...]
+    style: AnswerStyle
+    root: str = "/v1"
+    further_paths: tuple[str, ...] = ()  # patterns of further paths that generate; a group `model` names the model
+    render_error: ErrorRenderer = render_openai_error
+    faults: Mapping[FaultKind, ChatRefusal] = field(default_factory=dict)  # these replace the ones in `FAULTS`
+    not_json: ChatRefusal = NOT_JSON
+    error_event: str | None = None  # the event name of an error inside a stream
+    render_error_frame: Callable[[ChatRefusal, ReceivedRequest], Any] | None = None  # its payload, if it differs
+    stream_type: str = "text/event-stream; charset=utf-8"
+    example_model: str = "gpt-4o-mini"
+    listed_models: tuple[str, ...] = ()  # the model list, if the options name no models
+
+    @property
+    def example(self) -> tuple[str, Any]:
+        model = self.options.models[0] if self.options.models else self.example_model
+        return f"{self.root}/chat/completions", {"model": model, "messages": [{"role": "user", "content": "Hi"}]}
+
+    def operation_of(self, method: str, path: str) -> Operation | None:
+        if method == "POST" and self._match_path(path) is not None:
+            return Operation.GENERATE
+        if method == "GET" and path == f"{self.root}/models":
+            return Operation.MODELS
+        return None
+
+    def _match_path(self, path: str) -> re.Match[str] | None:
+        for pattern in (re.escape(f"{self.root}/chat/completions"), *self.further_paths):
+            found = re.fullmatch(pattern, path)
+            if found is not None:
+                return found
+        return None
+
+    def parse_request(
+        self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
+    ) -> ReceivedRequest | ErrorResponse:
+        operation = self.operation_of(method, path) or Operation.GENERATE
+        if operation is Operation.MODELS:
+            return ReceivedRequest(method, path, query, headers, raw, None, "", False, operation)
+        try:
+            body = orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            return self._render(self.not_json)
+        if not isinstance(body, dict):
+            return self._render(self.not_json)
+        named = body.get("model")
+        model = named if isinstance(named, str) else self._model_in(path)
+        return ReceivedRequest(method, path, query, headers, raw, body, model, body.get("stream") is True, operation)
+
+    def _model_in(self, path: str) -> str:
+        found = self._match_path(path)
+        return (found.groupdict().get("model") or "") if found else ""
+
+    def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
+        if request.operation is Operation.MODELS:
+            return None
+        if request.model and not self.options.knows(request.model):
+            return self.render_fault(FaultKind.MODEL, request)
+        refusal = first_refusal(request, self.checks if self.options.strict else (check_minimal,))
+        if refusal is None and self.options.overflows(chat_answers.count_prompt(request)):
+            return self.render_fault(FaultKind.CONTEXT, request)
+        return None if refusal is None else self._render(refusal)
+
+    def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
+        return chat_answers.render_answer(request, turn, self.style)
+
+    def render_stream(self, request: ReceivedRequest, turn: ModelTurn) -> Iterable[bytes]:
+        return chat_answers.render_stream(request, turn, self.style)
+
+    def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
+        return self._render(self._fault_refusal(kind, request))
+
+    def render_stream_error(self, kind: FaultKind, request: ReceivedRequest) -> bytes:
+        refusal = self._fault_refusal(kind, request)
+        payload = self.render_error_frame(refusal, request) if self.render_error_frame else self.render_error(refusal)
+        return render_sse_event(payload, self.error_event)
+
+    def list_models(self) -> Any:
+        models = self.options.models or self.listed_models or (self.example_model,)
+        entries = [{"id": one, "object": "model", "created": CREATED, "owned_by": self.name} for one in models]
+        return {"object": "list", "data": entries}
+
+    def count_tokens(self, request: ReceivedRequest) -> Any:
+        return {"total_tokens": count_tokens(request.body)}
+
+    def answer_headers(self, request: ReceivedRequest) -> dict[str, str]:
+        return {"x-request-id": make_id("req_", 24, answer_seed(request)) if request.body else "req_models"}
+
+    def _render(self, refusal: ChatRefusal) -> ErrorResponse:
+        return ErrorResponse(refusal.status, self.render_error(refusal))
+
+    def _fault_refusal(self, kind: FaultKind, request: ReceivedRequest | None) -> ChatRefusal:
+        refusal = self.faults.get(kind, FAULTS[kind])
+        window = self.options.window
+        tokens = chat_answers.count_prompt(request) if request and isinstance(request.body, dict) else 0
+        values = {
+            "model": request.model if request else "",
+            "tokens": tokens,
+            "limit": _Limit(window),
+            "excess": tokens - window,
+            "method": request.method if request else "POST",
+            "path": request.path if request else "",
+        }
+        message = refusal.message.format_map(values)
+        more = {**refusal.more, "n_ctx": window} if window and "n_ctx" in refusal.more else refusal.more
+        return replace(refusal, message=message, more=more)

@@ -1,0 +1,171 @@
+"""Answers in Responses format: the response object and its items."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dragoman.emulators.openai_responses.models import model_of
+from dragoman.emulators.openai_responses.pairs import encrypt
+from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
+from dragoman.emulators.usage import answer_seed, count_usage
+from dragoman.emulators.wire import make_id, render_json
+
+Item = dict[str, Any]
+ENCRYPTED = "reasoning.encrypted_content"
+_HEX = "0123456789abcdef"
+_CREATED = 1767225600  # 2026-01-01: a fixed date, so that the same request gets the same bytes
+_DEFAULT_SETTINGS: dict[str, Any] = {
+    "background": False,
+    "frequency_penalty": 0.0,
+    "instructions": None,
+    "max_output_tokens": None,
+    "max_tool_calls": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "presence_penalty": 0.0,
+    "previous_response_id": None,
+    "prompt_cache_key": None,
+    "safety_identifier": None,
+    "store": True,
+    "temperature": 1.0,
+    "text": {"format": {"type": "text"}, "verbosity": "medium"},
+    "tool_choice": "auto",
+    "tools": [],
+    "top_logprobs": 0,
+    "top_p": 1.0,
+    "truncation": "disabled",
+    "user": None,
+}
+
+
+def render_frame(request: ReceivedRequest, status: str = "in_progress") -> dict[str, Any]:
+    """The response without output: its id, date and settings."""
+    body: dict[str, Any] = request.body
+    settings = {name: default if body.get(name) is None else body[name] for name, default in _DEFAULT_SETTINGS.items()}
+    return {
+        "id": item_id("resp_", request),
+        "object": "response",
+        "created_at": _CREATED,
+        "status": status,
+        "completed_at": None,
+        "error": None,
+        "incomplete_details": None,
+        "model": request.model,
+        "output": [],
+        **settings,
+        "reasoning": {"effort": None, "summary": None, **(body.get("reasoning") or {})},
+        "service_tier": "default",
+        "usage": None,
+    }
+
+
+def render_answer(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
+    """The whole response."""
+    reason = _cut_short(turn)
+    return {
+        **render_frame(request, "incomplete" if reason else "completed"),
+        "completed_at": None if reason else _CREATED,
+        "incomplete_details": {"reason": reason} if reason else None,
+        "output": items(request, turn),
+        "usage": render_usage(request, turn),
+    }
+
+
+def render_compacted(request: ReceivedRequest) -> dict[str, Any]:
+    """The answer of `/responses/compact`: the user messages, and the rest encrypted."""
+    given = request.body.get("input")
+    items = given if isinstance(given, list) else []
+    kept = [
+        {"type": "message", "id": item_id("msg_", request, index), "status": "completed", **item}
+        for index, item in enumerate(items)
+        if item.get("role") == "user"
+    ]
+    rest = {"type": "compaction", "id": item_id("cmp_", request), "encrypted_content": encrypt(answer_seed(request))}
+    return {
+        "id": item_id("resp_", request),
+        "object": "response.compaction",
+        "created_at": _CREATED,
+        "output": [*kept, rest],
+        "usage": render_usage(request, ModelTurn(text="")),
+    }
+
+
+def items(request: ReceivedRequest, turn: ModelTurn) -> list[Item]:
+    """The output: reasoning, then a message, then calls."""
+    status = "incomplete" if _cut_short(turn) else "completed"
+    output: list[Item] = []
+    if turn.reasoning is not None and _thinks(request):
+        output.append(_reasoning(request, turn.reasoning))
+    content = _content(turn)
+    if content:
+        message = {"type": "message", "id": item_id("msg_", request), "status": status, "role": "assistant"}
+        output.append({**message, "content": content})
+    output.extend(_function_call(request, tool_call, index) for index, tool_call in enumerate(turn.calls))
+    return output
+
+
+def _reasoning(request: ReceivedRequest, thinking: str) -> Item:
+    """A reasoning item. Its summary and its encrypted content come only where the request asks for them."""
+    asked = (request.body.get("reasoning") or {}).get("summary") is not None
+    summary = [{"type": "summary_text", "text": thinking}] if thinking and asked else []
+    item = {"type": "reasoning", "id": item_id("rs_", request), "summary": summary, "content": []}
+    if ENCRYPTED in (request.body.get("include") or ()):
+        item["encrypted_content"] = encrypt(thinking)
+    return item
+
+
+def _thinks(request: ReceivedRequest) -> bool:
+    """Whether the model reasons on this request. One of unknown make does where it has something to say."""
+    model = model_of(request.model)
+    effort = (request.body.get("reasoning") or {}).get("effort")
+    return model.is_reasoning(effort) if model.reasons or model.never_reasons else effort != "none"
+
+
+def _content(turn: ModelTurn) -> list[Item]:
+    parts: list[Item] = []
+    if turn.visible_text:
+        parts.append({"type": "output_text", "text": turn.visible_text, "annotations": [], "logprobs": []})
+    if turn.refusal is not None:
+        parts.append({"type": "refusal", "refusal": turn.refusal})
+    return parts
+
+
+def _function_call(request: ReceivedRequest, tool_call: ModelCall, index: int) -> Item:
+    arguments = (
+        tool_call.arguments if isinstance(tool_call.arguments, str) else render_json(tool_call.arguments).decode()
+    )
+    return {
+        "type": "function_call",
+        "id": item_id("fc_", request, index),
+        "status": "completed",
+        "call_id": tool_call.id or make_id("call_", 24, answer_seed(request), index),
+        "name": tool_call.name,
+        "arguments": arguments,
+    }
+
+
+def item_id(prefix: str, request: ReceivedRequest, index: int = 0) -> str:
+    """An id in OpenAI's format."""
+    return make_id(prefix, 50, prefix, answer_seed(request), index, alphabet=_HEX)
+
+
+def _cut_short(turn: ModelTurn) -> str | None:
+    return {"length": "max_output_tokens", "filter": "content_filter"}.get(turn.stop or "")
+
+
+def prompt(request: ReceivedRequest) -> list[Any]:
+    """The part of the body that the model reads."""
+    return [request.body.get(name) for name in ("instructions", "input", "tools")]
+
+
+def render_usage(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
+    """Token counts that add up."""
+    counted = count_usage(prompt(request), turn if _thinks(request) else replace(turn, reasoning=None))
+    return {
+        "input_tokens": counted.input,
+        "input_tokens_details": {"cached_tokens": counted.cached, "cache_write_tokens": 0},
+        "output_tokens": counted.output,
+        "output_tokens_details": {"reasoning_tokens": counted.reasoning},
+        "total_tokens": counted.total,
+    }

@@ -1,0 +1,85 @@
+"""The response as a stream of numbered events. Each item is added, filled and done; the last event holds them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Any
+
+from dragoman.emulators.openai_responses.answer import render_answer, render_frame
+from dragoman.emulators.provider import ModelTurn, ReceivedRequest
+from dragoman.emulators.wire import fragments, render_sse_event
+
+Event = dict[str, Any]
+Item = dict[str, Any]
+
+
+def render_stream(request: ReceivedRequest, turn: ModelTurn) -> Iterator[bytes]:
+    """The frames, with event names and sequence numbers."""
+    for number, event in enumerate(_events(request, turn)):
+        yield render_sse_event({**event, "sequence_number": number}, event=event["type"])
+
+
+def _events(request: ReceivedRequest, turn: ModelTurn) -> Iterator[Event]:
+    yield {"type": "response.created", "response": render_frame(request)}
+    yield {"type": "response.in_progress", "response": render_frame(request)}
+    finished = render_answer(request, turn)
+    output = list(enumerate(finished["output"]))
+    calls = [(index, item) for index, item in output if item["type"] == "function_call"]
+    for index, item in output:
+        if item["type"] != "function_call":
+            yield from _item_events(index, item)
+    if turn.interleave:
+        yield from _call_events(calls)
+    else:
+        for index, item in calls:
+            yield from _call_events([(index, item)])
+    yield {"type": f"response.{finished['status']}", "response": finished}
+
+
+def _item_events(index: int, item: Item) -> Iterator[Event]:
+    empty = {**item, "status": "in_progress", "content": []} if item["type"] == "message" else {**item, "summary": []}
+    yield {"type": "response.output_item.added", "output_index": index, "item": empty}
+    place = {"item_id": item["id"], "output_index": index}
+    if item["type"] == "reasoning":
+        for number, part in enumerate(item["summary"]):
+            yield from _summary_events({**place, "summary_index": number}, part)
+    else:
+        for number, part in enumerate(item["content"]):
+            yield from _part_events({**place, "content_index": number}, part)
+    yield {"type": "response.output_item.done", "output_index": index, "item": item}
+
+
+def _summary_events(place: Event, part: Item) -> Iterator[Event]:
+    yield {"type": "response.reasoning_summary_part.added", **place, "part": {**part, "text": ""}}
+    for piece in fragments(part["text"]):
+        yield {"type": "response.reasoning_summary_text.delta", **place, "delta": piece}
+    yield {"type": "response.reasoning_summary_text.done", **place, "text": part["text"]}
+    yield {"type": "response.reasoning_summary_part.done", **place, "part": part}
+
+
+def _part_events(place: Event, part: Item) -> Iterator[Event]:
+    key, name = ("refusal", "refusal") if part["type"] == "refusal" else ("text", "output_text")
+    more: Event = {"logprobs": []} if key == "text" else {}
+    yield {"type": "response.content_part.added", **place, "part": {**part, key: ""}}
+    for piece in fragments(part[key]):
+        yield {"type": f"response.{name}.delta", **place, "delta": piece, **more}
+    yield {"type": f"response.{name}.done", **place, key: part[key], **more}
+    yield {"type": "response.content_part.done", **place, "part": part}
+
+
+def _call_events(calls: list[tuple[int, Item]]) -> Iterator[Event]:
+    """Events of these calls. The arguments of several calls stream alternately."""
+    for index, item in calls:
+        empty = {**item, "status": "in_progress", "arguments": ""}
+        yield {"type": "response.output_item.added", "output_index": index, "item": empty}
+    for row in zip_longest(*(fragments(item["arguments"]) for _, item in calls)):
+        for (index, item), piece in zip(calls, row, strict=True):
+            if piece is not None:
+                place = {"item_id": item["id"], "output_index": index}
+                yield {"type": "response.function_call_arguments.delta", **place, "delta": piece}
+    for index, item in calls:
+        place = {"item_id": item["id"], "output_index": index}
+        call = {"name": item["name"], "arguments": item["arguments"]}
+        yield {"type": "response.function_call_arguments.done", **place, **call}
+        yield {"type": "response.output_item.done", "output_index": index, "item": item}

@@ -1,0 +1,220 @@
+"""The frames of a relayed stream: whole, readable, without leftovers of somebody's stream and without our secrets.
+
+A client can do nothing with a part of a frame, so frames go out whole: no cut of the bytes hides a secret, and a stream
+that breaks off leaves no half frame before our own last event. A frame whose data is no JSON would break a client that
+parses it; it is left out and counted. Some servers leave marks of their own in chunks (`done`, `__stream_end__`);
+clients store them with the message and send them to providers that refuse them. They are taken out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from dragoman.dialects.dialect import unchanged
+from dragoman.engine.answer.frame_template import FrameTemplate
+
+_ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
+_MOST = 64 * 1024
+"""A longer frame holds a picture rather than an error, and is passed on as it comes."""
+_BLANK_LINE = re.compile(rb"\r?\n\r?\n|\r\r")
+_payloads = re.compile(rb"^data: ?([^\n]*)", re.MULTILINE).findall
+_DONE = b"[DONE]"
+_decode_raw = msgspec.json.Decoder(msgspec.Raw).decode
+_UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+
+
+class RelayFrames:
+    """Between the provider's bytes and the client. `redact` takes secrets out; `leftovers` are keys to take out of
+    chunks. `check` raises DecodeError unless a chunk is plainly without them, `tidy` gives what goes out in place of a
+    chunk that had some, or None. `unasked` are further keys to take out, which chunks mostly have with `null`.
+    `skipped` counts frames that could not be read."""
+
+    __slots__ = (
+        "_check",
+        "_fits",
+        "_held",
+        "_leftovers",
+        "_marks",
+        "_nulls",
+        "_open",
+        "_redact",
+        "_template",
+        "_tidy",
+        "skipped",
+    )
+
+    def __init__(
+        self,
+        redact: Callable[[bytes], bytes] | None,
+        leftovers: frozenset[str] = frozenset(),
+        check: Callable[[bytes], object] | None = None,
+        tidy: Callable[[Any], Any | None] = unchanged,
+        unasked: frozenset[str] = frozenset(),
+    ) -> None:
+        self._redact = redact
+        self._check = None if unasked else check
+        self._tidy = tidy
+        self._leftovers = leftovers | unasked
+        self._marks = _marks(self._leftovers)
+        self._nulls = _nulls(unasked)
+        self._held = b""
+        self._open = False
+        self._template = FrameTemplate()
+        self._fits = self._template.fits
+        self.skipped = 0
+
+    def feed(self, data: bytes) -> bytes:
+        """The frames that are complete."""
+        if self._nulls:
+            data = self._without_nulls(data)
+        if not self._held and not self._open:
+            if self._fits(data):
+                return data
+            if data.endswith(_ENDS):
+                return self._clean(data)
+        data = self._held + data
+        at = max(data.rfind(end) + len(end) if end in data else 0 for end in _ENDS)
+        was_open, self._open = self._open, self._open and not at
+        if len(data) - at > _MOST:
+            at, self._open = len(data), True
+        self._held = data[at:]
+        return self._redacted(data[:at]) if was_open or self._open else self._clean(data[:at])
+
+    def close(self) -> bytes:
+        """The rest of a stream that ended properly, if without its last line break."""
+        held, self._held = self._held, b""
+        return self._clean(held)
+
+    def drop(self) -> bytes:
+        """The stream broke off: forget the half frame that is held, and end the one that is half out."""
+        self._held = b""
+        return b"\n\n" if self._open else b""
+
+    def _clean(self, data: bytes) -> bytes:
+        """Whole frames as the client may see them. Where all are clean, nearly always, they go through as they are."""
+        data = self._redacted(self._without_nulls(data))
+        payload = _lone_payload(data)
+        payloads = _payloads(data) if payload is None else (payload,)
+        if all(map(self._is_clean, payloads)):
+            if payload is not None:
+                self._template.learn(data)
+            return data
+        return b"".join([self._frame(frame) for frame in _split(data)])
+
+    def _without_nulls(self, data: bytes) -> bytes:
+        for null in self._nulls:
+            if null in data:
+                data = data.replace(null, b"")
+        return data
+
+    def _redacted(self, data: bytes) -> bytes:
+        return data if self._redact is None else self._redact(data)
+
+    def _is_clean(self, payload: bytes) -> bool:
+        if self._check is not None and _passes(self._check, payload):
+            return True
+        return _passes(_check_json, payload) and not self._has_mark(payload)
+
+    def _has_mark(self, payload: bytes) -> bool:
+        for mark in self._marks:  # noqa: SIM110 - a generator would cost more than the search
+            if mark in payload:
+                return True
+        return False
+
+    def _frame(self, frame: bytes) -> bytes:
+        lines = frame.splitlines()
+        payload = b"\n".join([line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:")]).strip()
+        if not payload or payload == _DONE:
+            return frame
+        if self._is_clean(payload):
+            return frame
+        try:
+            chunk = msgspec.json.decode(payload)
+            cleaned = without_keys(chunk, self._leftovers)
+        except _UNREADABLE:
+            self.skipped += 1
+            return b""
+        if cleaned == chunk:
+            return frame  # a text or a value that looks like a mark
+        tidied = self._tidy(cleaned)
+        if tidied is None:
+            return b""
+        head = b"".join([line + b"\n" for line in lines if line and not line.startswith(b"data:")])
+        return head + b"data: " + msgspec.json.encode(tidied) + b"\n\n"
+
+
+def without_leftovers(body: bytes, leftovers: frozenset[str]) -> bytes:
+    """A whole answer without these keys; as it is where it has none."""
+    for mark in _marks(leftovers):
+        if mark in body:
+            break
+    else:
+        return body
+    try:
+        answer = msgspec.json.decode(body)
+        cleaned = without_keys(answer, leftovers)
+    except _UNREADABLE:
+        return body
+    return body if cleaned == answer else msgspec.json.encode(cleaned)
+
+
+def _passes(check: Callable[[bytes], object], payload: bytes) -> bool:
+    try:
+        check(payload)
+    except _UNREADABLE:
+        return False
+    return True
+
+
+def _check_json(payload: bytes) -> None:
+    """Raise an error of `_UNREADABLE` unless it is JSON, in UTF-8."""
+    _decode_raw(payload)
+    if not payload.isascii():
+        payload.decode()
+
+
+def _lone_payload(data: bytes) -> bytes | None:
+    """The data of a frame that is alone and has them in one line, as nearly all have; None for any other."""
+    head, _, rest = data.partition(b"data: ")
+    if rest.find(b"\n") not in (len(rest) - 2, len(rest) - 3) or not rest.endswith(_ENDS):
+        return None
+    if head and (head[:6] != b"event:" or head.find(b"\n") != len(head) - 1):
+        return None
+    return rest[:-2]
+
+
+@lru_cache(maxsize=8)
+def _marks(names: frozenset[str]) -> tuple[bytes, ...]:
+    """What a chunk with one of these keys holds: the fewest texts to look for. A short word needs its quotes."""
+    shortest = [name for name in sorted(names) if not any(other != name and other in name for other in names)]
+    return tuple(name.encode() if "_" in name else f'"{name}"'.encode() for name in shortest)
+
+
+@lru_cache(maxsize=8)
+def _nulls(names: frozenset[str]) -> tuple[bytes, ...]:
+    """Members that say nothing, as they stand after others. A quote within a text is escaped, so no text holds this."""
+    return tuple(form % name.encode() for name in sorted(names) for form in (b',"%b":null', b', "%b": null'))
+
+
+def _split(data: bytes) -> Iterator[bytes]:
+    """The frames, each with its blank line."""
+    start = 0
+    for end in _BLANK_LINE.finditer(data):
+        yield data[start : end.end()]
+        start = end.end()
+    if start < len(data):
+        yield data[start:]
+
+
+def without_keys(value: Any, names: frozenset[str]) -> Any:
+    """A JSON value without the members of these names, at any depth."""
+    if isinstance(value, dict):
+        return {key: without_keys(item, names) for key, item in value.items() if key not in names}
+    if isinstance(value, list):
+        return [without_keys(item, names) for item in value]
+    return value

@@ -1,0 +1,187 @@
+"""A stream that is relayed as it is, observed for its end, its usage and its failure.
+
+Nothing is parsed while it runs. The beginning and the end of the stream are held, a few kilobytes, and read when it is
+over: a provider reports its usage and its stop in the first or in the last events. Only the very first bytes are looked
+at as they come, for an error that stands in place of an answer. What is let go of is searched for the model's words,
+some kilobytes at a time and of a long stream in samples: their tokens may have to be estimated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dragoman.conversation.collect import merged
+from dragoman.conversation.events import Ended, Event, Failed, Stopped, Used
+from dragoman.conversation.failures import Failure
+from dragoman.conversation.replies import Stop, Usage
+from dragoman.dialects.dialect import Framing, StreamParser
+from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
+from dragoman.dialects.shared.streamed_text import StreamedText
+from dragoman.engine.tokens.answer_tally import AnswerTally
+from dragoman.wire.sse import LIMIT
+
+_HEAD = 1024
+_TAIL = 3 * 1024
+_HELD = 8 * 1024
+_FULLY, _ONE_IN = 2, 8
+"""Blocks at the beginning of a stream that are searched for words, and how many of those after them."""
+_FRAME_ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
+_LINE_ENDS = (b"\n",)
+_OPENING = 4096
+"""A beginning this long goes out even if it holds no whole event: it is a picture, not an error."""
+
+
+class RelayObserver:
+    """Holds the first and the last of a stream's bytes.
+
+    After the end, `framed` says whether it was an event stream at all, `cut_short` whether it ends within a frame,
+    `marked_end` whether it has the end marker of the OpenAI family.
+    """
+
+    __slots__ = (
+        "_blocks",
+        "_bound",
+        "_counted",
+        "_ends",
+        "_gap",
+        "_head",
+        "_lines",
+        "_looking",
+        "_parser",
+        "_size",
+        "_tail",
+        "_tally",
+        "_words",
+        "closed",
+        "cut_short",
+        "ended",
+        "failure",
+        "framed",
+        "marked_end",
+        "stop",
+        "usage",
+    )
+
+    def __init__(
+        self,
+        parser: Callable[[], StreamParser],
+        tally: AnswerTally,
+        words: StreamedText | None,
+        framing: Framing = Framing.SSE,
+    ) -> None:
+        self._parser = parser
+        self._lines = framing is Framing.NDJSON
+        self._ends = _LINE_ENDS if self._lines else _FRAME_ENDS
+        self._tally = tally
+        self._words = words
+        self._blocks = 0
+        self._counted = False
+        self.closed = False
+        self._head = b""
+        self._looking = True
+        self._gap = False
+        self._tail: list[bytes] = []
+        self._size = 0
+        self._bound = 0
+        self.usage: Usage | None = None
+        self.stop: Stop | None = None
+        self.failure: Failure | None = None
+        self.ended = False
+        self.cut_short = False
+        self.framed = False
+        self.marked_end = False
+
+    def see(self, data: bytes) -> None:
+        """Called with every chunk: holds it, and now and then lets go of what lies too far back."""
+        self._tail.append(data)
+        self._size += len(data)
+        if self._size > self._bound:
+            self._look() if self._looking else self._trim()
+
+    def close(self) -> bool:
+        """Read what is held. True where the stream came to its proper end."""
+        self.closed = True
+        self._trim()
+        rest = b"".join(self._tail)
+        if self._gap:
+            self._note(self._parser().feed(self._head))
+            self._note(_read(self._parser(), rest))
+        else:
+            self._note(_read(self._parser(), self._head + rest))
+        self.framed = self._lines or b"data:" in self._head + rest
+        self.marked_end = b"data: [DONE]" in (self._head + rest)[-64:]
+        self.cut_short = bool(rest) and not rest.endswith((*self._ends, b"]"))
+        return self.ended and self.failure is None
+
+    def count_held(self) -> None:
+        """Count the words in what is still held, for an answer whose tokens were not reported."""
+        if not self._counted and self._words is not None:
+            self._tally.add_frames(self._head + b"".join(self._tail), self._words)
+        self._counted = True
+
+    def _look(self) -> None:
+        """The beginning: an error here comes before any answer, and the request may yet be tried elsewhere."""
+        begun = b"".join(self._tail)
+        self._tail = [begun]
+        if b"error" in begun:
+            self._note([event for event in self._parser().feed(begun) if type(event) is Failed])
+        if len(begun) >= _HEAD:
+            self._looking = False
+            self._bound = _HELD
+
+    def _trim(self) -> None:
+        """Keep from the last frame that begins well before the end. A frame that is longer is held whole, and is a
+        failure beyond the limit of a frame."""
+        held = b"".join(self._tail)
+        if not self._head and not self._gap:
+            self._head, held = _split_head(held, self._ends)
+        at = max(held.rfind(end, 0, -_TAIL) for end in self._ends)
+        if at < 0 and len(held) > LIMIT:
+            self.failure = self.failure or FRAME_TOO_LONG
+            at = len(held) - _TAIL
+        if at >= 0:
+            self._count_dropped(held[:at])
+            held = held[at:].lstrip(b"\r\n")
+            self._gap = True
+        self._tail, self._size = [held], len(held)
+        self._bound = min(max(_HELD, 2 * self._size), LIMIT)
+
+    def _count_dropped(self, frames: bytes) -> None:
+        """Count the words in what is let go of; of a long stream, in one block of eight. The rest is like it."""
+        if self._words is None:
+            return
+        self._blocks += 1
+        if self._blocks <= _FULLY or self._blocks % _ONE_IN == 0:
+            self._tally.add_frames(frames, self._words)
+        else:
+            self._tally.skip_frames(len(frames))
+
+    def _note(self, events: list[Event]) -> None:
+        for event in events:
+            if isinstance(event, Used):
+                self.usage = merged(self.usage, event.usage)
+            elif isinstance(event, Stopped):
+                self.stop = event.reason if event.choice == 0 else self.stop
+            elif isinstance(event, Failed):
+                self.failure = self.failure or event.failure
+            elif isinstance(event, Ended):
+                self.ended = True
+
+
+def _read(parser: StreamParser, data: bytes) -> list[Event]:
+    return [*parser.feed(data), *parser.close()]
+
+
+def _split_head(held: bytes, ends: tuple[bytes, ...]) -> tuple[bytes, bytes]:
+    """The frames of the first kilobytes, and the rest."""
+    at = max(held.rfind(end, 0, _HEAD) for end in ends)
+    at = held.find(b"\n", at + (len(ends[0]) - 1)) + 1 if at >= 0 else 0
+    return held[:at], held[at:]
+
+
+def has_event(begun: bytes, framing: Framing = Framing.SSE) -> bool:
+    """Whether a stream has begun with a whole event, not only with comments that keep it open or half an error."""
+    if framing is Framing.NDJSON:
+        return len(begun) > _OPENING or b"\n" in begun.lstrip()
+    at = begun.find(b"data:")
+    return len(begun) > _OPENING or (at >= 0 and (begun.find(b"\n\n", at) >= 0 or begun.find(b"\n\r\n", at) >= 0))

@@ -1,0 +1,444 @@
+"""An upstream's answer in the client's dialect: bytes in, bytes out.
+
+Between equal dialects with nothing to undo the bytes are relayed as they are and only observed. In all other cases they
+are read into events, the client's own names and ids are put back, and the events are written in its dialect. A whole
+reply takes the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.changes import NOTHING_TO_UNDO, Undo
+from dragoman.conversation.collect import collect, merged
+from dragoman.conversation.events import CallStarted, Ended, Event, Failed, Started, Stopped, TextDelta, Used
+from dragoman.conversation.failures import UNREADABLE_ANSWERS, Failure, FailureKind
+from dragoman.conversation.literals import prefixed
+from dragoman.conversation.parts import Origin, Part
+from dragoman.conversation.replies import Stop, Usage
+from dragoman.dialects.dialect import AnswerContext, Framing, StreamParser, StreamRenderer
+from dragoman.dialects.registry import dialect
+from dragoman.dialects.shared.parsing import vendor_call_id, vendor_id
+from dragoman.engine.answer.answer_tool import AnswerTool
+from dragoman.engine.answer.argument_names import Renaming
+from dragoman.engine.answer.binary_relay import BinaryObserver, BinaryRelay
+from dragoman.engine.answer.reasoning_capture import ReasoningCapture
+from dragoman.engine.answer.relay_frames import RelayFrames, without_leftovers
+from dragoman.engine.answer.relay_lines import RelayLines
+from dragoman.engine.answer.relay_observer import RelayObserver, has_event
+from dragoman.engine.answer.stream_redaction import Redaction
+from dragoman.engine.compile.envelopes import ChunkReader, ChunkWriter, unwrapping
+from dragoman.engine.compile.reasoning_restore import keeps, last_turn
+from dragoman.engine.library.adapted import AdaptedRequest
+from dragoman.engine.tokens.answer_tally import AnswerTally
+from dragoman.profiles.profile import NO_ENVELOPE
+
+__all__ = ["Translation", "translation_of"]
+
+_NO_CONTEXT = AnswerContext()
+_USAGE_ASKED = Undo(usage=True)
+"""What was asked on nobody's behalf is taken out of the frames of a stream, which is relayed all the same."""
+
+
+class Translation:
+    """One answer on its way back. Afterwards it has what it saw: `usage`, `stop`, `failure`, `kept`.
+
+    `relays`: the bytes go through as they are. `started`: the client has been given something. `kept` is state that the
+    client's dialect cannot carry, by the key under which the next turn finds it; it is gathered where `keep` is set.
+    `completes`: a whole answer gets the members that the dialect's own vendor always sends. `origin` says who made that
+    state; by default only the upstream's dialect is known. `redaction` takes our own secrets out. `ended`: the
+    answer came to its proper end. `turn` is the key of the request's last turn, where calls may come back without ids.
+    """
+
+    # What most answers never change stands on the class: an instance is made for every answer.
+    usage: Usage | None = None
+    stop: Stop | None = None
+    failure: Failure | None = None
+    kept: Mapping[str, tuple[Part, ...]] = {}
+    started = ended = False
+    provider = ""
+    _renaming: Renaming | None = None
+    _answer_tool: AnswerTool | None = None
+    _capture: ReasoningCapture | None = None
+    _parser: StreamParser | None = None
+    _renderer: StreamRenderer | None = None
+    _wrap: ChunkWriter | None = None
+    _begun: set[int] | None = None
+    _observer: RelayObserver | BinaryObserver | None = None
+    _frames: RelayFrames | RelayLines | BinaryRelay | None = None
+    _relay: tuple[RelayObserver | BinaryObserver, RelayFrames | RelayLines | BinaryRelay] | None = None
+    """What sees and what cleans the chunks of a stream that is relayed and needs nothing else."""
+    _stop_word = ""
+    _is_closed = False
+
+    def __init__(
+        self,
+        upstream: str,
+        client: str,
+        undo: Undo = NOTHING_TO_UNDO,
+        context: AnswerContext = _NO_CONTEXT,
+        keep: bool = False,
+        think_tags: bool = False,
+        origin: Origin | None = None,
+        redaction: Redaction | None = None,
+        completes: bool = False,
+        turn: str = "",
+        unwrap: ChunkReader | None = None,
+    ) -> None:
+        self._unwrap = unwrap
+        self._context = context
+        self._upstream = dialect(upstream)
+        self._client = dialect(client)
+        self._undo = undo
+        self._origin = origin
+        self._think_tags = think_tags
+        self._redaction = redaction
+        self._completes = completes or context.completes
+        self._tally = AnswerTally(origin.model if origin is not None else "")
+        undoes = undo is not NOTHING_TO_UNDO and undo not in (NOTHING_TO_UNDO, _USAGE_ASKED)
+        if undoes:
+            self._renaming = Renaming(undo.keys) if undo.keys else None
+            self._answer_tool = AnswerTool(undo.answer, undo.names) if undo.answer else None
+        if keep:
+            self._capture = ReasoningCapture(client, upstream, turn)
+        if context.prefix:
+            self._begun = set()
+        same = upstream == client
+        if context.framing is not None:
+            wraps = context.framing is Framing.EVENT_STREAM and self._client.framing is not Framing.EVENT_STREAM
+            self._wrap = ChunkWriter(self._client) if wraps else None
+            same = same and (wraps or context.framing is self._upstream.framing)
+        self._relays_whole = same and not undoes and not think_tags and not context.renames and not context.prefix
+        self.relays = self._relays_whole and not context.completes
+
+    @property
+    def skipped(self) -> int:
+        """Frames that could not be read."""
+        skipped = self._parser.skipped if self._parser is not None else 0
+        return skipped + (self._frames.skipped if self._frames is not None else 0)
+
+    def has_begun(self, opening: bytes) -> bool:
+        """Whether what the client would be given first holds an event: then nothing can be tried again."""
+        framing = self._upstream.framing
+        if not self.relays or self._wrap is not None:
+            return bool(opening)
+        return bool(opening) and (framing is Framing.EVENT_STREAM or has_event(opening, framing))
+
+    def feed(self, data: bytes) -> bytes:
+        """A chunk of the upstream's stream, as the client reads it."""
+        if self._relay is not None:
+            observer, frames = self._relay
+            observer.see(data)
+            self.failure = observer.failure
+            return frames.feed(data)
+        out = self._feed(data) if self._unwrap is None else self._feed_wrapped(self._unwrap, data)
+        return out if self._wrap is None else self._wrap.feed(out)
+
+    def _feed_wrapped(self, unwrap: ChunkReader, data: bytes) -> bytes:
+        out = self._feed(inner) if (inner := unwrap.feed(data)) else b""
+        return out if unwrap.failure is None else out + self._fail(unwrap.failure)
+
+    def _feed(self, data: bytes) -> bytes:
+        if not self.relays:
+            return self._write((self._parser or self._reader()).feed(data))
+        observer = self._observer or self._observe()
+        observer.see(data)
+        if self._capture is not None:
+            for event in self._reader().feed(data):
+                self._capture.add(event)
+        self.failure = observer.failure
+        self.started = True
+        if self._frames is None:
+            return self._redacted(data)
+        if self._capture is None and self._wrap is None and self._unwrap is None:
+            self._relay = observer, self._frames
+        return self._frames.feed(data)
+
+    def close(self) -> bytes:
+        """The upstream's stream is over: the client's last bytes, an error where the end was not a proper one."""
+        out = self._close()
+        self._is_closed = True
+        return out if self._wrap is None else self._wrap.feed(out) + self._wrap.close()
+
+    def _close(self) -> bytes:
+        if self.relays:
+            return self._close_relay(self._observer or self._observe())
+        out = self._write(self._reader().close())
+        self._finish_capture()
+        return out + self._writer().close()
+
+    def fail(self, failure: Failure) -> bytes:
+        """The connection broke or timed out: the client's own terminal error.
+
+        A client that has the whole answer already gets its proper end: an error after it would be a second end.
+        """
+        out = self._fail(failure)
+        if self._wrap is None:
+            return out
+        return self._wrap.fail(out) if self.failure is not None else self._wrap.feed(out) + self._wrap.close()
+
+    def _fail(self, failure: Failure) -> bytes:
+        if self.failure is not None:
+            return b""
+        failure = failure.at(self.provider)
+        if not self.relays:
+            return self._close() if self.ended and not self._is_closed else self._write([Failed(failure)])
+        if self._observer is not None and self._has_relayed_all(self._observer):
+            self._finish_capture()
+            return self._frames.close() if self._frames is not None else b""
+        self.failure = failure
+        half = self._frames.drop() if self._frames is not None else b""
+        return half + self._writer().render([Failed(failure)])
+
+    def _has_relayed_all(self, observer: RelayObserver | BinaryObserver) -> bool:
+        """Whether the client has seen the proper end, with the marker where its dialect has one."""
+        if self._is_closed or not self._close_observer(observer):
+            return False
+        return observer.marked_end or not self._client.stream_end
+
+    def whole(self, body: bytes) -> bytes:
+        """A whole reply, or the body of an error where `failure` is set afterwards."""
+        relays = self._relays_whole
+        glance = self._upstream.answers.glance(body) if relays and self._capture is None else None
+        if glance is not None and glance[0] is not None:
+            self.usage, self.stop = glance
+            self.ended = True
+            return self._redacted(self._completed(body))
+        events = self.read_whole(body)
+        if relays and self.failure is None:
+            return self._redacted(self._completed(body))
+        reply = collect(events)
+        if isinstance(reply, Failure):
+            self.failure = reply
+            return self._client.answers.render_error(reply, self._context)[2]
+        answer = self._client.answers.render(reply, self._context)
+        return answer if self._redaction is None else self._redaction.data(answer)
+
+    def _completed(self, body: bytes) -> bytes:
+        body = without_leftovers(body, self._upstream.answer_leftovers)
+        return self._client.answers.complete(body, self._context) if self._completes else body
+
+    def _redacted(self, data: bytes) -> bytes:
+        """Without our own keys, should the provider repeat one."""
+        return data if self._redaction is None else self._redaction.data(data)
+
+    def read_whole(self, body: bytes) -> list[Event]:
+        """The events of a whole reply, with the client's names and ids."""
+        events = self._noted(
+            self._upstream.answers.parse(body, self._origin, seed=self._context.id, think_tags=self._think_tags)
+        )
+        self._finish_capture()
+        return events
+
+    def read(self, data: bytes) -> list[Event]:
+        """The events in a chunk, with the client's names and ids: for a caller that wants values, not bytes."""
+        if self._unwrap is not None:
+            data = self._unwrap.feed(data)
+            if self._unwrap.failure is not None:
+                return self._noted([*self._reader().feed(data), Failed(self._unwrap.failure)])
+        return self._noted(self._reader().feed(data))
+
+    def read_end(self) -> list[Event]:
+        """The last events of a stream that `read` was given."""
+        events = self._noted(self._reader().close())
+        self._finish_capture()
+        return events
+
+    def output_tokens(self) -> tuple[int, bool]:
+        """The tokens of the answer so far, and whether they are estimated. A count in the middle of a stream may be
+        behind what the client has been given."""
+        if self._observer is not None and not self._observer.closed:
+            self._close_observer(self._observer)
+        reported = self.usage.output if self.usage is not None else 0
+        if self.ended and reported:
+            return reported, False
+        if self._observer is not None:
+            self._observer.count_held()
+        seen = self._tally.tokens()
+        return max(reported, seen), seen > 0
+
+    def _observe(self) -> RelayObserver | BinaryObserver:
+        """Made when a stream begins: most whole answers go through as they are."""
+        redact = self._redaction.data if self._redaction is not None else None
+        framing, answers = self._upstream.framing, self._upstream.answers
+        if framing is Framing.EVENT_STREAM:
+            self._frames = BinaryRelay(redact)
+            self._observer = BinaryObserver(self._new_parser(), self._tally)
+            return self._observer
+        if framing is Framing.SSE:
+            leftovers, unasked = self._upstream.chunk_leftovers, self._upstream.usage_members
+            self._frames = RelayFrames(
+                redact,
+                leftovers,
+                answers.check_chunk,
+                answers.tidy_chunk,
+                unasked if self._undo.usage else frozenset(),
+            )
+        elif framing is Framing.NDJSON:
+            self._frames = RelayLines(redact)
+        self._observer = RelayObserver(self._new_parser, self._tally, answers.streamed_text, framing)
+        return self._observer
+
+    def _reader(self) -> StreamParser:
+        if self._parser is None:
+            self._parser = self._new_parser()
+        return self._parser
+
+    def _new_parser(self) -> StreamParser:
+        make = self._upstream.answers.stream_parser
+        return make(self._origin, seed=self._context.id, think_tags=self._think_tags)
+
+    def _writer(self) -> StreamRenderer:
+        """Made when something is written."""
+        if self._renderer is None:
+            self._renderer = self._client.answers.stream_renderer(self._context)
+        return self._renderer
+
+    def _write(self, events: list[Event]) -> bytes:
+        events = self._noted(events)
+        if not events:
+            return b""
+        out = (self._renderer or self._writer()).render(events)
+        if self._redaction is not None:
+            out = self._redaction.data(out)
+        if out:
+            self.started = True
+        return out
+
+    def _noted(self, events: list[Event]) -> list[Event]:
+        """The events with the client's names and ids, once what they tell is noted. Nothing follows a failure."""
+        if not events or self.failure is not None:
+            return []
+        if self._renaming is not None:
+            events = self._renaming.put(events)
+        if self._answer_tool is not None:
+            events = self._answer_tool.put(events)
+        if self._begun is not None:
+            events = [self._prefixed(event) for event in events]
+        if len(events) == 1 and type(events[0]) is TextDelta and self._capture is None:
+            self._tally.add(events[0])
+            return events
+        for index, event in enumerate(events):
+            self._tally.add(event)
+            note = _NOTES.get(type(event))
+            if note is not None:
+                events[index] = note(self, event)
+        if self._capture is not None:
+            for event in events:
+                self._capture.add(event)
+        return events
+
+    def _prefixed(self, event: Event) -> Event:
+        """The first text of each choice, with the name of the model before it."""
+        seen = self._begun
+        if type(event) is not TextDelta or seen is None or event.choice in seen:
+            return event
+        seen.add(event.choice)
+        return msgspec.structs.replace(event, literal=prefixed(self._context.prefix, event.literal))
+
+    def _started(self, event: Started) -> Started:
+        """The answer's id, as one of the client's vendor. Other members of the answer are made from it."""
+        if self._upstream is self._client or not event.id:
+            return event
+        return msgspec.structs.replace(event, id=vendor_id(self._client.id_prefix, event.id))
+
+    def _call(self, event: CallStarted) -> CallStarted:
+        undo = self._undo
+        if event.made:
+            event = msgspec.structs.replace(event, id=vendor_call_id(self._client.call_id_prefix, event.id))
+        name, identity = undo.names.get(event.name, event.name), undo.ids.get(event.id, event.id)
+        if name is event.name and identity is event.id:
+            return event
+        return msgspec.structs.replace(event, name=name, id=identity)
+
+    def _used(self, event: Used) -> Used:
+        self.usage = event.usage if self.usage is None else merged(self.usage, event.usage)
+        return event
+
+    def _stopped(self, event: Stopped) -> Stopped:
+        if event.choice == 0 or self.stop is None:
+            self.stop = event.reason
+            self._stop_word = event.word
+        return event
+
+    def _ended(self, event: Ended) -> Event:
+        """An answer that broke down, or has not been made yet, is a failure, except to a client of the same dialect,
+        which has a word for that."""
+        if self._upstream is self._client or self.stop not in (None, Stop.ERROR):
+            self.ended = True
+            return event
+        why = "The provider took the request and has not answered it yet."
+        if self.stop is not None:
+            why = f"The model broke off: {self._stop_word or 'it gave no reason'}."
+        return self._failed(Failed(Failure(FailureKind.SERVER, why, 502)))
+
+    def _failed(self, event: Failed) -> Failed:
+        failure = event.failure.at(self.provider)
+        self.failure = failure if self._redaction is None else self._redaction.failure(failure)
+        return Failed(self.failure)
+
+    def _finish_capture(self) -> None:
+        if self._capture is not None and self.failure is None:
+            self.kept = self._capture.close()
+
+    def _close_relay(self, observer: RelayObserver | BinaryObserver) -> bytes:
+        """A relayed stream that broke off gets the error that its dialect has for this."""
+        proper = self._close_observer(observer)
+        self.failure = self.failure or observer.failure
+        if proper:
+            self._finish_capture()
+        if proper or _tells_its_failure(observer):
+            rest = self._frames.close() if self._frames is not None else b""
+            return rest if proper or observer.marked_end else rest + self._client.stream_end
+        return self._end_of_frame(observer) + self._writer().close()
+
+    def _close_observer(self, observer: RelayObserver | BinaryObserver) -> bool:
+        self.ended = observer.close()
+        self.usage, self.stop = observer.usage, observer.stop
+        return self.ended
+
+    def _end_of_frame(self, observer: RelayObserver | BinaryObserver) -> bytes:
+        """What ends a relayed frame that is half out, so that an event of ours can follow."""
+        if not self.started:
+            return b""
+        if self._frames is not None:
+            return self._frames.drop()
+        return b"\n\n" if observer.cut_short else b""
+
+
+def _tells_its_failure(observer: RelayObserver | BinaryObserver) -> bool:
+    """Whether the provider itself told the client, in an event, why the stream ends here."""
+    failure = observer.failure
+    return failure is not None and failure.kind not in UNREADABLE_ANSWERS and observer.framed
+
+
+_NOTES: Mapping[type[Event], Callable[[Any, Any], Event]] = {
+    Started: Translation._started,
+    CallStarted: Translation._call,
+    Used: Translation._used,
+    Stopped: Translation._stopped,
+    Ended: Translation._ended,
+    Failed: Translation._failed,
+}
+
+
+def translation_of(adapted: AdaptedRequest, context: AnswerContext, redaction: Redaction | None = None) -> Translation:
+    """The way back of one compiled request."""
+    facts, client = adapted.facts, adapted.ask.dialect
+    keep = keeps(facts, adapted.ask)
+    return Translation(
+        adapted.dialect,
+        client,
+        adapted.undo,
+        context,
+        keep,
+        facts.think_tags,
+        Origin(adapted.dialect, facts.family or facts.provider, facts.model),
+        redaction,
+        not facts.complete_answers,
+        last_turn(adapted.ask) if keep and dialect(client).optional_ids else "",
+        None if adapted.envelope is NO_ENVELOPE else unwrapping(adapted.envelope),
+    )

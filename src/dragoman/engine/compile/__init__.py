@@ -1,0 +1,1 @@
+"""From a client's request to what the target accepts, with the report of what was changed."""

@@ -1,0 +1,87 @@
+"""What a caller sets for one request: it tightens what the destination allows, or replaces it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.changes import Loss
+from dragoman.engine.exchange.destination import Destination, ShownReasoning
+from dragoman.engine.library.policy import check_choice, parse_doubt, parse_loss
+from dragoman.errors import OptionError
+from dragoman.profiles.facts import Doubt
+from dragoman.rules.rule import FAIL
+from dragoman.wire.structured_fields import parse_dictionary
+
+
+class CallerOptions(msgspec.Struct, frozen=True):
+    """What the caller sets for one request.
+
+    `max_loss` and `doubt` tighten what a destination allows; where the caller may `loosen`, they replace it. `rules`
+    are choices for rules, on top of the destination's. `reasoning`: who is shown thinking. `ask_usage`: a Chat stream
+    is asked for its usage. `stream` and `stop_after` are those of `adapt`.
+    """
+
+    max_loss: Loss | None = None
+    doubt: Doubt | None = None
+    loosen: bool = False
+    stream: bool | None = None
+    stop_after: str = ""
+    rules: Mapping[str, Any] = {}
+    reasoning: ShownReasoning | None = None
+    ask_usage: bool = False
+
+    def bound_loss(self, destination: Destination) -> Loss:
+        """The loss that is allowed, where the caller sets one."""
+        assert self.max_loss is not None
+        return self.max_loss if self.loosen else min(self.max_loss, destination.max_loss)
+
+    def bound_doubt(self, destination: Destination) -> Doubt:
+        """How doubts are treated, where the caller says so."""
+        assert self.doubt is not None
+        return self.doubt if self.loosen or self.doubt is Doubt.CAREFUL else destination.doubt
+
+
+NOTHING_SET = CallerOptions()
+USAGE_ASKED = CallerOptions(ask_usage=True)
+MAX_LOSS = "x-dragoman-max-loss"
+DOUBT = "x-dragoman-doubt"
+RULES = "x-dragoman-rules"
+REASONING = "x-dragoman-reasoning"
+_HEADERS = (MAX_LOSS, DOUBT, RULES, REASONING)
+
+
+def caller_options(headers: Mapping[str, str], loosen: bool) -> CallerOptions:
+    """What a request's headers set. Raises OptionError."""
+    max_loss, doubt, rules, reasoning = map(headers.get, _HEADERS)
+    if max_loss is None and doubt is None and rules is None and reasoning is None:
+        return NOTHING_SET
+    return CallerOptions(
+        None if max_loss is None else parse_loss(max_loss),
+        None if doubt is None else parse_doubt(doubt),
+        loosen,
+        rules={} if rules is None else _chosen_rules(rules, loosen),
+        reasoning=None if reasoning is None else _shown_reasoning(reasoning),
+    )
+
+
+def _shown_reasoning(header: str) -> ShownReasoning:
+    try:
+        return ShownReasoning(header)
+    except ValueError:
+        raise OptionError(f"reasoning cannot be {header!r}", at=REASONING, hint="write asked or show") from None
+
+
+def _chosen_rules(header: str, loosen: bool) -> dict[str, str | bool]:
+    """The choices of a header. Who may only tighten may only refuse repairs."""
+    try:
+        chosen = parse_dictionary(header)
+    except ValueError as fault:
+        raise OptionError(str(fault), at=RULES, hint='write late-system=fail, many-systems="join:, "') from None
+    for name, choice in chosen.items():
+        check_choice(name, choice)
+        if choice != FAIL and not loosen:
+            raise OptionError(f"{name}={choice} is for admin keys; with this key a rule can be set to fail", at=RULES)
+    return chosen

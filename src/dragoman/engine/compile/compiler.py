@@ -1,0 +1,403 @@
+"""The compiler: a parsed request and a target in, what the target accepts and a report of every change out.
+
+Pure: the same request, target, options and kept state give the same bytes and the same report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec import Raw
+from msgspec.structs import replace
+
+from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry
+from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Loss, Note, Undo
+from dragoman.conversation.conversation import Ask
+from dragoman.conversation.traits import Trait, observe_change, observe_messages
+from dragoman.dialects import registry
+from dragoman.dialects.dialect import Dialect, RenderOptions
+from dragoman.engine.compile.beta_names import with_betas
+from dragoman.engine.compile.content_checks import require_content, require_known_content, require_messages
+from dragoman.engine.compile.envelopes import with_header_members
+from dragoman.engine.compile.header_words import without_words
+from dragoman.engine.compile.plan import Plan, client_of, plan
+from dragoman.engine.compile.reasoning_restore import KeptParts, restored
+from dragoman.engine.compile.refusal_places import found_in, with_place
+from dragoman.engine.compile.report import ReportBuilder, body_repairs, usage_asked, usage_not_asked, without_spelling
+from dragoman.engine.compile.unseen_content import unseen, unseen_content
+from dragoman.engine.history.client_choice import (
+    NO_CHOICE,
+    HistoryChoice,
+    clearing,
+    fulfilled,
+    history_choice,
+    history_choice_rule,
+)
+from dragoman.engine.history.compaction import UsedSummary, compacted, history_summary
+from dragoman.engine.history.cuts import Cut
+from dragoman.engine.history.result_clearing import clear_results
+from dragoman.engine.history.sizes import bytes_per_token
+from dragoman.engine.history.trimming import TrimRequest, TrimStatistics, history_trim, trim
+from dragoman.engine.library.adapted import AdaptedRequest
+from dragoman.errors import RepairRefused, Unrepresentable
+from dragoman.profiles.facts import Doubt, Stance
+from dragoman.profiles.profile import NO_ENVELOPE, BodyForm, Profile, Target
+from dragoman.rules.clean.off_schema import off_schema, whole_pairs
+from dragoman.rules.media.remote_media import remote_media, wanted
+from dragoman.rules.rule import FAIL, Rule
+from dragoman.rules.settings.refused_setting import refused_setting
+from dragoman.wire.json_reader import render_object, split_members
+
+READ_BY_THE_COMPILER = frozenset({"drops", "stream_usage", "tools_streamed", "logprobs_streamed", "refused_words"})
+"""The facts that the compiler itself reads. All others are read by rules."""
+_USAGE = "stream_options"
+_MEDIA = int(Trait.MEDIA | Trait.RESULT_PARTS)
+_OPAQUE = int(Trait.OPAQUE)
+_FAITHFUL = Doubt.FAITHFUL
+
+
+class Options(msgspec.Struct, frozen=True):
+    """What the caller allows and hands over. `synthetic`: may turns be made up? `stop_after`: a rule's name.
+    `ask_usage`: have Chat streams report their usage, though the client did not ask for it. `doubt`: how a fact that
+    nobody knows is taken. `summary` stands for the beginning of the conversation. `history`: how a long history is
+    trimmed; None: not at all."""
+
+    max_loss: Loss = Loss.CONTENT
+    synthetic: bool = True
+    stream: bool | None = None
+    ask_usage: bool = False
+    kept: Mapping[str, KeptParts] = {}
+    media: Mapping[str, bytes] = {}
+    stop_after: str = ""
+    doubt: Doubt = _FAITHFUL
+    summary: UsedSummary | None = None
+    history: TrimRequest | None = None
+
+
+PLAIN = Options()
+
+
+def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> AdaptedRequest:
+    """The request for one attempt. Reading is done once, this for every target that is tried."""
+    return compile_by(plan(target, client_of(ask, target, options.doubt is _FAITHFUL)), ask, target, options)
+
+
+def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> AdaptedRequest:
+    """The request by a plan for its target."""
+    if not ask.conversation.messages:
+        require_messages(ask)
+    compilation = _Compilation(steps, ask, target, options)
+    if ask.conversation.extras is not None or options.summary is not None or options.history is not None:
+        compilation.shorten_history()
+    try:
+        compilation.repair()
+    except Unrepresentable as fault:
+        raise with_place(fault, ask) from None
+    compilation.check_content()
+    return compilation.render()
+
+
+class _Compilation:
+    """A request on its way to one target: what it has become so far, what was changed, and what its answer must undo.
+
+    `heaviest`: the heaviest loss so far. `same`: the client speaks the target's dialect. `seen`: the traits of the
+    messages before the rules run. `media_to_fetch`: URLs of media that the target cannot fetch. `context`: what the
+    rules are given, that of the plan and what only this request tells them.
+    """
+
+    __slots__ = (
+        "_report",
+        "ask",
+        "changes",
+        "context",
+        "conversation",
+        "cut",
+        "facts",
+        "heaviest",
+        "media_to_fetch",
+        "options",
+        "same",
+        "seen",
+        "steps",
+        "stream",
+        "target",
+        "trimmed",
+        "undo",
+    )  # fmt: skip
+
+    def __init__(self, steps: Plan, ask: Ask, target: Target, options: Options) -> None:
+        self.steps = steps
+        self.ask = ask
+        self.target = target
+        self.options = options
+        self.same = ask.dialect == target.profile.dialect
+        self.stream = ask.stream if options.stream is None else options.stream
+        self.facts = steps.context.facts
+        context, media = steps.context, options.media
+        if media:
+            context = replace(context, media=media)
+        if self.stream and self.facts.format_streamed is Stance.REFUSES:
+            context = replace(context, streams=True)
+        self.context = context
+        kept, whole = options.kept, ask.conversation
+        self.conversation = restored(whole, kept, self.facts) if kept else whole
+        self.changes = body_repairs(ask) if ask.repairs or ask.wrapper is not None else []
+        self.undo = NOTHING_TO_UNDO
+        self.heaviest = Loss.NOTHING
+        self.seen = 0
+        self.media_to_fetch: tuple[str, ...] = ()
+        self.trimmed: TrimStatistics | None = None
+        self.cut: Cut | None = None
+        self._report: ReportBuilder | None = None
+
+    # A long history.
+
+    def shorten_history(self) -> None:
+        """Do what the client, a kept summary and the configured policy ask for, in this order."""
+        conversation, options = self.conversation, self.options
+        choice = NO_CHOICE if conversation.extras is None else history_choice(conversation)
+        if choice is not NO_CHOICE:
+            self._fulfil(choice)
+        if choice.cut is False:
+            return
+        if options.summary is not None:
+            self._sum_up(options.summary)
+        if options.history is not None:
+            self._trim(options.history)
+
+    def _fulfil(self, choice: HistoryChoice) -> None:
+        """Do what the client wants done about its history, and the provider does not do.
+
+        Where no content may be lost no result is cleared, and the field is reported like any other that is left out.
+        """
+        allowed = self.options.max_loss is Loss.CONTENT
+        policy = clearing(choice, self.facts, self.conversation.extras) if allowed else None
+        if policy is not None:
+            cleared = clear_results(self.conversation, policy, self._bytes_per_token())
+            self.changes += self._entries(history_trim, cleared.notes)
+            self.conversation = cleared.conversation
+        done = fulfilled(self.conversation, choice, self.facts, policy is not None)
+        self.changes += self._entries(history_choice_rule, done.notes)
+        self.conversation = done.conversation
+
+    def _bytes_per_token(self) -> float:
+        scale, history = bytes_per_token(self.conversation.messages, self.facts.model), self.options.history
+        return scale if history is None else scale / history.tokens_per_estimate
+
+    def _sum_up(self, summary: UsedSummary) -> None:
+        summed_up = compacted(self.conversation, summary)
+        self._enter(history_summary, summed_up.notes)
+        self.conversation = summed_up.conversation
+
+    def _trim(self, history: TrimRequest) -> None:
+        trimming = trim(self.conversation, history, self.target.model)
+        self._enter(history_trim, trimming.rewrite.notes)
+        self.conversation, self.trimmed, self.cut = trimming.rewrite.conversation, trimming.statistics, trimming.cut
+
+    # The rules.
+
+    def repair(self) -> None:
+        """Run all rules that the target calls for and the conversation has a defect for."""
+        conversation, steps, context = self.conversation, self.steps, self.context
+        known = self.ask.traits if conversation is self.ask.conversation else None
+        self.seen = seen = observe_messages(conversation.messages) if known is None else known
+        if seen & _MEDIA and remote_media in steps.rules:
+            self.media_to_fetch = wanted(conversation, context)
+        top = steps.tops.of(conversation)
+        stop_after = self.options.stop_after
+        end = steps.count_until(stop_after) if stop_after else len(steps.rules)
+        left, begin = iter(steps.steps[seen | top.traits, top.idle]), 0
+        while (step := next(left, None)) is not None:
+            place, rule, bit = step
+            if place < begin or place >= end:
+                continue
+            done = top.repair(rule, bit, conversation, context) if bit else rule.repair(conversation, context)
+            if done.conversation is conversation:
+                top.idle |= bit
+                continue
+            if done.conversation.messages is not conversation.messages:
+                seen = observe_change(conversation.messages, done.conversation.messages, seen)
+            conversation = done.conversation
+            top = steps.tops.of(conversation)
+            # What was changed may call for other rules, of those that follow.
+            left, begin = iter(steps.steps[seen | top.traits, top.idle]), place + 1
+            self._enter(rule, done.notes if self.same or not rule.spelling else without_spelling(done.notes))
+            if done.undo is not NOTHING_TO_UNDO:
+                self.undo = self.undo.then(done.undo)
+        if conversation.near_misses and self.same:
+            done = whole_pairs(self.ask.conversation, conversation)
+            self._enter(off_schema, done.notes)
+            conversation = done.conversation
+        self.conversation = conversation
+
+    def _enter(self, rule: Rule, notes: Sequence[Note]) -> None:
+        """Enter what a rule did into the report. Raises RepairRefused where the caller does not want it."""
+        if not notes:
+            return
+        choices = self.context.choices
+        fails = rule.name in choices and rule.chosen(choices) == FAIL  # no rule fails by default
+        for note in notes:
+            lost = rule.loses if note.loses is None else note.loses
+            heavy = lost > self.options.max_loss
+            if lost > self.heaviest:
+                self.heaviest = lost
+            made_up = note.adds and not rule.translated and not self.options.synthetic
+            if fails or heavy or made_up:
+                raise self._refusal(rule, note, heavy, made_up)
+        if self._report is None:
+            self._report = ReportBuilder(self.ask)
+        self.changes += self._report.entries(rule, notes)
+
+    def _entries(self, rule: Rule, notes: Sequence[Note]) -> list[Change]:
+        if self._report is None:
+            self._report = ReportBuilder(self.ask)
+        return self._report.entries(rule, notes)
+
+    def _refusal(self, rule: Rule, note: Note, heavy: bool, made_up: bool) -> RepairRefused:
+        entry = self._entries(rule, [note])[0]
+        why = f"loses {entry.loses}" if heavy else "makes up what was not said" if made_up else "is set to fail"
+        return RepairRefused(
+            f"{rule.name} is needed for {self.facts.provider}/{self.facts.model} and {why}: {entry.did}",
+            rule=rule.name,
+            at=entry.at,
+            hint=f"change the request, allow more, or choose another answer for {rule.name}",
+        )
+
+    def check_content(self) -> None:
+        """Report what the target would not see, and raise MalformedRequest where nothing of the client's is left."""
+        if self.heaviest is Loss.CONTENT:
+            require_content(self.conversation, self.changes, self.target)
+        if self.facts.drops:
+            self._enter(unseen_content, unseen(self.conversation, self.facts))
+        if self.seen & _OPAQUE and self.same:
+            require_known_content(self.ask, self.target)
+
+    # The body.
+
+    def render(self) -> AdaptedRequest:
+        """Write the request for the wire."""
+        target, same, profile = self.target, self.same, self.target.profile
+        frame: RequestFrame = _FRAMES.get(id(target)) or _make_frame(target)
+        dialect = frame.dialect
+        writing = self._writing(dialect)
+        body = self._body(dialect, writing)
+        headers = _with_passed(frame.headers, self.ask, profile, dialect) if same else frame.headers
+        if profile.beta is not None and same:
+            headers = with_betas(headers, self.conversation, profile.beta)
+        if self.facts.refused_words and same:
+            headers, refused = without_words(headers, self.facts.refused_words)
+            self._enter(refused_setting, refused)
+        if profile.body is not None:
+            body = formed_body(body, profile.body)
+        if profile.envelope is not NO_ENVELOPE:
+            body, headers = with_header_members(body, headers, profile.envelope)
+        return AdaptedRequest(
+            body,
+            frame.stream_path if writing.stream else frame.path,
+            headers,
+            tuple(self.changes),
+            self.undo,
+            self.media_to_fetch,
+            frame.name,
+            profile.dialect,
+            self.conversation,
+            self.ask,
+            target.facts,
+            self.trimmed,
+            self.cut,
+            profile.envelope,
+        )
+
+    def _body(self, dialect: Dialect, writing: RenderOptions) -> bytes:
+        render = dialect.requests.render
+        try:
+            return render(self.conversation, writing, self.ask if self.same else None)
+        except Unrepresentable as fault:
+            raise with_place(fault, self.ask, found_in(fault, self.conversation, render, writing)) from None
+
+    def _writing(self, dialect: Dialect) -> RenderOptions:
+        """How the body is written: streamed or whole, and asking for its usage or not."""
+        usage = bool(dialect.usage_members) and self._asks_usage()
+        refused = self._refused_members() if self.same else ()
+        if self.stream and self.conversation.tools and not self._streams_beside_tools():
+            self.stream, self.undo = False, self.undo.then(Undo(whole=True))
+        if self.same and usage:
+            self.changes.append(usage_asked())
+            self.undo = self.undo.then(Undo(usage=True))
+        return RenderOptions(self.target.model, self.stream, usage, refused, translated=not self.same)
+
+    def _asks_usage(self) -> bool:
+        """Whether a stream is asked for its usage: the client's dialect always reports it, or the caller wants it."""
+        if not self.stream or self.facts.stream_usage is not Stance.ACCEPTS:
+            return False
+        return not self.same or (self.options.ask_usage and not self.ask.include_usage)
+
+    def _refused_members(self) -> tuple[str, ...]:
+        """The member that asks a stream for its usage, where the client wrote it and the target refuses it."""
+        if self.facts.stream_usage is not Stance.REFUSES or _USAGE not in self.ask.members:
+            return ()
+        if all(change.at != f"/{_USAGE}" for change in self.changes):
+            self.changes.append(usage_not_asked())
+        return (_USAGE,)
+
+    def _streams_beside_tools(self) -> bool:
+        """Whether the target streams an answer beside tools. One that does not is asked for a whole answer."""
+        if self.conversation.settings.logprobs and self.facts.logprobs_streamed is Stance.REFUSES:
+            return False
+        return self.facts.tools_streamed is not Stance.REFUSES
+
+
+class RequestFrame(msgspec.Struct, frozen=True):
+    """What is the same in all requests to a target."""
+
+    dialect: Dialect
+    name: str
+    """The name of the target."""
+    headers: Mapping[str, str]
+    """Headers that belong to the request itself; keys are the sender's business."""
+    path: str
+    stream_path: str
+
+
+_FRAMES: BoundedCache[int] = BoundedCache(f"{__name__}.{RequestFrame.__qualname__}")
+"""By the id of the target."""
+
+
+def _make_frame(target: Target) -> RequestFrame:
+    profile = target.profile
+    dialect = registry.dialect(profile.dialect)
+    named = {**dialect.headers, **profile.headers}
+    path, stream_path = (
+        dialect.request_path(RenderOptions(target.model, stream), path_template(profile, stream))
+        for stream in (False, True)
+    )
+    headers = {"content-type": "application/json", **{name: value for name, value in named.items() if value}}
+    frame = RequestFrame(dialect, target.name, headers, path, stream_path)
+    _FRAMES.put(id(target), CacheEntry(frame, 2048, target))
+    return frame
+
+
+def _with_passed(headers: Mapping[str, str], ask: Ask, profile: Profile, dialect: Dialect) -> Mapping[str, str]:
+    """The headers with those of a client of the same dialect that its provider is to see."""
+    own = {
+        name: ask.headers[name]
+        for name in dialect.passed_headers
+        if name in ask.headers and profile.headers.get(name) != ""
+    }
+    return {**headers, **own} if own else headers
+
+
+def formed_body(body: bytes, form: BodyForm) -> bytes:
+    """The body without some members and with others. What is added wins over the client's own."""
+    members: dict[str, bytes | Raw] = {name: msgspec.json.encode(value) for name, value in form.add.items()}
+    members |= {
+        name: value for name, value in split_members(body).items() if name not in form.leave_out and name not in members
+    }
+    return render_object(members)
+
+
+def path_template(profile: Profile, stream: bool) -> str:
+    """The profile's own path with the name of the method filled in, where the profile has names of its own."""
+    method = profile.methods.stream if stream else profile.methods.whole
+    return profile.path.replace("{method}", method) if method else profile.path

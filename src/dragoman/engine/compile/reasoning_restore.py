@@ -1,0 +1,280 @@
+"""Opaque reasoning state that the client's dialect could not carry: what to ask the store for, and putting it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from operator import attrgetter, is_
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.literals import EMPTY
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import NO_ID, Call, Opaque, Origin, Part, Reasoning, Text
+from dragoman.engine.answer.reasoning_capture import call_key, text_key, turn_key
+from dragoman.profiles.facts import Facts, Need, Scope, Stance
+from dragoman.rules.reasoning import fits
+from dragoman.rules.shape.missing_reasoning import thinks
+
+_role = attrgetter("role")
+KeptParts = tuple[Part, ...]
+"""What was kept for one call or one answer: thinking, and the state of the call or text itself."""
+
+
+def keeps(facts: Facts, ask: Ask) -> bool:
+    """Whether the client may fail to bring back what the target wants back.
+
+    A client of the target's own dialect can bring back everything. Still some drop what they do not know, so that
+    state is kept which the target demands in a loop of calls, or which such clients are known to drop.
+    """
+    if ask.dialect != facts.dialect:
+        return bool(facts.reasoning_states or facts.reasoning_field)
+    if facts.reasoning_kept or facts.reasoning_required is Need.TOOL_TURNS:
+        return True
+    if not ask.conversation.tools:
+        return False
+    demanded = facts.reasoning_required is not Need.NEVER or facts.call_signature is Stance.REFUSES
+    return demanded and thinks(ask.conversation.settings, facts)
+
+
+def scope(facts: Facts) -> str:
+    """How far state of this target may travel, as the store's key."""
+    return facts.model if facts.reasoning_scope is Scope.MODEL else ""
+
+
+def has_keys(conversation: Conversation) -> bool:
+    """Whether `keys` has anything to ask for: seen without making a single digest."""
+    return Role.ASSISTANT in map(_role, conversation.messages)
+
+
+def keys(conversation: Conversation, facts: Facts) -> Iterator[str]:
+    """What may be needed for this conversation, the latest first. Made as they are asked for: digests take time."""
+    known: set[str] = set()
+    messages = conversation.messages
+    for at in range(len(messages) - 1, -1, -1):
+        message = messages[at]
+        if message.role is not Role.ASSISTANT:
+            continue
+        first = message.parts[0] if len(message.parts) == 1 else None
+        if type(first) is Call and first.spelled != NO_ID:  # nearly every turn of an agent
+            found = [first.id]
+        else:
+            found = _keys_of(message, messages[at - 1] if at else None, facts)
+        for key in found:
+            if key not in known:
+                known.add(key)
+                yield key
+
+
+def last_turn(ask: Ask) -> str:
+    """The key of the last turn of a request, for calls that may come back without the ids of the answer."""
+    messages = ask.conversation.messages
+    return turn_key(messages[-1]) if messages else ""
+
+
+def _key_of(call: Call, before: Message | None) -> str:
+    """The id of a call, or what it is found by without one."""
+    if call.spelled != NO_ID or before is None:
+        return call.id
+    return call_key(turn_key(before), call.name, call.arguments)
+
+
+def _keys_of(message: Message, before: Message | None, facts: Facts) -> list[str]:
+    """The keys of its calls, and last the key of its words, where that is needed. `before`: the turn before it."""
+    calls = [_key_of(part, before) for part in message.parts if type(part) is Call]
+    return [*calls, _words_key(message)] if not calls or _signs_words(message, facts) else calls
+
+
+def _signs_words(message: Message, facts: Facts) -> bool:
+    """Whether the target may have signed the words of a turn in addition to its calls."""
+    return reasoning_states.THOUGHT in facts.reasoning_states and any(type(part) is Text for part in message.parts)
+
+
+def _words_key(message: Message) -> str:
+    return text_key("".join([part.text for part in message.parts if type(part) is Text]))
+
+
+def restored(conversation: Conversation, kept: Mapping[str, KeptParts], facts: Facts) -> Conversation:
+    """The conversation with the state put back that the target may have."""
+    messages: list[Message] = []
+    before: Message | None = None
+    for message in conversation.messages:
+        found = _found(message, before, kept, facts)
+        thinking = _thinking(found, facts)
+        if thinking and messages and _is_nothing_but_copy(messages[-1], _words(thinking)):
+            messages.pop()
+        messages.append(_restored(message, before, kept, facts) if found else message)
+        before = message
+    same = len(messages) == len(conversation.messages) and all(map(is_, messages, conversation.messages))
+    return conversation if same else conversation.but(messages=tuple(messages))
+
+
+def _found(message: Message, before: Message | None, kept: Mapping[str, KeptParts], facts: Facts) -> list[KeptParts]:
+    """What was kept for a turn of the model."""
+    if message.role is not Role.ASSISTANT:
+        return []
+    return [kept[key] for key in _keys_of(message, before, facts) if key in kept]
+
+
+def _words(thinking: list[Reasoning]) -> str:
+    return "".join(part.text.text for part in thinking if part.text is not None)
+
+
+def _is_nothing_but_copy(message: Message, words: str) -> bool:
+    """Whether a turn of its own has only a copy of what the model thought before the next one."""
+    return message.role is Role.ASSISTANT and all(
+        type(part) is Text and _is_copy(part, words) for part in message.parts
+    )
+
+
+def _restored(message: Message, before: Message | None, kept: Mapping[str, KeptParts], facts: Facts) -> Message:
+    found = _found(message, before, kept, facts)
+    of_words = kept.get(_keys_of(message, before, facts)[-1], ()) if _signs_words(message, facts) else ()
+    held = {part.id: kept.get(_key_of(part, before), ()) for part in message.parts if type(part) is Call}
+    parts = tuple([_signed(part, held, of_words, facts) for part in _completed(message.parts, found)])
+    parts = _with_thinking(parts, _thinking(found, facts))
+    same = len(parts) == len(message.parts) and all(
+        one is other for one, other in zip(parts, message.parts, strict=True)
+    )
+    return message if same else message.but(parts=parts)
+
+
+def _with_thinking(parts: tuple[Part, ...], kept: list[Reasoning]) -> tuple[Part, ...]:
+    """The turn with the thinking that was kept, in place of what the client returned of it.
+
+    A client may return the visible words, some of them, or nothing. Its own copy has no proof, and costs the turn its
+    thinking where the target demands one.
+    """
+    if not kept:
+        return parts
+    words = _words(kept)
+    proofs = {_proof(part.state) for part in parts if isinstance(part, Reasoning) and part.state is not None}
+    missing = [part for part in kept if part.state is None or _proof(part.state) not in proofs]
+    if not missing:
+        return parts
+    others = [part for part in parts if not _is_copy(part, words)]
+    return (*missing, *others)
+
+
+def _is_copy(part: Part, words: str) -> bool:
+    """Whether these are kept words that came back without the proof, or with one that means nothing; or as a text
+    between tags, which is how some agents write thinking down."""
+    if isinstance(part, Text):
+        return part.signature is None and _between_tags(part.text, words)
+    if not isinstance(part, Reasoning) or part.text is None:
+        return False
+    unproven = part.state is None or part.state.kind == reasoning_states.UNSIGNED or part.state.json == EMPTY
+    return unproven and part.text.text.strip() in words
+
+
+_TAGS = (("<think>", "</think>"), ("<thinking>", "</thinking>"))
+
+
+def _between_tags(text: str, words: str) -> bool:
+    """Whether a text is nothing but kept words between tags."""
+    text = text.strip()
+    return any(
+        text.startswith(start) and text.endswith(end) and text[len(start) : -len(end)].strip() in words
+        for start, end in _TAGS
+    )
+
+
+def _completed(parts: tuple[Part, ...], found: list[KeptParts]) -> tuple[Part, ...]:
+    """Thinking whose proof came back without its words gets them again.
+
+    Some clients keep only the last piece of a field that they do not know: the proof, and the end of the words.
+    """
+    whole = {
+        _proof(part.state): part
+        for one in found
+        for part in one
+        if isinstance(part, Reasoning) and part.state is not None and part.text is not None
+    }
+    if not any(_is_hollow(part, whole) for part in parts):
+        return parts
+    words = "".join(part.text.text for part in whole.values() if part.text is not None)
+    completed = [_whole(part, whole) for part in parts if not _is_scrap(part, words)]
+    return tuple(completed)
+
+
+def _proof(state: Opaque) -> bytes:
+    """What tells one state from another. An entry of `reasoning_details` may come back with its text or without."""
+    if state.kind != reasoning_states.DETAIL:
+        return state.json
+    fields = msgspec.json.decode(state.json, type=dict[str, msgspec.Raw])
+    return bytes(fields.get("signature") or fields.get("data") or state.json)
+
+
+def _is_hollow(part: Part, whole: Mapping[bytes, Reasoning]) -> bool:
+    return isinstance(part, Reasoning) and part.text is None and part.state is not None and _proof(part.state) in whole
+
+
+def _whole(part: Part, whole: Mapping[bytes, Reasoning]) -> Part:
+    if not isinstance(part, Reasoning) or part.state is None or part.text is not None:
+        return part
+    return whole.get(_proof(part.state), part)
+
+
+def _is_scrap(part: Part, words: str) -> bool:
+    return isinstance(part, Reasoning) and part.state is None and part.text is not None and part.text.text in words
+
+
+def _thinking(found: list[KeptParts], facts: Facts) -> list[Reasoning]:
+    """Thinking that the target issued, and plain thinking where it is taken as text."""
+    return [
+        part
+        for one in found
+        for part in one
+        if isinstance(part, Reasoning) and (part.state is None or fits(part.state, facts))
+    ]
+
+
+def _signed(part: Part, kept: Mapping[str, KeptParts], of_words: KeptParts, facts: Facts) -> Part:
+    if not isinstance(part, (Call, Text)) or part.signature is not None:
+        return part
+    held = kept.get(part.id, ()) if isinstance(part, Call) else of_words
+    states = [state for state in held if isinstance(state, Opaque) and fits(state, facts)]
+    return msgspec.structs.replace(part, signature=states[0]) if states else part
+
+
+def pack(parts: KeptParts) -> bytes:
+    """What is kept, as the store's bytes."""
+    return msgspec.json.encode([_plain(part) for part in parts])
+
+
+def unpack(value: bytes) -> KeptParts:
+    return tuple(_part(plain) for plain in msgspec.json.decode(value))
+
+
+def _plain(part: Part) -> dict[str, Any]:
+    if isinstance(part, Opaque):
+        return _plain_state(part)
+    assert isinstance(part, Reasoning)
+    return {
+        "text": part.text.text if part.text is not None else None,
+        "state": _plain_state(part.state) if part.state is not None else None,
+        "redacted": part.redacted,
+        "field": part.field,
+    }
+
+
+def _plain_state(state: Opaque) -> dict[str, Any]:
+    return {"kind": state.kind, "json": state.json.decode(), "origin": msgspec.to_builtins(state.origin)}
+
+
+def _part(plain: dict[str, Any]) -> Part:
+    if "kind" in plain:
+        return _state(plain)
+    text, state = plain["text"], plain["state"]
+    return Reasoning(
+        text=Text(msgspec.json.encode(text)) if text is not None else None,
+        state=_state(state) if state is not None else None,
+        redacted=plain["redacted"],
+        field=plain["field"],
+    )
+
+
+def _state(plain: dict[str, Any]) -> Opaque:
+    return Opaque(kind=plain["kind"], json=plain["json"].encode(), origin=msgspec.convert(plain["origin"], Origin))

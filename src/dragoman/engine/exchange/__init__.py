@@ -1,0 +1,1 @@
+"""The life of a request: its steps, attempts, lessons and care."""

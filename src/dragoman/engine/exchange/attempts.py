@@ -1,0 +1,162 @@
+"""What to do after a failure: a pure function over what has happened.
+
+Retry, correct a fact, compile with care, take the next key, fall back to the next target, or give up. Nothing here
+waits, sends or knows the time.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from dragoman.conversation.failures import PASSING, Failure, FailureKind
+from dragoman.engine.exchange.lessons import Learnt
+
+Kind = FailureKind
+
+KEY_BOUND = frozenset({Kind.AUTH, Kind.RATE_LIMIT, Kind.QUOTA, Kind.PERMISSION})
+"""Failures that another key may not have."""
+FINAL = frozenset({Kind.BAD_REQUEST, Kind.TOO_LARGE})
+"""Failures that lie in the request: another target would refuse it too, unless a lesson knows it as this one's."""
+
+MODEL_AT_FAULT = "tool_use_failed"
+"""Groq answers 400 with this code to a call that its own model got wrong: the request is good."""
+
+
+class RetryPolicy(msgspec.Struct, frozen=True):
+    """How often the same body is sent to one target, and how long to wait in between.
+
+    `linear`: each wait is one `base` longer than the one before. `client_retries`: the client repeats what may pass
+    (429, 5xx) itself, so nothing is repeated here.
+    """
+
+    attempts: int = 3
+    base: float = 1.0
+    factor: float = 2.0
+    cap: float = 30.0
+    jitter: bool = True
+    linear: bool = False
+    client_retries: bool = False
+
+
+class History(msgspec.Struct):
+    """What has been tried on the current target, and what is left.
+
+    `tries` counts sends of the same body, `corrections` the lessons applied, `total` every send of the request.
+    `careful`: the body that failed was compiled with care; `cared`: that was tried, here or on an earlier target.
+    `reserved`: other targets are named for just this kind of failure. `renewable`: the sender can fetch newer
+    credentials, and has not done so yet.
+    """
+
+    tries: int = 0
+    corrections: int = 0
+    keys_left: int = 0
+    targets_left: int = 0
+    total: int = 0
+    reserved: bool = False
+    careful: bool = False
+    cared: bool = False
+    renewable: bool = False
+
+
+class Retry(msgspec.Struct, frozen=True):
+    """Send the same body again after `delay` seconds."""
+
+    delay: float
+
+
+class Correct(msgspec.Struct, frozen=True):
+    """Compile again with a fact corrected, and send at once."""
+
+    learnt: Learnt
+
+
+class CompileWithCare(msgspec.Struct, frozen=True):
+    """Compile again with every doubt taken as a refusal, and send at once if that changes the body."""
+
+
+class RestoreRefusal(msgspec.Struct, frozen=True):
+    """The careful body failed too: decide about the refusal that led to it."""
+
+
+class NextKey(msgspec.Struct, frozen=True):
+    """Send the same body with the next key of the pool, at once."""
+
+
+class Renew(msgspec.Struct, frozen=True):
+    """Send the same body with newer credentials, at once."""
+
+
+class FallBack(msgspec.Struct, frozen=True):
+    """Take the next target."""
+
+
+class GiveUp(msgspec.Struct, frozen=True):
+    """Tell the client."""
+
+
+Decision = Retry | Correct | CompileWithCare | RestoreRefusal | NextKey | Renew | FallBack | GiveUp
+
+MAX_CORRECTIONS = 8
+MAX_TOTAL = 24
+_SPREAD = 0.1
+
+
+def next_step(
+    history: History,
+    failure: Failure,
+    policy: RetryPolicy,
+    chance: float,
+    learnt: Learnt | None,
+    recognised: bool = False,
+) -> Decision:
+    """Decide. `chance` is a number from 0 to 1 that the caller drew; `learnt` is what the refusal teaches, if anything;
+    `recognised`: its words are those of a lesson, even if there is nothing left to learn from them."""
+    if failure.kind is Kind.ANSWER_TOO_LARGE:
+        return GiveUp()  # the answer was paid for, and the next one would be as large
+    if history.total >= MAX_TOTAL:
+        return RestoreRefusal() if history.careful else GiveUp()
+    if learnt is not None and not history.careful and history.corrections < MAX_CORRECTIONS:
+        return Correct(learnt)
+    if failure.kind in KEY_BOUND and history.keys_left:
+        return NextKey()
+    if failure.kind is Kind.AUTH and history.renewable:
+        return Renew()
+    if history.reserved and not history.careful:
+        return FallBack()
+    if _is_worth_retrying(failure) and history.tries < policy.attempts:
+        delay = _delay(history.tries, failure, policy, chance)
+        if (failure.retry_after or 0.0) <= policy.cap:
+            return Retry(delay)
+    if history.careful:
+        return RestoreRefusal()
+    if not history.cared and not recognised and _leaves_doubt(failure, policy):
+        return CompileWithCare()
+    if history.targets_left and (failure.kind not in FINAL or recognised):
+        return FallBack()
+    return GiveUp()
+
+
+def _is_worth_retrying(failure: Failure) -> bool:
+    return failure.kind in PASSING or failure.code == MODEL_AT_FAULT
+
+
+def _leaves_doubt(failure: Failure, policy: RetryPolicy) -> bool:
+    """Whether the request's form may be at fault: refused as such, or a server that broke on it every time.
+
+    A refusal over the key, a quota, the model, a policy or the length has a kind of its own.
+    """
+    if failure.kind is Kind.BAD_REQUEST:
+        return failure.status in (400, 422) and failure.code != MODEL_AT_FAULT
+    return failure.kind is Kind.SERVER and failure.status == 500 and not policy.client_retries
+
+
+def _delay(tries: int, failure: Failure, policy: RetryPolicy, chance: float) -> float:
+    """What the provider asks for and up to a tenth more, else growing waits with full jitter.
+
+    Clients that got the same time must not all come back at that time.
+    """
+    if failure.retry_after is not None:
+        return failure.retry_after * (1 + _SPREAD * chance) if policy.jitter else failure.retry_after
+    growth = float(tries) if policy.linear else policy.factor ** (tries - 1)
+    wait = min(policy.base * growth, policy.cap)
+    return wait * chance if policy.jitter else wait

@@ -1,0 +1,609 @@
+"""One request's life, from the client's question to its answer, without a socket, a clock or a store.
+
+An exchange hands out *steps* (`steps.py`). Its driver carries them out and gives back what the world answered, which
+gives the next step:
+
+    step = exchange.start()
+    step = exchange.chosen(step.candidates[0])     # a Send
+    exchange.head(200, headers)                    # Reading.WHOLE
+    step = exchange.body(data)                     # Answered: the client's bytes
+
+The exchange compiles every attempt from the client's original, decides what follows a failure (`attempts.py`),
+translates what comes back, and has what there is to report, to keep and to remember. `steps.STEPS` is the table of all
+steps, and `docs/theory/exchange.md` shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any, Generic
+
+from msgspec.structs import replace
+
+from dragoman.conversation.changes import Change
+from dragoman.conversation.conversation import Ask
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.replies import Stop, Usage
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.registry import dialect
+from dragoman.engine.answer.client_failures import clipped, failure_of, with_numbers
+from dragoman.engine.answer.stream_redaction import Redaction
+from dragoman.engine.answer.translation import Translation, translation_of
+from dragoman.engine.compile.compile_options import NOTHING_SET, CallerOptions
+from dragoman.engine.compile.plan import expects_reasoning
+from dragoman.engine.compile.reasoning_restore import has_keys, keeps, keys, scope
+from dragoman.engine.exchange import care
+from dragoman.engine.exchange.attempts import (
+    MAX_TOTAL,
+    CompileWithCare,
+    Correct,
+    FallBack,
+    GiveUp,
+    History,
+    NextKey,
+    Renew,
+    RestoreRefusal,
+    Retry,
+    next_step,
+)
+from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, D, ShownReasoning, TargetRoute
+from dragoman.engine.exchange.lessons import Learnt, is_recognised, learn
+from dragoman.engine.exchange.steps import (
+    Answered,
+    AttemptFailed,
+    Choose,
+    FetchMedia,
+    FoundSummary,
+    GaveUp,
+    Reading,
+    Recall,
+    Recalled,
+    Send,
+    StateToKeep,
+    Step,
+    Streaming,
+    Wait,
+)
+from dragoman.engine.exchange.visit import Attempts, Visit
+from dragoman.engine.history.calibration import CountedTokens, calibration_key, can_be_estimated
+from dragoman.engine.history.client_choice import chosen_policy, history_choice
+from dragoman.engine.history.compaction import UsedSummary, compact_keys, compacted
+from dragoman.engine.history.policy import TrimPolicy
+from dragoman.engine.history.recall import cut_keys, may_need_cut, shorter
+from dragoman.engine.history.sizes import estimate_tokens
+from dragoman.engine.history.trimming import TrimRequest
+from dragoman.engine.library.adapted import AdaptedRequest
+from dragoman.engine.tokens.answer_tally import NOTHING_SPENT, Spent, parse_amount
+from dragoman.engine.tokens.token_estimate import estimate_request
+from dragoman.errors import RequestError
+from dragoman.profiles.profile import Layer, Target, patched
+from dragoman.wire.error_bodies import parse_failure
+
+
+class Exchange(Generic[D]):
+    """One request under way, and afterwards what became of it.
+
+    `destination` was asked last, `request` is what it was sent, and `changes` tell what was changed in it. `attempts`
+    knows every send; `lessons` names the corrections that were tried, and `learnt` holds those that an accepted answer
+    has proved and that last.
+    """
+
+    # What most exchanges never change stands on the class: an instance is made for every request.
+    destination: D | None = None
+    request: AdaptedRequest | None = None
+    changes: tuple[Change, ...] = ()
+    failure: Failure | None = None
+    lessons: tuple[str, ...] = ()
+    learnt: tuple[Learnt, ...] = ()
+    _visit: Visit[D]
+    _translation: Translation | None = None
+    _status = 0
+    _headers: Iterable[tuple[str, str]] = ()
+    _opening = b""
+    _chance = 0.0
+    _waits = False
+    _cost: float | None = None
+    _cared = False
+    _earlier: Failure | None = None
+    _fault: RequestError | None = None
+    _summary_keys: Mapping[str, int] = {}
+
+    def __init__(
+        self,
+        ask: Ask,
+        route: TargetRoute[D],
+        context: AnswerContext,
+        options: CallerOptions = NOTHING_SET,
+        redaction: Redaction | None = None,
+    ) -> None:
+        self.ask = ask
+        self.context = context
+        self.attempts = Attempts()
+        self._route = route
+        self._left = route.destinations
+        self._options = options
+        self._redaction = redaction
+
+    # What there is to report.
+
+    @property
+    def target(self) -> Target | None:
+        """The target of the last send, with what was learnt about it."""
+        return self._visit.target if self.destination is not None else None
+
+    def compiled_with(self, rules: Mapping[str, Any]) -> AdaptedRequest:
+        """What the last send would have been with these choices for rules. Raises RequestError."""
+        visit = self._visit
+        target = patched(visit.target, Layer("request", {}, rules))
+        return replace(visit, target=target).compile(self.ask, self._options)
+
+    @property
+    def usage(self) -> Usage | None:
+        return self._translation.usage if self._translation is not None else None
+
+    def spent(self) -> Spent:
+        """What is booked for the request: what the provider counted, or an estimate of what went by."""
+        translation = self._translation
+        if translation is None or not (translation.started or translation.ended):
+            return NOTHING_SPENT
+        output, estimated = translation.output_tokens()
+        usage = translation.usage or Usage()
+        if usage.input and not estimated and output == usage.output:
+            return Spent(usage)
+        if not usage.input:
+            estimated = True
+            usage = replace(usage, input=estimate_request(self.ask.conversation, self._visit.target.model))
+        return Spent(replace(usage, output=output), estimated)
+
+    @property
+    def cost(self) -> float | None:
+        """What the provider says that the answer cost, in its own currency: in a header, or beside the tokens."""
+        usage = self._translation.usage if self._translation is not None else None
+        extras = usage.extras if usage is not None else None
+        amount = extras.fields.get("cost") if extras is not None else None
+        return self._cost if amount is None else parse_amount(amount.decode())
+
+    @property
+    def stop(self) -> Stop | None:
+        return self._translation.stop if self._translation is not None else None
+
+    def state_to_keep(self) -> StateToKeep | None:
+        """What the next turn needs and the client cannot bring, once the answer is whole."""
+        translation, visit = self._translation, self._visit
+        states = translation.kept if translation is not None else {}
+        trims = visit.history is not None or visit.destination.history is not None
+        if not states and not trims:
+            return None
+        facts = visit.target.facts
+        if not trims:
+            return StateToKeep(facts.provider, scope(facts), states)
+        return StateToKeep(
+            facts.provider,
+            scope(facts),
+            states,
+            cut=visit.cut_to_keep(self.request.cut if self.request is not None else None),
+            calibration=self._calibration_key(),
+            count=self._counted,
+        )
+
+    @property
+    def forbids_cuts(self) -> bool:
+        """Does the client want its history whole?"""
+        return self.ask.conversation.extras is not None and history_choice(self.ask.conversation).cut is False
+
+    @property
+    def trims(self) -> bool:
+        """Is the history so long that it may be cut?"""
+        return self._visit.history is not None
+
+    @property
+    def summary(self) -> UsedSummary | None:
+        """The summary that was sent in place of the beginning."""
+        return self._visit.summary
+
+    def _calibration_key(self) -> str:
+        """What the provider's count of this request says something about; empty where there is no count."""
+        usage = self.usage
+        if usage is None or not usage.input:
+            return ""
+        return calibration_key(self._visit.destination.name, self.ask.conversation)
+
+    def _counted(self) -> CountedTokens | None:
+        """The tokens of this request as we estimate them and as the provider counts them, where both see the same."""
+        assert self.usage is not None
+        assert self.request is not None
+        sent = self.request.conversation
+        if not can_be_estimated(sent):
+            return None
+        return CountedTokens(estimate_tokens(sent, self._visit.target.model), self.usage.input)
+
+    # Before a send.
+
+    def start(self) -> Choose[D]:
+        return Choose(self._left)
+
+    def chosen(self, destination: D, target: Target | None = None, key: int = 0) -> Step[D]:
+        """Ask this one. `target` is its own with what has been learnt about it, `key` the key to begin with."""
+        left = self._left
+        self._left = () if len(left) == 1 else tuple([one for one in left if one is not destination])
+        self.attempts.begin()
+        found = destination.target if target is None else target
+        if self._options.rules:
+            found = patched(found, Layer("request", {}, self._options.rules))
+        self._visit = Visit(destination, found, key, destination.key_count - 1)
+        return self._recall() or self._prepare()
+
+    def _recall(self) -> Recall | None:
+        """What may have been kept for this request; None if that is nothing."""
+        visit, ask = self._visit, self.ask
+        facts, destination = visit.target.facts, visit.destination
+        wants_state = keeps(facts, ask) and has_keys(ask.conversation)
+        if destination.compact is None and destination.history is None and ask.conversation.extras is None:
+            return Recall(facts.provider, scope(facts), keys(ask.conversation, facts)) if wants_state else None
+        policy = self._trim_policy()
+        trims = policy is not None and may_need_cut(ask, policy)
+        self._summary_keys = self._find_summary_keys()
+        if policy is not None and trims:
+            visit.history = TrimRequest(policy)
+        if not wants_state and not trims and not self._summary_keys:
+            return None
+        return Recall(
+            provider=facts.provider if wants_state else "",
+            scope=scope(facts),
+            keys=keys(ask.conversation, facts) if wants_state else (),
+            summaries=self._summary_keys,
+            cuts=partial(self._cut_keys, policy) if policy is not None and trims else None,
+            calibration=calibration_key(destination.name, ask.conversation) if trims else "",
+        )
+
+    def _find_summary_keys(self) -> Mapping[str, int]:
+        policy = self._visit.destination.compact
+        if policy is None or len(self.ask.source) <= policy.above_tokens or self.forbids_cuts:
+            return {}
+        return compact_keys(self.ask.conversation, policy)
+
+    def _cut_keys(self, policy: TrimPolicy, found: FoundSummary | None) -> Iterable[str]:
+        """The keys of cuts of the history, which begins with the summary if there is one."""
+        sent = self.ask.conversation
+        if found is not None:
+            sent = compacted(sent, self._used(found)).conversation
+        return cut_keys(sent, self._visit.destination.name, policy)
+
+    def _used(self, found: FoundSummary) -> UsedSummary:
+        return UsedSummary(self._summary_keys[found[0]], found[1])
+
+    def recalled(self, found: Recalled) -> Step[D]:
+        """What was kept."""
+        visit = self._visit
+        visit.kept = found.kept
+        if found.summary is not None:
+            visit.summary = self._used(found.summary)
+        if visit.history is not None:
+            cuts = () if found.cut is None else (found.cut,)
+            visit.history = TrimRequest(visit.history.policy, cuts, found.scale.per_estimate, found.scale.fixed)
+        return self._prepare()
+
+    def _trim_policy(self) -> TrimPolicy | None:
+        """How the history is trimmed for this destination: as configured, unless the client wants something else."""
+        configured, extras = self._visit.destination.history, self.ask.conversation.extras
+        if extras is None:
+            return configured
+        return chosen_policy(configured, history_choice(self.ask.conversation), self._visit.target.facts, extras)
+
+    def fetched(self, media: Mapping[str, bytes] | Failure) -> Step[D]:
+        """What was fetched, by URL; or why there is no room for it, and then another target may not need it."""
+        if isinstance(media, Failure):
+            return self._next_target(media)
+        visit = self._visit
+        visit.media = {**visit.media, **media}
+        return self._prepare()
+
+    # After a send.
+
+    def head(self, status: int, headers: Iterable[tuple[str, str]] = ()) -> Reading:
+        """The status and headers of the answer, by which its body is read."""
+        assert self.request is not None
+        if not 200 <= status < 300:
+            self._translation, self._status, self._headers = None, status, headers
+            return Reading.ERROR
+        context = self._answer_context(self.request)
+        self._translation, self._opening = translation_of(self.request, context, self._redaction), b""
+        self._translation.provider = self._visit.destination.provider
+        if self.request.facts.cost_header:
+            self._cost = parse_amount(dict(headers).get(self.request.facts.cost_header))
+        return Reading.PIECES if self.ask.stream else Reading.WHOLE
+
+    def _answer_context(self, request: AdaptedRequest) -> AnswerContext:
+        """What an answer needs to know, with what is configured for its looks."""
+        context, destination, client = self.context, self._visit.destination, self.ask.dialect
+        completes, named = destination.answers is AnswerMembers.COMPLETE, destination.answer_model
+        if named is not None or destination.shows_model or completes:
+            context = replace(
+                context,
+                model="" if named is AnswerModel.UPSTREAM else context.model,
+                renames=named is AnswerModel.ALIAS and context.model != destination.target.model,
+                completes=completes,
+                prefix=f"[{destination.name}] " if destination.shows_model else "",
+            )
+        shown = self._options.reasoning or destination.reasoning
+        if shown is ShownReasoning.SHOW or request.dialect == client or not dialect(client).hides_unasked:
+            return context
+        # The client is spared thinking that it did not ask for. What the target wants back is kept.
+        return context if expects_reasoning(self.ask) else replace(context, hides_reasoning=True)
+
+    def body(self, data: bytes) -> Step[D]:
+        """The whole body of the answer, or of a refusal."""
+        translation = self._translation
+        if translation is None:
+            return self._failed(
+                parse_failure(self._status, dict(self._headers), data, self._visit.destination.provider)
+            )
+        answer = translation.whole(data)
+        if translation.failure is not None:
+            return self._failed(translation.failure)
+        if self.attempts.sends > 1:
+            self._accepted()
+        return Answered(answer)
+
+    def piece(self, data: bytes | None) -> Step[D] | None:
+        """A piece of a stream of which the client has seen nothing yet; without one it has ended. None: read on.
+
+        Only when there is something for the client can nothing be tried again.
+        """
+        translation = self._translation
+        assert translation is not None
+        over = data is None
+        self._opening += translation.close() if data is None else translation.feed(data)
+        if translation.failure is not None:
+            return self._failed(translation.failure)
+        if not over and not translation.has_begun(self._opening):
+            return None
+        if self.attempts.sends > 1:
+            self._accepted()
+        return Streaming(self._opening, translation, over)
+
+    def failed(self, failure: Failure) -> Step[D]:
+        """The connection failed, and the client has seen nothing yet."""
+        return self._failed(failure)
+
+    def unsent(self, failure: Failure) -> Step[D]:
+        """The driver has no room for this send, and made none: the next target, or the end."""
+        self.attempts.count(-1)
+        return self._next_target(failure)
+
+    def resent(self) -> bool:
+        """Whether the same body may go out once more, because its connection closed before an answer.
+
+        The provider may have read it, so it counts as a send: the limit of attempts holds for what a provider sees.
+        """
+        attempts = self.attempts
+        if attempts.tries >= self._visit.destination.policy.attempts or attempts.sends >= MAX_TOTAL:
+            return False
+        attempts.count()
+        return True
+
+    def stream_ended(self) -> AttemptFailed[D] | None:
+        """A stream that the client has seen is over; the failure that ended it, if one did."""
+        assert self._translation is not None
+        failure = self._translation.failure
+        return self._failed(failure) if failure is not None else None
+
+    def cut(self, failure: Failure) -> bytes:
+        """The driver itself ends a stream that the client has seen: the error that stands at its end.
+
+        Where the client had the whole answer already there is no failure.
+        """
+        self.failure = failure
+        if self._translation is None:
+            return b""
+        last = self._translation.fail(failure)
+        if self._translation.failure is None:
+            self.failure = None
+        return last
+
+    # After a failure.
+
+    def resume(self, chance: float = 0.0) -> Step[D]:
+        """Go on after a failure that was noted, or after a wait. `chance` is a number from 0 to 1 that the driver
+        drew."""
+        if self._waits:
+            self._waits = False
+            return self._send_again()
+        self._chance = chance
+        return self._decide()
+
+    def _decide(self) -> Step[D]:
+        failure, visit = self.failure, self._visit
+        assert failure is not None
+        if failure.kind is FailureKind.CONTEXT_LENGTH and self._may_shorten(failure):
+            return self._prepare()
+        learnt = learn(failure, visit.target.facts, self.ask.conversation)
+        recognised = learnt is not None or is_recognised(failure)
+        match next_step(self._history(failure), failure, visit.destination.policy, self._chance, learnt, recognised):
+            case Retry(delay):
+                self._waits = True
+                return Wait(delay)
+            case Correct(lesson):
+                return self._correct(lesson)
+            case CompileWithCare():
+                return self._take_care(failure)
+            case RestoreRefusal():
+                return self._take_back()
+            case NextKey():
+                return self._take_next_key()
+            case Renew():
+                return self._renew()
+            case FallBack():
+                return self._fall_back(failure)
+            case GiveUp():
+                return self._give_up(failure)
+
+    def _may_shorten(self, failure: Failure) -> bool:
+        """Trim the conversation to what the provider said, once; unless the configuration sends it elsewhere."""
+        visit = self._visit
+        policy = self._trim_policy()
+        if policy is None or visit.shortened or self.request is None or self._reserved(failure):
+            return False
+        estimate = estimate_tokens(self.request.conversation, visit.target.model)
+        history = shorter(visit.history or TrimRequest(policy), failure, estimate)
+        if history is None:
+            return False
+        visit.history, visit.shortened = history, True
+        self.attempts.tries = 0
+        return True
+
+    def _history(self, failure: Failure) -> History:
+        visit = self._visit
+        return History(
+            tries=self.attempts.tries,
+            corrections=self.attempts.corrections,
+            keys_left=visit.keys_left,
+            targets_left=len(self._left),
+            total=self.attempts.sends,
+            reserved=bool(self._reserved(failure)),
+            careful=visit.refused is not None,
+            cared=self._cared or visit.cared,
+            renewable=visit.destination.renews_credentials and not visit.renewed,
+        )
+
+    def _correct(self, learnt: Learnt) -> Step[D]:
+        visit = self._visit
+        if self.destination is visit.destination and self.request is not None:
+            visit.corrected = (*visit.corrected, (self.request.body, self.request.headers))
+        visit.correct(learnt)
+        self.attempts.correct()
+        return self._prepare()
+
+    def _take_care(self, failure: Failure) -> Step[D]:
+        visit = self._visit
+        assert self.request is not None
+        visit.refused = AttemptFailed(visit.destination, visit.key, self.request, failure)
+        visit.cared = True
+        self.attempts.tries = 0
+        return self._prepare()
+
+    def _take_back(self) -> Step[D]:
+        """Care did not help, or changes nothing, or is not allowed: the refusal that led to it stands."""
+        visit = self._visit
+        refused = visit.refused
+        assert refused is not None
+        self.failure, self.request, self.changes = refused.failure, refused.request, refused.request.changes
+        visit.refused = None
+        self.attempts.tries = visit.destination.policy.attempts
+        return self._decide()
+
+    def _take_next_key(self) -> Step[D]:
+        self._visit.take_next_key()
+        self.attempts.tries -= 1
+        return self._send_again()
+
+    def _renew(self) -> Step[D]:
+        """The sender knows of the refusal, and fetches credentials before it sends."""
+        self._visit.renewed = True
+        self.attempts.tries -= 1
+        return self._send_again()
+
+    def _fall_back(self, failure: Failure) -> Step[D]:
+        reserved = self._reserved(failure)
+        self._earlier = failure
+        self._left = (*reserved, *[one for one in self._left if one not in reserved])
+        return Choose(self._left)
+
+    def _reserved(self, failure: Failure) -> tuple[D, ...]:
+        """Where the configuration sends just this kind of failure; only the first choice has such a say."""
+        tried = self._visit.destination
+        if not self._route.reserved or tried is not self._route.first:
+            return ()
+        return tuple([one for one in self._route.reserved.get(failure.kind, ()) if one is not tried])
+
+    def _next_target(self, failure: Failure) -> Step[D]:
+        """This target is not asked: the next one, or the end. The client gets what a provider said before, if any."""
+        if self._left:
+            return Choose(self._left)
+        if self.destination is not None:
+            return self._give_up(self.failure or failure)
+        self.failure = failure
+        return GaveUp(failure)
+
+    def _give_up(self, failure: Failure) -> GaveUp:
+        assert self.destination is not None
+        counted = with_numbers(failure, self.ask, self.destination.target.facts.context_window)
+        self.failure = self.attempts.named(counted)
+        return GaveUp(self.failure)
+
+    # Compiling and sending.
+
+    def _prepare(self) -> Step[D]:
+        """The next send, or what is needed for it. A body that was refused already is not sent again."""
+        visit = self._visit
+        try:
+            request = visit.compile(self.ask, self._options)
+        except RequestError as fault:
+            return self._take_back() if visit.refused is not None else self._skip(fault)
+        if request.media_to_fetch and (missing := visit.unasked_media(request)):
+            return FetchMedia(missing)
+        if self.attempts.sends and self._was_refused(request):
+            return self._same_again()
+        if visit.refused is not None:
+            self._cared = True
+            self.lessons = (*self.lessons, care.LESSON)
+        elif visit.learnt:
+            self.lessons = (*self.lessons, visit.learnt[-1].lesson)
+        return self._send(request)
+
+    def _was_refused(self, request: AdaptedRequest) -> bool:
+        visit = self._visit
+        if self.destination is not visit.destination or self.request is None:
+            return False
+        sent = (request.body, request.headers)
+        return sent == (self.request.body, self.request.headers) or sent in visit.corrected
+
+    def _same_again(self) -> Step[D]:
+        """What was corrected changes nothing here: it is not sent, and proves nothing."""
+        visit = self._visit
+        if visit.refused is not None:
+            return self._take_back()
+        visit.learnt = visit.learnt[:-1]
+        return self._decide()
+
+    def _skip(self, fault: RequestError) -> Step[D]:
+        """This target cannot be asked, or not without more loss than is allowed: the next one, or the end."""
+        self._fault = self._fault or fault
+        if self.destination is self._visit.destination:
+            self.failure = self._earlier
+        if self._left:
+            return Choose(self._left)
+        if self.failure is not None:
+            return self._give_up(self.failure)
+        self.failure = failure_of(self._fault)
+        return GaveUp(self.failure, self._fault)
+
+    def _send_again(self) -> Step[D]:
+        assert self.request is not None
+        return self._send(self.request)
+
+    def _send(self, request: AdaptedRequest) -> Send[D]:
+        visit = self._visit
+        self.destination, self.request, self.changes = visit.destination, request, request.changes
+        self.attempts.count()
+        return Send(visit.destination, visit.key, request)
+
+    def _failed(self, failure: Failure) -> AttemptFailed[D]:
+        visit = self._visit
+        assert self.request is not None
+        failure = clipped(failure).at(visit.destination.provider)
+        self.failure = failure if self._redaction is None else self._redaction.failure(failure)
+        refused = AttemptFailed(visit.destination, visit.key, self.request, self.failure)
+        self.attempts.failures += (refused,)
+        return refused
+
+    def _accepted(self) -> None:
+        """The provider took it after all: what was corrected on the way is proved."""
+        self.failure = None
+        visit = self._visit
+        if visit.learnt or visit.refused is not None:
+            self.learnt = tuple([one for one in visit.learnt if one.lasting])
+        if visit.refused is not None:
+            proven = care.proven_by_care(self.ask, visit.target, visit.options(self._options))
+            self.learnt = self.learnt if proven is None else (*self.learnt, proven)

@@ -1,0 +1,128 @@
+"""What refusals have taught about targets: for whom it holds, and for how long.
+
+A lesson in the provider's own words holds for everybody. What care has proved is an inference: at first it holds for
+the caller whose request proved it, and for everybody once another request has proved it too. Both expire after a day:
+providers change.
+
+No clock and no file: the time comes in, and what is learnt is a record that any store can keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from dragoman.engine.exchange.lessons import Learnt, Patch
+from dragoman.profiles.profile import Layer, Target, merge, patched
+
+DAY = 86_400.0
+_MOST = 4096
+
+
+class LessonRecord(Struct, frozen=True, kw_only=True):
+    """Facts of a target that a refusal corrected; one record for each target, name and caller.
+
+    `caller` is the only one it holds for; empty where it holds for everybody. `request_id` proved it: it takes another
+    one to confirm it. Times are seconds since 1970.
+    """
+
+    target: str
+    name: str
+    facts: Patch
+    caller: str = ""
+    confirmed: bool = False
+    request_id: str = ""
+    learnt: float = 0.0
+    expires: float
+
+    def holds(self, caller: str, now: float) -> bool:
+        return self.caller in ("", caller) and now < self.expires
+
+
+def remember(
+    known: Iterable[LessonRecord], target: str, learnt: Learnt, caller: str, request_id: str, now: float
+) -> list[LessonRecord]:
+    """The records that an accepted request adds to those that are known of its target."""
+    alive = [one for one in known if now < one.expires]
+    if learnt.tentative:
+        return [_inferred(alive, target, learnt.lesson, one, caller, request_id, now) for one in _apart(learnt.facts)]
+    before = believed([one for one in alive if one.name == learnt.lesson], caller, now)
+    return [
+        LessonRecord(
+            target=target,
+            name=learnt.lesson,
+            facts=merge(before, learnt.facts),
+            confirmed=True,
+            request_id=request_id,
+            learnt=now,
+            expires=now + DAY,
+        )
+    ]
+
+
+def _inferred(
+    known: list[LessonRecord], target: str, lesson: str, facts: Patch, caller: str, request_id: str, now: float
+) -> LessonRecord:
+    """One fact that care has proved, confirmed if another request has proved it before."""
+    name = f"{lesson} {_path(facts)}"
+    confirmed = any(one.name == name and (one.confirmed or one.request_id != request_id) for one in known)
+    return LessonRecord(
+        target=target,
+        name=name,
+        facts=facts,
+        caller="" if confirmed else caller,
+        confirmed=confirmed,
+        request_id=request_id,
+        learnt=now,
+        expires=now + DAY,
+    )
+
+
+def _apart(facts: Patch) -> Iterator[Patch]:
+    """A patch taken apart, so that each fact can be confirmed by itself."""
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            yield from ({name: inner} for inner in _apart(value))
+        else:
+            yield {name: value}
+
+
+def _path(facts: Patch) -> str:
+    """The name of a patch's only fact: `settings.seed.support`."""
+    ((name, value),) = facts.items()
+    return f"{name}.{_path(value)}" if isinstance(value, dict) else name
+
+
+def believed(records: Iterable[LessonRecord], caller: str, now: float) -> Patch:
+    """The facts that hold for a caller; what was learnt last wins."""
+    facts: Patch = {}
+    for record in sorted(records, key=_learnt):
+        if record.holds(caller, now):
+            facts = merge(facts, record.facts)
+    return facts
+
+
+def _learnt(record: LessonRecord) -> float:
+    return record.learnt
+
+
+class CorrectedTargets:
+    """Targets with what is believed about them; the same object as long as that is the same, since plans are
+    remembered by it."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], tuple[Target, Patch, Target]] = {}
+
+    def correct(self, name: str, target: Target, records: Iterable[LessonRecord], caller: str, now: float) -> Target:
+        facts = believed(records, caller, now)
+        if not facts:
+            return target
+        known = self._known.get((name, caller))
+        if known is not None and known[0] is target and known[1] == facts:
+            return known[2]
+        corrected = patched(target, Layer("lessons", facts))
+        if len(self._known) >= _MOST:
+            self._known.clear()
+        self._known[name, caller] = (target, facts, corrected)
+        return corrected

@@ -1,0 +1,190 @@
+"""What an exchange asks its driver to do, and how it ends: one small value for each, and the table of what follows.
+
+A driver answers a step with one of the verbs that `STEPS` has for it, and gets the next step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from typing import Any, Generic
+
+import msgspec
+
+from dragoman.conversation.failures import Failure
+from dragoman.engine.answer.translation import Translation
+from dragoman.engine.compile.reasoning_restore import KeptParts
+from dragoman.engine.exchange.destination import D
+from dragoman.engine.history.calibration import AS_ESTIMATED, CountedTokens, TokenScale
+from dragoman.engine.history.compaction import PrefixSummary
+from dragoman.engine.history.cuts import Cut
+from dragoman.engine.library.adapted import AdaptedRequest
+from dragoman.errors import RequestError
+
+FoundSummary = tuple[str, PrefixSummary]
+"""A summary, and the key under which it was kept."""
+
+
+class Choose(msgspec.Struct, Generic[D], frozen=True, gc=False):
+    """Say which of these is asked next: the driver knows their health, keys and lessons."""
+
+    candidates: tuple[D, ...]
+
+
+class Recall(msgspec.Struct, frozen=True, gc=False):
+    """Look up all that was kept for this caller and that the request may need.
+
+    Keys are made as they are read: a driver that keeps nothing does not pay for them.
+    """
+
+    provider: str = ""
+    """Whose state is wanted; empty if none is."""
+    scope: str = ""
+    """How far that state may travel."""
+    keys: Iterable[str] = ()
+    """The keys of the state, the latest first."""
+    summaries: Iterable[str] = ()
+    """The keys of summaries; the first one that has any is wanted."""
+    cuts: Callable[[FoundSummary | None], Iterable[str]] | None = None
+    """The keys of cuts of a history that begins with this summary; the first one that has any is wanted."""
+    calibration: str = ""
+    """Under which it is kept, for all callers, how the model counts; empty if that is not wanted."""
+
+
+class Recalled(msgspec.Struct, frozen=True, gc=False):
+    """What a `Recall` has found."""
+
+    kept: Mapping[str, KeptParts] = {}
+    """State, by its key."""
+    summary: FoundSummary | None = None
+    cut: Cut | None = None
+    scale: TokenScale = AS_ESTIMATED
+    """How the model counts."""
+
+
+NOTHING_RECALLED = Recalled()
+
+
+class FetchMedia(msgspec.Struct, frozen=True, gc=False):
+    """Fetch these: the target does not take them by URL. What cannot be had is left out."""
+
+    urls: tuple[str, ...]
+
+
+class Send(msgspec.Struct, Generic[D], frozen=True, gc=False):
+    """POST `request.body` to `request.path` of the destination, signed with its n-th key."""
+
+    destination: D
+    key: int
+    request: AdaptedRequest
+
+
+class AttemptFailed(msgspec.Struct, Generic[D]):
+    """Note what became of this send; nothing has reached the client."""
+
+    destination: D
+    key: int
+    request: AdaptedRequest
+    failure: Failure
+    at: float = 0.0
+    """When it failed, by the driver's clock."""
+    waited: float = 0.0
+    """The seconds of waiting after it."""
+
+
+class Wait(msgspec.Struct, frozen=True, gc=False):
+    """Wait so many seconds."""
+
+    seconds: float
+
+
+class Answered(msgspec.Struct, frozen=True, gc=False):
+    """The end: the client's whole answer."""
+
+    body: bytes
+
+
+class Streaming(msgspec.Struct, frozen=True, gc=False):
+    """The client's answer begins with `first`; nothing can be tried again. Feed the rest to `translation` and close it,
+    unless the upstream's stream is `over` already."""
+
+    first: bytes
+    translation: Translation
+    over: bool
+
+
+class GaveUp(msgspec.Struct, frozen=True, gc=False):
+    """The end: the failure that the client gets. `fault` is set where no target could be asked at all."""
+
+    failure: Failure
+    fault: RequestError | None = None
+
+
+class Reading(Enum):
+    """How the body of an answer is read: `WHOLE` or as an `ERROR` (`body`), or piece by piece (`piece`)."""
+
+    WHOLE = "whole"
+    ERROR = "error"
+    PIECES = "pieces"
+
+
+class StateToKeep(msgspec.Struct, frozen=True, gc=False):
+    """What the next turn of the conversation needs and the client cannot carry; found again by a `Recall`."""
+
+    provider: str
+    scope: str
+    states: Mapping[str, KeptParts] = {}
+    """State, by its key."""
+    cut: tuple[str, Cut] | None = None
+    """The cut that was made, and its key."""
+    calibration: str = ""
+    """The key of how the model counts; empty if the provider has not counted."""
+    count: Callable[[], CountedTokens | None] | None = None
+    """Estimates the tokens beside the provider's count. It takes time."""
+
+
+Step = Choose[D] | Recall | FetchMedia | Send[D] | AttemptFailed[D] | Wait | Answered | Streaming | GaveUp
+End = Answered | Streaming | GaveUp
+ENDS = (Answered, Streaming, GaveUp)
+
+
+class StepRow(msgspec.Struct, frozen=True):
+    """One row of the table of steps."""
+
+    step: type[Any] | None
+    """None: nothing has been asked yet."""
+    driver: str
+    """What the driver does."""
+    verbs: Mapping[str, tuple[type[Any] | None, ...]]
+    """What it tells the exchange, and the steps that may follow; None: there is nothing more to do."""
+
+
+_NEXT_SEND = (FetchMedia, Send, Choose, GaveUp)
+"""What follows once all that is remembered is known: the request is compiled, or cannot be."""
+
+STEPS: tuple[StepRow, ...] = (
+    StepRow(None, "has a request and where it may go", {"start": (Choose,)}),
+    StepRow(Choose, "picks a destination by its health, and a key", {"chosen": (Recall, *_NEXT_SEND)}),
+    StepRow(Recall, "looks up state, summary, cut and calibration", {"recalled": _NEXT_SEND}),
+    StepRow(
+        FetchMedia,
+        "fetches what the target does not take by URL",
+        {"fetched": (Send, Choose, GaveUp)},
+    ),
+    StepRow(
+        Send,
+        "sends the body, and reads as `head` says",
+        {
+            "body": (Answered, AttemptFailed),
+            "piece": (Streaming, AttemptFailed),
+            "failed": (AttemptFailed,),
+            "unsent": (Choose, GaveUp),
+        },
+    ),
+    StepRow(AttemptFailed, "notes the failure, draws a number", {"resume": (Wait, *_NEXT_SEND)}),
+    StepRow(Wait, "waits", {"resume": (Send,)}),
+    StepRow(Streaming, "passes the stream on", {"stream_ended": (None, AttemptFailed)}),
+    StepRow(Answered, "gives the client its answer", {}),
+    StepRow(GaveUp, "gives the client the failure", {}),
+)
+"""All steps: what the driver does, and what may follow. `docs/theory/exchange.md` shows it."""

@@ -1,0 +1,196 @@
+"""All sends of an exchange, and the destination that is being asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Generic
+
+import msgspec
+
+from dragoman.conversation.canonical import digest
+from dragoman.conversation.changes import Change, Loss
+from dragoman.conversation.conversation import Ask
+from dragoman.conversation.failures import Failure
+from dragoman.engine.compile.compile_options import NOTHING_SET, USAGE_ASKED, CallerOptions
+from dragoman.engine.compile.compiler import PLAIN, Options, compile_ask
+from dragoman.engine.compile.reasoning_restore import KeptParts
+from dragoman.engine.exchange.destination import D
+from dragoman.engine.exchange.lessons import Learnt
+from dragoman.engine.exchange.steps import AttemptFailed
+from dragoman.engine.history.compaction import UsedSummary
+from dragoman.engine.history.cuts import Cut
+from dragoman.engine.history.recall import cut_key
+from dragoman.engine.history.trimming import TrimRequest
+from dragoman.engine.library.adapted import AdaptedRequest
+from dragoman.profiles.facts import Doubt
+from dragoman.profiles.profile import Layer, Target, merge, patched
+
+_WITH_USAGE = Options(ask_usage=True)
+
+
+class TriedTarget(msgspec.Struct, frozen=True, gc=False):
+    """A send that failed: to which target, and how."""
+
+    target: str
+    failed: str
+    status: int
+
+
+class Attempts(msgspec.Struct):
+    """Every send of a request: how many there were, and what became of those that failed."""
+
+    sends: int = 0
+    """All sends."""
+    tries: int = 0
+    """Those of the same body to the destination that is being asked."""
+    corrections: int = 0
+    """The lessons that were applied for that destination."""
+    failures: tuple[AttemptFailed[Any], ...] = ()
+    """The sends that failed, in their order."""
+
+    def begin(self) -> None:
+        """Another destination is asked."""
+        self.tries = self.corrections = 0
+
+    def count(self, sends: int = 1) -> None:
+        """The same body goes out once more; with -1, it did not go out after all."""
+        self.sends += sends
+        self.tries += sends
+
+    def correct(self) -> None:
+        """A fact is corrected: the next body is another one."""
+        self.tries = 0
+        self.corrections += 1
+
+    @property
+    def tried(self) -> tuple[TriedTarget, ...]:
+        return tuple(
+            [TriedTarget(one.destination.name, one.failure.kind.value, one.failure.status) for one in self.failures]
+        )
+
+    def named(self, failure: Failure) -> Failure:
+        """The failure with every target that was asked, if it was more than one: the provider's words come first."""
+        last = {one.target: one for one in self.tried}
+        if len(last) < 2:
+            return failure
+        asked = ", ".join(f"{one.target}: {one.status or one.failed}" for one in last.values())
+        return msgspec.structs.replace(failure, message=f"{failure.message} (asked without success: {asked})")
+
+
+class Visit(msgspec.Struct, Generic[D]):
+    """One destination being asked: what it is taken to accept, and what is put into its request."""
+
+    destination: D
+    target: Target
+    """Its target, with what has been learnt about it."""
+    key: int
+    """The number of its key."""
+    keys_left: int
+    learnt: tuple[Learnt, ...] = ()
+    """The lessons that were applied, in their order."""
+    kept: Mapping[str, KeptParts] = {}
+    """State of earlier turns."""
+    media: Mapping[str, bytes] = {}
+    """What was fetched, by URL."""
+    urls: tuple[str, ...] = ()
+    """What was to be fetched."""
+    refused: AttemptFailed[D] | None = None
+    """The refusal over which care is taken, while the careful body is under way."""
+    cared: bool = False
+    """Care was taken, or would change nothing."""
+    corrected: tuple[tuple[bytes, Mapping[str, str]], ...] = ()
+    """The bodies and headers that were refused and corrected."""
+    summary: UsedSummary | None = None
+    """What stands for the beginning of the history."""
+    history: TrimRequest | None = None
+    """How the history is trimmed."""
+    shortened: bool = False
+    """It was trimmed again because the provider found it too long."""
+    renewed: bool = False
+    """Newer credentials were asked for."""
+
+    def compile(self, ask: Ask, caller: CallerOptions) -> AdaptedRequest:
+        """The request for the next send. Raises RequestError."""
+        destination = self.destination
+        request = compile_ask(ask, self.target, self.options(caller))
+        if destination.options or destination.omit:
+            return configured(request, destination.options, destination.omit)
+        return request
+
+    def options(self, caller: CallerOptions) -> Options:
+        """What bounds a compilation: the destination's limits, tightened or replaced by the caller's. While care is
+        taken every doubt counts as a refusal."""
+        destination, careful = self.destination, self.refused is not None
+        if (
+            (caller is NOTHING_SET or caller is USAGE_ASKED)
+            and not (self.kept or self.media or careful or self.history or self.summary)
+            and destination.max_loss is Loss.CONTENT
+            and destination.synthetic
+            and destination.doubt is Doubt.FAITHFUL
+        ):
+            return _WITH_USAGE if destination.ask_usage or caller is USAGE_ASKED else PLAIN
+        return Options(
+            max_loss=caller.bound_loss(destination) if caller.max_loss is not None else destination.max_loss,
+            synthetic=destination.synthetic,
+            stream=caller.stream,
+            ask_usage=destination.ask_usage or caller.ask_usage,
+            kept=self.kept,
+            media=self.media,
+            stop_after=caller.stop_after,
+            doubt=Doubt.CAREFUL if careful else caller.bound_doubt(destination) if caller.doubt else destination.doubt,
+            history=self.history,
+            summary=self.summary,
+        )
+
+    def unasked_media(self, request: AdaptedRequest) -> tuple[str, ...]:
+        """The URLs that the request wants fetched and that were not asked for yet. Each is asked for once."""
+        missing = tuple([url for url in request.media_to_fetch if url not in self.urls])
+        self.urls += missing
+        return missing
+
+    def correct(self, learnt: Learnt) -> None:
+        """Take a fact as the refusal states it."""
+        self.learnt = (*self.learnt, learnt)
+        self.target = patched(self.target, Layer(f"lesson {learnt.lesson}", learnt.facts))
+
+    def take_next_key(self) -> None:
+        self.key = (self.key + 1) % self.destination.key_count
+        self.keys_left -= 1
+
+    def cut_to_keep(self, cut: Cut | None) -> tuple[str, Cut] | None:
+        """The cut and its key, if it was made for this request and later turns can use it."""
+        history = self.history
+        if cut is None or history is None or self.shortened or cut in history.cuts:
+            return None
+        return cut_key(cut.digest, self.destination.name, history.policy), cut
+
+
+OPTION = "option"
+
+
+def configured(adapted: AdaptedRequest, options: Mapping[str, Any], omit: tuple[str, ...]) -> AdaptedRequest:
+    """The body with a model's options merged in deeply and its omissions left out."""
+    before: dict[str, Any] = msgspec.json.decode(adapted.body)
+    after = merge(before, options)
+    for name in omit:
+        after.pop(name, None)
+    changes = [
+        Change(
+            OPTION,
+            f"/{name}",
+            _did(name, after),
+            str(Loss.METADATA),
+            False,
+            digest(before.get(name)),
+            digest(after.get(name)),
+        )
+        for name in {**before, **after}
+        if before.get(name) != after.get(name)
+    ]
+    if not changes:
+        return adapted
+    return msgspec.structs.replace(adapted, body=msgspec.json.encode(after), changes=(*adapted.changes, *changes))
+
+
+def _did(name: str, after: dict[str, Any]) -> str:
+    return f"set {name} as configured" if name in after else f"left out {name} as configured"

@@ -1,0 +1,1 @@
+"""What the library offers: adapt, lint, explain."""

@@ -1,0 +1,107 @@
+"""What will be changed for a target, whatever the conversation: its rules with the facts and words behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from dragoman.engine.compile.evidence import evidence, reasons, value_of, watched
+from dragoman.engine.compile.plan import CERTAIN_CLIENT, EXPECTING_CLIENT, plan
+from dragoman.engine.compile.unseen_content import unseen_content
+from dragoman.engine.library.adapt import BUILTIN, choose
+from dragoman.engine.library.lint import headline
+from dragoman.profiles.facts import DOUBTS, declarations
+from dragoman.profiles.profile import Evidence, Profiles, Target
+from dragoman.rules import GROUPS
+from dragoman.rules.context import Context
+from dragoman.rules.rule import Rule
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """A fact that triggers a rule, and where it was seen."""
+
+    fact: str
+    about: str
+    value: Any
+    says: str
+    seen: str
+
+
+class Explained(msgspec.Struct, frozen=True):
+    """One rule that may run for a target. `careful`: only for clients of another dialect, because nobody knows."""
+
+    rule: str
+    group: str
+    defect: str
+    does: str
+    loses: str
+    careful: bool
+    because: tuple[Reason, ...]
+
+
+def explain(
+    target: str, *, profiles: Profiles | None = None, rules: Mapping[str, Any] | None = None
+) -> list[Explained]:
+    """The rules that the target's facts call for, in the order in which they run."""
+    known = profiles or BUILTIN
+    return explain_target(choose(target, known, rules), known)
+
+
+def explain_target(target: Target, profiles: Profiles, names: Container[str] | None = None) -> list[Explained]:
+    """The same for a target that is configured, of all rules or of these."""
+    certain = plan(target, CERTAIN_CLIENT)
+    careful = plan(target, EXPECTING_CLIENT)
+    explained = [
+        _explained(rule, group, rule not in certain.rules, careful.context, target, profiles)
+        for group, members in GROUPS.items()
+        for rule in members
+        if rule in careful.rules and (names is None or rule.name in names)
+    ]
+    drops = bool(target.facts.drops) and (names is None or unseen_content.name in names)
+    return [*explained, _left_out(target, profiles)] if drops else explained
+
+
+UNSEEN = "prompt"
+"""The group of what is sent as it is, and does not reach the model."""
+
+
+def _left_out(target: Target, profiles: Profiles) -> Explained:
+    rule = unseen_content
+    reason = _reason("drops", target, profiles)
+    return Explained(rule.name, UNSEEN, headline(rule), "", str(rule.loses), False, (reason,))
+
+
+def _explained(
+    rule: Rule, group: str, doubtful: bool, context: Context, target: Target, profiles: Profiles
+) -> Explained:
+    seen, watching = watched(context)
+    rule.when(seen.facts)
+    names = [name for name in reasons(watching.read, context.facts) if doubtful or _is_certain(name, target)]
+    return Explained(
+        rule.name,
+        group,
+        headline(rule),
+        str(rule.chosen(context.choices) or ""),
+        str(rule.loses),
+        doubtful,
+        tuple(_reason(name, target, profiles) for name in names),
+    )
+
+
+def _is_certain(name: str, target: Target) -> bool:
+    return value_of(name, target.facts) not in DOUBTS
+
+
+def _reason(name: str, target: Target, profiles: Profiles) -> Reason:
+    entry: Evidence | None = next(evidence(target, [name], profiles), None)
+    value = msgspec.to_builtins(value_of(name, target.facts))
+    return Reason(name, described(name), value, entry.says if entry else "", str(entry.seen) if entry else "")
+
+
+@cache
+def described(fact: str) -> str:
+    """What a fact is about, as the catalogue says it."""
+    return declarations()[fact.partition(".")[0]].description or ""

@@ -1,0 +1,297 @@
+"""What targets would refuse in a request, and why, without sending it; and the same request put right.
+
+An *error* is what the target is known to refuse. A *warning* is what we would repair out of care, because nobody knows,
+or for tidiness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from dragoman.conversation.changes import Change, Loss, Note
+from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.dialect_names import SourceName
+from dragoman.conversation.identity_cache import IdentityCache
+from dragoman.conversation.parts import Media
+from dragoman.conversation.traits import observe
+from dragoman.dialects import registry
+from dragoman.dialects.dialect import RenderOptions
+from dragoman.engine.compile.compiler import Options, compile_ask
+from dragoman.engine.compile.evidence import evidence, reasons, watched
+from dragoman.engine.compile.plan import CERTAIN_CLIENT, Plan, client_of, plan
+from dragoman.engine.compile.refusal_places import found_in, with_place
+from dragoman.engine.compile.report import ReportBuilder, body_repairs, without_spelling
+from dragoman.engine.compile.unseen_content import unseen, unseen_content
+from dragoman.engine.library.adapt import BUILTIN, Request, as_bytes, choose, read
+from dragoman.engine.library.policy import Policy, parse_doubt
+from dragoman.engine.tokens.token_estimate import estimate_request, may_exceed
+from dragoman.errors import Unrepresentable
+from dragoman.profiles.facts import Doubt, Facts
+from dragoman.profiles.models import known_window
+from dragoman.profiles.profile import Profiles, Target
+from dragoman.rules.rule import Rule
+from dragoman.wire.duplicate_keys import find_duplicates
+from dragoman.wire.json_reader import too_deep
+
+DUPLICATE_KEY = "duplicate-key"
+UNREPRESENTABLE = "unrepresentable"
+CONTEXT_LENGTH = "context-length"
+ANY_MODEL = "latest"
+"""Stands for a model of a profile that no glob names: the facts of its newest generation hold for it."""
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One defect of a request."""
+
+    target: str
+    """The target that refuses it; empty: it holds for all."""
+    rule: str
+    """The rule that repairs it."""
+    at: str
+    """Where it is: a JSON pointer into the request."""
+    says: str
+    """The provider's own words if they are known, or the defect in one sentence."""
+    loses: str
+    """What its repair loses."""
+    severity: Severity
+    """`error`: the target is known to refuse it. `warning`: it may."""
+    did: str = ""
+    """What `adapt` does about it."""
+
+
+class Fixed(msgspec.Struct, frozen=True):
+    """A request put right for a target, in the client's own dialect."""
+
+    body: bytes
+    changes: tuple[Change, ...]
+
+
+class _Step(msgspec.Struct, frozen=True):
+    """One repair: its note, its entry in the report, and the facts that the rule read."""
+
+    rule: Rule
+    note: Note
+    change: Change
+    read: tuple[str, ...]
+
+
+def lint(
+    request: Request,
+    *,
+    targets: str | Iterable[str],
+    source: SourceName = "auto",
+    policy: Policy | None = None,
+    profiles: Profiles | None = None,
+) -> list[Finding]:
+    """What each target would refuse in this request.
+
+    `targets` are written `PROFILE/MODEL`. Of the policy, `rules` and `doubt` count: with `Policy(doubt="careful")`,
+    what targets may refuse is found too, as a warning. Raises MalformedRequest if there is no request to speak about.
+    """
+    policy, known = policy or Policy(), profiles or BUILTIN
+    chosen = [choose(name, known, policy.rules) for name in _listed(targets)]
+    doubt = parse_doubt(policy.doubt)
+    return lint_targets(request, source=source, targets=chosen, profiles=known, doubt=doubt)
+
+
+def lint_targets(
+    request: Request, *, source: str, targets: Sequence[Target], profiles: Profiles, doubt: Doubt
+) -> list[Finding]:
+    """The same for targets that were chosen before: for files of many requests."""
+    try:
+        twice, body = find_duplicates(as_bytes(request))
+        ask = read(body, source=source)
+        found = [_doubled(at) for at in twice] + [_repaired(change) for change in body_repairs(ask)]
+        for target in targets:
+            found += _lint_target(ask, target, profiles, doubt)
+    except RecursionError:
+        raise too_deep() from None
+    return found
+
+
+def fix(request: Request, *, source: str, target: Target, doubt: Doubt) -> Fixed:
+    """The request with everything repaired that the target would refuse, written in its own dialect again."""
+    try:
+        _, body = find_duplicates(as_bytes(request))
+        ask = read(body, source=source)
+        done = compile_ask(ask, target, Options(doubt=doubt))
+        if done.conversation is not ask.conversation:
+            body = _rewritten(ask, done.conversation)
+    except RecursionError:
+        raise too_deep() from None
+    return Fixed(body, done.changes)
+
+
+def _rewritten(ask: Ask, repaired: Conversation) -> bytes:
+    """The repaired request in its own dialect. A setting that this dialect cannot say as the target wants it is left
+    as it was: it stays a finding, and the rest is put right."""
+    write = registry.dialect(ask.dialect).requests.render
+    wanted = RenderOptions(ask.model or "", ask.stream)
+    try:
+        return write(repaired, wanted, ask)
+    except Unrepresentable:
+        return write(repaired.but(settings=ask.conversation.settings), wanted, ask)
+
+
+def every_target(profiles: Profiles | None = None) -> list[str]:
+    """One target per profile: its newest generation."""
+    return [f"{name}/{ANY_MODEL}" for name in (profiles or BUILTIN).names()]
+
+
+def _listed(targets: str | Iterable[str]) -> Sequence[str]:
+    return (targets,) if isinstance(targets, str) else tuple(targets)
+
+
+def _lint_target(ask: Ask, target: Target, profiles: Profiles, doubt: Doubt) -> list[Finding]:
+    same = ask.dialect == target.dialect
+    planned = plan(target, client_of(ask, target, doubt is Doubt.FAITHFUL))
+    conversation, steps, fault = _run(ask, planned, same)
+    refused = _refused(ask, target, same)
+    found = [_finding(step, target, refused, planned.facts, profiles) for step in steps]
+    found += _too_long(ask, target)
+    found += _unseen(ask, conversation, target)
+    fault = fault or _unwritable(ask, conversation, target)
+    return found if fault is None else [*found, _unrepresentable(fault, target)]
+
+
+def _run(ask: Ask, steps: Plan, same: bool) -> tuple[Conversation, list[_Step], Unrepresentable | None]:
+    """Every repair in order, with the facts that each one read; and what could not be said at all."""
+    conversation = ask.conversation
+    found: list[_Step] = []
+    report = ReportBuilder(ask)
+    traits = observe(conversation)
+    for rule in steps.rules:
+        if not rule.looks_for & traits:
+            continue
+        seen, watching = watched(steps.context)
+        try:
+            rule.when(seen.facts)
+            done = rule.repair(conversation, seen)
+        except Unrepresentable as fault:
+            return conversation, found, with_place(fault, ask)
+        if done.conversation is conversation:
+            continue
+        conversation = done.conversation
+        traits = observe(conversation)
+        news = done.notes if same or not rule.spelling else without_spelling(done.notes)
+        found += _steps(rule, news, report, tuple(watching.read))
+    return conversation, found, None
+
+
+def _steps(rule: Rule, notes: Sequence[Note], report: ReportBuilder, read: tuple[str, ...]) -> list[_Step]:
+    changes = report.entries(rule, notes)
+    return [_Step(rule, note, change, read) for note, change in zip(notes, changes, strict=True)]
+
+
+def _refused(ask: Ask, target: Target, same: bool) -> set[tuple[str, str]]:
+    """What is repaired even where every doubt is decided in the client's favour: rule and pointer."""
+    _, steps, _ = _run(ask, plan(target, CERTAIN_CLIENT), same)
+    return {(step.change.rule, step.change.at) for step in steps}
+
+
+def _finding(step: _Step, target: Target, refused: set[tuple[str, str]], facts: Facts, profiles: Profiles) -> Finding:
+    rule, change = step.rule, step.change
+    read = reasons(step.read, facts)
+    against = _relevant(read, step.note)
+    certain = (change.rule, change.at) in refused
+    severity = Severity.ERROR if certain and read and not rule.optional else Severity.WARNING
+    words = _words(target, against, profiles) if severity is Severity.ERROR else ""
+    says = words or headline(rule)
+    return Finding(target.name, change.rule, change.at, says, change.loses, severity, change.did)
+
+
+def _words(target: Target, against: tuple[str, ...], profiles: Profiles) -> str:
+    """What the provider says of these facts; looked up once for each target."""
+    known = _known_words(target)
+    if against not in known:
+        known[against] = next((entry.says for entry in evidence(target, against, profiles) if entry.says), "")
+    return known[against]
+
+
+def _no_words(target: Target) -> dict[tuple[str, ...], str]:
+    return {}
+
+
+_known_words = IdentityCache(_no_words, size=4096)
+
+
+def _relevant(against: tuple[str, ...], note: Note) -> tuple[str, ...]:
+    """Of a table of facts only the entry that the note is about: nobody asked about another setting. A rule about
+    settings may look at other facts too, which then speak of something else."""
+    if any(name.startswith("settings") for name in against) and note.key:
+        return (f"settings.{note.key}", *(name for name in against if name.endswith("_settings")))
+    about = {"settings": note.key, "media": str(note.part.kind) if isinstance(note.part, Media) else ""}
+    wanted = {f"{table}.{entry}": None for table, entry in about.items() if entry}
+    tables = {name.partition(".")[0] for name in against}
+    return (
+        *(name for name in wanted if name.partition(".")[0] in tables),
+        *(name for name in against if name.partition(".")[0] not in about),
+    )
+
+
+def headline(rule: Rule) -> str:
+    """The defect in one sentence: how the rule's page begins."""
+    first = " ".join(rule.text.split("\n\n")[0].split())
+    return first.partition(". ")[0].rstrip(".")
+
+
+def _too_long(ask: Ask, target: Target) -> list[Finding]:
+    """A warning, since the tokens are estimated."""
+    window = known_window(target.model, target.facts.context_window)
+    if not window or not may_exceed(ask.conversation, window):
+        return []
+    tokens = estimate_request(ask.conversation)
+    if tokens <= window:
+        return []
+    says = f"the conversation has about {tokens:,} tokens, and the model holds {window:,}"
+    did = "nothing, unless `history` shortens it"
+    return [Finding(target.name, CONTEXT_LENGTH, "", says, str(Loss.NOTHING), Severity.WARNING, did)]
+
+
+def _unseen(ask: Ask, conversation: Conversation, target: Target) -> list[Finding]:
+    """What the target takes and leaves out of the prompt."""
+    changes = ReportBuilder(ask).entries(unseen_content, unseen(conversation, target.facts))
+    return [
+        Finding(target.name, change.rule, change.at, change.did, change.loses, Severity.WARNING, "nothing: it is sent")
+        for change in changes
+    ]
+
+
+def _unwritable(ask: Ask, conversation: Conversation, target: Target) -> Unrepresentable | None:
+    render, options = registry.dialect(target.dialect).requests.render, RenderOptions(target.model, False)
+    try:
+        render(conversation, options)
+    except Unrepresentable as fault:
+        return with_place(fault, ask, found_in(fault, conversation, render, options))
+    return None
+
+
+def _unrepresentable(fault: Unrepresentable, target: Target) -> Finding:
+    return Finding(
+        target.name, UNREPRESENTABLE, fault.at, fault.message, str(Loss.CONTENT), Severity.ERROR, "nothing: no request"
+    )
+
+
+def _doubled(at: str) -> Finding:
+    top = at.count("/") == 1
+    return Finding(
+        "",
+        DUPLICATE_KEY,
+        at,
+        "the key stands twice" + (": refused, since two readers could disagree" if top else "; readers take the last"),
+        str(Loss.CONTENT),
+        Severity.ERROR if top else Severity.WARNING,
+        "nothing: no request" if top else "took the last one",
+    )
+
+
+def _repaired(change: Change) -> Finding:
+    return Finding("", change.rule, change.at, change.did, change.loses, Severity.WARNING, change.did)

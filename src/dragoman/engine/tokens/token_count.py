@@ -1,0 +1,89 @@
+"""Counting tokens before a request is sent.
+
+Where the target speaks the client's dialect, its provider counts what would be sent. Otherwise we estimate.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+
+import msgspec
+
+from dragoman.conversation.conversation import Ask
+from dragoman.conversation.literals import quote
+from dragoman.dialects import registry
+from dragoman.dialects.dialect import RenderOptions, path_step
+from dragoman.engine.compile.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
+from dragoman.engine.library.adapted import AdaptedRequest
+from dragoman.engine.tokens.token_estimate import estimate_request
+from dragoman.profiles.profile import AS_DIALECT, CountQuestion, Profile
+from dragoman.wire.json_reader import render_object, split_members
+
+
+class CountRequest(msgspec.Struct, frozen=True):
+    """What a provider's counting endpoint is asked. `figure`: the member of its answer that holds the count."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+    figure: str
+
+
+def parse_count_request(
+    dialect: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    model: str | None = None,
+    limits: RequestLimits = DEFAULT_LIMITS,
+) -> Ask:
+    """The request that a client wants counted, which may be in another dialect. Raises RequestError."""
+    check_body(body, limits)
+    counting = registry.token_count(dialect)
+    foreign = counting.parse_foreign(body)
+    if foreign is not None:
+        check_body(foreign, limits)
+        ask = parse_ask(registry.recognise(split_members(foreign)), foreign, headers, limits)
+    else:
+        ask = parse_ask(dialect, counting.parse_question(body), headers, limits)
+    return ask if model is None else msgspec.structs.replace(ask, model=model)
+
+
+def count_request(request: AdaptedRequest, profile: Profile) -> CountRequest | None:
+    """The question for the provider, or None where it could not answer in the dialect of the request."""
+    if request.dialect != request.ask.dialect:
+        return None
+    counting, model, form = registry.token_count(request.dialect), request.facts.model, profile.count
+    figure = form.figure or counting.figure
+    if form is AS_DIALECT:
+        path = counting.path.format(model=path_step(model))
+        return CountRequest(path, request.headers, counting.render_question(request.body, model), figure)
+    template = profile.path.replace("{method}", form.method)
+    path = registry.dialect(request.dialect).request_path(RenderOptions(form.model or model, False), template)
+    match form.question:
+        case CountQuestion.BARE:
+            body = request.body
+        case CountQuestion.AWS_INVOKE:
+            body = msgspec.json.encode({"input": {"invokeModel": {"body": b64encode(request.body).decode()}}})
+        case CountQuestion.NAMED | CountQuestion.OWN:
+            body = counting.render_question(request.body, model)
+            body = render_object({"model": quote(model), **split_members(body)})
+    return CountRequest(path, request.headers, body, figure)
+
+
+def render_count(dialect: str, answer: bytes, figure: str) -> bytes | None:
+    """A provider's count as a client's dialect has it; None where there is none in the answer."""
+    own = registry.token_count(dialect).figure
+    if figure == own:
+        return answer
+    try:
+        return msgspec.json.encode({own: msgspec.json.decode(answer, type=dict[str, int])[figure]})
+    except (msgspec.DecodeError, KeyError):
+        return None
+
+
+def estimated_count(dialect: str, ask: Ask) -> bytes:
+    """An estimate, as a client's dialect has a count."""
+    return msgspec.json.encode(
+        {registry.token_count(dialect).figure: estimate_request(ask.conversation, ask.model or "")}
+    )

@@ -1,0 +1,96 @@
+"""Budgets of keys: a request is booked by estimate when it is admitted, and at its cost when it is over."""
+
+from __future__ import annotations
+
+import msgspec
+
+from dragoman.config.schema import Budget, Unpriced
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.replies import Usage
+from dragoman.engine.exchange.destination import TargetRoute
+from dragoman.gateway.callers.callers import Caller, Refused
+from dragoman.gateway.http.outbound import Headers, header
+from dragoman.store.clock import Clocks
+from dragoman.store.contracts.budgets import Budgets, Exhausted, PeriodBudget, Periods, Spending, periods_at
+from dragoman.upstream.destinations import HttpDestination
+
+WARNING = b"x-dragoman-budget-warning"
+_NO_RETRY = ((b"x-should-retry", b"false"),)
+"""The SDKs of OpenAI and Anthropic try a 429 again after a second, which cannot help here."""
+
+
+class Hold(msgspec.Struct, frozen=True, gc=False):
+    """What is booked for a request under way, in which periods, and the headers that warn its client."""
+
+    periods: Periods
+    amount: float = 0.0
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+async def hold(budgets: Budgets, clocks: Clocks, caller: Caller, budget: Budget, amount: float = 0.0) -> Hold:
+    """Book an amount. Raises Refused where a budget has no room for it."""
+    periods = periods_at(budget, clocks.wall())
+    verdict = await budgets.reserve(caller.name, periods, amount)
+    if isinstance(verdict, Exhausted):
+        raise Refused(_exhausted(verdict, amount, clocks.wall()), _NO_RETRY)
+    return Hold(periods, amount, tuple(_warnings(periods, verdict, budget.warn)))
+
+
+async def hold_request(
+    budgets: Budgets, clocks: Clocks, caller: Caller, budget: Budget, tokens: int, route: TargetRoute[HttpDestination]
+) -> Hold:
+    """Book what a request of so many tokens costs at least. Raises Refused, also for a model without a price."""
+    if (unpriced := _unpriced(route)) is not None:
+        refuse_unpriced(caller, f'"{unpriced.name}"')
+    price = route.first.price  # None: only the provider knows it
+    return await hold(budgets, clocks, caller, budget, price.cost(Usage(tokens)) if price is not None else 0.0)
+
+
+def refuse_unpriced(caller: Caller, what: str) -> None:
+    """Raise Refused for what nobody can tell the cost of, unless the key may use it all the same."""
+    if caller.client is not None and caller.client.key.unpriced is Unpriced.REFUSE:
+        message = f"the key has a budget, and {what} has no price; set `price` of the model, or `unpriced: allow`"
+        raise Refused(Failure(FailureKind.PERMISSION, message + " of the key", 403, "model_without_price"))
+
+
+def _unpriced(route: TargetRoute[HttpDestination]) -> HttpDestination | None:
+    """A destination that may be asked, and of which nobody tells what it costs."""
+    others = (one for reserved in route.reserved.values() for one in reserved)
+    found = (one for one in (*route.destinations, *others) if not (one.price or one.target.facts.cost_header))
+    return next(found, None)
+
+
+def settle(budgets: Budgets, clocks: Clocks, caller: Caller, held: Hold | None, cost: float | None) -> None:
+    """Book what a request really cost. One that was not held is booked now."""
+    budget = caller.budget
+    if budget is None:
+        return
+    held = held or Hold(periods_at(budget, clocks.wall()))
+    more = (cost or 0.0) - held.amount
+    if more:
+        budgets.settle(caller.name, held.periods, more)
+
+
+def _exhausted(verdict: Exhausted, amount: float, now: float) -> Failure:
+    one = verdict.budget
+    span = f"in {one.name}" if one.ends is not None else "in total"
+    what = f"the key's budget of {one.limit:g} {span} is spent ({verdict.spent:.6g}"
+    what += f", and this request costs about {amount:.6g})" if amount and verdict.spent < (one.limit or 0) else ")"
+    if one.ends is None:
+        return Failure(FailureKind.RATE_LIMIT, f"{what}; it does not end", 429, "budget_exhausted")
+    ends = one.ends.strftime("%Y-%m-%dT%H:%M:%SZ")
+    wait = max(one.ends.timestamp() - now, 1.0)
+    return Failure(FailureKind.RATE_LIMIT, f"{what}; it ends {ends}", 429, "budget_exhausted", retry_after=wait)
+
+
+def _warnings(periods: Periods, spending: Spending, warn: float) -> Headers:
+    near = [_warning(one, spent) for one, spent in zip(periods, spending, strict=True) if _is_near(one, spent, warn)]
+    return [header(WARNING, ", ".join(near))] if near else []
+
+
+def _is_near(one: PeriodBudget, spent: float, warn: float) -> bool:
+    return one.limit is not None and spent >= warn * one.limit
+
+
+def _warning(one: PeriodBudget, spent: float) -> str:
+    return f"{one.period};spent={spent:.6g};limit={one.limit:g}"

@@ -1,0 +1,1 @@
+"""HTTP itself: server, workers, bodies in and out, clients that leave."""

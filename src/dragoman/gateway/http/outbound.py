@@ -1,0 +1,127 @@
+"""The answer to a client: status, headers, and a body at once or as a stream."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from dragoman.conversation.failures import Failure
+from dragoman.dialects.dialect import AnswerContext, RenderError
+from dragoman.engine.answer.client_failures import render_failure
+from dragoman.gateway.http.inbound import Send, SlowReaderWatch
+
+Headers = list[tuple[bytes, bytes]]
+
+JSON = b"application/json"
+EMULATED = (b"x-dragoman-emulated", b"true")
+ESTIMATED = (b"x-dragoman-estimate", b"true")
+SSE = b"text/event-stream; charset=utf-8"
+_RESERVED = frozenset({"content-type", "content-length"})
+
+
+class AnswerRewriter(Protocol):
+    """Makes another answer of one that is being sent: of a whole body, or of the pieces of a stream. Not of errors."""
+
+    def whole(self, body: bytes) -> bytes: ...
+
+    def piece(self, data: bytes) -> bytes: ...
+
+    def close(self) -> bytes: ...
+
+    async def settle(self) -> None:
+        """Done before what was made is sent."""
+
+
+class Outbound:
+    """One answer. It always carries the request id, and knows whether it has begun.
+
+    `rewriter` makes another answer of what is sent, where the client's endpoint has a form of its own. `errors`: how
+    errors are rendered; None: as the client's dialect does. `copy` are the first pieces of a stream: `copied` bytes
+    of it."""
+
+    __slots__ = ("_send", "copied", "copy", "errors", "id", "pieces", "rewriter", "started", "status")
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send = send
+        self.id = request_id
+        self.started = False
+        self.status = 0
+        self.pieces = 0
+        self.rewriter: AnswerRewriter | None = None
+        self.errors: RenderError | None = None
+        self.copied = 0
+        self.copy: list[bytes] = []
+
+    async def whole(self, status: int, body: bytes, headers: Headers | None = None, content_type: bytes = JSON) -> None:
+        """Send an answer with a known body."""
+        if self.rewriter is not None and status == 200:
+            body = self.rewriter.whole(body)
+            await self.rewriter.settle()
+        length = (b"content-length", b"%d" % len(body))
+        await self._start(status, [(b"content-type", content_type), length], headers)
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def refusal(
+        self, dialect: str, failure: Failure, headers: Headers | None = None, context: AnswerContext | None = None
+    ) -> None:
+        """Send an error in the client's dialect."""
+        error = render_failure(dialect, failure, context or AnswerContext(id=self.id, errors=self.errors))
+        own = [
+            (name.encode(), value.encode("latin-1", "replace"))
+            for name, value in error.headers.items()
+            if name not in _RESERVED
+        ]
+        await self.whole(error.status, error.body, [*own, *(headers or ())])
+
+    async def streamed(
+        self, pieces: AsyncIterator[bytes], headers: Headers, content_type: bytes, read_seconds: float
+    ) -> None:
+        """Send a stream. Raises TimeoutError if the client does not read for `read_seconds` seconds."""
+        send, room = self._send, self.copied
+        if self.rewriter is not None:
+            pieces = _rewritten(pieces, self.rewriter)
+        unbuffered = [(b"content-type", content_type), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
+        await self._start(200, unbuffered, headers)
+        async with asyncio.timeout(None) as deadline:
+            watch = SlowReaderWatch(deadline, read_seconds)
+            try:
+                async for piece in pieces:
+                    watch.begun += 1
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+                    watch.done += 1
+                    if room > 0:
+                        self.copy.append(piece[:room])
+                        room -= len(piece)
+            finally:
+                watch.stop()
+                self.pieces = watch.done
+        await self.end(b"")
+
+    async def end(self, last: bytes) -> None:
+        """Send the last bytes of a stream."""
+        if self.rewriter is not None and last:
+            last = self.rewriter.piece(last) + self.rewriter.close()
+        await self._send({"type": "http.response.body", "body": last})
+
+    async def _start(self, status: int, first: Headers, more: Headers | None) -> None:
+        self.started, self.status = True, status
+        headers = [*first, (b"x-dragoman-request-id", self.id.encode()), *(more or ())]
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+
+
+async def _rewritten(pieces: AsyncIterator[bytes], rewriter: AnswerRewriter) -> AsyncIterator[bytes]:
+    async for piece in pieces:
+        made = rewriter.piece(piece)
+        if made:
+            await rewriter.settle()
+            yield made
+    if last := rewriter.close():
+        await rewriter.settle()
+        yield last
+
+
+def header(name: bytes, value: str) -> tuple[bytes, bytes]:
+    """A header with a value that may come from a client. Control characters are replaced."""
+    printable = value if value.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in value)
+    return name, printable.encode("latin-1", "replace")

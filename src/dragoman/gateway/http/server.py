@@ -1,0 +1,397 @@
+"""Run the gateway: listen, serve, reload, and shut down without losing anything."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import msgspec
+import uvicorn
+
+from dragoman.config import Config, InvalidConfig
+from dragoman.config.file_watch import ConfigFile
+from dragoman.config.load import Loaded
+from dragoman.config.schema import Log, LogLevel
+from dragoman.config.validation import is_loopback, public_bind_refusal
+from dragoman.errors import DragomanError
+from dragoman.gateway.app import Gateway
+from dragoman.gateway.http import banner, open_files
+from dragoman.gateway.http.http_protocol import HTTP_LOGGER, bounded_protocol, close_overdue
+from dragoman.gateway.http.restart_required import NewestConfig
+from dragoman.gateway.models.known_names import known_names, own_profiles
+from dragoman.gateway.records.metrics_board import MetricsBoard
+from dragoman.gateway.records.request_log import RequestLog
+from dragoman.gateway.records.store_alerts import StoreAlerts
+from dragoman.gateway.services import Services
+from dragoman.profiles.models import find_model
+from dragoman.profiles.profile import Profiles
+from dragoman.store import file_refusal, memory_refusal, shared_refusal, store_file
+
+KEEP_ALIVE = 75
+"""Seconds that an idle client connection stays open."""
+FINAL_SECONDS = 2.0
+"""Seconds for a last error to requests that did not finish."""
+_TICKS_PER_SECOND = 10
+_GC_THRESHOLD = 20_000
+"""New objects until the garbage collector runs."""
+_SWITCH_SECONDS = 0.0005
+"""How long the event loop waits for the interpreter until it asks a thread for it."""
+
+
+class ServeError(DragomanError):
+    """The gateway cannot start."""
+
+
+class ServeOptions(msgspec.Struct, frozen=True):
+    """The options of the command line. None: the file decides. `setup`: the console may edit the configuration."""
+
+    path: Path | None = None
+    env_files: tuple[Path, ...] = ()
+    host: str | None = None
+    port: int | None = None
+    workers: int | None = None
+    watch: bool = True
+    profiles: tuple[Path, ...] = ()
+    setup: bool = False
+
+
+class ServedFile(ConfigFile):
+    """The configuration file, with the options of the command line, and with emulators if it has no providers."""
+
+    def __init__(self, options: ServeOptions, profiles: Profiles) -> None:
+        super().__init__(options.path, known=known_names(profiles), process=os.environ, env_files=options.env_files)
+        self._options = options
+        self.complete: Callable[[Loaded], Loaded] | None = None
+
+    def load(self) -> Loaded:
+        loaded = _with_options(super().load(), self._options)
+        return self.complete(loaded) if self.complete is not None else loaded
+
+
+def run(options: ServeOptions) -> int:
+    """Serve until a signal. Raises InvalidConfig or ServeError before it listens."""
+    profiles = own_profiles(options.profiles)
+    file = ServedFile(options, profiles)
+    loaded, notice = _loaded(file, options)
+    if not loaded.config.providers:
+        loaded, no_providers = _with_emulators(file, loaded)
+        notice = notice or no_providers
+    server = loaded.config.server
+    check(loaded.config)
+    state = store_file(loaded.config.store, options.path)
+    for refusal in (file_refusal(loaded.config, state), shared_refusal(loaded.config, state)):
+        if refusal is not None:
+            raise ServeError(refusal)
+    listening = bind(server.host, server.port)
+    summary = banner.summarise(
+        loaded.config, url_of(listening, server.host), loaded.file, str(state or "memory"), notice
+    )
+    if server.workers == 1:
+        return _serve(loaded, file, profiles, listening, options, summary)
+    from dragoman.gateway.http.workers import Workers
+
+    newest = NewestConfig(file, loaded, check)
+    board = MetricsBoard(server.workers)
+    work = partial(_work, newest, profiles, listening, options, board)
+    workers = Workers(server.workers, work, newest.refresh, watch=options.watch)
+    announce(summary, loaded.config.log, at_once=True)  # a thread would not survive the fork
+    return workers.run()
+
+
+def _loaded(file: ServedFile, options: ServeOptions) -> tuple[Loaded, str]:
+    """The configuration. In setup mode a bad one is put right in the console, on this machine alone."""
+    try:
+        return file.load(), ""
+    except InvalidConfig as fault:
+        if not options.setup:
+            raise
+        local = msgspec.structs.replace(options, host=None, workers=1)
+        return _with_options(Loaded(config=Config()), local), f"{fault}\nOpen the console to put it right."
+
+
+def _needs_setup(options: ServeOptions, config: Config) -> bool:
+    """Whether a token for the console is printed: without a file or by wish, where only this machine can call."""
+    return (options.setup or options.path is None) and not config.keys and is_loopback(config.server.host)
+
+
+def check(config: Config) -> None:
+    """Raise ServeError if the gateway must not start with this configuration."""
+    for refusal in (public_bind_refusal(config, config.server.host), memory_refusal(config)):
+        if refusal is not None:
+            raise ServeError(refusal)
+    if config.server.workers > 1 and not hasattr(os, "fork"):
+        raise ServeError("several workers need fork, which this system does not have; use one worker")
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """The listening socket. Raises ServeError with a hint."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host.strip("[]"), port), family=family, backlog=2048)
+    except OSError as error:
+        hint = "choose another with --port" if port else "choose another --host"
+        # Since Python 3.11 `strerror` repeats the address.
+        reason = os.strerror(error.errno) if error.errno else error.strerror
+        raise ServeError(f"cannot listen on {host}:{port}: {reason}", hint=hint) from None
+
+
+def url_of(listening: socket.socket, host: str) -> str:
+    """The URL for clients on this machine."""
+    port, host = listening.getsockname()[1], host.strip("[]")
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+    return f"http://{shown}:{port}"
+
+
+def _with_options(loaded: Loaded, options: ServeOptions) -> Loaded:
+    overrides = {"host": options.host, "port": options.port, "workers": options.workers}
+    named = {name: value for name, value in overrides.items() if value is not None}
+    server = msgspec.structs.replace(loaded.config.server, **named)
+    return msgspec.structs.replace(loaded, config=msgspec.structs.replace(loaded.config, server=server))
+
+
+def _with_emulators(file: ServedFile, loaded: Loaded) -> tuple[Loaded, str]:
+    if loaded.config.server.workers > 1:
+        raise ServeError("there is no provider, and the emulators work with one worker only")
+    from dragoman.emulation.emulator_fallback import NOTICE, EmulatorFallback
+
+    try:
+        emulators = EmulatorFallback().start()
+    except ModuleNotFoundError as error:
+        hint = "set a key such as ANTHROPIC_API_KEY, or pip install 'dragoman[emulators]'"
+        raise ServeError(
+            f"there is no provider, and {error.name} of the emulators is not installed", hint=hint
+        ) from None
+    file.complete = emulators.complete
+    return emulators.complete(loaded), NOTICE
+
+
+def _work(
+    newest: NewestConfig,
+    profiles: Profiles,
+    listening: socket.socket,
+    options: ServeOptions,
+    board: MetricsBoard,
+    place: int,
+) -> int:
+    """Run one of several workers. It opens its own state after the fork."""
+    return _serve(
+        newest.loaded, newest.file, profiles, listening, options, None, WorkerRole(os.getppid(), board, place)
+    )
+
+
+class WorkerRole(msgspec.Struct, frozen=True):
+    """What one of several workers knows of the others: the first process, and where their metrics are."""
+
+    parent: int
+    board: MetricsBoard
+    place: int
+
+
+def _serve(
+    loaded: Loaded,
+    file: ConfigFile,
+    profiles: Profiles,
+    listening: socket.socket,
+    options: ServeOptions,
+    summary: banner.GatewaySummary | None,
+    role: WorkerRole | None = None,
+) -> int:
+    place = role.board.place(role.place) if role is not None else None
+    services = Services(loaded, file, profiles, check, alone=role is None, place=place)
+    _redirect_server_log(services)
+    shortage = open_files.shortage(open_files.raise_limit(), loaded.config.server.max_concurrent)
+    for warning in (*loaded.warnings, *([shortage] if shortage is not None else [])):
+        services.records.lines.add(LogLevel.WARNING, {"event": "config", "warning": warning})
+    started = None
+    if summary is not None:
+        if _needs_setup(options, services.config):
+            services.setup_token = secrets.token_urlsafe(24)
+        summary = msgspec.structs.replace(summary, state=services.store.place, setup=services.setup_token)
+        started = partial(announce, summary, loaded.config.log)
+    parent = role.parent if role is not None else None
+    server = Server(services, Gateway(services, watch=options.watch), started, parent)
+    server.run(sockets=[listening])
+    return 0 if server.started else 1
+
+
+class Server(uvicorn.Server):
+    """uvicorn with its own signal handling and shutdown."""
+
+    def __init__(
+        self,
+        services: Services,
+        app: Gateway,
+        started: Callable[[], None] | None = None,
+        parent: int | None = None,
+    ) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                loop="auto",
+                http=bounded_protocol(services.config.server.max_headers, KEEP_ALIVE),
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,  # the client's address is not used, and every request would pay for it
+                timeout_graceful_shutdown=1,
+            )
+        )
+        self._services = services
+        self._store_alerts = StoreAlerts(services)
+        self._reloads: set[asyncio.Task[None]] = set()
+        self._announce = started
+        self._parent = parent
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """As in uvicorn, but a graceful shutdown exits with 0 and not by the signal."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self.handle_exit)
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGHUP"):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._reload)
+        if self._announce is not None:
+            self._announce()
+        _tune_gc()
+        _tune_threads()
+        # The patterns of the catalogue take half a second to compile: not while the first client waits.
+        asyncio.get_running_loop().run_in_executor(None, find_model, "")
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % _TICKS_PER_SECOND == 0:
+            write_seconds = self._services.config.server.write_timeout
+            now = asyncio.get_running_loop().time()
+            self._services.records.metrics.aborted += close_overdue(self.server_state.connections, now, write_seconds)
+            self._store_alerts.check()
+            self._services.publish_metrics()
+            if self._parent is not None and os.getppid() != self._parent:  # the first process is gone
+                return True
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop accepting, let requests finish, send the others an error in their dialect, then close."""
+        services = self._services
+        services.closing = True
+        services.records.lines.add(LogLevel.INFO, {"event": "stopping", "running": len(self.server_state.tasks)})
+        for server in self.servers:
+            server.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        await self._wait_for_tasks(services.config.server.shutdown_grace)
+        if self.server_state.tasks:
+            services.ending = True
+            for task in list(self.server_state.tasks):
+                task.cancel("the gateway is shutting down")
+            await self._wait_for_tasks(FINAL_SECONDS)
+        services.publish_metrics()
+        self.config.timeout_graceful_shutdown = 1
+        await super().shutdown(sockets)
+
+    async def _wait_for_tasks(self, seconds: float) -> None:
+        """Wait until no request runs, the time is up, or the user presses Ctrl-C again."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while (tasks := set(self.server_state.tasks)) and loop.time() < until and not self.force_exit:
+            await asyncio.wait(tasks, timeout=0.05)
+
+    def _reload(self) -> None:
+        task = asyncio.get_running_loop().create_task(self._services.reload_now())
+        self._reloads.add(task)
+        task.add_done_callback(self._reloads.discard)
+
+
+def _tune_gc() -> None:
+    """Exclude all objects of the start from garbage collection, and collect less often.
+
+    Requests leave no cycles behind. With Python's default threshold the collector takes 4 % of a small request.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_GC_THRESHOLD)
+
+
+def _tune_threads() -> None:
+    """Let the event loop have its turn soon while a thread works on a large body.
+
+    A request takes several turns of the loop. With Python's five milliseconds before each, the thread has gone on to
+    its next long call before a request is answered, and the request waits for that one too.
+    """
+    sys.setswitchinterval(_SWITCH_SECONDS)
+
+
+def announce(summary: banner.GatewaySummary, log: Log, at_once: bool = False) -> None:
+    """Print a banner on a terminal, else log one line. The banner has its own thread, so that no request waits."""
+    if sys.stderr.isatty() and at_once:
+        show(summary)
+        return
+    if sys.stderr.isatty():
+        threading.Thread(target=show, args=(summary,), name="dragoman-banner", daemon=True).start()
+        return
+    lines = RequestLog(log)
+    lines.add(
+        LogLevel.INFO,
+        {
+            "event": "listening",
+            "url": summary.url,
+            "config": summary.file,
+            "models": len(summary.models),
+            "providers": summary.providers,
+            "keys": summary.keys,
+            "workers": summary.workers,
+            "state": summary.state,
+            "note": summary.notice,
+            "console": summary.console,
+        },
+    )
+    lines.flush()
+
+
+def show(summary: banner.GatewaySummary) -> None:
+    """Print the banner to standard error."""
+    from rich.console import Console
+
+    banner.show(Console(stderr=True, highlight=False), summary)
+
+
+def _redirect_server_log(services: Services) -> None:
+    """Write the messages of uvicorn and of the HTTP protocol to the gateway's log."""
+    handler = _ServerLogHandler(services)
+    for logger in (logging.getLogger("uvicorn.error"), HTTP_LOGGER):
+        logger.handlers = [handler]
+        logger.setLevel(logging.WARNING)
+        logger.propagate = False
+
+
+class _ServerLogHandler(logging.Handler):
+    def __init__(self, services: Services) -> None:
+        super().__init__(logging.WARNING)
+        self._services = services
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, asyncio.CancelledError):
+            return  # a client disconnected
+        line = {"event": "server", "message": record.getMessage().strip()}
+        if error is not None:
+            line["traceback"] = "".join(traceback.format_exception(error))
+        self._services.records.lines.add(LogLevel.ERROR if record.levelno >= logging.ERROR else LogLevel.WARNING, line)

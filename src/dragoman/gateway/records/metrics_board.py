@@ -1,0 +1,89 @@
+"""The metrics of all workers, in memory that they share.
+
+The first process makes the board before it forks. Each worker writes its snapshot to a place of its own, every second
+and before it shows its metrics, and whoever is asked adds up all places. A counter therefore never goes back, whichever
+worker answers. A worker that takes the place of another goes on from that one's counters.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+import zlib
+
+import msgspec
+
+from dragoman.gateway.records.metrics import MetricsSnapshot
+
+PLACE_BYTES = 4 * 1024 * 1024
+"""Of one half of a place. Memory that is not written to is not used."""
+_HEAD = struct.Struct("<II")  # length and checksum
+_TRIES = 5
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(MetricsSnapshot).decode
+
+
+class MetricsBoard:
+    """Places for snapshots, one per worker."""
+
+    def __init__(self, places: int) -> None:
+        self._places = [_SharedBytes() for _ in range(places)]
+
+    def place(self, number: int) -> BoardPlace:
+        """The place of one worker."""
+        own = self._places[number]
+        return BoardPlace(own, [place for place in self._places if place is not own])
+
+
+class BoardPlace:
+    """The board as one worker sees it."""
+
+    def __init__(self, own: _SharedBytes, others: list[_SharedBytes]) -> None:
+        self._own = own
+        self._others = others
+
+    def write(self, snapshot: MetricsSnapshot) -> None:
+        """Replace the own snapshot. One that is too large is left out: the one before it stays."""
+        self._own.write(_encode(snapshot))
+
+    def read(self) -> MetricsSnapshot:
+        """The last snapshot at this place; an empty one where there is none."""
+        return _parse(self._own.read())
+
+    def others(self) -> list[MetricsSnapshot]:
+        """The last snapshots of the other workers."""
+        return [_parse(place.read()) for place in self._others]
+
+
+def _parse(data: bytes) -> MetricsSnapshot:
+    return _decode(data) if data else MetricsSnapshot()
+
+
+class _SharedBytes:
+    """Two halves in turn: one holds what is valid while the other is written. The first byte says which."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, 1 + 2 * PLACE_BYTES)
+
+    def write(self, data: bytes) -> None:
+        if len(data) > PLACE_BYTES - _HEAD.size:
+            return
+        half = 1 - self._memory[0]
+        start = 1 + half * PLACE_BYTES
+        framed = _HEAD.pack(len(data), zlib.crc32(data)) + data
+        self._memory[start : start + len(framed)] = framed
+        self._memory[0] = half
+
+    def read(self) -> bytes:
+        """The bytes last written. A reader that is overtaken by two writes sees it by the checksum, and tries again."""
+        for _ in range(_TRIES):
+            start = 1 + self._memory[0] * PLACE_BYTES
+            length, checksum = _HEAD.unpack_from(self._memory, start)
+            if not length:
+                return b""
+            begin = start + _HEAD.size
+            data = self._memory[begin : begin + length]
+            if zlib.crc32(data) == checksum:
+                return data
+        return b""

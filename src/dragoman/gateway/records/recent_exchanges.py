@@ -1,0 +1,112 @@
+"""The last requests in memory, for the console: references only. Nothing is written out until somebody looks."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from dragoman.config import Config
+from dragoman.config.validation import is_loopback
+from dragoman.engine.routing.candidates import Decision
+from dragoman.store import Entry
+
+if TYPE_CHECKING:
+    from dragoman.gateway.records.request_record import RequestRecord
+
+MOST = 200
+"""Requests with their bodies."""
+MOST_BYTES = 48 * 1024 * 1024
+"""Of the bodies of all of them."""
+LARGEST = 8 * 1024 * 1024
+"""A request with larger bodies is not kept."""
+MOST_DECISIONS = 50
+"""Of routes, with or without bodies."""
+MOST_NOTED = 1024
+"""Requests that watchers of the list may be behind."""
+
+
+class RecentExchange(msgspec.Struct, frozen=True, gc=False):
+    """A request with all that became of it, and the bytes of its bodies."""
+
+    record: RequestRecord
+    entry: Entry
+    weight: int
+
+    def since_start(self, moment: float) -> float:
+        """Seconds between the arrival of the request and a moment of the steady clock."""
+        return moment - self.record.started
+
+
+def keeps_bodies(config: Config) -> bool:
+    """Whether bodies may be in memory: where nobody but the owner of this machine can look at them."""
+    return not config.keys and is_loopback(config.server.host) and not config.server.allow_public_without_keys
+
+
+class RecentExchanges:
+    """The last requests. `keeps`: their bodies too. `count` is the number of all requests so far, `watchers` that of
+    the pages that see them come in."""
+
+    def __init__(self, keeps: bool) -> None:
+        self.keeps = keeps
+        self.count = self.watchers = 0
+        self._exchanges: deque[RecentExchange] = deque()
+        self._bytes = 0
+        self._entries: deque[Entry] = deque(maxlen=MOST_NOTED)
+        self._routed: deque[tuple[Entry, Decision]] = deque(maxlen=MOST_DECISIONS)
+
+    def keep(self, keeps: bool) -> None:
+        """Whether bodies are kept from now on; if not, those that are here are forgotten."""
+        self.keeps = keeps
+        if not keeps:
+            self._exchanges.clear()
+            self._bytes = 0
+
+    def note(self, entry: Entry) -> None:
+        """A request without bodies."""
+        self.count += 1
+        self._entries.append(entry)
+
+    def add(self, record: RequestRecord, entry: Entry) -> None:
+        self.count += 1
+        self._entries.append(entry)
+        if record.routed is not None:
+            self._routed.append((entry, record.routed.decision))
+        if self.keeps:
+            if record.dispatch is not None:
+                record.dispatch.forget_connection()
+            self._put(RecentExchange(record, entry, _weight(record)))
+
+    def find(self, request_id: str) -> RecentExchange | None:
+        return next((one for one in self._exchanges if one.entry.id == request_id), None)
+
+    def routed(self) -> list[tuple[Entry, Decision]]:
+        """The last requests whose model was chosen by a route, the newest first."""
+        return list(reversed(self._routed))
+
+    def since(self, count: int) -> list[Entry]:
+        """The requests after the first `count`, the oldest first; fewer where a watcher is far behind."""
+        new = min(self.count - count, len(self._entries))
+        return [self._entries[at] for at in range(len(self._entries) - new, len(self._entries))]
+
+    def _put(self, exchange: RecentExchange) -> None:
+        if exchange.weight > LARGEST:
+            return
+        self._exchanges.append(exchange)
+        self._bytes += exchange.weight
+        while len(self._exchanges) > MOST or self._bytes > MOST_BYTES:
+            self._bytes -= self._exchanges.popleft().weight
+
+
+def _weight(record: RequestRecord) -> int:
+    """The bytes of all bodies. Most requests are sent once, and answered whole."""
+    exchange, ask = record.exchange, record.ask
+    size = len(ask.source) if ask is not None else 0
+    if exchange is not None and exchange.request is not None:
+        size += len(exchange.request.body)
+        if failures := exchange.attempts.failures:
+            size += sum([len(one.request.body) for one in failures])
+    if record.copy:
+        return size + sum(map(len, record.copy))
+    return size + len(record.answer) if record.answer is not None else size

@@ -1,0 +1,251 @@
+"""What is written down of a request: ledger, counts and log. None of them makes it wait."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from dragoman.config.schema import LogLevel
+from dragoman.conversation.conversation import Ask
+from dragoman.conversation.failures import Failure
+from dragoman.conversation.replies import Usage
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.engine.exchange.exchange import Exchange
+from dragoman.engine.library.summary import NOTHING_WRITTEN, WrittenReport, summary, write_report
+from dragoman.engine.routing.candidates import Decision
+from dragoman.engine.tokens.answer_tally import NOTHING_SPENT, Spent
+from dragoman.gateway.callers.budgets import Hold, settle
+from dragoman.gateway.callers.callers import Caller
+from dragoman.gateway.models.routed_request import RoutedRequest
+from dragoman.gateway.records.records import Records
+from dragoman.gateway.records.store_spans import take_calls
+from dragoman.store import Entry, ExchangeLine, Store
+from dragoman.store.clock import Clocks
+from dragoman.upstream.destinations import HttpDestination
+from dragoman.upstream.dispatch import Dispatch
+
+_encode = msgspec.json.Encoder().encode
+COPIED = 1 << 20
+"""Bytes of a streamed answer that the ledger keeps where it keeps bodies."""
+LONGEST_NAME = 200
+"""Of a model that a client made up, this much is written down."""
+LONGEST_ERROR = 8192
+"""Of what a provider says this much is written down."""
+GONE = 499
+"""The status that is noted where the client did not wait for its answer."""
+
+
+class Cost(msgspec.Struct, frozen=True, gc=False):
+    """An amount in the currency of the prices. `reported`: by the provider itself, and not computed."""
+
+    amount: float
+    reported: bool = False
+
+    def header(self) -> str:
+        """The amount in plain digits, to a billionth."""
+        return f"{self.amount:.9f}".rstrip("0").rstrip(".")
+
+
+def find_cost(exchange: Exchange[HttpDestination], spent: Spent) -> Cost | None:
+    """None where nothing was used, or nobody knows what it costs."""
+    reported = exchange.cost
+    if reported is not None:
+        return Cost(reported, reported=True)
+    price = exchange.destination.price if exchange.destination is not None else None
+    return Cost(price.cost(spent.usage)) if price is not None and spent.usage.total else None
+
+
+class RequestRecord(msgspec.Struct):
+    """One request, and what is written down of it in the end."""
+
+    id: str
+    dialect: str
+    caller: Caller
+    started: float
+    context: AnswerContext
+    model: str = ""
+    """The name that was asked for."""
+    ask: Ask | None = None
+    exchange: Exchange[HttpDestination] | None = None
+    dispatch: Dispatch | None = None
+    status: int = 200
+    first_byte: float = 0.0
+    failure: Failure | None = None
+    answer: bytes | None = None
+    """The body of a whole answer."""
+    copy: list[bytes] | None = None
+    """The beginning of a streamed answer, if bodies are kept."""
+    spent: Spent | None = None
+    """What is booked, if it is known before the end; so is `cost`."""
+    cost: Cost | None = None
+    estimate: int = 0
+    """The tokens that a caller with a limit or a budget has to reserve."""
+    reserved: int | None = None
+    """The tokens that already count against the caller's limit."""
+    routed: RoutedRequest | None = None
+    """What a route chose, and why."""
+    changes: bytes = b""
+    """What was changed, as the client was told it."""
+    hold: Hold | None = None
+    """What is booked against the caller's budget."""
+    notices: tuple[tuple[bytes, bytes], ...] = ()
+    """Headers for the client, whatever becomes of the request."""
+
+
+def record_request(records: Records, store: Store, clocks: Clocks, record: RequestRecord) -> None:
+    """Put the request into the ledger, the counts and the log."""
+    report = _report(record)
+    entry = _entry(record, report, records.keeps_bodies)
+    store.ledger.record(entry)
+    records.recent.add(record, entry)
+    if records.exchanges.is_wanted and record.ask is not None:
+        records.exchanges.write(_exchange_line(record, record.ask, entry, records.keeps_answers))
+    if records.spans is not None:
+        records.spans.add(entry, record.ask.headers if record.ask is not None else {}, take_calls())
+    _spend(store, clocks, record, entry)
+    records.metrics.add(entry, report.counts)
+    level = LogLevel.INFO if record.failure is None else LogLevel.WARNING
+    if records.lines.takes(level):
+        queued = record.dispatch.queued if record.dispatch is not None else 0.0
+        records.lines.put(_line(level, entry, report, record.routed, queued))
+
+
+def changes_header(record: RequestRecord) -> bytes:
+    """What was changed in the request, in a line. The whole report is written after the answer, unless it is long."""
+    changes = record.exchange.changes if record.exchange is not None else ()
+    written = record.dispatch.report if record.dispatch is not None else None
+    if written is not None and written.changes is changes:
+        return written.header
+    record.changes = summary(changes)
+    return record.changes
+
+
+def _report(record: RequestRecord) -> WrittenReport:
+    """What was changed in the request, as it was sent last."""
+    changes = record.exchange.changes if record.exchange is not None else ()
+    if not changes:
+        return NOTHING_WRITTEN
+    written = record.dispatch.report if record.dispatch is not None else None
+    return written if written is not None and written.changes is changes else write_report(changes, record.changes)
+
+
+def _entry(record: RequestRecord, report: WrittenReport, bodies: bool) -> Entry:
+    ask, exchange, failure = record.ask, record.exchange, record.failure
+    now = time.perf_counter()
+    destination = exchange.destination if exchange is not None else None
+    request = exchange.request if exchange is not None else None
+    spent = record.spent or (exchange.spent() if exchange is not None else NOTHING_SPENT)
+    usage = spent.usage
+    cost = record.cost or (find_cost(exchange, spent) if exchange is not None else None)
+    asked_at = record.dispatch.asked_at if record.dispatch is not None else 0.0
+    return Entry(
+        id=record.id,
+        time=time.time(),
+        caller=record.caller.name,
+        client_dialect=record.dialect,
+        upstream_dialect=request.dialect if request is not None else "",
+        asked=record.model[:LONGEST_NAME],
+        target=destination.name if destination is not None else "",
+        upstream_model=destination.target.model if destination is not None else "",
+        stream=ask.stream if ask is not None else False,
+        attempts=exchange.attempts.sends if exchange is not None else 0,
+        changes=report.json,
+        lessons=exchange.lessons if exchange is not None else (),
+        tried=_encode(exchange.attempts.tried) if exchange is not None and exchange.attempts.failures else b"[]",
+        known_lessons=record.dispatch.known_lessons if record.dispatch is not None else (),
+        cost=cost.amount if cost is not None else None,
+        reported_cost=cost is not None and cost.reported,
+        input_tokens=usage.input,
+        output_tokens=usage.output,
+        cached_tokens=usage.cached,
+        reasoning_tokens=usage.reasoning,
+        estimated=spent.estimated,
+        ttfb=record.first_byte or None,
+        duration=now - record.started,
+        overhead_us=int(((asked_at or now) - record.started) * 1e6),
+        status=record.status,
+        error_kind=failure.kind.value if failure is not None else None,
+        error=failure.message[:LONGEST_ERROR] if failure is not None else None,
+        request=ask.source if bodies and ask is not None else None,
+        sent=request.body if bodies and request is not None else None,
+        answer=_answer(record) if bodies else None,
+    )
+
+
+def _exchange_line(record: RequestRecord, ask: Ask, entry: Entry, answers: bool) -> ExchangeLine:
+    request = record.exchange.request if record.exchange is not None else None
+    sent = request.body if request is not None else None
+    return ExchangeLine(entry, ask.source, sent, _answer(record) if answers else None)
+
+
+def _answer(record: RequestRecord) -> bytes | None:
+    """The answer's body; of a stream, its beginning."""
+    return b"".join(record.copy) if record.copy else record.answer
+
+
+def _spend(store: Store, clocks: Clocks, record: RequestRecord, entry: Entry) -> None:
+    """Tokens and cost were estimated when the request was let in. What counts in the end is what is booked."""
+    if record.caller.budget is not None:
+        settle(store.budgets, clocks, record.caller, record.hold, entry.cost)
+    if record.dispatch is not None and record.dispatch.booking is not None:
+        record.dispatch.settle(Usage(entry.input_tokens, entry.output_tokens))
+    more = entry.input_tokens + entry.output_tokens - (record.reserved or 0)
+    if record.reserved is not None and more:
+        store.limits.settle(record.caller.name, more)
+
+
+class _Line(msgspec.Struct, gc=False, omit_defaults=True, rename={"input": "in", "output": "out"}):
+    """A request in the log."""
+
+    level: LogLevel
+    event: str
+    id: str
+    key: str
+    dialect: str
+    upstream: str
+    asked: str
+    target: str
+    attempts: int
+    changes: str
+    lessons: tuple[str, ...]
+    input: int
+    output: int
+    estimated: bool
+    ttfb_ms: float | None
+    ms: float
+    overhead_us: int
+    status: int
+    error: str | None
+    routed: Decision | None = None
+    session: str | None = None
+    cost: float | None = None
+    queued_ms: float = 0.0
+
+
+def _line(level: LogLevel, entry: Entry, report: WrittenReport, routed: RoutedRequest | None, queued: float) -> _Line:
+    return _Line(
+        level,
+        "request",
+        entry.id,
+        entry.caller,
+        entry.client_dialect,
+        entry.upstream_dialect,
+        entry.asked,
+        entry.target,
+        entry.attempts,
+        report.header.decode(),
+        entry.lessons,
+        entry.input_tokens,
+        entry.output_tokens,
+        entry.estimated,
+        round(entry.ttfb * 1000, 1) if entry.ttfb else None,
+        round(entry.duration * 1000, 1),
+        entry.overhead_us,
+        entry.status,
+        entry.error_kind,
+        routed.decision if routed is not None else None,
+        (routed.session or None) if routed is not None else None,
+        round(entry.cost, 9) if entry.cost is not None else None,
+        round(queued * 1000, 1),
+    )

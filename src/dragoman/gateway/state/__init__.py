@@ -1,0 +1,1 @@
+"""What is kept between requests, and work beside them."""

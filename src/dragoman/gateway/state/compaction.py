@@ -1,0 +1,60 @@
+"""Summaries of long conversations, made beside the answers, for the turns that follow. No request waits for one."""
+
+from __future__ import annotations
+
+from dragoman.config.schema import LogLevel
+from dragoman.engine.exchange.exchange import Exchange
+from dragoman.engine.history.compaction import CompactPolicy, CompactTask, PrefixSummary, parts_of, question, task_for
+from dragoman.gateway.callers.callers import Caller, Refused
+from dragoman.gateway.services import Services
+from dragoman.gateway.state.side_requests import ask_model
+from dragoman.upstream.destinations import HttpDestination
+
+_CHARACTERS_PER_TOKEN = 8
+"""A summary that is longer was not asked for, and would be sent with every turn that follows."""
+
+
+def begin_summary(
+    services: Services, caller: Caller, exchange: Exchange[HttpDestination], policy: CompactPolicy
+) -> None:
+    """Begin a summary, if this conversation has become long enough for one."""
+    if (
+        exchange.forbids_cuts
+        or len(exchange.ask.source) <= policy.above_tokens
+        or services.summaries.breaker.is_open(policy.model)
+    ):
+        return
+    task = task_for(exchange.ask.conversation, policy, exchange.summary)
+    if task is not None:
+        services.summaries.start(task.key, lambda: _summarise(services, caller, policy, task))
+
+
+async def _summarise(services: Services, caller: Caller, policy: CompactPolicy, task: CompactTask) -> None:
+    for shrink in range(policy.retries + 1):
+        try:
+            text = await _summary(services, caller, policy, task, shrink)
+        except Refused as refused:  # one caller's empty budget says nothing about the model
+            services.records.lines.add(LogLevel.INFO, {"event": "summary", "key": caller.name, "skipped": str(refused)})
+            return
+        if text:
+            services.summaries.breaker.succeeded(policy.model)
+            await services.memory.keep_summary(caller.name, task.key, PrefixSummary(text, task.count))
+            return
+    services.summaries.breaker.failed(policy.model)
+    line = {"event": "summary", "model": policy.model, "warning": "no summary was made; the history stays whole"}
+    services.records.lines.add(LogLevel.WARNING, line)
+
+
+async def _summary(
+    services: Services, caller: Caller, policy: CompactPolicy, task: CompactTask, shrink: int
+) -> str | None:
+    """One summary of all parts, each with the summary of those before it."""
+    text: str | None = task.earlier
+    for part in parts_of(task.messages, policy, shrink):
+        body = question(part, text or "", policy)
+        request_id = f"{next(services.request_ids)}-summary"
+        text = await ask_model(services, caller, [policy.model], body, policy.timeout, request_id)
+        if not text or text.isspace():
+            return None
+        text = text[: policy.max_summary_tokens * _CHARACTERS_PER_TOKEN]
+    return text

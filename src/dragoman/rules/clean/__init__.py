@@ -1,0 +1,1 @@
+"""Rules that clean: leftovers, nulls, unknown fields and roles."""

@@ -1,0 +1,111 @@
+"""A cache hint that the target refuses, or more of them than it takes.
+
+A hint that the target refuses is taken off. Where there are too many, the last ones stay: they cover the longest
+prefix. Where the target takes hints, but not one that says for whom the prompt is cached, its `scope` is left out.
+Where it takes none inside a tool's result, the result itself gets the hint.
+
+Loses metadata.
+
+For `openai/gpt-4o`:
+
+    {"messages": [{"role": "user",
+      "content": [{"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral"}}]}]}
+becomes
+    {"messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]}
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dragoman.conversation.cache_hints import hints_of
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Part, Result
+from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Stance
+from dragoman.rules.clean.hint_place import outside_results
+from dragoman.rules.clean.hint_scope import without_scope
+from dragoman.rules.context import Context
+from dragoman.rules.rewriting import but, kept
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "refused-hint",
+    when=lambda facts: (
+        Stance.REFUSES in (facts.cache_hints, facts.cache_scope)
+        or facts.cache_hint_max > 0
+        or not facts.cache_hints_in_results
+    ),
+    looks_for=Trait.HINTS,
+    loses=Loss.METADATA,
+)
+def refused_hint(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
+    notes: list[Note] = []
+    if facts.cache_hints is not Stance.REFUSES and not facts.cache_hints_in_results:
+        conversation = outside_results(conversation, notes)
+    count = sum(1 for _ in hints_of(conversation))
+    surplus = count if facts.cache_hints is Stance.REFUSES else count - (facts.cache_hint_max or count)
+    if surplus > 0:
+        conversation = _without_surplus(conversation, surplus, notes)
+    if facts.cache_scope is Stance.REFUSES:
+        conversation = without_scope(conversation, notes)
+    return Rewrite(conversation, tuple(notes))
+
+
+def _without_surplus(conversation: Conversation, surplus: int, report: list[Note]) -> Conversation:
+    notes: list[Note] = []
+    tools = kept(conversation.tools, [_bare_tool(tool, surplus, notes) for tool in conversation.tools])
+    messages = kept(conversation.messages, [_bare(message, surplus, notes) for message in conversation.messages])
+    hint = conversation.hint
+    if hint is not None and len(notes) < surplus:
+        notes.append(Note("took off a cache hint", key="cache_control", before=hint))
+        hint = None
+    report += notes
+    return conversation.but(messages=messages, tools=tools, hint=hint)
+
+
+def _bare_tool(tool: Tool | NativeTool, surplus: int, notes: list[Note]) -> Tool | NativeTool:
+    if isinstance(tool, NativeTool) or tool.hint is None or len(notes) >= surplus:
+        return tool
+    notes.append(Note("took off a cache hint", key=tool.place, before=tool.hint))
+    return but(tool, hint=None)
+
+
+def _have_hints(parts: tuple[Part, ...]) -> bool:
+    """Whether one of them has a cache hint. Few have, so all are asked first."""
+    for part in parts:  # noqa: SIM110  a generator costs twice as much
+        if part.hint is not None or (type(part) is Result and _have_hints(part.parts)):
+            return True
+    return False
+
+
+def _bare(message: Message, surplus: int, notes: list[Note]) -> Message:
+    if message.hint is None and not _have_hints(message.parts):
+        return message
+    parts = _bare_parts(message, message.parts, surplus, notes)
+    changes: dict[str, Any] = {} if parts is message.parts else {"parts": parts}
+    if message.hint is not None and len(notes) < surplus:
+        notes.append(Note("took off a cache hint", message, before=message.hint))
+        changes["hint"] = None
+    return message.but(**changes) if changes else message
+
+
+def _bare_parts(message: Message, parts: tuple[Part, ...], surplus: int, notes: list[Note]) -> tuple[Part, ...]:
+    changed: list[Part] = []
+    before = len(notes)
+    for part in parts:
+        changes: dict[str, Any] = {}
+        if isinstance(part, Result):
+            inner = _bare_parts(message, part.parts, surplus, notes)
+            if inner is not part.parts:
+                changes["parts"] = inner
+        if part.hint is not None and len(notes) < surplus:
+            notes.append(Note("took off a cache hint", message, part, before=part.hint))
+            changes["hint"] = None
+        changed.append(but(part, **changes) if changes else part)
+    return tuple(changed) if len(notes) > before else parts

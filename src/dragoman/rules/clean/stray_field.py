@@ -1,0 +1,131 @@
+"""A field that does not belong in a message, a part or a tool.
+
+Clients store what a stream gave them and send it back: `done`, `index`, `finish_reason`. Such leftovers are taken out
+for every target. Any other unknown field goes to a target of the same dialect that ignores it, and is taken out for a
+target that refuses it. It never goes to another dialect. The fact `message_fields` lists fields that a target takes.
+A field that another vendor added to the dialect (fact `vendor_fields`) stays home as well where the target refuses the
+fields of others, even if it is not known what it does with a field that nobody has.
+
+Loses metadata.
+
+    user: Hi
+    assistant: Hello {"done": true}
+becomes
+    user: Hi
+    assistant: Hello
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Call, Extras, Part, Result
+from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.conversation.traits import LEFTOVERS, Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.clean.null_field import have_fields, refuses_fields
+from dragoman.rules.context import Context
+from dragoman.rules.rewriting import but, kept
+from dragoman.rules.rule import rule
+
+_MOST_LISTED = 1_000
+"""Names of fields that a report lists one by one."""
+
+
+@rule(
+    "stray-field",
+    when=lambda facts: True,
+    looks_for=Trait.MESSAGE_EXTRAS | Trait.PART_EXTRAS | Trait.TOOL_EXTRAS,
+    loses=Loss.METADATA,
+)
+def stray_field(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
+    notes: list[Note] = []
+    messages = kept(conversation.messages, [_clean_message(message, facts, notes) for message in conversation.messages])
+    tools = kept(conversation.tools, [_clean_tool(tool, facts, notes) for tool in conversation.tools])
+    if not notes:
+        return Rewrite(conversation)
+    return Rewrite(conversation.but(messages=messages, tools=tools), tuple(notes))
+
+
+def _clean_message(message: Message, facts: Facts, notes: list[Note]) -> Message:
+    parts = _clean_parts(message, message.parts, facts, notes)
+    extras = None if message.extras is None else _kept(message.extras, message.role.value, facts)
+    if extras is message.extras:
+        return message if parts is message.parts else message.but(parts=parts)
+    notes.append(_note(message.extras, extras, message, None))
+    return message.but(parts=parts, extras=extras)
+
+
+def _clean_parts(message: Message, parts: tuple[Part, ...], facts: Facts, notes: list[Note]) -> tuple[Part, ...]:
+    if not have_fields(parts):
+        return parts
+    return kept(parts, [_clean_part(message, part, facts, notes) for part in parts])
+
+
+def _clean_part(message: Message, part: Part, facts: Facts, notes: list[Note]) -> Part:
+    if part.extras is None and type(part) is not Result:
+        return part
+    changes: dict[str, Any] = {}
+    if type(part) is Result:
+        inner = _clean_parts(message, part.parts, facts, notes)
+        if inner is not part.parts:
+            changes["parts"] = inner
+    holder = "calls" if type(part) is Call else message.role.value
+    inside = type(part) is not Call and type(part) is not Result
+    extras = _kept(part.extras, holder, facts, type(part) is Result, inside)
+    if extras is not part.extras:
+        notes.append(_note(part.extras, extras, message, part))
+        changes["extras"] = extras
+    return but(part, **changes) if changes else part
+
+
+def _clean_tool(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Tool | NativeTool:
+    if isinstance(tool, NativeTool) or tool.extras is None:
+        return tool
+    extras = _kept(tool.extras, "tools", facts, leftovers=False)
+    if extras is tool.extras:
+        return tool
+    gone = sorted(tool.extras.fields.keys() - (extras.fields.keys() if extras else set()))
+    did = f"took {_listed(gone)} out of the tool {tool.name}"
+    notes.append(Note(did, key=tool.place, before=tool.extras, after=extras))
+    return but(tool, extras=extras)
+
+
+def _kept(
+    extras: Extras | None, role: str, facts: Facts, leftovers: bool = True, inside: bool = False
+) -> Extras | None:
+    """The fields that may stay. The same object if all may. `leftovers`: fields of a stream may have been left here.
+    `inside`: these are fields of a content part."""
+    if extras is None:
+        return None
+    if extras.dialect != facts.dialect:
+        return None
+    allowed = {*facts.message_fields.get(role, ()), *facts.message_fields.get("*", ())}
+    refuses = refuses_fields(facts, inside)
+    fields = {
+        name: value
+        for name, value in extras.fields.items()
+        if name in allowed or not (refuses or (leftovers and name in LEFTOVERS) or _is_foreign(name, facts))
+    }
+    if len(fields) == len(extras.fields):
+        return extras
+    return Extras(extras.dialect, fields) if fields else None
+
+
+def _is_foreign(name: str, facts: Facts) -> bool:
+    return facts.foreign_settings is Stance.REFUSES and name in facts.vendor_fields
+
+
+def _note(before: Extras | None, after: Extras | None, message: Message, part: Part | None) -> Note:
+    kept = after.fields if after else {}
+    gone = [name for name in (before.fields if before else {}) if name not in kept]
+    return Note(f"took out {_listed(gone)}", message, part, before=before, after=after)
+
+
+def _listed(names: list[str]) -> str:
+    listed = ", ".join(f"`{name}`" for name in sorted(names[:_MOST_LISTED]))
+    return listed if len(names) <= _MOST_LISTED else f"{listed} and {len(names) - _MOST_LISTED} more"

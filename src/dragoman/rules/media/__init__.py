@@ -1,0 +1,1 @@
+"""Rules about pictures, documents and other parts."""

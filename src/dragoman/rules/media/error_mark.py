@@ -1,0 +1,45 @@
+"""A tool result marked as an error, for a dialect that has no such mark.
+
+The text of the result says so instead, with `[error] ` before it.
+
+Loses metadata.
+
+    user: Hi
+    call look(c1) {}
+    result c1 !error: no such place
+becomes
+    user: Hi
+    call look(c1) {}
+    result c1: [error] no such place
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Part, Result
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
+from dragoman.rules.place.late_system import tagged
+from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rule import rule
+
+TAG = "[error] "
+
+
+@rule(
+    "error-mark",
+    when=lambda facts: facts.result_error is Stance.REFUSES,
+    looks_for=Trait.RESULT_ERROR,
+    loses=Loss.METADATA,
+)
+def error_mark(conversation: Conversation, context: Context) -> Rewrite:
+    return rewrite_parts(conversation, _in_words)
+
+
+def _in_words(message: Message, part: Part) -> Swap | None:
+    if type(part) is not Result or not part.is_error:
+        return None
+    return Swap((but(part, is_error=False, parts=tagged(part.parts, TAG)),), "put the error mark into words")

@@ -1,0 +1,102 @@
+"""A call id that the target's form does not allow.
+
+Providers limit the length of an id or its characters; Mistral wants exactly nine letters and digits. The call and its
+result get an id made from the old one, so that the same id is made on every turn. The ids in the answer are mapped
+back.
+
+Loses nothing.
+
+For `mistral/mistral-large-latest`:
+
+    user: Hi
+    call look(toolu_01A) {}
+    result toolu_01A: 12 degrees
+becomes
+    user: Hi
+    call look(bVXC8iVxY) {}
+    result bVXC8iVxY: 12 degrees
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import ASSISTANT, TOOL, Message
+from dragoman.conversation.parts import Call, Part, Result
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.clean.legacy_function_call import LEGACY
+from dragoman.rules.context import Context
+from dragoman.rules.naming import base62, form, takes_common_ids
+from dragoman.rules.rewriting import but
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "call-id-form",
+    when=lambda facts: bool(facts.call_id_pattern) and facts.odd_call_id is Stance.REFUSES,
+    looks_for=Trait.CALLS | Trait.UNPAIRED,
+    narrows=lambda facts: Trait.ODD_IDS | Trait.UNPAIRED if takes_common_ids(facts.call_id_pattern) else None,
+    loses=Loss.NOTHING,
+)
+def call_id_form(conversation: Conversation, context: Context) -> Rewrite:
+    names = _new_ids(conversation, context)
+    if not names:
+        return Rewrite(conversation)
+    notes: list[Note] = []
+    called = {part.id for message in conversation.messages for part in message.parts if type(part) is Call}
+    messages = tuple([_renamed(message, names, called, notes) for message in conversation.messages])
+    undo = Undo(ids={made: old for old, made in names.items()})
+    return Rewrite(conversation.but(messages=messages), tuple(notes), undo)
+
+
+def _new_ids(conversation: Conversation, context: Context) -> dict[str, str]:
+    facts = context.facts
+    fits = form(facts.call_id_pattern).fullmatch
+    known = _ids(conversation, context.translated)
+    odd = [identity for identity in known if fits(identity) is None]
+    if not odd:
+        return {}
+    used = known.keys() - odd
+    return {identity: _made(identity, used, facts) for identity in odd}
+
+
+def _ids(conversation: Conversation, translated: bool) -> dict[str, None]:
+    """Every id once, in the order of its first mention. A legacy call has none on the wire, and keeps none."""
+    turns = [message.parts for message in conversation.messages if message.role is ASSISTANT or message.role is TOOL]
+    calls = [part for parts in turns for part in parts if type(part) is Call]
+    results = [part for parts in turns for part in parts if type(part) is Result]
+    named = [part.id for part in calls if translated or part.spelled != LEGACY]
+    answered = [part.call_id for part in results if translated or part.spelled != LEGACY]
+    return dict.fromkeys(named + answered)
+
+
+def _made(identity: str, used: set[str], facts: Facts) -> str:
+    """A new id, hashed again until no other call has it."""
+    made = base62(identity, facts.call_id_length)
+    while made in used:
+        made = base62(made + identity, facts.call_id_length)
+    used.add(made)
+    return made
+
+
+def _renamed(message: Message, names: dict[str, str], called: set[str], notes: list[Note]) -> Message:
+    """The message with its ids in the target's form. What is said of a call holds for its result too."""
+    if message.role is not ASSISTANT and message.role is not TOOL:
+        return message
+    parts: list[Part] = []
+    touched = False
+    for part in message.parts:
+        if type(part) is Call and part.id in names:
+            made: Part = but(part, id=names[part.id])
+            notes.append(Note("wrote its id in the target's form", message, part, before=part, after=made))
+            touched = True
+        elif type(part) is Result and part.call_id in names:
+            made = but(part, call_id=names[part.call_id])
+            if part.call_id not in called:
+                notes.append(Note("wrote its id in the target's form", message, part, before=part, after=made))
+            touched = True
+        else:
+            made = part
+        parts.append(made)
+    return message.but(parts=tuple(parts)) if touched else message

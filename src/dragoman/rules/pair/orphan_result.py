@@ -1,0 +1,38 @@
+r"""A tool result whose call is not in the conversation.
+
+This happens where a history was trimmed. Providers refuse a result without its call. It becomes a user turn where it
+stands, with a header that says what it was. It is never dropped.
+
+Loses metadata: the text is no longer a tool's result.
+
+    user: Hi
+    result c1: 12 degrees
+becomes
+    user: Hi
+    user: [tool_result id=c1]\n12 degrees
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.pairs import pair
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Stance
+from dragoman.rules.context import Context
+from dragoman.rules.flattening import results_to_text
+from dragoman.rules.rule import rule
+from dragoman.rules.settings.refused_setting import relies_on_stored_state
+
+
+@rule(
+    "orphan-result",
+    when=lambda facts: facts.orphan_result is Stance.REFUSES,
+    looks_for=Trait.UNPAIRED,
+    loses=Loss.METADATA,
+)
+def orphan_result(conversation: Conversation, context: Context) -> Rewrite:
+    if relies_on_stored_state(conversation):
+        return Rewrite(conversation)
+    orphans = frozenset(pair(conversation.messages).orphans)
+    return results_to_text(conversation, orphans, "turned a result without its call into a user turn")

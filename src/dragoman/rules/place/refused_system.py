@@ -1,0 +1,40 @@
+"""A system message for a model that takes none at all.
+
+Some small models have a chat template without a system role, and refuse it. The message becomes a user turn where it
+stands, with the tag `[System] ` (`texts.system_prefix`).
+
+Loses authority: the model reads it as the user's words.
+
+For `openai/o1-mini`:
+
+    {"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]}
+becomes
+    {"messages": [{"role": "user", "content": "[System] Be brief."}, {"role": "user", "content": "Hi"}]}
+"""
+
+from __future__ import annotations
+
+from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
+from dragoman.conversation.messages import Message
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import SystemCount
+from dragoman.rules.context import Context
+from dragoman.rules.place.late_system import DID, as_user
+from dragoman.rules.rewriting import Edit, edit, rewrite_messages
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "refused-system",
+    when=lambda facts: facts.system_count is SystemCount.NONE,
+    looks_for=Trait.SYSTEM,
+    loses=Loss.AUTHORITY,
+)
+def refused_system(conversation: Conversation, context: Context) -> Rewrite:
+    prefix = context.text("system_prefix")
+
+    def turned(message: Message) -> Edit | None:
+        return edit(as_user(message, prefix), DID) if message.role in SYSTEM_ROLES else None
+
+    return rewrite_messages(conversation, turned)

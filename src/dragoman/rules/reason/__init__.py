@@ -1,0 +1,1 @@
+"""Rules about reasoning that is sent back."""

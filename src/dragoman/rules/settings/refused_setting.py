@@ -1,0 +1,160 @@
+"""A setting that the target does not have, or refuses for this model.
+
+It is left out. So is a top-level field that only the client's own dialect has. A field that stands for a part of the
+conversation (`previous_response_id`, `cachedContent`) is different: without it the request would mean something else,
+so it is an error where the target has another dialect.
+
+Loses metadata; several answers and log probabilities lose content, and what binds the model to words or a form (a
+token limit, stop sequences, biases, a response format) loses authority.
+
+For `openai/gpt-5`:
+
+    {"messages": [{"role": "user", "content": "Hi"}], "temperature": 0.5}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"}]}
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.parts import Extras, Json
+from dragoman.conversation.settings import SPELLINGS, THINKING_FIELDS, Settings
+from dragoman.conversation.traits import Trait
+from dragoman.errors import Unrepresentable
+from dragoman.profiles.facts import Facts, Setting, Stance
+from dragoman.rules.context import Context
+from dragoman.rules.rule import rule
+from dragoman.rules.shape.missing_reasoning import can_be_asked, thinks
+
+STATEFUL = {
+    "previous_response_id": "send the earlier turns themselves",
+    "conversation": "send the earlier turns themselves",
+    "prompt": "send the prompt's text",
+    "cachedContent": "send the cached content itself",
+    "cached_content": "send the cached content itself",
+}
+"""Fields that stand for a part of the conversation which only their provider stores, with what to send instead."""
+
+
+def relies_on_stored_state(conversation: Conversation) -> bool:
+    """Does a part of the conversation exist only at its provider?"""
+    return conversation.extras is not None and not STATEFUL.keys().isdisjoint(conversation.extras.fields)
+
+
+_FORMS = frozenset({"thinking", "tool_choice", "response_format", *SPELLINGS})
+_EMPTY = Settings()
+_NAMES = tuple(field for field in Settings.__struct_fields__ if field not in _FORMS)
+
+
+@rule(
+    "refused-setting",
+    when=lambda facts: True,
+    looks_for=Trait.SETTINGS | Trait.TOP_EXTRAS,
+    loses=Loss.CONTENT,
+    top_level=True,
+)
+def refused_setting(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
+    notes: list[Note] = []
+    extras = _kept(conversation.extras, facts, notes)
+    settings = conversation.settings
+    changes: dict[str, Any] = {}
+    thinking = thinks(settings, facts)
+    for name in _NAMES:
+        value = getattr(settings, name)
+        if value == getattr(_EMPTY, name):
+            continue
+        fact = facts.setting(name)
+        if not _refused(fact, value, thinking) and not _crowded(fact, settings, changes):
+            continue
+        changes[name] = getattr(_EMPTY, name)
+        notes.append(Note(f"left out {name}", key=_key(name, settings), loses=_loss(name, value), before=value))
+    form = settings.response_format
+    if form is not None and form.kind.value not in facts.response_formats:
+        changes["response_format"] = None
+        did = f"left out the response format {form.kind.value}"
+        notes.append(Note(did, key="response_format", loses=_loss("response_format", form), before=form))
+    if "max_tokens" in changes:
+        changes["limit_as"] = ""
+    if not notes:
+        return Rewrite(conversation)
+    return Rewrite(conversation.but(settings=settings.but(**changes), extras=extras), tuple(notes))
+
+
+_LOSSES = {
+    "n": Loss.CONTENT,
+    "logprobs": Loss.CONTENT,
+    "top_logprobs": Loss.CONTENT,
+    "reasoning_state": Loss.NOTHING,
+    "max_tokens": Loss.AUTHORITY,
+    "stop": Loss.AUTHORITY,
+    "logit_bias": Loss.AUTHORITY,
+    "response_format": Loss.AUTHORITY,
+}
+"""What the client does not get, or the model is not told, where that is not metadata. The state of thinking comes back
+to the target by itself."""
+
+
+_LIMITS = {"max_completion_tokens": "max_tokens"}
+"""The other name of the token limit, where a client gives both."""
+
+
+def _loss(name: str, value: Any) -> Loss:
+    """One answer, and no log probabilities, are what it gets anyway."""
+    usual = (name == "n" and value == 1) or value is False
+    return Loss.METADATA if usual else _LOSSES.get(name, Loss.METADATA)
+
+
+def _key(name: str, settings: Settings) -> str:
+    if name == "reasoning_state":
+        return "include"
+    return settings.limit_as or name if name == "max_tokens" else name
+
+
+def _refused(fact: Setting, value: Any, thinking: bool) -> bool:
+    if fact.support is Stance.REFUSES or (thinking and fact.thinking is Stance.REFUSES):
+        return value not in (fact.only, fact.default)
+    if fact.only is not None:
+        return bool(value != fact.only)
+    return bool(fact.values) and isinstance(value, str) and value not in fact.values
+
+
+def _crowded(fact: Setting, settings: Settings, changes: dict[str, Any]) -> bool:
+    """Is the other setting given too, of two that may not stand together?"""
+    other = fact.without
+    return bool(other) and changes.get(other, getattr(settings, other)) != getattr(_EMPTY, other)
+
+
+def _kept(extras: Extras | None, facts: Facts, notes: list[Note]) -> Extras | None:
+    if extras is None:
+        return None
+    fields = {name: value for name, value in extras.fields.items() if is_sent(name, value, extras.dialect, facts)}
+    if len(fields) == len(extras.fields):
+        return extras
+    for name in extras.fields.keys() - fields.keys():
+        if name in STATEFUL:
+            raise Unrepresentable(
+                f"{name} stands for turns that only its provider holds", key=name, hint=STATEFUL[name]
+            )
+    notes += [
+        Note(f"left out {name}", key=name.replace(".", "/"), loses=_loss(name, value), before=value)
+        for name, value in extras.fields.items()
+        if name not in fields
+    ]
+    return Extras(extras.dialect, fields) if fields else None
+
+
+def is_sent(name: str, value: Json, dialect: str, facts: Facts) -> bool:
+    """Does a field of a dialect that is not ours to understand go to this target?"""
+    if dialect != facts.dialect or not {name, f"{name}={value.decode()}"}.isdisjoint(facts.refused_settings):
+        return False
+    if name in THINKING_FIELDS and not can_be_asked(facts):
+        return False
+    if _LIMITS.get(name, name) in _NAMES and facts.setting(_LIMITS.get(name, name)).support is Stance.REFUSES:
+        return False  # a setting in a form that was not read: an empty list, a second value
+    if name in facts.known_settings:
+        return True
+    return facts.unknown_settings is not Stance.REFUSES

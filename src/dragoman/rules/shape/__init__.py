@@ -1,0 +1,1 @@
+"""Rules about the order and the shape of turns."""

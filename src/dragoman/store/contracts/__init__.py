@@ -1,0 +1,1 @@
+"""The contracts of the store, one for each need."""

@@ -1,0 +1,1 @@
+"""Logs in files: exchanges, refusals, and the redaction of both."""
