@@ -103,9 +103,7 @@ def chat(**more: Any) -> dict[str, Any]:
         ("gemini", contents(generation_config={"top_k": "many"}), "/generation_config/top_k"),
         ("gemini", contents(tool_config={"function_calling_config": {"mode": 7.5}}), None),
         ("gemini", {"request": contents(generation_config={"seed": "x"})}, "/request/generation_config/seed"),
-        ("bedrock", converse(toolConfig={"tools": [{"toolSpec": {"name": ""}}]}), "/toolConfig/tools/0"),
         ("openai-chat", chat(functions=[{"name": 7}]), "/functions/0/name"),
-        ("openai-chat", chat(tools=[{"functionDeclarations": [{"name": 7}]}]), "/tools/0"),
         ("openai-chat", chat(tools=[{"type": "custom", "custom": {}}]), "/tools/0/custom/name"),
         (
             "anthropic",

@@ -136,7 +136,7 @@ def test_a_provider_that_is_not_known_here_is_taken_for_any_of_its_dialect() -> 
     done = replay(json.dumps(line(target="mine/model")))
     assert done.exit_code == 0
     assert "--config" in done.output
-    assert "it is taken for openai-compatible " in done.output
+    assert "it is taken for openai-compatible\n" in done.output
 
 
 @pytest.mark.parametrize(("arguments", "says"), WRONG)

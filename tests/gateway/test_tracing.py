@@ -101,7 +101,7 @@ def test_what_a_request_asked_of_the_store_is_below_its_span(tmp_path: Path, mon
     kept = memory.InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(export.SimpleSpanProcessor(kept))
-    monkeypatch.setattr("dragoman.gateway.services.open_spans", lambda: Spans(provider))
+    monkeypatch.setattr("dragoman.gateway.records.records.open_spans", lambda: Spans(provider))
     key = {"sha256": sha256(b"sk-drgm-test").hexdigest(), "requests_per_minute": 10, "budget": {"total": 5}}
     with emulator("openai") as openai:
         providers = {"openai": {"base_url": f"{openai.url}/v1", "api_key": "k"}}

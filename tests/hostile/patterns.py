@@ -49,23 +49,23 @@ BUILT: dict[str, tuple[str, ...]] = {
     "config/importers/litellm.py": (r"openai(-\d+)?",),
     "conversation/script.py": (),  # found as values
     "conversation/traits.py": (),  # found as a value
-    "dialects/gemini/streamed_words.py": (),  # found as a value
+    "dialects/gemini/stream.py": (),  # found as a value
     "dialects/ollama/stream.py": (),  # found as a value
     "dialects/registry.py": (r"/v1(?:beta1)?/projects/[^/]+/locations/[^/]+",),
     "dialects/shared/streamed_text.py": (),  # found as values
     "emulators/anthropic/field_checks.py": (),
     "emulators/bedrock/families.py": (),
-    "emulators/chat/service.py": (),
     "emulators/chat/compatible.py": (),
-    "emulators/further_refusals.py": (),  # a test's own
+    "emulators/chat/service.py": (),
     "emulators/chat/stated_facts.py": (),  # facts of profiles, found there
+    "emulators/further_refusals.py": (),  # a test's own
     "emulators/step_conditions.py": (),  # a test's own
     "engine/exchange/lessons.py": (),  # found as values
     "profiles/model_patterns.py": (),  # found by `_of_models`
     "profiles/models.py": (),  # found by `_of_models`
     "rules/media/document_title.py": (r"[a-zA-Z0-9 ()\[\]-]+",),
-    "rules/naming.py": (),  # facts: found by `_of_facts`
     "rules/name/refused_name.py": (),  # facts: found by `_of_facts`
+    "rules/naming.py": (),  # facts: found by `_of_facts`
     "rules/schema/objects.py": (),
     "rules/settings/setting_range.py": (r"[a-zA-Z0-9\-_]+",),
     "store/journals/redaction.py": (r"sk\-secret\-one|sk\-secret",),

@@ -112,7 +112,7 @@ _DRY_RUNS = {"request": TEXT, "targets": {"type": "array", "items": TEXT}}
 OWN_ROUTES = (
     ServedRoute("GET", "/health", introspection.health, _OPEN, "Alive; admins see resting targets and lessons"),
     ServedRoute("GET", "/ready", introspection.ready, _OPEN, "Ready for traffic; admins see why not"),
-    ServedRoute("GET", "/openapi.json", load("openapi:document"), _OPEN, "This list, as an OpenAPI document"),
+    ServedRoute("GET", "/openapi.json", load("http.openapi:document"), _OPEN, "This list, as an OpenAPI document"),
     ServedRoute("GET", "/metrics", introspection.metrics, _ADMIN, "Counts for Prometheus", answers=("text/plain",)),
     ServedRoute("GET", "/v1/health-status", model_health.status, _ADMIN, "What health checks found"),
     ServedRoute("GET", "/v1/health-check", model_health.status, _ADMIN, "What health checks found"),

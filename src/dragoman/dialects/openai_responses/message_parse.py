@@ -112,7 +112,10 @@ def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
     try:
         item = decode_short_message(raw) if raw[:7] == b'{"role"' else decode_item(raw)
     except UNREADABLE:
-        return None
+        try:
+            item = decode_short_message(raw)  # its role may stand anywhere
+        except UNREADABLE:
+            return None
     return parse_turn(item, index)
 
 
