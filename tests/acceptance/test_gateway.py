@@ -195,11 +195,12 @@ MARKS = ("done", "__internal__", "__stream_end__", "stream_end")
 
 @pytest.mark.parametrize("dialect", ["openai-chat", "anthropic", "openai-responses"])
 def test_E3_E11_marks_of_a_stream_never_reach_the_client(tmp_path: Path, dialect: str) -> None:
-    frames = (SAYS, CONTAMINATED, END_OBJECT, DONE)
+    frames = (SAYS, CONTAMINATED, b'data: {"done": true}\n\n', END_OBJECT, DONE)
     with served(tmp_path, streamed(*frames)) as (running, _):
         told = running.post(path(dialect, "m"), body(dialect, "m", stream=True)).text
         assert told.count("Hello") >= 2
         assert [mark for mark in MARKS if f'"{mark}"' in told] == []
+        assert "data: {}" not in told
     relayed = adapt({"model": "m", "messages": PLAIN, "stream": True}, target="openai-compatible-strict/x").stream()
     out = b"".join(relayed.feed(one) for one in frames) + relayed.finish()
     assert [mark for mark in MARKS if f'"{mark}"'.encode() in out] == []

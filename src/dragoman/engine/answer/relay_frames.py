@@ -141,7 +141,7 @@ class RelayFrames:
             return b""
         if cleaned == chunk:
             return frame  # a text or a value that looks like a mark
-        tidied = self._tidy(cleaned)
+        tidied = self._tidy(cleaned) if cleaned else None
         if tidied is None:
             return b""
         head = b"".join([line + b"\n" for line in lines if line and not line.startswith(b"data:")])
