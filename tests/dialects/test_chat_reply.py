@@ -553,3 +553,19 @@ def test_tokens_are_counted_alike_with_and_without_the_rest(usage: object) -> No
     assert (whole is None) == (quick is None)
     if whole is not None and quick is not None:
         assert msgspec.structs.replace(quick, extras=None) == msgspec.structs.replace(whole, extras=None)
+
+
+def test_the_role_stands_alone_before_the_first_thought() -> None:
+    """As OpenAI sends it: frameworks skip the chunk with the role, and lost the beginning of each thought."""
+    events = (
+        Started("a", "m"),
+        ReasoningDelta(0, 0, b'"Let me"'),
+        TextDelta(0, 1, b'"Hi"'),
+        Stopped(0, Stop.END),
+        Ended(),
+    )
+    renderer = DIALECT.answers.stream_renderer(AnswerContext(model="m", id="a", created=1))
+    chunks = [orjson.loads(line[6:]) for line in renderer.render(events).splitlines() if line.startswith(b"data: {")]
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk["choices"]]
+    assert (deltas[0], deltas[2]) == ({"role": "assistant", "content": ""}, {"content": "Hi"})
+    assert (deltas[1]["reasoning_content"], "role" in deltas[1]) == ("Let me", False)

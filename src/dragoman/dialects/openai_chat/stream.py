@@ -294,6 +294,8 @@ class ChatStreamRenderer:
 
     def _reasoning(self, event: ReasoningDelta) -> None:
         choice = self._choice(event.choice)
+        if not choice.begun:  # clients that skip the chunk with the role would lose the beginning of a thought
+            self._delta(choice, b'"content":""', content=True)
         number, _ = choice.reasonings.setdefault(event.part, (len(choice.reasonings), True))
         member = reasoning_field(event.field) + event.literal
         if is_detailed(event.field):
