@@ -334,9 +334,9 @@ _CATEGORIES = {
 
 # CPU time per character may not grow with the length.
 
-LENGTHS = ((10, 20), (300, 3_000), *(((300, 30_000),) if FULL else ()))
-"""Lengths to compare, the cheapest first: an exponential pattern shows at once, a quadratic one over one decade."""
-MOST_GROWTH = 3.0
+LENGTHS = ((10, 20, 30.0), (300, 3_000, 5.0), *(((300, 30_000, 20.0),) if FULL else ()))
+"""Lengths to compare, the cheapest first, and how many times more a character of the long text may cost: far from the
+hundreds of an exponential pattern, and half of what a quadratic one shows over its decades."""
 TRIES = 6
 
 
@@ -352,9 +352,9 @@ def slowest(found: Found) -> Slow | None:
     run = _runner(found)
     shapes = hostile_shapes(found.pattern)
     for shape in shapes if found.cut is None else shapes[:20]:
-        for short, long in LENGTHS:
-            growth = _growth(run, shape.text(short), shape.text(long))
-            if growth > MOST_GROWTH:
+        for short, long, most in LENGTHS:
+            growth = _growth(run, shape.text(short), shape.text(long), most)
+            if growth > most:
                 return Slow(found.where, str(found.pattern.pattern), repr(shape), growth)
     return None
 
@@ -375,14 +375,14 @@ def _runner(found: Found) -> Callable[[str], None]:
     return run
 
 
-def _growth(run: Callable[[str], None], short: str, long: str) -> float:
+def _growth(run: Callable[[str], None], short: str, long: str, most: float) -> float:
     """How many times more a character of the long text costs. The best of a few tries, each only if it is needed."""
     times = max(1, len(long) // len(short) // 4)
     few = many = float("inf")
     for _ in range(TRIES):
         many = min(many, _seconds(run, long, 1))
         few = max(1e-9, min(few, _seconds(run, short, times) / times))
-        if many / len(long) <= MOST_GROWTH * few / len(short):
+        if many / len(long) <= most * few / len(short):
             break
     return (many / len(long)) / (few / len(short))
 

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -102,14 +103,13 @@ class RedisNodes:
         self.masters = [RedisServer(*settings) for _ in range(3)]
         self.replica = RedisServer(*settings)
         first = self.masters[0].client()
-        for node in (*self.masters[1:], self.replica):
-            first.execute_command("CLUSTER", "MEET", "127.0.0.1", node.port)
+        self._meet()
         self.bounds = [0, SLOTS // 3, 2 * SLOTS // 3, SLOTS]
         for number, node in enumerate(self.masters):
             node.client().execute_command("CLUSTER", "ADDSLOTS", *range(self.bounds[number], self.bounds[number + 1]))
         slot = int(first.execute_command("CLUSTER", "KEYSLOT", key))
         self.keeper = next(one for number, one in enumerate(self.masters) if slot < self.bounds[number + 1])
-        self._wait_for(lambda: all(_sees(node, 4) for node in self.nodes))
+        self._wait_for(lambda: all(_sees(node, 4) for node in self.nodes), self._meet)
         name = self.keeper.client().execute_command("CLUSTER", "MYID")
         self.replica.client().execute_command("CLUSTER", "REPLICATE", name)
         self._wait_for(lambda: _is_up(self.replica))
@@ -126,11 +126,21 @@ class RedisNodes:
         for node in self.nodes:
             node.close()
 
-    def _wait_for(self, true: Callable[[], bool]) -> None:
+    def _meet(self) -> None:
+        first = self.masters[0].client()
+        for node in (*self.masters[1:], self.replica):
+            first.execute_command("CLUSTER", "MEET", "127.0.0.1", node.port)
+
+    def _wait_for(self, true: Callable[[], bool], again: Callable[[], None] | None = None) -> None:
+        """`again` is done every few seconds: a node that answers late is forgotten by the one that greeted it."""
         until = time.monotonic() + 3 * STARTED_SECONDS
-        while time.monotonic() < until:
+        for turn in count(1):
             if true():
                 return
+            if again is not None and turn % 100 == 0:
+                again()
+            if time.monotonic() > until:
+                break
             time.sleep(0.05)
         self.close()
         raise AssertionError("the cluster did not start")
