@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
+from typing import Any
 
 import orjson
 import pytest
@@ -147,3 +149,69 @@ def test_a_request_spoiled_anywhere_is_accepted_or_refused_with_its_place(
     with capsys.disabled():
         print(f"\nspoiled {dialect} requests: {dict(counted)}")
     assert wrong == []
+
+
+OWN = {
+    "openai-chat": "openai/gpt-4o",
+    "openai-responses": "openai-responses/gpt-5",
+    "anthropic": "anthropic/claude-sonnet-4-5",
+    "gemini": "gemini/gemini-2.5-flash",
+    "bedrock": "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    "ollama": "ollama/qwen3:8b",
+    "cohere": "cohere/command-a-03-2025",
+}
+"""For each dialect a target whose judge knows its schema."""
+WRONG_SHAPES = ("number", "text for object", "list of object", "object for list", "text for list", "object for text")
+WRONG_SHAPES += ("list for text", "text")
+_SCHEMAS = ("chema", "parameters/", "format/")
+
+
+def wrong_shapes(dialect: str) -> Iterator[tuple[Spoiled, Any]]:
+    """Requests with one value of a wrong type, each with that value. Schemas are the tool's own business."""
+    for one in spoiled_requests(dialect):
+        wrong = one.kind in WRONG_SHAPES and type(one.was) not in (int, float)
+        if wrong and not any(word in one.place for word in _SCHEMAS) and refused_by_its_own(dialect, one.body):
+            yield one, value_at(one.body, one.path)
+
+
+def refused_by_its_own(dialect: str, body: dict[str, Any]) -> bool:
+    """Whether the emulator of the client's own dialect refuses it, so that what is sent cannot be what was written."""
+    name, model = split(OWN[dialect])
+    path, headers = request_line(dialect)
+    named = body.get("model")
+    return judge(name, named if isinstance(named, str) else model, path, headers, orjson.dumps(body)) is not None
+
+
+@cache
+def request_line(dialect: str) -> tuple[str, dict[str, str]]:
+    adapted = adapt(orjson.dumps(SAMPLES[dialect][0]), source=dialect, target=OWN[dialect])
+    return adapted.path, dict(adapted.headers)
+
+
+def value_at(body: Any, path: tuple[str | int, ...]) -> Any:
+    for step in path:
+        body = body[step]
+    return body
+
+
+def is_silent(one: Spoiled, wrong: Any, dialect: str, target: str) -> bool:
+    """Whether a wrong value was read otherwise than it was written, and the report does not speak of it."""
+    try:
+        adapted = adapt(orjson.dumps(one.body), source=dialect, target=target)
+    except RequestError:
+        return False
+    at = "".join(f"/{step}" for step in one.path)
+    told = any(change.at.startswith(at) or (change.at and at.startswith(change.at)) for change in adapted.changes)
+    return not told and orjson.dumps(wrong) not in adapted.body
+
+
+@pytest.mark.parametrize("dialect", OWN)
+def test_a_wrong_shape_is_refused_or_reported(dialect: str) -> None:
+    """Each for one target, which changes from place to place; in the full run each for all."""
+    silent = []
+    targets = tuple(OWN.values())
+    for number, (one, wrong) in enumerate(wrong_shapes(dialect)):
+        for target in targets if FULL else (targets[number % len(targets)],):
+            if is_silent(one, wrong, dialect, target):
+                silent.append((one.kind, one.place, target))
+    assert silent == []

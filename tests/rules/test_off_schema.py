@@ -147,11 +147,19 @@ def test_only_what_was_odd_is_written_anew() -> None:
     assert done.conversation == done.ask.conversation
 
 
-def test_to_another_dialect_it_is_translation_and_no_change() -> None:
+def test_to_another_dialect_it_is_reported_too() -> None:
     odd, _, _, _ = PLACES["arguments"]
     done = sent(odd | {"tools": [TOOL], "max_tokens": 50}, "anthropic/claude-sonnet-4-5", source="openai-chat")
     assert done.json["messages"][1]["content"] == [{"type": "tool_use", "id": "c1", "name": "look", "input": {"a": 1}}]
-    assert [change for change in done.changes if change[0] == "off-schema"] == []
+    assert ("off-schema", "/messages/1/tool_calls/0/function/arguments", "nothing", False) in done.changes
+
+
+@pytest.mark.parametrize("rules", [{}, {"off-schema": "keep"}])
+def test_what_was_read_is_reported_whatever_the_target_takes(rules: dict[str, str]) -> None:
+    """Nothing of another dialect is copied, so there is nothing to keep."""
+    done = sent({"model": "m", "messages": [{"role": "user", "content": 7}]}, "ollama/m", source="cohere", rules=rules)
+    assert done.json["messages"] == [{"role": "user", "content": "7"}]
+    assert set(done.changes) == {("off-schema", "/messages/0/content", "nothing", False)}
 
 
 @pytest.mark.parametrize("target", ["openai/gpt-4o", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash"])

@@ -14,11 +14,12 @@ Path = tuple[str | int, ...]
 
 
 class Spoiled(msgspec.Struct, frozen=True):
-    """A request with one wrong value, and what was done to which node."""
+    """A request with one wrong value, what was done to which node, and the right value."""
 
     kind: str
     path: Path
     body: Wire
+    was: Any
 
     @property
     def place(self) -> str:
@@ -31,9 +32,9 @@ def spoil(body: Wire) -> Iterator[Spoiled]:
     for path in _paths(body, ()):
         value = _at(body, path)
         for kind, wrong in _wrong_values(value):
-            yield Spoiled(kind, path, _with(body, path, wrong))
+            yield Spoiled(kind, path, _with(body, path, wrong), value)
         if path and isinstance(path[-1], str):
-            yield Spoiled("missing", path, _without(body, path))
+            yield Spoiled("missing", path, _without(body, path), value)
 
 
 def _wrong_values(value: Any) -> Iterator[tuple[str, Any]]:

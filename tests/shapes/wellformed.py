@@ -279,9 +279,112 @@ GEMINI: tuple[Wire, ...] = (
     ),
 )
 
+
+def bedrock(*messages: Wire, **more: Any) -> Wire:
+    return {"messages": list(messages), **more}
+
+
+_SAID: Wire = {"role": "user", "content": [{"text": "Hi"}]}
+_TOOL_USE: Wire = {"toolUse": {"toolUseId": "tooluse_1", "name": "weather", "input": {"city": "Paris"}}}
+_USING: Wire = {"role": "assistant", "content": [{"text": "Looking."}, _TOOL_USE]}
+_SPEC: Wire = {"toolSpec": {"name": "weather", "description": "Tells it.", "inputSchema": {"json": SCHEMA}}}
+
+
+def _gave(*content: Wire) -> Wire:
+    result = {"toolUseId": "tooluse_1", "content": list(content), "status": "success"}
+    return {"role": "user", "content": [{"toolResult": result}]}
+
+
+BEDROCK: tuple[Wire, ...] = (
+    bedrock(_SAID, {"role": "assistant", "content": [{"text": "Hello"}]}, _SAID, system=[{"text": "Be brief."}]),
+    bedrock(
+        {
+            "role": "user",
+            "content": [
+                {"image": {"format": "png", "source": {"bytes": PIXEL}}},
+                {"document": {"format": "pdf", "name": "a paper", "source": {"bytes": PAPER}}},
+                {"text": "Look."},
+            ],
+        }
+    ),
+    bedrock(_SAID, _USING, _gave({"text": "12 degrees"}), toolConfig={"tools": [_SPEC], "toolChoice": {"auto": {}}}),
+    bedrock(_SAID, _USING, _gave({"json": {"degrees": 12}}), toolConfig={"tools": [_SPEC]}),
+    bedrock(_SAID, toolConfig={"tools": [_SPEC], "toolChoice": {"tool": {"name": "weather"}}}),
+    bedrock(
+        _SAID,
+        inferenceConfig={"maxTokens": 100, "temperature": 0.5, "stopSequences": ["END"]},
+    ),
+    bedrock(
+        _SAID,
+        inferenceConfig={"maxTokens": 4000},
+        additionalModelRequestFields={"thinking": {"type": "enabled", "budget_tokens": 1024}},
+    ),
+)
+
+
+def ollama(*messages: Wire, **more: Any) -> Wire:
+    return {"model": "qwen3:8b", "messages": list(messages), "stream": False, **more}
+
+
+_OLLAMA_CALL: Wire = {"function": {"name": "weather", "arguments": {"city": "Paris"}}}
+_OLLAMA_CALLS: Wire = {"role": "assistant", "content": "Looking.", "tool_calls": [_OLLAMA_CALL]}
+_OLLAMA_TOOL: Wire = {
+    "type": "function",
+    "function": {"name": "weather", "description": "Tells it.", "parameters": SCHEMA},
+}
+
+OLLAMA: tuple[Wire, ...] = (
+    ollama({"role": "system", "content": "Be brief."}, _USER, {"role": "assistant", "content": "Hello"}, _USER),
+    ollama({"role": "user", "content": "Look.", "images": [PIXEL]}),
+    ollama(
+        _USER,
+        _OLLAMA_CALLS,
+        {"role": "tool", "tool_name": "weather", "content": "12 degrees"},
+        tools=[_OLLAMA_TOOL],
+    ),
+    ollama(
+        _USER,
+        options={"temperature": 0.5, "top_p": 0.9, "top_k": 20, "num_predict": 100, "stop": ["END"], "seed": 7},
+        keep_alive="5m",
+    ),
+    ollama(_USER, format="json"),
+    ollama(_USER, format=SCHEMA, think=True),
+)
+
+
+def cohere(*messages: Wire, **more: Any) -> Wire:
+    return {"model": "command-a-03-2025", "messages": list(messages), **more}
+
+
+COHERE: tuple[Wire, ...] = (
+    cohere({"role": "system", "content": "Be brief."}, _USER, {"role": "assistant", "content": "Hello"}, _USER),
+    cohere({"role": "user", "content": [{"type": "text", "text": "Hi"}]}),
+    cohere(
+        _USER,
+        {"role": "assistant", "tool_plan": "Looking.", "tool_calls": [_CALL]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "12 degrees"},
+        tools=[_OLLAMA_TOOL],
+    ),
+    cohere(_USER, tools=[_OLLAMA_TOOL], tool_choice="REQUIRED"),
+    cohere(
+        _USER,
+        temperature=0.5,
+        p=0.9,
+        k=20,
+        max_tokens=100,
+        stop_sequences=["END"],
+        seed=7,
+        frequency_penalty=0.5,
+    ),
+    cohere(_USER, response_format={"type": "json_object", "json_schema": SCHEMA}),
+)
+
 SAMPLES: dict[str, tuple[Wire, ...]] = {
     "openai-chat": CHAT,
     "openai-responses": RESPONSES,
     "anthropic": CLAUDE,
     "gemini": GEMINI,
+    "bedrock": BEDROCK,
+    "ollama": OLLAMA,
+    "cohere": COHERE,
 }

@@ -45,6 +45,7 @@ class Rule(msgspec.Struct, frozen=True):
     parse: Callable[[Any], Any] | None = None
     never_kept: Callable[[Facts], bool] | None = None
     translated: bool = False
+    reading: bool = False
 
     @property
     def default(self) -> str:
@@ -69,6 +70,8 @@ class Rule(msgspec.Struct, frozen=True):
 
     def called_for(self, context: Context) -> bool:
         """Do the target's facts, or somebody's choice, call for this rule?"""
+        if self.reading and context.translated:
+            return True
         choice = self.chosen(context.choices)
         if choice == KEEP:
             return self.never_kept is not None and self.never_kept(context.facts)
@@ -93,6 +96,7 @@ def rule(
     parse: Callable[[Any], Any] | None = None,
     never_kept: Callable[[Facts], bool] | None = None,
     translated: bool = False,
+    reading: bool = False,
 ) -> Callable[[Repair], Rule]:
     """Make a function a rule. The docstring of its module is the rule's page in the docs.
 
@@ -103,7 +107,8 @@ def rule(
     `top_level`: the rule looks at tools, settings and extras alone, so it need not look at the same ones again.
     `parse`: turns a choice as people write it into one of the options; raises OptionError. `never_kept`: the target has
     no place for the defect, so `keep` is an error that the repair raises. `translated`: only a client of another
-    dialect can have this defect, and what is added belongs to the translation: nobody's words are made up.
+    dialect can have this defect, and what is added belongs to the translation: nobody's words are made up. `reading`:
+    a request of another dialect had this defect when it was read, whatever the target takes, so the rule always runs.
     """
 
     def make(repair: Repair) -> Rule:
@@ -126,6 +131,7 @@ def rule(
             parse=parse,
             never_kept=never_kept,
             translated=translated,
+            reading=reading,
         )
 
     return make

@@ -72,9 +72,16 @@ def parse_media(kind: MediaKind, raw: Json, at: str) -> Media | None:
     source = _parse_source(kind, wire, at)
     if source is None:
         return None
-    title = _text(wire.pop("name", None)) if kind is MediaKind.DOCUMENT else None
+    title = _parse_title(wire, at) if kind is MediaKind.DOCUMENT else None
     fields = {key: bytes(value) for key, value in wire.items()}
     return Media(kind, source, title=None if title == NO_TITLE else title, extras=extras_of(NAME, fields))
+
+
+def _parse_title(wire: dict[str, Raw], at: str) -> str | None:
+    raw = wire.pop("name", None)
+    if raw is not None and bytes(raw)[:1] not in b'"n':
+        raise MalformedRequest("the name is not a text", at=f"{at}/name", hint="name the document, or leave it out")
+    return _text(raw)
 
 
 def _parse_source(kind: MediaKind, wire: dict[str, Raw], at: str) -> Inline | Plain | Stored | None:

@@ -140,7 +140,7 @@ REQUEST = RecordShape(
         ),
         "toolConfig": _tool_config,
         "outputConfig": _output,
-        "additionalModelRequestFields": anything,
+        "additionalModelRequestFields": _object,
         "additionalModelResponseFieldPaths": items(text),
         "guardrailConfig": _object,
         "requestMetadata": table(text),

@@ -4,7 +4,8 @@ Clients write arguments as an object, leave out a type or an id, or mix in parts
 What is meant is read from it. A provider that checks requests against its schema refuses the form all the same, so it
 is written as the schema has it (fact `off_schema`). `near_misses` lists kinds that a provider takes nevertheless. Where
 it is not known whether a provider checks, `refused_near_misses` lists the kinds that are known to be refused, such as
-messages that are no list. Everything else goes to it as the client wrote it.
+messages that are no list. Everything else goes to it as the client wrote it. To a target of another dialect nothing is
+copied: each is written as it was read, and reported.
 
 Loses nothing in most cases. A tool without a name is left out, which loses content; keys that a part does not have and
 optional members of a wrong type are left out, which loses metadata.
@@ -32,13 +33,14 @@ _LOSSES = {Miss.NAMELESS: Loss.CONTENT, Miss.UNKNOWN_KEY: Loss.METADATA, Miss.TY
 
 @rule(
     "off-schema",
-    spelling=True,
+    reading=True,
     when=lambda facts: facts.off_schema is Stance.REFUSES or bool(facts.refused_near_misses),
     looks_for=Trait.NEAR_MISSES,
     loses=Loss.CONTENT,
 )
 def off_schema(conversation: Conversation, context: Context) -> Rewrite:
-    return _cleared(conversation, [miss for miss in conversation.near_misses if _is_refused(miss, context.facts)])
+    misses = conversation.near_misses
+    return _cleared(conversation, [miss for miss in misses if context.translated or _is_refused(miss, context.facts)])
 
 
 def whole_pairs(before: Conversation, after: Conversation) -> Rewrite:
