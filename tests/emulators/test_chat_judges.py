@@ -188,6 +188,18 @@ DEEPSEEK = [
     ),
     ({"tools": [TOOL], "tool_choice": "required"}, "Thinking mode does not support this tool_choice"),
     (talk(USER, CALLS, RESULT), "The reasoning_content in the thinking mode must be passed back to the API."),
+    (
+        talk(USER, CALLS, RESULT, model="deepseek-reasoner"),
+        "Missing `reasoning_content` field in the assistant message at message index 1.",
+    ),
+    (
+        talk(USER, CALLS, RESULT, model="deepseek-chat", thinking={"type": "enabled"}),
+        "Missing `reasoning_content` field in the assistant message at message index 1.",
+    ),
+    (
+        {"tools": [TOOL], "tool_choice": "required", "model": "deepseek-reasoner"},
+        "deepseek-reasoner does not support this tool_choice",
+    ),
     (talk(USER, RESULT), "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'"),
     (talk(USER, CALLS, USER, thinking={"type": "disabled"}), "An assistant message with 'tool_calls' must be followed"),
 ]
@@ -353,6 +365,7 @@ ACCEPTED: list[tuple[str, dict[str, Any]]] = [
     ("mistral", talk(SAID, USER)),
     ("mistral", talk(USER, {**SAID, "prefix": True})),
     ("deepseek", talk(USER, {**CALLS, "reasoning_content": ""}, RESULT)),
+    ("deepseek", talk(USER, CALLS, RESULT, model="deepseek-chat")),
     ("deepseek", talk(USER, CALLS, RESULT, thinking={"type": "disabled"})),
     ("deepseek", talk({**USER, "stray": 1})),
     ("groq", talk(USER, {**SAID, "reasoning": "x"}, USER, model="openai/gpt-oss-120b")),

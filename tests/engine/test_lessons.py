@@ -134,6 +134,8 @@ CASES: dict[str, Case] = {
         (
             "The reasoning_content in the thinking mode must be passed back to the API.",
             "thinking is enabled but reasoning_content is missing in assistant tool call message at index 1",
+            "Missing `reasoning_content` field in the assistant message at message index 2. For more information,"
+            " please refer to https://api-docs.deepseek.com/guides/thinking_mode#tool-calls",
         ),
         {"reasoning_required": "tool-turns", "reasoning_default": True, "reasoning_field": "reasoning_content"},
         ANSWERED,
@@ -326,6 +328,7 @@ CASES: dict[str, Case] = {
     "forced-choice": Case(
         (
             "Thinking mode does not support this tool_choice",
+            "deepseek-reasoner does not support this tool_choice",
             "tool_choice forces tool use is not compatible with thinking",
             "Thinking may not be enabled when tool_choice forces tool use.",
         ),

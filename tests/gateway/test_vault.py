@@ -23,6 +23,16 @@ MODELS = {
     "groq": "openai/gpt-oss-120b",
     "openai": "gpt-4o",
 }
+DROPPED_ON = [
+    ("deepseek/deepseek-reasoner", False),
+    ("deepseek/deepseek-reasoner", True),
+    ("deepseek/deepseek-chat", False),
+    ("deepseek/deepseek-chat", True),
+    ("stranger/whole-v4", False),
+    ("stranger/streamed-v4", True),
+]
+"""Models that want the thinking of tool turns back, one of them if it is told to think, one unknown; and whether it
+streams. The stranger's demand is learnt at the second turn."""
 STRICT = ("gemini", "anthropic", "openai-responses", "openrouter")
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 CALL = {"reasoning": "They want the weather.", "calls": [{"name": "weather", "arguments": {"city": "Paris"}}]}
@@ -47,15 +57,20 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
             name: stack.enter_context(emulator(name, signatures="strict" if name in STRICT else "lenient"))
             for name in MODELS
         }
+        stranger = stack.enter_context(emulator("deepseek"))
         config = {
-            "providers": {name: provider(name, one.base_url) for name, one in emulators.items()},
-            "models": {name: {"target": f"{name}/{model}"} for name, model in MODELS.items()},
+            "providers": {name: provider(name, one.base_url) for name, one in emulators.items()}
+            | {"stranger": provider("openai-compatible", stranger.base_url)},
+            "models": {name: {"target": f"{name}/{model}"} for name, model in MODELS.items()}
+            | {name: {"target": name} for name, _ in DROPPED_ON},
             "keys": {
                 name: {"sha256": hashlib.sha256(name.encode()).hexdigest(), "admin": name == "ann"}
                 for name in ("ann", "bob")
             },
         }
-        yield Stage(stack.enter_context(gateway(config, tmp_path_factory.mktemp("vault"))), emulators)
+        yield Stage(
+            stack.enter_context(gateway(config, tmp_path_factory.mktemp("vault"))), {**emulators, "stranger": stranger}
+        )
 
 
 class Agent:
@@ -110,6 +125,21 @@ class Chat(Agent):
     def results(self) -> list[Any]:
         calls = self.turns[-1]["tool_calls"]
         return [{"role": "tool", "tool_call_id": call["id"], "content": "rain"} for call in calls]
+
+
+class Streamed(Chat):
+    """A Chat client that streams."""
+
+    def send(self, model: str) -> Any:
+        answered = self.stage.running.post(self.path, {**self.body(model), "stream": True}, key=self.key)
+        assert answered.status_code == 200, (model, answered.text)
+        frames = [line[6:] for line in answered.text.splitlines() if line.startswith("data: {")]
+        deltas = [one["choices"][0]["delta"] for one in map(json.loads, frames) if one["choices"]]
+        calls = [call for delta in deltas for call in delta.get("tool_calls") or () if call.get("id")]
+        for call in calls:
+            call["function"]["arguments"] = "{}"
+        content = "".join(delta.get("content") or "" for delta in deltas)
+        return {"choices": [{"message": {"content": content, "tool_calls": calls}}]}
 
 
 class Messages(Agent):
@@ -238,6 +268,22 @@ def test_streamed_thinking_is_kept_too(stage: Stage) -> None:
     agent.turns.append({"role": "assistant", "tool_calls": [called]})
     agent.answer("deepseek")
     assert stage.sent("deepseek")["messages"][1]["reasoning_content"] == "Hm."
+
+
+@pytest.mark.parametrize(("model", "streamed"), DROPPED_ON)
+def test_three_turns_of_a_chat_client_that_drops_reasoning_content(stage: Stage, model: str, streamed: bool) -> None:
+    agent = Streamed(stage) if streamed else Chat(stage)
+    agent.more = {"thinking": {"type": "enabled"}} if model == "deepseek/deepseek-chat" else {}
+    names = [f"call_{model}_{streamed}_{turn}" for turn in (1, 2)]
+    said = [{"reasoning": f"Thought {name}.", "calls": [{"name": "weather", "id": name}]} for name in names]
+    upstream = model.partition("/")[0]
+    stage.emulators[upstream].script(*said, "It rains.")
+    agent.ask(model, "Is it raining?")
+    agent.answer(model)
+    agent.answer(model)
+    assert "reasoning_content" not in json.dumps(agent.turns)
+    sent = stage.sent(upstream)["messages"]
+    assert [one["reasoning_content"] for one in sent if one.get("tool_calls")] == [f"Thought {one}." for one in names]
 
 
 def test_callers_never_see_each_others_state(stage: Stage) -> None:

@@ -535,6 +535,8 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
 
     stream_end: bytes = b""
     """Ends every stream, also one that an error ended."""
+    thinking_mark: bytes = b""
+    """What the bytes of an answer with thinking contain, in a dialect whose clients often drop thinking; else empty."""
     chunk_leftovers: frozenset[str] = frozenset()
     """Keys of other servers' streams that no client of this dialect wants to store."""
     answer_leftovers: frozenset[str] = frozenset()

@@ -129,6 +129,7 @@ DIALECT = Dialect(
     asks_for_reasoning=_asks_for_reasoning,
     usage_members=frozenset({"usage"}),
     stream_end=DONE_FRAME,
+    thinking_mark=b'"reasoning',
     chunk_leftovers=_STREAM_MARKS | MARKS,
     answer_leftovers=_STREAM_MARKS,
     model_listing=OPENAI_MODELS,

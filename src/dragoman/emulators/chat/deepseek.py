@@ -196,26 +196,36 @@ def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
 
 
 def thinks(request: ReceivedRequest) -> bool:
-    """Whether the model thinks for this request. v4 does by default; other models are unknown."""
+    """Whether the model thinks for this request. v4 and the reasoner do by default, deepseek-chat if it is told to."""
     thinking = request.body.get("thinking")
     if isinstance(thinking, dict) and thinking.get("type") in ("enabled", "disabled"):
         return bool(thinking["type"] == "enabled")
-    return "v4" in request.model
+    return "v4" in request.model or "reasoner" in request.model
 
 
 def check_tool_choice(request: ReceivedRequest) -> ChatRefusal | None:
     choice = request.body.get("tool_choice")
     forced = choice == "required" or isinstance(choice, dict)
-    return refuse("Thinking mode does not support this tool_choice") if forced and thinks(request) else None
+    if not forced or not thinks(request):
+        return None
+    if "reasoner" in request.model:  # https://github.com/deepseek-ai/DeepSeek-R1/issues/836, April 2026
+        return refuse("deepseek-reasoner does not support this tool_choice")
+    return refuse("Thinking mode does not support this tool_choice")
 
 
 def check_reasoning(request: ReceivedRequest) -> ChatRefusal | None:
-    """Every turn that called tools must carry its reasoning. Only known of v4."""
-    if not (thinks(request) and "v4" in request.model):
+    """Every turn that called tools must carry its reasoning, be it empty. Models before v4 name the turn that lacks
+    it: https://github.com/deepseek-ai/DeepSeek-V3/issues/1053, December 2025."""
+    if not thinks(request):
         return None
-    for message in request.body["messages"]:
+    for at, message in enumerate(request.body["messages"]):
         if message.get("tool_calls") and message.get("reasoning_content") is None:
-            return refuse("The reasoning_content in the thinking mode must be passed back to the API.")
+            if "v4" in request.model:
+                return refuse("The reasoning_content in the thinking mode must be passed back to the API.")
+            return refuse(
+                f"Missing `reasoning_content` field in the assistant message at message index {at}. For more"
+                " information, please refer to https://api-docs.deepseek.com/guides/thinking_mode#tool-calls"
+            )
     return None
 
 
@@ -246,10 +256,11 @@ def _render_usage(usage: TokenUsage) -> dict[str, Any]:
 
 
 def _gives_reasoning(request: ReceivedRequest) -> bool:
-    """Recorded: never with thinking disabled (39), never from deepseek-chat (27), else always (27)."""
+    """Recorded: never with thinking disabled (39), never from deepseek-chat unless told to think (27), else always
+    (27)."""
     thinking = request.body.get("thinking")
-    if isinstance(thinking, dict) and thinking.get("type") == "disabled":
-        return False
+    if isinstance(thinking, dict) and thinking.get("type") in ("enabled", "disabled"):
+        return bool(thinking["type"] == "enabled")
     return "deepseek-chat" not in request.model
 
 

@@ -31,7 +31,7 @@ from dragoman.engine.answer.relay_lines import RelayLines
 from dragoman.engine.answer.relay_observer import RelayObserver, has_event
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.compile.envelopes import ChunkReader, ChunkWriter, unwrapping
-from dragoman.engine.compile.reasoning_restore import keeps, last_turn
+from dragoman.engine.compile.reasoning_restore import keeps, last_turn, may_keep
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.tokens.answer_tally import AnswerTally
 from dragoman.profiles.profile import NO_ENVELOPE
@@ -39,6 +39,8 @@ from dragoman.profiles.profile import NO_ENVELOPE
 __all__ = ["Translation", "translation_of"]
 
 _NO_CONTEXT = AnswerContext()
+_SEARCHED = 2048
+"""So many bytes of a stream are searched for thinking."""
 _USAGE_ASKED = Undo(usage=True)
 """What was asked on nobody's behalf is taken out of the frames of a stream, which is relayed all the same."""
 
@@ -51,6 +53,7 @@ class Translation:
     `completes`: a whole answer gets the members that the dialect's own vendor always sends. `origin` says who made that
     state; by default only the upstream's dialect is known. `redaction` takes our own secrets out. `ended`: the
     answer came to its proper end. `turn` is the key of the request's last turn, where calls may come back without ids.
+    `seek`: state is gathered only if the answer shows early that it has thinking.
     """
 
     # What most answers never change stands on the class: an instance is made for every answer.
@@ -63,6 +66,8 @@ class Translation:
     _renaming: Renaming | None = None
     _answer_tool: AnswerTool | None = None
     _capture: ReasoningCapture | None = None
+    _beginning: bytes | None = None
+    """The beginning of an answer, while it is searched for thinking; None: it is not searched."""
     _parser: StreamParser | None = None
     _renderer: StreamRenderer | None = None
     _wrap: ChunkWriter | None = None
@@ -87,6 +92,7 @@ class Translation:
         completes: bool = False,
         turn: str = "",
         unwrap: ChunkReader | None = None,
+        seek: bool = False,
     ) -> None:
         self._unwrap = unwrap
         self._context = context
@@ -113,6 +119,8 @@ class Translation:
             same = same and (wraps or context.framing is self._upstream.framing)
         self._relays_whole = same and not undoes and not think_tags and not context.renames and not context.prefix
         self.relays = self._relays_whole and not context.completes
+        if seek and not keep and self._upstream.thinking_mark:
+            self._beginning = b""
 
     @property
     def skipped(self) -> int:
@@ -143,19 +151,33 @@ class Translation:
 
     def _feed(self, data: bytes) -> bytes:
         if not self.relays:
+            if self._beginning is not None:
+                self._seek_thinking(data)
             return self._write((self._parser or self._reader()).feed(data))
         observer = self._observer or self._observe()
         observer.see(data)
+        unseen = data
+        if self._beginning is not None:
+            unseen = self._seek_thinking(data)
         if self._capture is not None:
-            for event in self._reader().feed(data):
+            for event in self._reader().feed(unseen):
                 self._capture.add(event)
         self.failure = observer.failure
         self.started = True
         if self._frames is None:
             return self._redacted(data)
-        if self._capture is None and self._wrap is None and self._unwrap is None:
+        if self._capture is None and self._beginning is None and self._wrap is None and self._unwrap is None:
             self._relay = observer, self._frames
         return self._frames.feed(data)
+
+    def _seek_thinking(self, data: bytes) -> bytes:
+        """Gather state from here on if the answer has thinking; all that came so far. Models think first."""
+        begun = (self._beginning or b"") + data
+        found = self._upstream.thinking_mark in begun
+        if found:
+            self._capture = ReasoningCapture(self._client.name, self._upstream.name)
+        self._beginning = None if found or len(begun) > _SEARCHED else begun
+        return begun
 
     def close(self) -> bytes:
         """The upstream's stream is over: the client's last bytes, an error where the end was not a proper one."""
@@ -202,6 +224,8 @@ class Translation:
     def whole(self, body: bytes) -> bytes:
         """A whole reply, or the body of an error where `failure` is set afterwards."""
         relays = self._relays_whole
+        if self._beginning is not None:
+            self._seek_thinking(body)
         glance = self._upstream.answers.glance(body) if relays and self._capture is None else None
         if glance is not None and glance[0] is not None:
             self.usage, self.stop = glance
@@ -441,4 +465,5 @@ def translation_of(adapted: AdaptedRequest, context: AnswerContext, redaction: R
         not facts.complete_answers,
         last_turn(adapted.ask) if keep and dialect(client).optional_ids else "",
         None if adapted.envelope is NO_ENVELOPE else unwrapping(adapted.envelope),
+        seek=not keep and may_keep(facts, adapted.ask),
     )

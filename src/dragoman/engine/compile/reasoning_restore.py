@@ -31,12 +31,22 @@ def keeps(facts: Facts, ask: Ask) -> bool:
     """
     if ask.dialect != facts.dialect:
         return bool(facts.reasoning_states or facts.reasoning_field)
-    if facts.reasoning_kept or facts.reasoning_required is Need.TOOL_TURNS:
+    if facts.reasoning_kept:
         return True
+    if facts.reasoning_required is Need.TOOL_TURNS:
+        return thinks(ask.conversation.settings, facts)
     if not ask.conversation.tools:
         return False
     demanded = facts.reasoning_required is not Need.NEVER or facts.call_signature is Stance.REFUSES
     return demanded and thinks(ask.conversation.settings, facts)
+
+
+def may_keep(facts: Facts, ask: Ask) -> bool:
+    """Whether thinking is kept if the answer has any, though nobody says that the target wants it back.
+
+    If the target demands it at the next turn of a loop, the words that it demands are there.
+    """
+    return ask.dialect == facts.dialect and bool(ask.conversation.tools) and facts.reasoning_text is not Stance.REFUSES
 
 
 def scope(facts: Facts) -> str:

@@ -471,8 +471,11 @@ class Exchange(Generic[D]):
         visit = self._visit
         if self.destination is visit.destination and self.request is not None:
             visit.corrected = (*visit.corrected, (self.request.body, self.request.headers))
+        kept = keeps(visit.target.facts, self.ask)
         visit.correct(learnt)
         self.attempts.correct()
+        if not kept and keeps(visit.target.facts, self.ask):
+            return self._recall() or self._prepare()
         return self._prepare()
 
     def _take_care(self, failure: Failure) -> Step[D]:

@@ -255,7 +255,7 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     _lesson(
         "reasoning-demanded",
-        ("reasoning_content", r"must be passed back|is missing in assistant tool call"),
+        ("reasoning_content", r"must be passed back|field in the assistant message|is missing in assistant tool call"),
         _fixed(reasoning_required="tool-turns", reasoning_default=True, reasoning_field="reasoning_content"),
     ),
     _lesson("system-opening", r"system message must be at the beginning", _fixed(system_place="opening")),
@@ -331,7 +331,7 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     _lesson(
         "forced-choice",
-        r"thinking mode does not support this tool_choice|tool_choice forces tool use is not compatible|"
+        r"does not support this tool_choice|tool_choice forces tool use is not compatible|"
         r"thinking may not be enabled when tool_choice forces",
         _fixed(forced_choice_thinking=_REFUSES),
     ),
