@@ -108,6 +108,42 @@ def test_findings(
     assert brief(lint(chat(script, **more), targets=[target], profiles=profiles)) == expected
 
 
+def _say(target: str, **more: Any) -> list[tuple[str, str]]:
+    return [(one.says, one.loses) for one in lint(chat("user: Hi", **more), targets=target)]
+
+
+_TOO_LONG = (
+    "Invalid 'tools[11].function.name': string too long. Expected a string with maximum length 64, but got a string"
+)
+_PATTERN = "Invalid 'tools[0].function.name': string does not match pattern."
+
+
+@pytest.mark.parametrize(("name", "words"), [("fs.read", _PATTERN), ("f" * 70, _TOO_LONG)])
+def test_words_belong_to_the_fact_that_called_for_the_repair(name: str, words: str) -> None:
+    [found] = _say("openai/gpt-5", tools=[{"type": "function", "function": {"name": name, "parameters": {}}}])[:1]
+    assert found[0].startswith(words)
+
+
+def test_a_field_that_a_dialect_lacks_is_not_explained_by_what_was_said_of_thinking() -> None:
+    headline = "A setting that the target does not have, or refuses for this model"
+    assert _say("gemini/gemini-2.5-pro", logit_bias={"1": 2}) == [(headline, "authority")]
+
+
+def test_words_that_name_one_field_are_not_quoted_for_another() -> None:
+    assert "'store'" in _say("groq/llama-3.3-70b-versatile", store=True)[0][0]
+    assert "'store'" not in _say("groq/llama-3.3-70b-versatile", clear_thinking=True)[0][0]
+
+
+@pytest.mark.parametrize(
+    "target", ["mistral/mistral-large-latest", "gemini/gemini-2.5-pro", "anthropic/claude-sonnet-4-5"]
+)
+@pytest.mark.parametrize(
+    ("field", "loses"), [({"logit_bias": {"1": 2}}, "authority"), ({"web_search_options": {}}, "metadata")]
+)
+def test_a_field_that_is_left_out_loses_the_same_on_every_target(field: Any, target: str, loses: str) -> None:
+    assert _say(target, max_tokens=9, **field)[0][1] == loses
+
+
 def test_a_finding_has_all_that_a_reader_wants(profiles: Profiles) -> None:
     """Q27."""
     found = lint(chat("user: Hi\nsystem: Be brief."), targets="picky/new", profiles=profiles)

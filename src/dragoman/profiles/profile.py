@@ -28,14 +28,19 @@ from dragoman.profiles.toml_lines import KeyPath, key_lines, line_at
 
 
 class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a fact comes from: when it was seen, what kind of source, the provider's own sentence."""
+    """Where a fact comes from."""
 
     fact: str
     seen: datetime.date
     kind: str = ""
+    """What kind of source it is."""
     says: str = ""
+    """The provider's own sentence."""
+    about: str = ""
+    """The field or value that the sentence names, if the fact holds for others too."""
     source: str = ""
     model: str = ""
+    """The model that it was seen on."""
 
 
 class Models(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 import msgspec
 
+from dragoman.conversation.changes import Note
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.parts import Media
 from dragoman.errors import DragomanError
 from dragoman.profiles.facts import Facts, Medium, Setting, Stance
 from dragoman.profiles.profile import Evidence, Profile, Profiles, Target
 from dragoman.rules.context import Context
+from dragoman.rules.rule import Rule
 
 NO_REASONS = frozenset({"dialect", "provider", "family", "model", "message_fields", "known_settings", "near_misses"})
 """Facts that say who or how, never that something is refused."""
 
 
 _FACTS = frozenset(Facts.__struct_fields__)
+_WORD = re.compile(r"[\w.-]*\w")
 
 
 class Watched:
@@ -57,6 +63,64 @@ def _speaks_against(value: Any) -> bool:
     return bool(value) and value is not Stance.ACCEPTS
 
 
+class RuleRun:
+    """One run of a rule that repaired something, with the facts that it read. It can tell which of them called for a
+    repair: those without which the rule would have left that place alone."""
+
+    def __init__(self, rule: Rule, conversation: Conversation, context: Context, read: Iterable[str]) -> None:
+        self.rule = rule
+        self.against = reasons(read, context.facts)
+        self._conversation = conversation
+        self._context = context
+        self._runs: dict[tuple[str, ...], set[tuple[str, int, int, str]]] = {}
+
+    def suspects(self, note: Note) -> list[str]:
+        """The facts that may have called for the repair. Of a table of facts only the entry that it is about."""
+        about = {"settings": note.key, "media": str(note.part.kind) if isinstance(note.part, Media) else ""}
+        tables = {name.partition(".")[0] for name in self.against}
+        entries = [f"{table}.{entry}" for table, entry in about.items() if entry and table in tables]
+        return entries + [name for name in self.against if name.partition(".")[0] not in about]
+
+    def behind(self, note: Note, suspects: Iterable[str]) -> list[str]:
+        """Of these facts those that called for the repair."""
+        entries, facts = [], []
+        for name in suspects:
+            (entries if "." in name else facts).append(name)
+        alone = [name for name in facts if not self._repairs(note, (name,))]
+        if not alone and len(facts) > 1 and not self._repairs(note, tuple(facts)):
+            alone = facts[:1]
+        return entries + alone
+
+    def _repairs(self, note: Note, pardoned: tuple[str, ...]) -> bool:
+        """Would the rule repair this, too, if the target were lenient in these facts?"""
+        if pardoned not in self._runs:
+            lenient = {name: _lenient(name, self._context.facts) for name in pardoned}
+            facts = msgspec.structs.replace(self._context.facts, **lenient)
+            again = msgspec.structs.replace(self._context, facts=facts)
+            done = self.rule.repair(self._conversation, again).notes if self.rule.when(facts) else ()
+            self._runs[pardoned] = {_place(one) for one in done}
+        return _place(note) in self._runs[pardoned]
+
+
+def _place(note: Note) -> tuple[str, int, int, str]:
+    return note.key, id(note.message), id(note.part), note.did
+
+
+_DEFAULTS = Facts()
+_NO_LIMIT = 1_000_000
+_ANYTHING = "(?s:.*)"
+
+
+def _lenient(name: str, facts: Facts) -> Any:
+    """What a server would state that refuses nothing for this fact's sake."""
+    value, usual = getattr(facts, name), getattr(_DEFAULTS, name)
+    if isinstance(value, Stance):
+        return Stance.ACCEPTS
+    if name.endswith("_pattern"):
+        return _ANYTHING
+    return _NO_LIMIT if type(usual) is int and usual else usual
+
+
 def value_of(name: str, facts: Facts) -> Any:
     """The value of a fact by its name; `settings.top_k` and `media.image` are entries of a table."""
     table, _, entry = name.partition(".")
@@ -65,6 +129,12 @@ def value_of(name: str, facts: Facts) -> Any:
     if table == "media" and entry:
         return facts.medium(entry)
     return getattr(facts, name, None)
+
+
+def words(entries: Iterable[Evidence], note: Note) -> str:
+    """The first sentence that a provider said about this very thing, or without naming one."""
+    named = {note.key, note.before if isinstance(note.before, str) else "", *_WORD.findall(note.did)}
+    return next((entry.says for entry in entries if entry.says and (not entry.about or entry.about in named)), "")
 
 
 def evidence(target: Target, names: Iterable[str], profiles: Profiles) -> Iterator[Evidence]:

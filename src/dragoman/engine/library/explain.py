@@ -25,9 +25,13 @@ class Reason(msgspec.Struct, frozen=True):
 
     fact: str
     about: str
+    """What the fact is about."""
     value: Any
     says: str
+    """The provider's own sentence."""
     seen: str
+    names: str = ""
+    """The field or value that the sentence names, if the fact holds for others too."""
 
 
 class Explained(msgspec.Struct, frozen=True):
@@ -98,7 +102,9 @@ def _is_certain(name: str, target: Target) -> bool:
 def _reason(name: str, target: Target, profiles: Profiles) -> Reason:
     entry: Evidence | None = next(evidence(target, [name], profiles), None)
     value = msgspec.to_builtins(value_of(name, target.facts))
-    return Reason(name, described(name), value, entry.says if entry else "", str(entry.seen) if entry else "")
+    if entry is None:
+        return Reason(name, described(name), value, "", "")
+    return Reason(name, described(name), value, entry.says, str(entry.seen), entry.about)
 
 
 @cache

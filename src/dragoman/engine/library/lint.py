@@ -15,12 +15,11 @@ from dragoman.conversation.changes import Change, Loss, Note
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.dialect_names import SourceName
 from dragoman.conversation.identity_cache import IdentityCache
-from dragoman.conversation.parts import Media
 from dragoman.conversation.traits import observe
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.engine.compile.compiler import Options, compile_ask
-from dragoman.engine.compile.evidence import evidence, reasons, watched
+from dragoman.engine.compile.evidence import RuleRun, evidence, watched, words
 from dragoman.engine.compile.plan import CERTAIN_CLIENT, Plan, client_of, plan
 from dragoman.engine.compile.refusal_places import found_in, with_place
 from dragoman.engine.compile.report import ReportBuilder, body_repairs, without_spelling
@@ -29,9 +28,9 @@ from dragoman.engine.library.adapt import BUILTIN, Request, as_bytes, choose, re
 from dragoman.engine.library.policy import Policy, parse_doubt
 from dragoman.engine.tokens.token_estimate import estimate_request, may_exceed
 from dragoman.errors import Unrepresentable
-from dragoman.profiles.facts import Doubt, Facts
+from dragoman.profiles.facts import Doubt
 from dragoman.profiles.models import known_window
-from dragoman.profiles.profile import Profiles, Target
+from dragoman.profiles.profile import Evidence, Profiles, Target
 from dragoman.rules.rule import Rule
 from dragoman.wire.duplicate_keys import find_duplicates
 from dragoman.wire.json_reader import too_deep
@@ -75,12 +74,14 @@ class Fixed(msgspec.Struct, frozen=True):
 
 
 class _Step(msgspec.Struct, frozen=True):
-    """One repair: its note, its entry in the report, and the facts that the rule read."""
+    """One repair."""
 
-    rule: Rule
+    run: RuleRun
+    """The run of the rule that made it."""
     note: Note
+    """What the rule says about it."""
     change: Change
-    read: tuple[str, ...]
+    """Its entry in the report."""
 
 
 def lint(
@@ -155,7 +156,7 @@ def _lint_target(ask: Ask, target: Target, profiles: Profiles, doubt: Doubt) -> 
     planned = plan(target, client_of(ask, target, doubt is Doubt.FAITHFUL))
     conversation, steps, fault = _run(ask, planned, same)
     refused = _refused(ask, target, same)
-    found = [_finding(step, target, refused, planned.facts, profiles) for step in steps]
+    found = [_finding(step, target, refused, profiles) for step in steps]
     found += _too_long(ask, target)
     found += _unseen(ask, conversation, target)
     fault = fault or _unwritable(ask, conversation, target)
@@ -179,16 +180,13 @@ def _run(ask: Ask, steps: Plan, same: bool) -> tuple[Conversation, list[_Step], 
             return conversation, found, with_place(fault, ask)
         if done.conversation is conversation:
             continue
+        run = RuleRun(rule, conversation, steps.context, watching.read)
         conversation = done.conversation
         traits = observe(conversation)
         news = done.notes if same or not rule.spelling else without_spelling(done.notes)
-        found += _steps(rule, news, report, tuple(watching.read))
+        changes = report.entries(rule, news)
+        found += [_Step(run, note, change) for note, change in zip(news, changes, strict=True)]
     return conversation, found, None
-
-
-def _steps(rule: Rule, notes: Sequence[Note], report: ReportBuilder, read: tuple[str, ...]) -> list[_Step]:
-    changes = report.entries(rule, notes)
-    return [_Step(rule, note, change, read) for note, change in zip(notes, changes, strict=True)]
 
 
 def _refused(ask: Ask, target: Target, same: bool) -> set[tuple[str, str]]:
@@ -197,44 +195,29 @@ def _refused(ask: Ask, target: Target, same: bool) -> set[tuple[str, str]]:
     return {(step.change.rule, step.change.at) for step in steps}
 
 
-def _finding(step: _Step, target: Target, refused: set[tuple[str, str]], facts: Facts, profiles: Profiles) -> Finding:
-    rule, change = step.rule, step.change
-    read = reasons(step.read, facts)
-    against = _relevant(read, step.note)
+def _finding(step: _Step, target: Target, refused: set[tuple[str, str]], profiles: Profiles) -> Finding:
+    rule, change = step.run.rule, step.change
     certain = (change.rule, change.at) in refused
-    severity = Severity.ERROR if certain and read and not rule.optional else Severity.WARNING
-    words = _words(target, against, profiles) if severity is Severity.ERROR else ""
-    says = words or headline(rule)
+    severity = Severity.ERROR if certain and step.run.against and not rule.optional else Severity.WARNING
+    says = (_words(step, target, profiles) if severity is Severity.ERROR else "") or headline(rule)
     return Finding(target.name, change.rule, change.at, says, change.loses, severity, change.did)
 
 
-def _words(target: Target, against: tuple[str, ...], profiles: Profiles) -> str:
-    """What the provider says of these facts; looked up once for each target."""
-    known = _known_words(target)
-    if against not in known:
-        known[against] = next((entry.says for entry in evidence(target, against, profiles) if entry.says), "")
-    return known[against]
+def _words(step: _Step, target: Target, profiles: Profiles) -> str:
+    """What the provider says of the facts that called for a repair; looked up once for each target."""
+    known, suspects = _known_evidence(target), step.run.suspects(step.note)
+    for name in suspects:
+        if name not in known:
+            known[name] = [entry for entry in evidence(target, [name], profiles) if entry.says]
+    behind = step.run.behind(step.note, [name for name in suspects if known[name]])
+    return words((entry for name in behind for entry in known[name]), step.note)
 
 
-def _no_words(target: Target) -> dict[tuple[str, ...], str]:
+def _no_evidence(target: Target) -> dict[str, list[Evidence]]:
     return {}
 
 
-_known_words = IdentityCache(_no_words, size=4096)
-
-
-def _relevant(against: tuple[str, ...], note: Note) -> tuple[str, ...]:
-    """Of a table of facts only the entry that the note is about: nobody asked about another setting. A rule about
-    settings may look at other facts too, which then speak of something else."""
-    if any(name.startswith("settings") for name in against) and note.key:
-        return (f"settings.{note.key}", *(name for name in against if name.endswith("_settings")))
-    about = {"settings": note.key, "media": str(note.part.kind) if isinstance(note.part, Media) else ""}
-    wanted = {f"{table}.{entry}": None for table, entry in about.items() if entry}
-    tables = {name.partition(".")[0] for name in against}
-    return (
-        *(name for name in wanted if name.partition(".")[0] in tables),
-        *(name for name in against if name.partition(".")[0] not in about),
-    )
+_known_evidence = IdentityCache(_no_evidence, size=4096)
 
 
 def headline(rule: Rule) -> str:

@@ -142,6 +142,12 @@ def _by_weight(changes: Sequence[ReportedChange]) -> dict[str, list[ReportedChan
     return rules
 
 
+def _fitting(reason: Reason, changes: list[ReportedChange]) -> Reason:
+    """A reason without words that were said about something else than was changed."""
+    fits = not reason.names or any(reason.names in one.did or reason.names in one.at for one in changes)
+    return reason if fits else msgspec.structs.replace(reason, says="", seen="")
+
+
 def _shown_rule(
     rule: str, changes: list[ReportedChange], because: tuple[Reason, ...], marks: tuple[BodyMark, ...]
 ) -> ShownRule:
@@ -153,6 +159,6 @@ def _shown_rule(
         defect=headline(known) if known is not None else "",
         text=known.text if known is not None else "",
         options=known.options if known is not None else (),
-        because=because,
+        because=tuple(_fitting(reason, changes) for reason in because),
         marks=marks,
     )

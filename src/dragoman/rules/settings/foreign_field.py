@@ -5,7 +5,8 @@ fact `vendor_settings` lists all of them; a profile names those that its vendor 
 stays home where the target refuses what it does not know. A field that is on nobody's list goes through, because the
 client may know a newer API than we do.
 
-Loses metadata; a field that is null loses nothing.
+Loses what `refused-setting` says of the same field: metadata, authority (`logit_bias`) or content (`logprobs`). A field
+that is null loses nothing.
 
 For `xai/grok-4`:
 
@@ -23,13 +24,14 @@ from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
+from dragoman.rules.settings.refused_setting import lost_with
 
 
 @rule(
     "foreign-field",
     when=lambda facts: Stance.REFUSES in (facts.foreign_settings, facts.unknown_settings),
     looks_for=Trait.SETTINGS | Trait.TOP_EXTRAS,
-    loses=Loss.METADATA,
+    loses=Loss.CONTENT,
     top_level=True,
 )
 def foreign_field(conversation: Conversation, context: Context) -> Rewrite:
@@ -51,7 +53,8 @@ def _own(extras: Extras, facts: Facts, notes: list[Note]) -> Extras | None:
         return extras
     for name, value in extras.fields.items():
         if name not in fields:
-            notes.append(Note(f"left out {name}, another vendor's field", key=name.replace(".", "/"), before=value))
+            did, lost = f"left out {name}, another vendor's field", lost_with(name, value)
+            notes.append(Note(did, key=name.replace(".", "/"), loses=lost, before=value))
     return Extras(extras.dialect, fields) if fields else None
 
 

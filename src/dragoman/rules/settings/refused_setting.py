@@ -71,12 +71,12 @@ def refused_setting(conversation: Conversation, context: Context) -> Rewrite:
         if not _refused(fact, value, thinking) and not _crowded(fact, settings, changes):
             continue
         changes[name] = getattr(_EMPTY, name)
-        notes.append(Note(f"left out {name}", key=_key(name, settings), loses=_loss(name, value), before=value))
+        notes.append(Note(f"left out {name}", key=_key(name, settings), loses=lost_with(name, value), before=value))
     form = settings.response_format
     if form is not None and form.kind.value not in facts.response_formats:
         changes["response_format"] = None
         did = f"left out the response format {form.kind.value}"
-        notes.append(Note(did, key="response_format", loses=_loss("response_format", form), before=form))
+        notes.append(Note(did, key="response_format", loses=lost_with("response_format", form), before=form))
     if "max_tokens" in changes:
         changes["limit_as"] = ""
     if not notes:
@@ -102,9 +102,10 @@ _LIMITS = {"max_completion_tokens": "max_tokens"}
 """The other name of the token limit, where a client gives both."""
 
 
-def _loss(name: str, value: Any) -> Loss:
-    """One answer, and no log probabilities, are what it gets anyway."""
-    usual = (name == "n" and value == 1) or value is False
+def lost_with(name: str, value: Any) -> Loss:
+    """What is lost with a setting that is left out, by whatever rule. One answer, and no log probabilities, are what
+    the client gets anyway."""
+    usual = value is False or value == b"false" or (name == "n" and value in (1, b"1"))
     return Loss.METADATA if usual else _LOSSES.get(name, Loss.METADATA)
 
 
@@ -140,7 +141,7 @@ def _kept(extras: Extras | None, facts: Facts, notes: list[Note]) -> Extras | No
                 f"{name} stands for turns that only its provider holds", key=name, hint=STATEFUL[name]
             )
     notes += [
-        Note(f"left out {name}", key=name.replace(".", "/"), loses=_loss(name, value), before=value)
+        Note(f"left out {name}", key=name.replace(".", "/"), loses=lost_with(name, value), before=value)
         for name, value in extras.fields.items()
         if name not in fields
     ]
