@@ -83,7 +83,8 @@ class RuleRun:
 
     def behind(self, note: Note, suspects: Iterable[str]) -> list[str]:
         """Of these facts those that called for the repair."""
-        entries, facts = [], []
+        entries: list[str] = []
+        facts: list[str] = []
         for name in suspects:
             (entries if "." in name else facts).append(name)
         alone = [name for name in facts if not self._repairs(note, (name,))]
