@@ -9,13 +9,23 @@ import pytest
 from tests.recorded_answers import Recording, cut, recordings
 
 from dragoman.conversation.collect import UNFINISHED, collect
-from dragoman.conversation.events import CallStarted, Ended, Event, Failed, MediaDelta, Started, Stopped, TextDelta
+from dragoman.conversation.events import (
+    CallStarted,
+    Ended,
+    Event,
+    Failed,
+    MediaDelta,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Call, MediaKind, Reasoning, Text
-from dragoman.conversation.replies import Reply, Stop
+from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.ollama.stream import OllamaStreamParser
+from dragoman.dialects.ollama.stream import OllamaStreamParser, OllamaStreamRenderer
 from dragoman.dialects.registry import dialect
 
 ANSWERS = dialect("ollama").answers
@@ -57,6 +67,28 @@ def test_what_was_recorded_is_written_again_with_its_durations() -> None:
         last = json.loads(recording.wire.strip().split(b"\n")[-1])
         for name in ("done", "done_reason", "total_duration", "prompt_eval_count", "eval_count"):
             assert again.get(name) == last.get(name), (recording.id, name)
+
+
+DURATIONS = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
+SAID = [Started("a", "m"), TextDelta(0, 0, b'"Hi"'), Stopped(0, Stop.END), Used(Usage(input=7, output=2)), Ended()]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_every_answer_has_the_four_durations(streamed: bool) -> None:
+    """A client divides counts by them. The request came at 100, the first word at 101, the end at 103."""
+    moments = [101.0, 103.0, 103.0] if streamed else [103.0] * 3
+    milliseconds = [3001, 1, 1000, 2000] if streamed else [3001, 1, 300, 2700]
+    assert durations(AnswerContext(clock=lambda: moments.pop(0), began=100.0), streamed) == milliseconds
+    assert durations(AnswerContext(), streamed) == [3, 1, 1, 1]
+
+
+def durations(context: AnswerContext, streamed: bool) -> list[float]:
+    """In milliseconds, as the client reads them."""
+    reply = collect(SAID)
+    assert isinstance(reply, Reply)
+    wire = OllamaStreamRenderer(context).render(SAID) if streamed else ANSWERS.render(reply, context)
+    last = json.loads(wire.strip().split(b"\n")[-1])
+    return [last[name] / 1_000_000 for name in DURATIONS]
 
 
 LINE = {"model": "m", "created_at": "2026-01-01T00:00:00Z", "message": {"role": "assistant", "content": "A"}}

@@ -195,6 +195,8 @@ def test_a_prompt_reaches_every_model(world: Stage, model: str, stream: bool) ->
     assert not think or "".join(one.thinking or "" for one in answers) == "Hm."
     assert answers[-1].done
     assert answers[-1].eval_count
+    assert answers[-1].eval_duration
+    assert answers[-1].total_duration
     sent = json.dumps(world.check(model)[0].body)
     assert "Which colour?" in sent
     assert "Be brief." in sent
@@ -327,6 +329,7 @@ def test_E16_embeddings_of_ollamas_sdk_are_asked_of_any_provider(
             assert (refused.status_code, "no prompt" in refused.json()["error"]) == (400, True)
             assert ollama.Client(host=running.url).ps().models == []
             assert made.prompt_eval_count == 4
+            assert made.total_duration
             seen, _ = behind.seen
             assert seen.path == "/v1/embeddings"
             assert seen.body == {"model": "text-embedding-9", "input": ["a", "b"], "encoding_format": "float"}

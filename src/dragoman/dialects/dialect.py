@@ -240,7 +240,7 @@ class AnswerContext(msgspec.Struct, frozen=True):
     `renames`: `model` is shown even where the bytes could be relayed. `completes`: a stream is completed even then.
     `prefix` stands before the first text of an answer. `hides_reasoning`: the client did not ask for thinking, and
     clients of its dialect do not expect any then. `errors`: how errors are rendered; None: as its dialect does.
-    `clock` tells the seconds when an answer is complete, where there is one.
+    `clock` tells the seconds when an answer is complete, where there is one. `began`: its seconds at the request.
     """
 
     model: str = ""
@@ -255,6 +255,7 @@ class AnswerContext(msgspec.Struct, frozen=True):
     hides_reasoning: bool = False
     errors: RenderError | None = None
     clock: Callable[[], float] | None = None
+    began: float = 0.0
 
 
 class StreamParser(Protocol):

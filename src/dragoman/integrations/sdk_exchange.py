@@ -250,10 +250,12 @@ def authorized(authorizers: Authorizers, destination: HttpDestination, outgoing:
 
 
 def _context(ask: Ask, id: str, route: Route) -> AnswerContext:
+    now = time.time()
     return AnswerContext(
         model=ask.model or "",
-        created=int(time.time()),
+        created=int(now),
         clock=time.time,
+        began=now,
         id=id,
         include_usage=ask.include_usage,
         request=ask.members,

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.dialects.dialect import OtherForm
+from dragoman.dialects.ollama.usage import render_times
 from dragoman.dialects.shared.raw_json import UNREADABLE, encode
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import open_object, refuse_duplicates, render_object
@@ -65,6 +66,8 @@ class EmbedAnswers:
             return body
         ordered = sorted(found.data, key=lambda one: one.index)
         answer: dict[str, Any] = {"model": found.model, "embeddings": [one.embedding for one in ordered]}
+        times = render_times()
+        answer |= {name: Raw(times[name]) for name in ("total_duration", "load_duration")}
         if found.usage is not None:
             answer["prompt_eval_count"] = found.usage.prompt_tokens
         return encode(answer)

@@ -149,10 +149,12 @@ async def _dispatch(
 
 def _context(record: RequestRecord, ask: Ask) -> AnswerContext:
     """What the answer needs to know of the request, now that it may go."""
+    now = time.time()
     return AnswerContext(
         model=record.model,
-        created=int(time.time()),
+        created=int(now),
         clock=time.time,
+        began=now,
         id=record.id,
         include_usage=ask.include_usage,
         request=ask.members,
