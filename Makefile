@@ -25,6 +25,9 @@ $(VENV)/ready: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
 	@touch $@
 
+# Each process of the tests imports a thousand modules: their bytecode is kept, even if the environment says otherwise.
+test test-slow: export PYTHONDONTWRITEBYTECODE =
+
 PYTEST = $(BIN)/python -m pytest $(TESTS) -n 2 --dist worksteal --hypothesis-profile=ci
 
 test: $(VENV)/ready ## Run the tests, but for those that take long

@@ -40,6 +40,7 @@ DRAWN = Path(__file__).parent / "theory" / "exchange.md"
 _DRAWING = re.compile(r"(?<=<!-- steps: written by docs/generate.py -->\n)```text\n.*?```\n", re.DOTALL)
 NOTE = "<!-- Written by docs/generate.py from the code; do not edit. -->"
 CONFIG = "`dragoman init` writes a commented example; `dragoman config check` names every mistake with its line."
+FACT_FIELDS = {field.name: field for field in msgspec.structs.fields(Facts)}
 METHODS = {"medium": "media", "setting": "settings"}
 _READ = re.compile(r"\bfacts\.(\w+)")
 _IMPORT = re.compile(r"^from (dragoman\.rules\.\w+) import ([\w, ]+|\([^)]*\))", re.MULTILINE)
@@ -210,7 +211,7 @@ def _sections() -> Iterator[tuple[str, list[str]]]:
 
 
 def _fact(name: str, readers: list[str], said: str) -> tuple[str, ...]:
-    field = next(field for field in msgspec.structs.fields(Facts) if field.name == name)
+    field = FACT_FIELDS[name]
     read = ", ".join(f"[{reader}](rules.md#{reader})" for reader in readers)
     how = declared_questions().get(name)
     script = f"`{how.script or how.tools}`" if how is not None else ""

@@ -6,8 +6,12 @@ And what holds for every run: it is not hurried by a busy machine, and servers t
 from __future__ import annotations
 
 import gc
+import os
+import ssl
 from collections import Counter
+from functools import cache
 
+import certifi
 import httpx
 import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
@@ -16,11 +20,23 @@ from tests.child_processes import end_all
 PATIENT = httpx.Timeout(120)
 
 
+AUTHORITIES = {certifi.where(), os.environ.get("SSL_CERT_FILE")}
+_make_context = ssl.create_default_context
+_make_once = cache(_make_context)
+
+
 def pytest_configure() -> None:
     """Clients wait longer than the five seconds of httpx. No garbage is looked for while modules are imported."""
     for phase, seconds in PATIENT.as_dict().items():
         setattr(DEFAULT_TIMEOUT_CONFIG, phase, seconds)
+    ssl.create_default_context = _context_of_a_client
     gc.disable()
+
+
+def _context_of_a_client(*purpose: ssl.Purpose, **files: str | None) -> ssl.SSLContext:
+    """Every client of a vendor reads the certificates of all authorities, which takes longer than most tests."""
+    given = _make_once if files.get("cafile") in AUTHORITIES and not purpose else _make_context
+    return given(*purpose, **files)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -70,7 +70,7 @@ class Loopback:
     def __init__(self) -> None:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Shelf)
         self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         url = f"http://127.0.0.1:{self._server.server_address[1]}/now"
         self.anthropic = anthropic.Anthropic(base_url=url, api_key="none", max_retries=0)
         self.anthropic_bedrock = anthropic.AnthropicBedrock(

@@ -21,6 +21,7 @@ import uvicorn
 import yaml
 from google import genai
 from google.genai import types
+from tests.prompt_server import PromptServer
 
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.http.http_protocol import bounded_protocol
@@ -44,7 +45,7 @@ class Running:
         self.services: Services = open_services(self.file, clocks=clocks)
         self.services.records.lines.stream = self.log
         self.app: Any = Gateway(self.services)
-        self._server: uvicorn.Server | None = None
+        self._server: PromptServer | None = None
         self.loop: asyncio.AbstractEventLoop | None = None
         self.url = ""
         self.http = httpx.Client(timeout=20)
@@ -62,7 +63,7 @@ class Running:
         config = uvicorn.Config(
             self._caught, http=protocol, log_level="critical", loop="uvloop", interface="asgi3", lifespan="on"
         )
-        self._server = uvicorn.Server(config)
+        self._server = PromptServer(config)
         threading.Thread(target=self._server.run, kwargs={"sockets": [listening]}, daemon=True).start()
         wait_for(lambda: self._server is not None and self._server.started)
         return self
@@ -74,7 +75,7 @@ class Running:
     def stop(self) -> None:
         assert self._server is not None
         self.http.close()
-        self._server.should_exit = True
+        self._server.end()
         wait_for(lambda: not getattr(self._server, "servers", ()) or self.services.closing)
 
     def do(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -166,4 +167,4 @@ def wait_for(true: Callable[[], bool], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it did not come true in time"
-        time.sleep(0.01)
+        time.sleep(0.002)

@@ -217,7 +217,7 @@ class _ClockwatchedBedrock(BaseHTTPRequestHandler):
 def clockwatched() -> Iterator[tuple[str, list[float]]]:
     served = ThreadingHTTPServer(("127.0.0.1", 0), _ClockwatchedBedrock)
     _ClockwatchedBedrock.signed.clear()
-    threading.Thread(target=served.serve_forever, daemon=True).start()
+    threading.Thread(target=served.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{served.server_address[1]}", _ClockwatchedBedrock.signed
     finally:

@@ -341,7 +341,7 @@ def test_it_can_be_mounted_under_a_path(tmp_path: Path, emulators: dict[str, Any
         assert plain.get("/llm/v1/models").json()["data"][0]["id"] == "m"
         assert plain.post("/v1/chat/completions", body("openai-chat", "m")).status_code == 404
     finally:
-        plain._server.should_exit = True  # type: ignore[union-attr]
+        plain._server.end()  # type: ignore[union-attr]
 
 
 # --- clients that leave

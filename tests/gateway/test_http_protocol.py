@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import uvicorn
+from tests.prompt_server import PromptServer
 
 from dragoman.gateway.http.http_protocol import bounded_protocol, close_overdue
 
@@ -98,7 +99,7 @@ async def wire(idle: float = 60.0) -> AsyncIterator[Wire]:
         server_header=False,
         date_header=False,
     )
-    server = uvicorn.Server(config)
+    server = PromptServer(config)
     listening = socket.create_server(("127.0.0.1", 0))
     task = asyncio.create_task(server.serve([listening]))
     while not server.started:  # noqa: ASYNC110 - it has no event for this
@@ -106,7 +107,7 @@ async def wire(idle: float = 60.0) -> AsyncIterator[Wire]:
     try:
         yield Wire(server, listening.getsockname()[1])
     finally:
-        server.should_exit = True
+        server.end()
         await task
 
 

@@ -71,7 +71,7 @@ def server(answer: Answer) -> Iterator[str]:
         def log_message(self, *_: object) -> None: ...
 
     one = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=one.serve_forever, daemon=True)
+    thread = threading.Thread(target=one.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{one.server_address[1]}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
+from functools import cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -221,9 +222,15 @@ def form(description: str) -> Meta:
     return Meta(description=description, extra={"form": True})
 
 
+@cache
+def fact_types() -> Mapping[str, Any]:
+    """The type of each fact, in their order. It takes long to evaluate all annotations, so it is done once."""
+    return {field.name: field.type for field in msgspec.structs.fields(Facts)}
+
+
 def declarations() -> dict[str, Meta]:
     """What is declared of each fact, in their order."""
-    found = {field.name: getattr(field.type, "__metadata__", ()) for field in msgspec.structs.fields(Facts)}
+    found = {name: getattr(kind, "__metadata__", ()) for name, kind in fact_types().items()}
     return {name: metas[0] if metas else Meta() for name, metas in found.items()}
 
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import msgspec
 
 from dragoman.errors import nearest_first
-from dragoman.profiles.facts import Facts
+from dragoman.profiles.facts import Facts, fact_types
 from dragoman.profiles.toml_lines import KeyPath
 
 RuleCheck = Callable[[str, Any], str | None]
@@ -29,7 +29,7 @@ def key_mistakes(table: Mapping[str, Any], kind: type[msgspec.Struct], path: Key
 def fact_mistakes(facts: Any, path: KeyPath) -> Iterator[Mistake]:
     if not isinstance(facts, dict):
         return
-    types = {field.name: field.type for field in msgspec.structs.fields(Facts)}
+    types = fact_types()
     for name, value in facts.items():
         if name not in types:
             yield (*path, name), f'"{name}" is no fact. {nearest_first(name, types)}'

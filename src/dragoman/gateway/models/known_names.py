@@ -6,12 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from dragoman.config import KnownNames
 from dragoman.engine.library.policy import check_choice
 from dragoman.errors import OptionError
-from dragoman.profiles.facts import Facts
+from dragoman.profiles.facts import fact_types
 from dragoman.profiles.families import family_names
 from dragoman.profiles.mistakes import enum_values
 from dragoman.profiles.profile import Profiles, read_profiles_file
@@ -29,7 +27,7 @@ def known_names(profiles: Profiles | None = None) -> KnownNames:
     return KnownNames(
         profiles=frozenset(names),
         rules={rule.name: () if rule.free else (*rule.options, KEEP, FAIL) for rule in ORDER},
-        facts={field.name: enum_values(field.type) for field in msgspec.structs.fields(Facts)},
+        facts={name: enum_values(kind) for name, kind in fact_types().items()},
         texts=frozenset(TEXTS),
         families=family_names(),
         variables={name: found for name, found in variables.items() if found},
