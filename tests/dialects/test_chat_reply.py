@@ -67,7 +67,7 @@ def test_every_recorded_stream_is_read_written_and_read_again() -> None:
     assert count > 300
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+@pytest.mark.parametrize("size", [1, *(pytest.param(size, marks=pytest.mark.slow) for size in (2, 7)), 1000])
 def test_any_cut_gives_the_same_events(size: int) -> None:
     count = 0
     for one in recorded("openai-chat"):

@@ -28,8 +28,8 @@ from dragoman.errors import DragomanError
 READERS = [name for name in SHAPES if find_spec(f"dragoman.dialects.{name.replace('-', '_')}.schema")]
 every_dialect = pytest.mark.parametrize("name", READERS)
 LISTS = {name: {"openai-responses": "input", "gemini": "contents"}.get(name, "messages") for name in READERS}
-SWEEP = 10_000 if FULL else 400
-SPOILED = 60 if FULL else 6
+SWEEP = pytest.mark.parametrize("seeds", [40, pytest.param(10_000 if FULL else 400, marks=pytest.mark.slow)])
+SPOILED = pytest.mark.parametrize("seeds", [1, pytest.param(60 if FULL else 6, marks=pytest.mark.slow)])
 
 
 def check(name: str, body: bytes) -> float:
@@ -71,14 +71,15 @@ def test_a_conversation_is_read_alike_however_it_is_read(name: str, data: st.Dat
     check(name, data.draw(conversations(name)).body)
 
 
+@SWEEP
 @every_dialect
-def test_messages_of_usual_shapes_are_read_alike(name: str) -> None:
+def test_messages_of_usual_shapes_are_read_alike(name: str, seeds: int) -> None:
     taken = 0.0
-    for seed in range(SWEEP):
+    for seed in range(seeds):
         shape = PLAIN_SHAPES[name](seeded(seed))
         taken += check(name, orjson.dumps(shape))
         check(name, json.dumps(shape).encode())
-    assert taken > SWEEP / 2
+    assert taken > seeds / 2
 
 
 @pytest.mark.parametrize(("name", "messages"), [pair for pair in LONG_MESSAGES.items() if pair[0] in READERS])
@@ -86,9 +87,10 @@ def test_long_content_fits_the_schema(name: str, messages: list[object]) -> None
     assert check(name, orjson.dumps({"model": "m", LISTS[name]: messages})) == 1
 
 
+@SPOILED
 @every_dialect
-def test_spoiled_messages_are_read_alike(name: str) -> None:
-    for seed in range(SPOILED):
+def test_spoiled_messages_are_read_alike(name: str, seeds: int) -> None:
+    for seed in range(seeds):
         for one in spoil(json.loads(request(name, seed).body)):
             check(name, orjson.dumps(one.body))
 

@@ -121,7 +121,7 @@ def _check_grammar(wire: bytes) -> None:
     assert [event["type"] for event in told[:2]] == ["response.created", "response.in_progress"]
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+@pytest.mark.parametrize("size", [1, *(pytest.param(size, marks=pytest.mark.slow) for size in (2, 7)), 1000])
 def test_any_cut_gives_the_same_events(size: int) -> None:
     count = 0
     for one in recorded("openai-responses"):

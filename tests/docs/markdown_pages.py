@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -47,9 +48,16 @@ class Block(msgspec.Struct, frozen=True):
         return self.note[1] if self.note is not None and self.note[0] == "file" else None
 
 
-def all_pages() -> list[Path]:
-    """Every Markdown file of the project."""
-    return sorted(path for path in ROOT.rglob("*.md") if not any(map(_is_left_out, path.relative_to(ROOT).parts)))
+@cache
+def all_pages() -> tuple[Path, ...]:
+    """Every Markdown file of the project. What is installed beside it is not looked through."""
+    tops = [path for path in ROOT.iterdir() if not _is_left_out(path.name)]
+    found = (page for top in tops for page in (top.rglob("*.md") if top.is_dir() else (top,)))
+    return tuple(
+        sorted(
+            page for page in found if page.suffix == ".md" and not any(map(_is_left_out, page.relative_to(ROOT).parts))
+        )
+    )
 
 
 def _is_left_out(folder: str) -> bool:

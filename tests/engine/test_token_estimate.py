@@ -66,13 +66,14 @@ def _error(measured: _Measured) -> float:
     return abs(measured.estimated() - reported) / max(reported, SMALLEST)
 
 
-def test_nine_of_ten_recorded_answers_are_estimated_within_a_quarter() -> None:
+@pytest.mark.parametrize("one_in", [6, pytest.param(1, marks=pytest.mark.slow)])
+def test_nine_of_ten_recorded_answers_are_estimated_within_a_quarter(one_in: int) -> None:
     errors: list[float] = []
     for name in DIALECTS:
-        answers = [_Measured(name, recording) for recording in recordings(name)]
+        answers = [_Measured(name, recording) for recording in recordings(name, one_in)]
         own = sorted(_error(answer) for answer in answers if answer.shown)
         print(f"{name}: {len(own)} of {len(answers)} answers, p90 {own[len(own) * 9 // 10]:.3f}")
-        assert len(own) > 100
+        assert len(own) > 100 // one_in
         assert own[len(own) * 9 // 10] <= LARGEST_ERROR
         errors += own
     errors.sort()
@@ -80,6 +81,7 @@ def test_nine_of_ten_recorded_answers_are_estimated_within_a_quarter() -> None:
     assert errors[len(errors) * 9 // 10] <= LARGEST_ERROR
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_relayed_stream_is_counted_like_a_parsed_one(name: str) -> None:
     """Its words are searched for, not parsed: the two counts are near for nine of ten recorded streams. They differ,

@@ -236,9 +236,10 @@ def raised(server: Loopback, dialect: str, failure: Failure) -> Exception:
     return caught.value
 
 
-def test_recorded_errors_are_raised_by_each_sdk_as_the_right_exception(server: Loopback) -> None:
+@pytest.mark.parametrize("one_in", [8, pytest.param(1, marks=pytest.mark.slow)])
+def test_recorded_errors_are_raised_by_each_sdk_as_the_right_exception(server: Loopback, one_in: int) -> None:
     counts: Counter[str] = Counter()
-    for exchange in exchanges("errors.jsonl"):
+    for exchange in list(exchanges("errors.jsonl"))[::one_in]:
         response = exchange["response"]
         body = response["body"]
         raw = body.encode() if isinstance(body, str) else orjson.dumps(body)
@@ -255,7 +256,7 @@ def test_recorded_errors_are_raised_by_each_sdk_as_the_right_exception(server: L
             assert failure.message in told
             counts[f"{dialect} {failure.kind.value}"] += 1
     print(dict(counts))
-    assert sum(counts.values()) >= 2 * 130
+    assert sum(counts.values()) >= 2 * 130 // one_in
 
 
 RAISED = (

@@ -205,6 +205,7 @@ async def status_of(services: Services, path: str, body: bytes) -> int:
     return int(told[0]["status"])
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("where", REQUESTS)
 @pytest.mark.parametrize("target", TARGETS)
 async def test_no_request_breaks_the_gateway(services: Services, where: str, target: str) -> None:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 from tests.corpus import FULL
+from tests.source_trees import syntax_tree
 
 import dragoman
 from dragoman.profiles import models
@@ -140,7 +141,7 @@ def _is_filled(cell: Any) -> bool:
 
 @lru_cache(maxsize=1)
 def _trees() -> dict[str, ast.Module]:
-    return {str(file.relative_to(ROOT)): ast.parse(file.read_text()) for file in sorted(ROOT.rglob("*.py"))}
+    return {str(file.relative_to(ROOT)): syntax_tree(file) for file in sorted(ROOT.rglob("*.py"))}
 
 
 @lru_cache(maxsize=1)

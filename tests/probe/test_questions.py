@@ -36,7 +36,8 @@ def test_every_verdict_gives_facts_that_there_are(verdict: Verdict) -> None:
 
 WIDER = {"calls_apart": {"late_result": "refuses"}}
 """Facts without which another one decides nothing: who lets results come late takes those of calls apart."""
-DECLARED = [question for question in QUESTIONS if question.settles in declared_questions()]
+DECLARED_FACTS = declared_questions()
+DECLARED = [question for question in QUESTIONS if question.settles in DECLARED_FACTS]
 
 
 @pytest.mark.parametrize("question", DECLARED, ids=lambda question: question.id)

@@ -232,6 +232,7 @@ def _percentiles(errors: list[float]) -> tuple[float, float]:
     return errors[len(errors) // 2], errors[len(errors) * 9 // 10]
 
 
+@pytest.mark.slow
 def test_ten_turns_make_estimates_better_on_requests_that_were_not_learnt_from() -> None:
     """The figures that `docs/guide/tokens.md` states."""
     models: dict[str, list[_Counted]] = defaultdict(list)

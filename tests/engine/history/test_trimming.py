@@ -152,11 +152,29 @@ def agent_histories(draw: st.DrawFn) -> tuple[Message, ...]:
     return tuple(message.but(at=at) for at, message in enumerate((*made, user("And now?"))))
 
 
-@settings(deadline=None, max_examples=200)
-@given(agent_histories(), st.sampled_from([2_000, 4_000, 10_000]), st.booleans(), st.sampled_from([0, 1, 3, 8]))
+any_budget = given(
+    agent_histories(), st.sampled_from([2_000, 4_000, 10_000]), st.booleans(), st.sampled_from([0, 1, 3, 8])
+)
+
+
+@settings(deadline=None, max_examples=25)
+@any_budget
 def test_C35_a_budget_that_can_hold_a_unit_keeps_it(
     messages: tuple[Message, ...], budget: int, by_window: bool, spared: int
 ) -> None:
+    check_what_is_kept(messages, budget, by_window, spared)
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=200)
+@any_budget
+def test_C35_units_are_kept_of_many_histories(
+    messages: tuple[Message, ...], budget: int, by_window: bool, spared: int
+) -> None:
+    check_what_is_kept(messages, budget, by_window, spared)
+
+
+def check_what_is_kept(messages: tuple[Message, ...], budget: int, by_window: bool, spared: int) -> None:
     soft, window = (0, round(budget / 0.8)) if by_window else (budget, 0)
     policy = TrimPolicy(max_history_tokens=soft, window=window, keep_recent_exchanges=spared)
     done = trimmed(messages, policy)
@@ -196,7 +214,7 @@ def test_C37_statistics_and_notes_tell_what_was_cut() -> None:
     assert len(done.rewrite.notes) == told.shortened + 1
 
 
-@pytest.mark.parametrize("window", [4_000, 8_000])
+@pytest.mark.parametrize("window", [4_000, pytest.param(8_000, marks=pytest.mark.slow)])
 def test_an_endless_chain_of_calls_fits_the_window_and_keeps_its_task(window: int) -> None:
     policy = TrimPolicy(window=window)
     for messages in requests_of(agent_loop(120)):
