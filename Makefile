@@ -7,7 +7,7 @@ TESTS ?= tests
 
 .PHONY: help test test-slow demo check format lint types docs mutants laws answers accounting fuzz e2e snapshots serve clean \
         bench bench-quick bench-adapt bench-stream bench-trim cluster soak hostile guard walk docs-site package package-test man lock \
-        sbom console-test
+        sbom console-test vendors
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -83,6 +83,10 @@ fuzz: $(VENV)/ready ## Feed random bytes and structures to every parser for ten 
 e2e: $(VENV)/ready ## Test the gateway with real clients and a real model server (installs them); writes the page of proven clients
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt -r tests/e2e/requirements.txt
 	DRAGOMAN_E2E=1 $(BIN)/python -m pytest tests/e2e -q
+
+vendors: $(VENV)/ready ## Test emulators, profiles and compiled requests against the vendors' own SDK types (installs them)
+	$(BIN)/python -m pip install --quiet --no-deps --requirement tests/emulators/vendors.txt
+	$(BIN)/python -m pytest tests/emulators/test_vendor_types.py -q -n 0 -rs
 
 console-test: $(VENV)/ready ## Test the console in a real browser (needs chromium; installs Playwright)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group console

@@ -6,8 +6,10 @@ the question is whether a key is published.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import jsonschema
@@ -32,9 +34,10 @@ def _closed(node: Any) -> Any:
     return inner
 
 
-def _of_params(params: Any) -> Wire:
+def _of_params(params: Any, closed: bool = True) -> Wire:
     """The schema of an SDK's parameters. `stream` may be true as well: it has a class of its own."""
-    schema: Wire = _closed(TypeAdapter(params).json_schema())
+    schema: Wire = TypeAdapter(params).json_schema()
+    schema = _closed(schema) if closed else schema
     schema["properties"]["stream"] = {"type": ["boolean", "null"]}
     return schema
 
@@ -73,11 +76,33 @@ _SCHEMAS: dict[str, Callable[[], Wire]] = {
 }
 DIALECTS = tuple(_SCHEMAS)
 
+VENDORS: Mapping[str, tuple[str, str, bool]] = {
+    "cerebras": ("cerebras.cloud.sdk.types.chat.completion_create_params", "CompletionCreateParams", True),
+    "fireworks": ("fireworks.types.chat.completion_create_params", "CompletionCreateParamsNonStreaming", True),
+    "together": ("together.types.chat.completion_create_params", "CompletionCreateParamsNonStreaming", False),
+}
+"""Vendors of the Chat dialect with an SDK of their own: where its type of a request is, and whether the vendor is known
+to refuse keys that this type lacks. `make vendors` installs the SDKs."""
+
+
+def is_installed(vendor: str) -> bool:
+    """Whether the SDK of a vendor is there."""
+    try:
+        return find_spec(VENDORS[vendor][0]) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _of_vendor(vendor: str) -> Wire:
+    module, name, closed = VENDORS[vendor]
+    return _of_params(getattr(import_module(module), name), closed)
+
 
 @cache
 def validator(dialect: str) -> jsonschema.Draft202012Validator:
-    """The validator of a dialect's requests."""
-    return jsonschema.Draft202012Validator(_SCHEMAS[dialect]())
+    """The validator of the requests of a dialect, or of a vendor's own types."""
+    schema = _of_vendor(dialect) if dialect in VENDORS else _SCHEMAS[dialect]()
+    return jsonschema.Draft202012Validator(schema)
 
 
 def fits(dialect: str, body: Wire) -> bool:

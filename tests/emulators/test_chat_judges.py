@@ -265,6 +265,12 @@ OTHERS = [
         talk(USER, {**SAID, "reasoning_content": "x"}, USER),
         "messages.1.assistant.reasoning_content: property",
     ),
+    ("cerebras", {"store": True}, "store: property 'store' is unsupported"),
+    ("cerebras", {"reasoning_effort": "xhigh"}, "Invalid value: 'xhigh'. Supported values are: 'none', 'low'"),
+    ("fireworks", {"store": True}, "Extra inputs are not permitted, field: 'store', value: True"),
+    ("fireworks", talk({**USER, "name": "Ann"}), "Extra inputs are not permitted, field: 'messages[0].name'"),
+    ("together", talk({"role": "developer", "content": "x"}, USER), "Invalid value: 'developer'."),
+    ("together", talk({**SAID, "content": [{"type": "text", "text": "x"}]}, USER), "Invalid type for 'messages[0].c"),
     ("minimax", talk(USER, RESULT), "invalid params, tool result's tool id(call_1) not found (2013)"),
     (
         "qwen",
@@ -377,7 +383,9 @@ ACCEPTED: list[tuple[str, dict[str, Any]]] = [
     ("compatible-lenient", talk({**USER, "done": True}, USER, zzz=1)),
     ("template", talk(SYSTEM, USER, USER, CALLS, RESULT, USER)),
     ("ollama-openai", {"messages": []}),
-    ("fireworks", talk({**USER, "done": True})),
+    ("zai", talk({**USER, "done": True})),
+    ("fireworks", talk({**USER, "reasoning_content": None})),
+    ("together", talk({**USER, "done": True}, store=True)),
     ("azure-openai", {"model": None}),
 ]  # fmt: skip
 

@@ -63,3 +63,30 @@ def test_adapt_for_real_providers() -> None:
     assert sent(body, "openai/gpt-4o").changes == []
     spaced = {"messages": [{"role": "user", "name": "Bob Smith", "content": "Hi"}]}
     assert sent(spaced, "openai/gpt-4o").json["messages"][0]["name"] == "Bob_Smith"
+
+
+NAMED_RESULT = {
+    "messages": [
+        {"role": "user", "content": "Hi", "name": "bob"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+        },
+        {"role": "tool", "tool_call_id": "c1", "name": "f", "content": "ok"},
+    ]
+}
+
+
+def test_a_result_without_a_place_for_the_name_of_its_tool() -> None:
+    done = run(refused_name, NAMED_RESULT, facts(result_name="refuses"))
+    assert done.json["messages"][2] == {"role": "tool", "tool_call_id": "c1", "content": "ok"}
+    assert done.json["messages"][0]["name"] == "bob"
+    assert done.changes == [("/messages/2", "nothing", False)]
+    assert run(refused_name, NAMED_RESULT, facts(message_name="accepts")).untouched
+
+
+def test_both_names_for_fireworks() -> None:
+    done = sent(NAMED_RESULT, "fireworks/accounts/fireworks/models/kimi-k2", source=CHAT)
+    assert done.json["messages"][0] == {"role": "user", "content": "Hi"}
+    assert done.json["messages"][2] == {"role": "tool", "tool_call_id": "c1", "content": "ok"}

@@ -133,6 +133,11 @@ def test_C22_a_limit_under_both_names_is_one_value(target: str) -> None:
 
 def test_C22_where_it_is_not_known_both_names_stay_unless_care_is_asked_for() -> None:
     body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 7, "max_completion_tokens": 7}
-    assert sent(body, "together/m").json == body
-    careful = sent(body, "together/m", doubt="careful").json
+    assert sent(body, "qwen/m").json == body
+    careful = sent(body, "qwen/m", doubt="careful").json
     assert len([key for key in careful if key.startswith("max_")]) == 1
+
+
+def test_together_reads_one_name_alone() -> None:
+    body = {"messages": [{"role": "user", "content": "Hi"}], "max_completion_tokens": 7}
+    assert sent(body, "together/m").json["max_tokens"] == 7

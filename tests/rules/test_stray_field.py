@@ -126,7 +126,7 @@ def test_a_null_member_of_a_part_is_left_to_null_field() -> None:
     assert sent({"messages": [said]}, "together/some-model").json["messages"] == [said]
 
 
-@pytest.mark.parametrize("target", ["fireworks/m", "xai/grok-4", "perplexity/sonar", "cohere-openai/command-a-03-2025"])
+@pytest.mark.parametrize("target", ["xai/grok-4", "perplexity/sonar", "cohere-openai/command-a-03-2025"])
 def test_a_message_field_of_another_vendor_stays_home(target: str) -> None:
     said = {"role": "assistant", "content": "Hello", "tool_plan": "greet", "newest": 1}
     body: dict[str, Any] = {"messages": [HI, said, HI]}

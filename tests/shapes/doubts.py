@@ -169,6 +169,9 @@ CHAT: dict[str, DoubtCase] = {
         r'"max_tokens".*"max_completion_tokens"|"max_completion_tokens".*"max_tokens"',
     ),
     "null_settings": DoubtCase(_chat(HI, temperature=None), r'"temperature":null'),
+    "media_detail": DoubtCase(
+        _chat(_parts({"type": "image_url", "image_url": {**_IMAGE["image_url"], "detail": "low"}})), r'"detail":"low"'
+    ),
     "stream_usage": DoubtCase(_chat(HI, stream=True, stream_options={"include_usage": True}), r'"include_usage":true'),
     "reasoning_text": DoubtCase(_chat(HI, {**OK, "reasoning_content": "Hm.", "reasoning": "Hm."}, GO), r'"Hm\."'),
     "odd_reasoning_field": DoubtCase(_chat(HI, {**OK, "thinking": "Hm.", "reasoning_text": "Hm."}, GO), r'"Hm\."'),

@@ -433,6 +433,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Stance, asked("`name` on user, system and assistant messages", "user @name=ann; assistant")
     ] = ACCEPTS
     message_name_pattern: Annotated[str, Meta(description="form of that name (regular expression; empty: any)")] = ""
+    result_name: Annotated[Stance, form("the name of its tool on a result")] = ACCEPTS
     unknown_settings: Annotated[Stance, Meta(description="top-level fields that the dialect does not know")] = ACCEPTS
     known_settings: Annotated[tuple[str, ...], Meta(description="extra top-level fields it takes")] = ()
     refused_settings: Annotated[

@@ -11,7 +11,6 @@ import orjson
 
 from dragoman.emulators.chat.openai.request_types import (
     empty_array,
-    mismatch_refusal,
     missing,
     not_among,
     unknown,
@@ -208,7 +207,7 @@ def check_published(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal
     if spec.published is None:
         return None
     mismatch = spec.published({key: value for key, value in request.body.items() if value is not None}, ())
-    return None if mismatch is None else mismatch_refusal(mismatch)
+    return None if mismatch is None else spec.mismatch(mismatch)
 
 
 SPEC_CHECKS: tuple[SpecCheck, ...] = (

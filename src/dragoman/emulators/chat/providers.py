@@ -5,17 +5,19 @@ What is not known to be refused is accepted: `None` for a list of fields means t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dragoman.emulators.chat import hosted_types
 from dragoman.emulators.chat import request_types as chat_types
 from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, detailed_usage
 from dragoman.emulators.chat.openai import emulator as openai
+from dragoman.emulators.chat.openai.request_types import bracketed, mismatch_refusal
 from dragoman.emulators.chat.openai.settings import KNOWN_PARAMETERS
 from dragoman.emulators.chat.service import ChatRefusal, Check, ErrorRenderer, render_openai_error
 from dragoman.emulators.provider import FaultKind
-from dragoman.emulators.request_shape import Shape, integer, nullable, text
+from dragoman.emulators.request_shape import MismatchKind, Shape, ShapeMismatch, integer, nullable, text
 from dragoman.emulators.wire import make_id
 
 ROLES = ("system", "user", "assistant", "tool")
@@ -52,6 +54,7 @@ class ProviderSpec:
     null_content: bool = True  # whether content may be null without calls
     empty_lists: bool = True  # whether `tools: []` and `tool_calls: []` are accepted
     published: Shape | None = None  # the types of the whole request; None checks only what the fields above say
+    mismatch: Callable[[ShapeMismatch], ChatRefusal] = mismatch_refusal  # how it refuses what does not fit these types
     object_parameters: bool = False  # whether the root of a tool's parameters must be an object
     json_arguments: bool = False  # whether arguments must be JSON text
     render_error: ErrorRenderer = render_openai_error
@@ -68,6 +71,24 @@ def render_flat_error(refusal: ChatRefusal) -> Any:
     """Cerebras: no wrapper."""
     more = {"type": refusal.type, "param": refusal.param, "code": refusal.code}
     return {"message": refusal.message, **more}
+
+
+def unsupported_property(mismatch: ShapeMismatch) -> ChatRefusal:
+    """Cerebras: a key that its types do not have, and anything else in OpenAI's words."""
+    if mismatch.kind is not MismatchKind.UNKNOWN:
+        return replace(mismatch_refusal(mismatch), code="wrong_api_format")
+    place = ".".join(map(str, mismatch.path))
+    return ChatRefusal(400, f"{place}: property '{place}' is unsupported", param=place, code="wrong_api_format")
+
+
+def extra_input(mismatch: ShapeMismatch) -> ChatRefusal:
+    """Fireworks: the key and its value."""
+    if mismatch.kind is not MismatchKind.UNKNOWN:
+        return mismatch_refusal(mismatch)
+    shown = repr(mismatch.value)[:80]
+    return ChatRefusal(
+        400, f"Extra inputs are not permitted, field: '{bracketed(mismatch.path)}', value: {shown}", code=None
+    )
 
 
 def render_coded_text_error(refusal: ChatRefusal) -> Any:
@@ -195,7 +216,10 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
     ),
     "azure-foundry": replace(COMPATIBLE, root="/models", render_error=render_azure_error, faults=_AZURE_FAULTS),
     "cerebras": ProviderSpec(
-        message_fields={**MESSAGE_FIELDS, "assistant": MESSAGE_FIELDS["assistant"] | {"reasoning"}},
+        roles=tuple(hosted_types.CEREBRAS_MESSAGES),
+        message_fields={role: frozenset(one.fields) for role, one in hosted_types.CEREBRAS_MESSAGES.items()},
+        published=hosted_types.CEREBRAS,
+        mismatch=unsupported_property,
         unknown_field_sentence="messages.{at}.{role}.{key}: property 'messages.{at}.{role}.{key}' is unsupported",
         unknown_field_code="wrong_api_format",
         render_error=render_flat_error,
@@ -229,6 +253,8 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
     "fireworks": ProviderSpec(
         root="/inference/v1",
         further_paths=("/v1/chat/completions",),
+        published=hosted_types.FIREWORKS,
+        mismatch=extra_input,
         style=_WITH_REASONING,
         model="accounts/fireworks/models/kimi-k2",
     ),
@@ -310,6 +336,8 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
         model="qwen-plus",
     ),
     "together": ProviderSpec(
+        roles=ROLES,
+        published=hosted_types.TOGETHER,
         render_error=render_error_with_id,
         style=AnswerStyle(usage_place=UsagePlace.FINISH),
         faults=_TOGETHER_FAULTS,

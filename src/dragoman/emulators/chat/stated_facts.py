@@ -211,8 +211,8 @@ def _refuses_no_calls(facts: StatedFacts) -> bool:
 
 
 def _is_refused_field(facts: StatedFacts, key: str, message: dict[str, Any]) -> bool:
-    if key == "name" and role(message) not in ("tool", "function"):
-        return facts.refuses("message_name")
+    if key == "name" and role(message) != "function":
+        return facts.refuses("result_name" if role(message) == "tool" else "message_name")
     if key in _THOUGHTS:
         if facts.get("reasoning_required") == "tool-turns" and message.get("tool_calls"):
             return False

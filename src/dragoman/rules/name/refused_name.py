@@ -2,8 +2,9 @@
 
 Anthropic, Gemini and others refuse the field. With `drop` the name is taken off; with `text` it stands before the words
 instead. Others take names of some form only (fact `message_name_pattern`): there `_` stands in place of other letters.
+Where the result of a tool has no place for its tool's name (fact `result_name`), the name goes: the call has it.
 
-Loses metadata.
+Loses metadata; the name on a result loses nothing.
 
     user (bob): Hi
 becomes
@@ -22,31 +23,36 @@ import re
 
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.messages import Message
+from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.parts import Part, Result
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.place.late_system import tagged
-from dragoman.rules.rewriting import Edit, edit, rewrite_messages
+from dragoman.rules.rewriting import Edit, but, edit, kept, rewrite_messages
 from dragoman.rules.rule import rule
 
 
 @rule(
     "refused-name",
-    when=lambda facts: facts.message_name is Stance.REFUSES or bool(facts.message_name_pattern),
-    looks_for=Trait.NAMED,
+    when=lambda facts: Stance.REFUSES in (facts.message_name, facts.result_name) or bool(facts.message_name_pattern),
+    looks_for=Trait.NAMED | Trait.CALLS | Trait.UNPAIRED,
+    narrows=lambda facts: None if facts.result_name is Stance.REFUSES else Trait.NAMED,
     loses=Loss.METADATA,
     options=("drop", "text"),
 )
 def refused_name(conversation: Conversation, context: Context) -> Rewrite:
     in_text = context.choice("refused-name") == "text"
-    if context.facts.message_name is not Stance.REFUSES:
-        form = re.compile(context.facts.message_name_pattern)
-        return rewrite_messages(conversation, lambda message: _fitted(message, form))
+    facts = context.facts
+    form = re.compile(facts.message_name_pattern)
 
     def nameless(message: Message) -> Edit | None:
+        if message.role is Role.TOOL and facts.result_name is Stance.REFUSES:
+            return _without_tool_names(message)
         if message.name is None:
             return None
+        if facts.message_name is not Stance.REFUSES:
+            return _fitted(message, form) if facts.message_name_pattern else None
         if in_text:
             return edit(
                 message.but(name=None, parts=tagged(message.parts, f"{message.name}: ")), "put its name into the text"
@@ -54,6 +60,17 @@ def refused_name(conversation: Conversation, context: Context) -> Rewrite:
         return edit(message.but(name=None), "took off its name")
 
     return rewrite_messages(conversation, nameless)
+
+
+def _without_tool_names(message: Message) -> Edit | None:
+    parts = kept(message.parts, [_unnamed(part) for part in message.parts])
+    if parts is message.parts:
+        return None
+    return edit(message.but(parts=parts), "took the name of its tool off a result", loses=Loss.NOTHING)
+
+
+def _unnamed(part: Part) -> Part:
+    return but(part, name=None) if isinstance(part, Result) and part.name is not None else part
 
 
 def _fitted(message: Message, form: re.Pattern[str]) -> Edit | None:
