@@ -28,7 +28,7 @@ from dragoman.emulators.request_shape import (
 
 _TEXT_PART = RecordShape({"type": text, "text": text}, required=("type", "text"))
 _TEXTS = chat_types.content({"text": _TEXT_PART})
-_SEEN = RecordShape({"url": text, "detail": nullable(text)}, required=("url",))
+_PICTURE = RecordShape({"url": text, "detail": nullable(text)}, required=("url",))
 _STOP = either("one of a string or array", text=text, items=items(text, expected="a string"))
 _TIER = one_of("auto", "default", "flex", "priority")
 
@@ -45,17 +45,17 @@ def _optional(**shapes: Shape) -> dict[str, Shape]:
 
 _PARTS: Mapping[str, Shape] = {
     "text": _TEXT_PART,
-    "image_url": RecordShape({"type": text, "image_url": _SEEN}, required=("type", "image_url")),
+    "image_url": RecordShape({"type": text, "image_url": _PICTURE}, required=("type", "image_url")),
     "image": RecordShape({"type": text, "image": text}, required=("type", "image")),
 }
-_SPOKEN = RecordShape(
+_PLAIN_MESSAGE = RecordShape(
     {"role": text, "content": chat_types.content(_PARTS), "name": nullable(text)}, required=("role", "content")
 )
 _CALL = RecordShape({**chat_types.FUNCTION_CALL.fields, "index": nullable(integer)}, chat_types.FUNCTION_CALL.required)
 CEREBRAS_MESSAGES = {
-    "system": _SPOKEN,
-    "developer": _SPOKEN,
-    "user": _SPOKEN,
+    "system": _PLAIN_MESSAGE,
+    "developer": _PLAIN_MESSAGE,
+    "user": _PLAIN_MESSAGE,
     "assistant": RecordShape(
         {
             "role": text,
@@ -125,7 +125,7 @@ _FILM = RecordShape(
     {"url": text, **_optional(detail=text, max_frames=integer, sample_fps=number, spatial_limit=integer)},
     required=("url",),
 )
-_PART = RecordShape({"type": text, **_optional(text=text, image_url=_SEEN, video_url=_FILM)}, required=("type",))
+_PART = RecordShape({"type": text, **_optional(text=text, image_url=_PICTURE, video_url=_FILM)}, required=("type",))
 _CONTENT = either(chat_types.STRING_OR_PARTS, text=text, items=items(_PART))
 _CALLED = RecordShape(_optional(name=text, arguments=either("one of a string or object", text=text, keys=mapping)))
 _OPEN_CALL = RecordShape(
@@ -217,14 +217,14 @@ FIREWORKS = RecordShape(
 
 # Together
 
-_HEARD = RecordShape({"data": text, "format": one_of("wav")}, required=("data", "format")).opened()
+_SOUND = RecordShape({"data": text, "format": one_of("wav")}, required=("data", "format")).opened()
 _LINK = RecordShape({"url": text}, required=("url",)).opened()
 _TOGETHER_PARTS: Mapping[str, Shape] = {
     "text": _TEXT_PART.opened(),
     "image_url": RecordShape({"type": text, "image_url": _LINK}, required=("type",)).opened(),
     "video_url": RecordShape({"type": text, "video_url": _LINK}, required=("type", "video_url")).opened(),
     "audio_url": RecordShape({"type": text, "audio_url": _LINK}, required=("type", "audio_url")).opened(),
-    "input_audio": RecordShape({"type": text, "input_audio": _HEARD}, required=("type", "input_audio")).opened(),
+    "input_audio": RecordShape({"type": text, "input_audio": _SOUND}, required=("type", "input_audio")).opened(),
 }
 _ONE_TEXT = RecordShape({"role": text, "content": text, "name": nullable(text)}, ("role", "content"), open=True)
 _TOGETHER_MESSAGES = {
