@@ -71,7 +71,7 @@ def lighter(rule: Rule, before: Conversation, done: Rewrite) -> Rewrite:
 
 def mistaken(rule: Rule, before: Conversation, done: Rewrite) -> Rewrite:
     """What was made up counts as said, and the other way round."""
-    return _noted(done, lambda note: replace(note, adds=not note.adds))
+    return _noted(done, lambda note: replace(note, kind="synthetic" if note.kind == "repair" else "repair"))
 
 
 def unmapped(rule: Rule, before: Conversation, done: Rewrite) -> Rewrite:
@@ -116,7 +116,7 @@ BREAKS: dict[str, Break] = {
     "reports nothing": unreported,
     "reports no place": placeless,
     "reports a lighter loss": lighter,
-    "reports the wrong `adds`": mistaken,
+    "reports the wrong kind": mistaken,
     "maps nothing back": unmapped,
     "gives the wrong role": wrong_role,
     "loses a part": lost_part,

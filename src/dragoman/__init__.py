@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dragoman import errors, events, parts
-    from dragoman.conversation.changes import Change, LossName, Undo
+    from dragoman.conversation.changes import Change, ChangeKind, LossName, Undo
     from dragoman.conversation.dialect_names import DialectName, SourceName
     from dragoman.conversation.failures import Failure, FailureKind
     from dragoman.conversation.replies import Choice, Reply, Stop, Usage
@@ -45,6 +45,7 @@ __all__ = [
     "AnswerStream",
     "AsyncDragomanTransport",
     "Change",
+    "ChangeKind",
     "Choice",
     "Cut",
     "DialectName",
@@ -76,7 +77,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "dragoman.conversation.changes": ("Change", "LossName", "Undo"),
+    "dragoman.conversation.changes": ("Change", "ChangeKind", "LossName", "Undo"),
     "dragoman.conversation.dialect_names": ("DialectName", "SourceName"),
     "dragoman.conversation.failures": ("Failure", "FailureKind"),
     "dragoman.conversation.replies": ("Choice", "Reply", "Stop", "Usage"),

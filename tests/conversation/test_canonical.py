@@ -178,7 +178,7 @@ def test_values_that_mean_the_same_are_the_same() -> None:
 
 def test_a_digest_waits_until_it_is_read_and_lets_its_value_go() -> None:
     known: dict[int, tuple[Any, str | None]] = {}
-    change = Change("a-rule", "/messages/0", "did it", "nothing", False, hashing=Hashing("old", None, known))
+    change = Change("a-rule", "/messages/0", "did it", "nothing", hashing=Hashing("old", None, known))
     assert not known
     assert change.before == digest("old")
     assert change.after is None
@@ -190,23 +190,23 @@ def test_a_value_of_many_changes_is_digested_once(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("dragoman.conversation.changes.digest", counted.append)
     known: dict[int, tuple[Any, str | None]] = {}
     merged = Text(literal=b'"one and all"')
-    changes = [Change("a", "", "", "nothing", False, hashing=Hashing(None, merged, known)) for _ in range(5)]
+    changes = [Change("a", "", "", "nothing", hashing=Hashing(None, merged, known)) for _ in range(5)]
     assert {change.after for change in changes} == {None}
     assert counted == [None, merged]
 
 
 def test_a_change_is_written_as_json_with_its_digests() -> None:
-    lazy = Change("a-rule", "/messages/0", "did it", "nothing", True, hashing=Hashing(b'"old"', "new", {}))
-    known = Change("a-rule", "/messages/0", "did it", "nothing", True, digest("old"), digest("new"))
+    lazy = Change("a-rule", "/messages/0", "did it", "nothing", "added", hashing=Hashing(b'"old"', "new", {}))
+    known = Change("a-rule", "/messages/0", "did it", "nothing", "added", digest("old"), digest("new"))
     written = {
         "rule": "a-rule",
         "at": "/messages/0",
         "did": "did it",
         "loses": "nothing",
-        "adds": True,
+        "kind": "added",
         "before": digest("old"),
         "after": digest("new"),
     }
     assert msgspec.json.decode(msgspec.json.encode((lazy,))) == [written]
     assert (lazy, hash(lazy), repr(lazy)) == (known, hash(known), repr(known))
-    assert lazy != Change("a-rule", "/messages/0", "did it", "nothing", True)
+    assert lazy != Change("a-rule", "/messages/0", "did it", "nothing", "added")

@@ -51,7 +51,7 @@ def _misplaced(body: bytes, source: str, changes: tuple[Change, ...]) -> list[Ch
     made_up = {places.tools[0], *places.settings.get("tool_choice", ("/tool_choice",))}
     wire, rules, wrong = orjson.loads(body), set[str](), []
     for change in changes:
-        absent = (added if change.adds else set()) | (made_up if rules & MAKERS else set())
+        absent = (added if change.kind != "repair" else set()) | (made_up if rules & MAKERS else set())
         if change.at not in absent and not _resolves(wire, change.at):
             wrong.append(change)
         rules.add(change.rule)

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 import dragoman
-from dragoman.conversation.changes import Change
-from dragoman.engine.library.summary import LONGEST, fold, render_summary, summary
+from dragoman.conversation.changes import Change, ChangeKind
+from dragoman.engine.library.summary import LONGEST, fold, render_summary, report_headers
 
 
-def _change(rule: str, at: str, did: str, loses: str) -> Change:
-    return Change(rule, at, did, loses, False)
+def _change(rule: str, at: str, did: str, loses: str, kind: ChangeKind = "repair") -> Change:
+    return Change(rule, at, did, loses, kind)
 
 
 def _agent_request() -> dict[str, Any]:
@@ -64,8 +64,28 @@ def test_the_heaviest_losses_come_first_and_spelling_last() -> None:
         _change("late-system", "/messages/2", "turned into a user turn", "authority"),
     ]
     assert [one.rule for one in fold(changes)] == ["refused-part", "late-system", "refused-hint", "list-content"]
-    assert summary(changes) == b"refused-part;n=1, late-system;n=1, refused-hint;n=1, list-content;n=1"
+    assert report_headers(changes).changes == b"refused-part;n=1, late-system;n=1, refused-hint;n=1, list-content;n=1"
     assert render_summary(changes).splitlines()[-1] == "spelling only, nothing lost: `list-content`"
+
+
+def test_what_was_added_has_a_header_and_a_line_of_its_own() -> None:
+    changes = [
+        _change("missing-result", "/messages/1", "made up a result", "nothing", "synthetic"),
+        _change("cache-marks", "/messages/2", "put a cache hint on it", "nothing", "added"),
+        _change("kept-reasoning", "/messages/1", "put back thinking", "nothing", "added"),
+        _change("list-content", "/messages/0", "wrote a string", "nothing"),
+    ]
+    headers = report_headers(changes)
+    assert list(headers) == [
+        (b"x-dragoman-changes", b"missing-result;n=1, list-content;n=1"),
+        (b"x-dragoman-added", b"cache-marks;n=1, kept-reasoning;n=1"),
+    ]
+    assert list(report_headers(changes[1:3])) == [(b"x-dragoman-added", headers.added)]
+    assert render_summary(changes).splitlines() == [
+        "spelling only, nothing lost: `list-content`",
+        "made up, nothing lost: `missing-result`",
+        "added by Dragoman: `cache-marks`, `kept-reasoning`",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +125,7 @@ def test_many_different_acts_of_one_rule_are_bounded() -> None:
 
 def test_the_header_is_a_list_of_at_most_a_kilobyte_that_ends_after_an_item() -> None:
     changes = [_change(f"rule-number-{n}", "", "did it", "content" if n == 99 else "nothing") for n in range(100)]
-    header = summary(changes).decode()
+    header = report_headers(changes).changes.decode()
     assert len(header) <= LONGEST
     assert header.startswith("rule-number-99;n=1, ")
     assert re.fullmatch(r"[a-z0-9-]+;n=\d+(, [a-z0-9-]+;n=\d+)*", header)

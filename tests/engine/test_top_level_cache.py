@@ -41,7 +41,7 @@ def test_what_they_find_is_told_by_the_top_alone(target: str, seeds: range) -> N
 def top_of(done: Rewrite) -> Any:
     """All that a rule made of the top, spelling included."""
     made = done.conversation
-    notes = [(note.did, note.key, note.loses, note.adds, note.before, note.after) for note in done.notes]
+    notes = [(note.did, note.key, note.loses, note.kind, note.before, note.after) for note in done.notes]
     return made.tools, made.settings, made.extras, made.hint, made.empty_tools, notes
 
 

@@ -77,7 +77,7 @@ def test_it_is_sent_and_reported(name: str) -> None:
     done = adapt(asked, target=TARGET, profiles=known)
     assert done.json == asked
     (change,) = done.changes
-    assert (change.rule, change.at, change.loses, change.adds) == ("unseen-content", at, loses, False)
+    assert (change.rule, change.at, change.loses, change.kind) == ("unseen-content", at, loses, "repair")
     assert change.did.startswith("the target leaves ")
     assert change.did.endswith(" out of the prompt: the model does not see them")
     assert adapt(asked, target=TARGET).changes == ()

@@ -21,7 +21,7 @@ from tests.gateway.running import Running, gateway, provider
 
 import dragoman
 from dragoman.cli import cli
-from dragoman.engine.library.summary import summary
+from dragoman.engine.library.summary import report_headers
 from dragoman.integrations.sdk_transport import AsyncDragomanTransport, DragomanTransport
 
 PATHS = {
@@ -132,7 +132,7 @@ class Library(Entrance):
                 adapted = self._adapt(question, {url: httpx.get(url).content for url in adapted.media_to_fetch})
         except dragoman.errors.DragomanError as fault:
             return Seen(fault.status, None, error=str(fault))
-        changes = summary(adapted.changes).decode()
+        changes = report_headers(adapted.changes).changes.decode()
         headers = {**adapted.headers, "authorization": f"Bearer {KEY}", "x-api-key": KEY, "x-goog-api-key": KEY}
         asked = {"url": self.stage.url + adapted.path, "content": adapted.body, "headers": headers}
         with httpx.stream("POST", **asked, timeout=20) as response:
@@ -314,7 +314,7 @@ def seen(answered: httpx.Response) -> Seen:
 
 
 def _summary(changes: list[dict[str, Any]]) -> str:
-    return summary(tuple(dragoman.Change(**change) for change in changes)).decode()
+    return report_headers(tuple(dragoman.Change(**change) for change in changes)).changes.decode()
 
 
 @contextmanager

@@ -143,7 +143,7 @@ def test_a_stream_is_asked_for_its_usage_and_counts(running: Running) -> None:
     answer = ask(running, "stream", "told", stream=True)
     entry = running.entry(answer)
     assert (answer.status_code, entry.estimated) == (200, False)
-    assert answer.headers["x-dragoman-changes"].startswith("usage-asked")
+    assert answer.headers["x-dragoman-added"].startswith("usage-asked")
     spent = _spent(running, "stream")
     assert spent == pytest.approx(entry.cost)
     assert spent == pytest.approx((entry.input_tokens + 2 * entry.output_tokens) / 1000)

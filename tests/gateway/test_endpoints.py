@@ -402,7 +402,7 @@ def test_tokens_can_be_asked_for_and_the_client_does_not_see_it(running: Running
     assert not entry.estimated
     assert entry.output_tokens > 0
     [change] = json.loads(entry.changes)
-    assert (change["rule"], change["at"], change["adds"]) == ("usage-asked", "/stream_options", True)
+    assert (change["rule"], change["at"], change["kind"]) == ("usage-asked", "/stream_options", "added")
 
 
 def test_who_asks_for_usage_gets_it_as_it_came(running: Running) -> None:

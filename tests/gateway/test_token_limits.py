@@ -104,7 +104,7 @@ def test_the_client_does_not_see_what_it_did_not_ask_for(
     limited = _ask(running, "openai-chat", "gpt", _key("openai-chat", "cut"))
     assert emulators["gpt"].requests[-1].body["stream_options"] == {"include_usage": True}
     assert '"usage"' not in limited.text
-    assert limited.headers["x-dragoman-changes"].startswith("usage-asked")
+    assert limited.headers["x-dragoman-added"].startswith("usage-asked")
     free = _ask(running, "openai-chat", "gpt", "free")
     assert "stream_options" not in emulators["gpt"].requests[-1].body
     emulators["gpt"].script()

@@ -82,6 +82,7 @@ class Agent:
         self.stage = stage
         self.key = key
         self.turns: list[Any] = []
+        self.limits: dict[str, str] = {}
 
     def ask(self, model: str, text: str) -> None:
         self.turns.append(self.said(text))
@@ -92,7 +93,8 @@ class Agent:
         self._take(self.send(model))
 
     def send(self, model: str) -> Any:
-        answered = self.stage.running.post(self.path.format(model=model), self.body(model), key=self.key)
+        path = self.path.format(model=model)
+        answered = self.stage.running.post(path, self.body(model), key=self.key, **self.limits)
         assert answered.status_code == 200, (model, answered.text)
         self.headers = answered.headers
         return answered.json()
@@ -221,7 +223,22 @@ def test_a_chat_client_on_gemini_3_brings_its_signatures_back(stage: Stage) -> N
     loop(agent, "gemini")
     calls = [part for turn in stage.sent("gemini")["contents"] for part in turn["parts"] if "functionCall" in part]
     assert calls[0]["thoughtSignature"]
-    assert "missing-signature" not in agent.headers.get("x-dragoman-changes", "")
+    assert "missing-signature" not in agent.headers["x-dragoman-added"]
+    assert "kept-reasoning;n=1" in agent.headers["x-dragoman-added"]
+    assert "x-dragoman-changes" not in agent.headers
+
+
+@pytest.mark.parametrize("model", ["gemini", "deepseek"])
+def test_what_the_gateway_puts_back_is_no_loss_of_the_clients(stage: Stage, model: str) -> None:
+    """A thought that a target does not take without its proof is put back and left out again: nobody lost it."""
+    agent = Chat(stage)
+    agent.more = {"reasoning_effort": "high"}
+    agent.limits = {"x_dragoman_max_loss": "order"}
+    loop(agent, model)
+    report = stage.running.get(f"/dragoman/requests/{agent.headers['x-dragoman-request-id']}", key="ann").json()
+    told = [(one["rule"], one["kind"], one["loses"], one["at"]) for one in report["changes"]]
+    assert ("kept-reasoning", "added", "nothing", "/messages/1") in told
+    assert not [one for one in told if one[1] == "repair"]
 
 
 def test_a_chat_client_on_claude_brings_its_thinking_back(stage: Stage) -> None:
@@ -256,6 +273,7 @@ def test_B16_reasoning_content_comes_back_for_a_chat_client_that_drops_it(stage:
     assert "reasoning_content" not in json.dumps(agent.turns)
     assert stage.sent(model)["messages"][1]["reasoning_content"] == CALL["reasoning"]
     assert "missing-reasoning" not in agent.headers.get("x-dragoman-changes", "")
+    assert "kept-reasoning;n=1" in agent.headers["x-dragoman-added"]
 
 
 def test_streamed_thinking_is_kept_too(stage: Stage) -> None:
@@ -303,7 +321,7 @@ def test_a_signature_of_another_caller_is_never_borrowed(stage: Stage) -> None:
     ann.ask("gemini", "Is it raining?")
     bob.turns = list(ann.turns)
     bob.answer("gemini")
-    assert "missing-signature" in bob.headers["x-dragoman-changes"]
+    assert "missing-signature" in bob.headers["x-dragoman-added"]
 
 
 JOURNEY = ("anthropic", "gemini", "openai-responses", "deepseek", "openai", "deepseek", "gemini", "anthropic")

@@ -23,7 +23,7 @@ from dragoman.rules.rule import Rule
 
 CHAT = "openai-chat"
 Told = tuple[str, str, bool]
-"""Of an entry of the report: where, what it loses, whether it adds something that nobody said."""
+"""Of an entry of the report: where, what it loses, whether something is made up or added."""
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -74,7 +74,7 @@ def run(
         return Run(ask, ask.conversation, [], [], Undo())
     done = rule.repair(ask.conversation, context)
     report = ReportBuilder(ask).entries(rule, done.notes)
-    told = [(change.at, change.loses, change.adds) for change in report]
+    told = [(change.at, change.loses, change.kind != "repair") for change in report]
     return Run(ask, done.conversation, told, [change.did for change in report], done.undo)
 
 
@@ -111,5 +111,5 @@ def sent(
         state=State(media=media or {}),
         profiles=profiles,
     )
-    report = [(change.rule, change.at, change.loses, change.adds) for change in done.changes]
+    report = [(change.rule, change.at, change.loses, change.kind != "repair") for change in done.changes]
     return Sent(done.json, report, done.media_to_fetch, done.undo)

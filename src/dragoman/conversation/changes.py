@@ -31,6 +31,11 @@ class Loss(IntEnum):
 LossName = Literal["nothing", "order", "metadata", "authority", "content"]
 """The losses by their names, as callers give them."""
 
+ChangeKind = Literal["repair", "synthetic", "added"]
+"""What a change is. `repair`: the client's own words or settings, written otherwise or left out. `synthetic`: words
+that nobody said, such as a turn or a result that was made up. `added`: Dragoman's own, such as thinking that was put
+back, a cache hint, or a question to the provider."""
+
 
 class Note(msgspec.Struct, frozen=True):
     """A rule's own account of one repair. Where it happened is said by value: a message and part of the conversation,
@@ -46,7 +51,7 @@ class Note(msgspec.Struct, frozen=True):
     part: Part | None = None
     key: str = ""
     loses: Loss | None = None
-    adds: bool = False
+    kind: ChangeKind = "repair"
     before: Any = None
     after: Any = None
     respelled: bool = False
@@ -136,13 +141,13 @@ class Change:
     change holds its values. It is a dataclass and no Struct for that alone: JSON encoders read its fields all the same.
     """
 
-    __slots__ = ("_after", "_before", "_hashing", "adds", "at", "did", "loses", "rule")
+    __slots__ = ("_after", "_before", "_hashing", "at", "did", "kind", "loses", "rule")
 
     rule: str
     at: str
     did: str
     loses: str
-    adds: bool
+    kind: ChangeKind
     before: _Digest = _Digest()
     after: _Digest = _Digest()
 
@@ -152,7 +157,7 @@ class Change:
         at: str,
         did: str,
         loses: str,
-        adds: bool,
+        kind: ChangeKind = "repair",
         before: str | None = None,
         after: str | None = None,
         hashing: Hashing | None = None,
@@ -161,7 +166,7 @@ class Change:
         self.at = at
         self.did = did
         self.loses = loses
-        self.adds = adds
+        self.kind: ChangeKind = kind
         self._hashing = hashing
         if hashing is None:
             self._before = before

@@ -43,7 +43,7 @@ from dragoman.engine.exchange.steps import (
 )
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.library.policy import Policy
-from dragoman.engine.library.summary import summary
+from dragoman.engine.library.summary import report_headers
 from dragoman.engine.path_overrides import parse_routed
 from dragoman.engine.tokens.token_count import count_request, estimated_count, parse_count_request, render_count
 from dragoman.errors import DragomanError, RequestError
@@ -179,7 +179,7 @@ class SdkExchange:
         headers = {"x-dragoman-request-id": exchange.context.id}
         if exchange.destination is not None:
             headers["x-dragoman-model"] = exchange.destination.name
-        return {**headers, "x-dragoman-changes": summary(exchange.changes).decode()} if exchange.changes else headers
+        return headers | {name.decode(): value.decode() for name, value in report_headers(exchange.changes)}
 
 
 class SdkBridge:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.changes import ChangeKind, Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Result, Text
@@ -29,7 +29,7 @@ class Edit(msgspec.Struct, frozen=True):
     did: str
     part: Part | None = None
     loses: Loss | None = None
-    adds: bool = False
+    kind: ChangeKind = "repair"
     respelled: bool = False
 
 
@@ -61,7 +61,7 @@ def rewrite_indexed(
             continue
         messages += done.messages
         after = done.messages if done.messages else None
-        note = Note(done.did, message, done.part, loses=done.loses, adds=done.adds, before=message, after=after)
+        note = Note(done.did, message, done.part, loses=done.loses, kind=done.kind, before=message, after=after)
         notes.append(but(note, respelled=True) if done.respelled else note)
     if not notes:
         return Rewrite(conversation)
@@ -74,7 +74,7 @@ class Swap(msgspec.Struct, frozen=True):
     parts: Parts
     did: str
     loses: Loss | None = None
-    adds: bool = False
+    kind: ChangeKind = "repair"
 
 
 def rewrite_parts(
@@ -129,7 +129,7 @@ def _changed_parts(
         if swap.did:
             after = swap.parts or None
             did = swap.did + _without_fields(part, swap.parts)
-            notes.append(Note(did, message, part, loses=swap.loses, adds=swap.adds, before=part, after=after))
+            notes.append(Note(did, message, part, loses=swap.loses, kind=swap.kind, before=part, after=after))
     return tuple(changed) if touched else parts
 
 

@@ -107,7 +107,7 @@ def rule(
     `top_level`: the rule looks at tools, settings and extras alone, so it need not look at the same ones again.
     `parse`: turns a choice as people write it into one of the options; raises OptionError. `never_kept`: the target has
     no place for the defect, so `keep` is an error that the repair raises. `translated`: only a client of another
-    dialect can have this defect, and what is added belongs to the translation: nobody's words are made up. `reading`:
+    dialect can have this defect. `reading`:
     a request of another dialect had this defect when it was read, whatever the target takes, so the rule always runs.
     """
 

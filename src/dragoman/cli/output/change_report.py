@@ -8,7 +8,7 @@ import msgspec
 
 from dragoman.cli.inputs.request_files import RequestItem
 from dragoman.cli.output.console import print_note, print_table, printable
-from dragoman.engine.library.summary import FoldedChange, harmless_line, weight
+from dragoman.engine.library.summary import FoldedChange, harmless_lines, weight
 
 
 class RuleTally(msgspec.Struct):
@@ -61,7 +61,7 @@ class ChangeReport:
         rows = [(one.rule, one.where.removeprefix("at "), one.did, one.loses) for one in changes if not one.harmless]
         if rows:
             print_table(("rule", "where", "change", "loses"), rows, err=True)
-        if harmless := harmless_line(changes):
+        for harmless in harmless_lines(changes):
             print_note(harmless.replace("`", ""))
 
     def end(self, refused: int) -> None:

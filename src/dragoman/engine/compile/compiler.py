@@ -22,7 +22,7 @@ from dragoman.engine.compile.content_checks import require_content, require_know
 from dragoman.engine.compile.envelopes import with_header_members
 from dragoman.engine.compile.header_words import without_words
 from dragoman.engine.compile.plan import Plan, client_of, plan
-from dragoman.engine.compile.reasoning_restore import KeptParts, restored
+from dragoman.engine.compile.reasoning_restore import KeptParts, PutBack, kept_reasoning, restored
 from dragoman.engine.compile.refusal_places import found_in, with_place
 from dragoman.engine.compile.report import ReportBuilder, body_repairs, usage_asked, usage_not_asked, without_spelling
 from dragoman.engine.compile.unseen_content import unseen, unseen_content
@@ -103,7 +103,8 @@ class _Compilation:
 
     `heaviest`: the heaviest loss so far. `same`: the client speaks the target's dialect. `seen`: the traits of the
     messages before the rules run. `media_to_fetch`: URLs of media that the target cannot fetch. `context`: what the
-    rules are given, that of the plan and what only this request tells them.
+    rules are given, that of the plan and what only this request tells them. `put_back`: thinking that was kept for the
+    client.
     """
 
     __slots__ = (
@@ -117,6 +118,7 @@ class _Compilation:
         "heaviest",
         "media_to_fetch",
         "options",
+        "put_back",
         "same",
         "seen",
         "steps",
@@ -140,8 +142,12 @@ class _Compilation:
         if self.stream and self.facts.format_streamed is Stance.REFUSES:
             context = replace(context, streams=True)
         self.context = context
-        kept, whole = options.kept, ask.conversation
-        self.conversation = restored(whole, kept, self.facts) if kept else whole
+        self.conversation = ask.conversation
+        self.put_back: PutBack | None = None
+        if options.kept:
+            done = restored(ask.conversation, options.kept, self.facts)
+            self.conversation = done.conversation
+            self.put_back = PutBack(done.notes) if done.notes else None
         self.changes = body_repairs(ask) if ask.repairs or ask.wrapper is not None else []
         self.undo = NOTHING_TO_UNDO
         self.heaviest = Loss.NOTHING
@@ -230,9 +236,13 @@ class _Compilation:
             self._enter(off_schema, done.notes)
             conversation = done.conversation
         self.conversation = conversation
+        if self.put_back is not None and (stayed := self.put_back.stayed(conversation)):
+            self.changes += self._entries(kept_reasoning, stayed)
 
     def _enter(self, rule: Rule, notes: Sequence[Note]) -> None:
         """Enter what a rule did into the report. Raises RepairRefused where the caller does not want it."""
+        if self.put_back is not None:
+            notes = self.put_back.sort_out(notes)
         if not notes:
             return
         choices = self.context.choices
@@ -242,7 +252,7 @@ class _Compilation:
             heavy = lost > self.options.max_loss
             if lost > self.heaviest:
                 self.heaviest = lost
-            made_up = note.adds and not rule.translated and not self.options.synthetic
+            made_up = note.kind == "synthetic" and not self.options.synthetic
             if fails or heavy or made_up:
                 raise self._refusal(rule, note, heavy, made_up)
         if self._report is None:

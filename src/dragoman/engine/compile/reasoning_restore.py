@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter, is_
 from typing import Any
 
 import msgspec
 
 from dragoman.conversation import reasoning_states
+from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import NO_ID, Call, Opaque, Origin, Part, Reasoning, Text
 from dragoman.engine.answer.reasoning_capture import call_key, text_key, turn_key
 from dragoman.profiles.facts import Facts, Need, Scope, Stance
+from dragoman.rules.context import Context
 from dragoman.rules.reasoning import fits
+from dragoman.rules.rule import Rule
 from dragoman.rules.shape.missing_reasoning import thinks
 
 _role = attrgetter("role")
@@ -106,9 +109,10 @@ def _words_key(message: Message) -> str:
     return text_key("".join([part.text for part in message.parts if type(part) is Text]))
 
 
-def restored(conversation: Conversation, kept: Mapping[str, KeptParts], facts: Facts) -> Conversation:
-    """The conversation with the state put back that the target may have."""
+def restored(conversation: Conversation, kept: Mapping[str, KeptParts], facts: Facts) -> Rewrite:
+    """The conversation with the state put back that the target may have, and a note for each turn that got some."""
     messages: list[Message] = []
+    notes: list[Note] = []
     before: Message | None = None
     for message in conversation.messages:
         found = _found(message, before, kept, facts)
@@ -116,9 +120,90 @@ def restored(conversation: Conversation, kept: Mapping[str, KeptParts], facts: F
         if thinking and messages and _is_nothing_but_copy(messages[-1], _words(thinking)):
             messages.pop()
         messages.append(_restored(message, before, kept, facts) if found else message)
+        if messages[-1] is not message:
+            notes.append(_note(message, messages[-1]))
         before = message
     same = len(messages) == len(conversation.messages) and all(map(is_, messages, conversation.messages))
-    return conversation if same else conversation.but(messages=tuple(messages))
+    return Rewrite(conversation if same else conversation.but(messages=tuple(messages)), tuple(notes))
+
+
+def _note(before: Message, after: Message) -> Note:
+    """What a turn got that the client did not bring back."""
+    own = {id(part) for part in before.parts}
+    added = tuple([part for part in after.parts if id(part) not in own])
+    thinks, signs = (any((type(part) is Reasoning) is thought for part in added) for thought in (True, False))
+    what = "thinking and signatures" if thinks and signs else "thinking" if thinks else "signatures"
+    return Note(f"put back {what} that the client did not bring back", before, kind="added", after=added)
+
+
+class PutBack:
+    """The thinking that was put back into a conversation, and what becomes of it.
+
+    It is not the client's, so nothing that a rule does to it is a loss of the client's.
+    """
+
+    def __init__(self, notes: tuple[Note, ...]) -> None:
+        self._notes = notes
+        self._ours = {key for note in notes for part in note.after for key in _marks(part)}
+        self._gone: set[bytes] = set()
+
+    def sort_out(self, notes: Sequence[Note]) -> list[Note]:
+        """The notes of a rule without those on thinking that it left out again. What it made of it is an addition."""
+        found: list[Note] = []
+        for note in notes:
+            lost = _lost(note)
+            if not lost or any(self._ours.isdisjoint(_marks(part)) for part in lost):
+                found.append(note)
+            elif note.after is None or note.part is None:
+                self._gone.update(key for part in lost for key in _marks(part))
+            else:
+                found.append(msgspec.structs.replace(note, kind="added", loses=Loss.NOTHING))
+        return found
+
+    def stayed(self, conversation: Conversation) -> list[Note]:
+        """The notes on what is still there."""
+        places = {place for one in conversation.messages for place in range(one.at, one.at + one.span)}
+        return [
+            note
+            for note in self._notes
+            if note.message is not None
+            and note.message.at in places
+            and any(self._gone.isdisjoint(_marks(part)) for part in note.after)
+        ]
+
+
+def _lost(note: Note) -> list[Part]:
+    """The parts that a note says are gone or changed."""
+    if note.part is not None or not isinstance(note.before, Message):
+        return [] if note.part is None else [note.part]
+    left = {id(part) for message in note.after or () if isinstance(message, Message) for part in message.parts}
+    return [part for part in note.before.parts if id(part) not in left]
+
+
+def _marks(part: Part) -> tuple[bytes, ...]:
+    """What tells this thinking from other thinking, also if rules wrote it anew; nothing if it is none."""
+    if type(part) is not Reasoning:
+        return ()
+    return tuple([key for key in (part.state and part.state.json, part.text and part.text.literal) if key])
+
+
+def _never(facts: Facts) -> bool:
+    return False
+
+
+def _unchanged(conversation: Conversation, context: Context) -> Rewrite:
+    return Rewrite(conversation)
+
+
+kept_reasoning = Rule(
+    "kept-reasoning",
+    _never,
+    0,
+    Loss.NOTHING,
+    (),
+    _unchanged,
+    "Thinking or a signature that was kept for the client was put back.",
+)
 
 
 def _found(message: Message, before: Message | None, kept: Mapping[str, KeptParts], facts: Facts) -> list[KeptParts]:

@@ -42,7 +42,7 @@ def _only(after: Any) -> Any:
 
 def body_repairs(ask: Ask) -> list[Change]:
     """What was done before the request could be read: mended text, and the object around it taken off."""
-    found = [Change(UNREADABLE, "", sentence, str(Loss.CONTENT), False, None, None) for sentence in ask.repairs]
+    found = [Change(UNREADABLE, "", sentence, str(Loss.CONTENT)) for sentence in ask.repairs]
     return found if ask.wrapper is None else [*found, _unwrapped(ask.wrapper)]
 
 
@@ -51,19 +51,19 @@ def _unwrapped(wrapper: RequestWrapper) -> Change:
     if wrapper.lost:
         did += f", without {', '.join(wrapper.lost[:_SHOWN])}"
     weight = Loss.METADATA if wrapper.lost else Loss.NOTHING
-    return Change(OFF_SCHEMA, wrapper.at, did, str(weight), False, None, None)
+    return Change(OFF_SCHEMA, wrapper.at, did, str(weight))
 
 
 def usage_asked() -> Change:
     """A stream was asked for its usage on behalf of the ledger."""
     did = "asked the stream to tell its usage; the client does not see it"
-    return Change(USAGE, "/stream_options", did, str(Loss.NOTHING), True, None, None)
+    return Change(USAGE, "/stream_options", did, str(Loss.NOTHING), "added")
 
 
 def usage_not_asked() -> Change:
     """A stream that refuses the question is not asked for its usage."""
     did = "left out stream_options, which the target refuses"
-    return Change("refused-setting", "/stream_options", did, str(Loss.NOTHING), False, None, None)
+    return Change("refused-setting", "/stream_options", did, str(Loss.NOTHING))
 
 
 class ReportBuilder:
@@ -90,7 +90,7 @@ class ReportBuilder:
         for note in notes:
             loss = _LOSSES[rule.loses if note.loses is None else note.loses]
             hashing = Hashing(note.before, note.after, self._digests)
-            made.append(Change(rule.name, self.pointer(note), note.did, loss, note.adds, hashing=hashing))
+            made.append(Change(rule.name, self.pointer(note), note.did, loss, note.kind, hashing=hashing))
         return made
 
     def pointer(self, note: Note) -> str:

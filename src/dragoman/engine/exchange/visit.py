@@ -180,7 +180,7 @@ def configured(adapted: AdaptedRequest, options: Mapping[str, Any], omit: tuple[
             f"/{name}",
             _did(name, after),
             str(Loss.METADATA),
-            False,
+            "repair",
             digest(before.get(name)),
             digest(after.get(name)),
         )

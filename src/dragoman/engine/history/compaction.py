@@ -112,7 +112,11 @@ def compacted(conversation: Conversation, used: UsedSummary) -> Rewrite:
     before = tuple(message for unit in gone for message in _messages(seen, unit))
     count = len(before)
     note = Note(
-        f"put a summary in place of {count} earlier messages", before[0], adds=True, before=before, after=summed_up
+        f"put a summary in place of {count} earlier messages",
+        before[0],
+        kind="synthetic",
+        before=before,
+        after=summed_up,
     )
     return Rewrite(conversation.but(messages=(*kept[:opening], summed_up, *kept[opening:])), (note,))
 

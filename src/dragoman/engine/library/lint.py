@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
-from dragoman.conversation.changes import Change, Loss, Note
+from dragoman.conversation.changes import Change, ChangeKind, Loss, Note
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.dialect_names import SourceName
 from dragoman.conversation.identity_cache import IdentityCache
@@ -64,6 +64,8 @@ class Finding(msgspec.Struct, frozen=True):
     """`error`: the target is known to refuse it. `warning`: it may."""
     did: str = ""
     """What `adapt` does about it."""
+    kind: ChangeKind = "repair"
+    """What it does that for: a repair, words that it makes up, or what it adds of its own."""
 
 
 class Fixed(msgspec.Struct, frozen=True):
@@ -200,7 +202,7 @@ def _finding(step: _Step, target: Target, refused: set[tuple[str, str]], profile
     certain = (change.rule, change.at) in refused
     severity = Severity.ERROR if certain and step.run.against and not rule.optional else Severity.WARNING
     says = (_words(step, target, profiles) if severity is Severity.ERROR else "") or headline(rule)
-    return Finding(target.name, change.rule, change.at, says, change.loses, severity, change.did)
+    return Finding(target.name, change.rule, change.at, says, change.loses, severity, change.did, change.kind)
 
 
 def _words(step: _Step, target: Target, profiles: Profiles) -> str:

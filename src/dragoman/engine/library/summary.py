@@ -7,12 +7,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 import msgspec
 
-from dragoman.conversation.changes import Change, Loss
+from dragoman.conversation.changes import Change, ChangeKind, Loss
 
 LONGEST = 1024
 """Bytes of the header."""
@@ -44,6 +44,9 @@ class ReportedChange(Protocol):
     @property
     def loses(self) -> str: ...
 
+    @property
+    def kind(self) -> ChangeKind: ...
+
 
 class FoldedChange(msgspec.Struct, frozen=True):
     """Changes of one rule that did the same. `where` says it in words, `places` are the first pointers."""
@@ -54,10 +57,11 @@ class FoldedChange(msgspec.Struct, frozen=True):
     count: int
     where: str
     places: tuple[str, ...]
+    kind: ChangeKind = "repair"
 
     @property
     def harmless(self) -> bool:
-        """Nothing was lost: the same was said in another spelling."""
+        """Nothing was lost: it was spelled otherwise, made up or added."""
         return self.loses == _HARMLESS
 
     def __str__(self) -> str:
@@ -96,7 +100,7 @@ def _joined(groups: dict[_Act, list[ReportedChange]]) -> dict[_Act, list[Reporte
 def _folded(act: _Act, group: Sequence[ReportedChange]) -> FoldedChange:
     rule, loses, did = act
     places = tuple(dict.fromkeys(change.at for change in group))
-    return FoldedChange(rule, did, loses, len(group), _where(places), places[:SHOWN_PLACES])
+    return FoldedChange(rule, did, loses, len(group), _where(places), places[:SHOWN_PLACES], group[0].kind)
 
 
 def _where(places: Sequence[str]) -> str:
@@ -110,33 +114,68 @@ def _where(places: Sequence[str]) -> str:
     return f"in {len(places)} places"
 
 
-def summary(changes: Sequence[ReportedChange]) -> bytes:
-    """The header: a list of RFC 8941, `late-system;n=2, call-id-form;n=1`, the heaviest first, at most a kilobyte."""
-    counts: dict[str, int] = {}
+class ReportHeaders(msgspec.Struct, frozen=True, gc=False):
+    """The report in two headers, each a list of RFC 8941: `late-system;n=2, call-id-form;n=1`."""
+
+    changes: bytes = b""
+    """What was repaired or made up, the heaviest loss first."""
+    added: bytes = b""
+    """What Dragoman added of its own."""
+
+    def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
+        """The headers that say something, by name."""
+        if self.changes:
+            yield CHANGES_HEADER, self.changes
+        if self.added:
+            yield ADDED_HEADER, self.added
+
+
+CHANGES_HEADER = b"x-dragoman-changes"
+ADDED_HEADER = b"x-dragoman-added"
+
+
+def report_headers(changes: Sequence[ReportedChange]) -> ReportHeaders:
+    """The report for the client, at most a kilobyte each."""
+    made: dict[str, int] = {}
+    added: dict[str, int] = {}
     for change in changes if len(changes) == 1 else sorted(changes, key=lambda one: -weight(one.loses)):
+        counts = added if change.kind == "added" else made
         counts[change.rule] = counts.get(change.rule, 0) + 1
+    return ReportHeaders(_counted(made), _counted(added))
+
+
+def _counted(counts: dict[str, int]) -> bytes:
     words = ", ".join(map("{};n={}".format, counts, counts.values()))
     return words.encode() if len(words) <= LONGEST else words[:LONGEST].rpartition(", ")[0].encode()
 
 
 def render_summary(changes: Sequence[ReportedChange]) -> str:
-    """The report as text: a line for each loss, then one line for what loses nothing."""
+    """The report as text: a line for each loss, then what loses nothing."""
     if not changes:
         return "nothing changed"
     folded = fold(changes)
     lines = [str(one) for one in folded if not one.harmless]
-    harmless = harmless_line(folded)
-    return "\n".join([*lines, harmless] if harmless else lines)
+    return "\n".join([*lines, *harmless_lines(folded)])
 
 
-def harmless_line(folded: Iterable[FoldedChange]) -> str:
-    """What loses nothing, in one line: by rule, with counts. Empty where there is none."""
-    counts: dict[str, int] = {}
+_HARMLESS_WORDS: dict[ChangeKind, str] = {
+    "repair": "spelling only, nothing lost",
+    "synthetic": "made up, nothing lost",
+    "added": "added by Dragoman",
+}
+
+
+def harmless_lines(folded: Iterable[FoldedChange]) -> list[str]:
+    """What loses nothing: a line for each kind of change that there is, by rule, with counts."""
+    counts: dict[ChangeKind, dict[str, int]] = {kind: {} for kind in _HARMLESS_WORDS}
     for one in folded:
         if one.harmless:
-            counts[one.rule] = counts.get(one.rule, 0) + one.count
-    named = ", ".join(f"`{rule}`" if count == 1 else f"`{rule}` ×{count}" for rule, count in counts.items())
-    return f"spelling only, nothing lost: {named}" if named else ""
+            counts[one.kind][one.rule] = counts[one.kind].get(one.rule, 0) + one.count
+    return [f"{_HARMLESS_WORDS[kind]}: {_named(of_kind)}" for kind, of_kind in counts.items() if of_kind]
+
+
+def _named(counts: dict[str, int]) -> str:
+    return ", ".join(f"`{rule}`" if count == 1 else f"`{rule}` ×{count}" for rule, count in counts.items())
 
 
 _encode = msgspec.json.Encoder().encode
@@ -145,23 +184,23 @@ _AT_ONCE = 500
 
 
 class WrittenReport(msgspec.Struct, frozen=True, gc=False):
-    """`changes` are what was written: `json`, `header` as clients get it, and `counts` by rule."""
+    """`changes` are what was written: `json`, `headers` as clients get them, and `counts` by rule."""
 
     changes: tuple[Change, ...]
     json: bytes
-    header: bytes
+    headers: ReportHeaders
     counts: dict[str, int]
 
 
-def write_report(changes: tuple[Change, ...], header: bytes = b"") -> WrittenReport:
-    """Compute the digests of a report, and write it. `header`: if that was written before."""
+def write_report(changes: tuple[Change, ...], headers: ReportHeaders | None = None) -> WrittenReport:
+    """Compute the digests of a report, and write it. `headers`: if these were written before."""
     counts: dict[str, int] = {}
     for change in changes:
         counts[change.rule] = counts.get(change.rule, 0) + 1
     pieces: list[bytes] = []
     for at in range(0, len(changes), _AT_ONCE):
         pieces.append(_encode(changes[at : at + _AT_ONCE])[1:-1])
-    return WrittenReport(changes, b"[" + b",".join(pieces) + b"]", header or summary(changes), counts)
+    return WrittenReport(changes, b"[" + b",".join(pieces) + b"]", headers or report_headers(changes), counts)
 
 
-NOTHING_WRITTEN = WrittenReport((), b"[]", b"", {})
+NOTHING_WRITTEN = WrittenReport((), b"[]", ReportHeaders(), {})

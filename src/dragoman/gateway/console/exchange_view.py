@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from dragoman.conversation.changes import ChangeKind
 from dragoman.dialects.registry import dialect
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.offline_driver import compile_offline
@@ -158,6 +159,7 @@ class _LedgerChange(msgspec.Struct):
     at: str
     did: str
     loses: str
+    kind: ChangeKind = "repair"
     before: str | None = None
     after: str | None = None
 

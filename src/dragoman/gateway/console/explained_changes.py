@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from dragoman.conversation.changes import Change
+from dragoman.conversation.changes import Change, ChangeKind
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.offline_driver import compile_offline
 from dragoman.engine.library.adapt import read
@@ -41,6 +41,7 @@ class ShownRule(msgspec.Struct, frozen=True, kw_only=True):
     rule: str
     count: int
     loses: str
+    kind: ChangeKind
     defect: str
     text: str
     options: tuple[str, ...]
@@ -156,6 +157,7 @@ def _shown_rule(
         rule=rule,
         count=len(changes),
         loses=max((one.loses for one in changes), key=weight),
+        kind=changes[0].kind,
         defect=headline(known) if known is not None else "",
         text=known.text if known is not None else "",
         options=known.options if known is not None else (),

@@ -31,8 +31,8 @@ from dragoman.gateway.records.request_record import (
     COPIED,
     GONE,
     RequestRecord,
-    changes_header,
     find_cost,
+    headers_of_report,
     record_request,
 )
 from dragoman.gateway.services import Services
@@ -248,7 +248,7 @@ def _headers(record: RequestRecord) -> Headers:
     if record.routed is not None:
         headers.append(header(b"x-dragoman-route", route_header(record.model, record.routed)))
     if exchange.changes:
-        headers.append((b"x-dragoman-changes", changes_header(record)))
+        headers += headers_of_report(record)
     if exchange.destination.emulated:
         headers.append(EMULATED)
     if record.spent is not None and record.spent.estimated:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from dragoman.conversation.changes import ChangeKind
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.compile.request_limits import check_body
@@ -34,6 +35,7 @@ class _RecordedChange(msgspec.Struct):
     at: str
     did: str
     loses: str
+    kind: ChangeKind = "repair"
 
 
 _decode_changes = msgspec.json.Decoder(list[_RecordedChange]).decode

@@ -29,6 +29,7 @@ _HEADERS = {
     "x-dragoman-request-id": {"description": "The request's id, for its report.", "schema": {"type": "string"}},
     "x-dragoman-model": {"description": "Who really answered.", "schema": {"type": "string"}},
     "x-dragoman-changes": {"description": "Rules that changed something, with counts.", "schema": {"type": "string"}},
+    "x-dragoman-added": {"description": "What Dragoman added of its own, with counts.", "schema": {"type": "string"}},
 }
 
 

@@ -12,7 +12,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.exchange.exchange import Exchange
-from dragoman.engine.library.summary import NOTHING_WRITTEN, WrittenReport, summary, write_report
+from dragoman.engine.library.summary import NOTHING_WRITTEN, ReportHeaders, WrittenReport, report_headers, write_report
 from dragoman.engine.routing.candidates import Decision
 from dragoman.engine.tokens.answer_tally import NOTHING_SPENT, Spent
 from dragoman.gateway.callers.budgets import Hold, settle
@@ -85,7 +85,7 @@ class RequestRecord(msgspec.Struct):
     """The tokens that already count against the caller's limit."""
     routed: RoutedRequest | None = None
     """What a route chose, and why."""
-    changes: bytes = b""
+    report: ReportHeaders | None = None
     """What was changed, as the client was told it."""
     hold: Hold | None = None
     """What is booked against the caller's budget."""
@@ -111,14 +111,15 @@ def record_request(records: Records, store: Store, clocks: Clocks, record: Reque
         records.lines.put(_line(level, entry, report, record.routed, queued))
 
 
-def changes_header(record: RequestRecord) -> bytes:
-    """What was changed in the request, in a line. The whole report is written after the answer, unless it is long."""
+def headers_of_report(record: RequestRecord) -> ReportHeaders:
+    """What was changed in the request, in a line or two. The whole report is written after the answer, unless it is
+    long."""
     changes = record.exchange.changes if record.exchange is not None else ()
     written = record.dispatch.report if record.dispatch is not None else None
     if written is not None and written.changes is changes:
-        return written.header
-    record.changes = summary(changes)
-    return record.changes
+        return written.headers
+    record.report = report_headers(changes)
+    return record.report
 
 
 def _report(record: RequestRecord) -> WrittenReport:
@@ -127,7 +128,7 @@ def _report(record: RequestRecord) -> WrittenReport:
     if not changes:
         return NOTHING_WRITTEN
     written = record.dispatch.report if record.dispatch is not None else None
-    return written if written is not None and written.changes is changes else write_report(changes, record.changes)
+    return written if written is not None and written.changes is changes else write_report(changes, record.report)
 
 
 def _entry(record: RequestRecord, report: WrittenReport, bodies: bool) -> Entry:
@@ -221,6 +222,7 @@ class _Line(msgspec.Struct, gc=False, omit_defaults=True, rename={"input": "in",
     session: str | None = None
     cost: float | None = None
     queued_ms: float = 0.0
+    added: str = ""
 
 
 def _line(level: LogLevel, entry: Entry, report: WrittenReport, routed: RoutedRequest | None, queued: float) -> _Line:
@@ -234,7 +236,7 @@ def _line(level: LogLevel, entry: Entry, report: WrittenReport, routed: RoutedRe
         entry.asked,
         entry.target,
         entry.attempts,
-        report.header.decode(),
+        report.headers.changes.decode(),
         entry.lessons,
         entry.input_tokens,
         entry.output_tokens,
@@ -248,4 +250,5 @@ def _line(level: LogLevel, entry: Entry, report: WrittenReport, routed: RoutedRe
         (routed.session or None) if routed is not None else None,
         round(entry.cost, 9) if entry.cost is not None else None,
         round(queued * 1000, 1),
+        report.headers.added.decode(),
     )

@@ -82,7 +82,7 @@ def _alone(message: Message, texts: tuple[Part, ...], context: Context) -> Edit 
         return None
     if message.role is Role.USER:
         filled = message.but(parts=(Text(quote(context.text("empty_content"))),), listed=False)
-        return Edit((filled,), "put a placeholder into an empty turn", loses=Loss.NOTHING, adds=True)
+        return Edit((filled,), "put a placeholder into an empty turn", loses=Loss.NOTHING, kind="synthetic")
     thought = len(texts) < len(message.parts)
     return Edit((), "took out an empty message", loses=Loss.METADATA if thought else Loss.NOTHING)
 

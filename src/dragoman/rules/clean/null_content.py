@@ -52,7 +52,7 @@ def null_content(conversation: Conversation, context: Context) -> Rewrite:
             (message.but(parts=(text,), listed=False),),
             "put a placeholder into an empty turn",
             loses=Loss.NOTHING,
-            adds=True,
+            kind="synthetic",
         )
 
     return rewrite_indexed(conversation, filled)

@@ -160,6 +160,6 @@ def _by_words(form: ResponseFormat, conversation: Conversation, context: Context
     messages = (*conversation.messages[:at], turn, *conversation.messages[at:])
     kept = ResponseFormat(FormatKind.JSON) if as_json else None
     did = "asked for JSON, and for the schema in words" if as_json else "asked for the answer's form in words"
-    note = Note(did, key="response_format", adds=True, before=form, after=turn)
+    note = Note(did, key="response_format", kind="synthetic", before=form, after=turn)
     settings = conversation.settings.but(response_format=kept)
     return Rewrite(conversation.but(messages=messages, settings=settings), (note,))

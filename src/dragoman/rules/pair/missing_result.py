@@ -67,5 +67,7 @@ def _made_up(message: Message, at: int, unanswered: frozenset[Spot], words: Text
         if type(part) is Call and (at, index) in unanswered:
             result = Result(part.id, (words,), name=None, custom=part.custom, spelled=part.spelled)
             made.append(result)
-            notes.append(Note(f"made up a result for the call of {part.name}", message, part, adds=True, after=result))
+            notes.append(
+                Note(f"made up a result for the call of {part.name}", message, part, kind="synthetic", after=result)
+            )
     return made

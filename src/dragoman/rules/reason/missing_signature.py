@@ -64,6 +64,6 @@ def _signed(message: Message, skip: Opaque, notes: list[Note]) -> Message:
             if part.signature is not None:
                 return message
             signed = but(part, signature=skip)
-            notes.append(Note("put the documented skip value on a call", message, part, adds=True, after=signed))
+            notes.append(Note("put the documented skip value on a call", message, part, kind="added", after=signed))
             return message.but(parts=(*message.parts[:index], signed, *message.parts[index + 1 :]))
     return message

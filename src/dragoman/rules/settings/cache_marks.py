@@ -43,7 +43,7 @@ def cache_marks(conversation: Conversation, context: Context) -> Rewrite:
     message = conversation.messages[at]
     marked = message.but(parts=(*message.parts[:-1], but(message.parts[-1], hint=CacheHint())), listed=True)
     messages = (*conversation.messages[:at], marked, *conversation.messages[at + 1 :])
-    note = Note("put a cache hint on it", message, adds=True, before=message, after=marked)
+    note = Note("put a cache hint on it", message, kind="added", before=message, after=marked)
     return Rewrite(conversation.but(messages=messages), (note,))
 
 

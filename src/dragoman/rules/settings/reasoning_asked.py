@@ -54,13 +54,13 @@ def reasoning_asked(conversation: Conversation, context: Context) -> Rewrite:
     changes: dict[str, Any] = {}
     if facts.state_on_request and settings.reasoning_state is None and _may_think(settings, facts):
         changes["reasoning_state"] = True
-        notes.append(Note("asked for the encrypted state of the thinking", key="include", adds=True, after=True))
+        notes.append(Note("asked for the encrypted state of the thinking", key="include", kind="added", after=True))
     if context.expects_reasoning and can_be_asked(facts) and thinks(settings, facts):
         shown = SHOWN[facts.thoughts_on_request](settings.thinking or Thinking(), facts)
         if shown is not None:
             changes["thinking"] = shown
             did = "asked for the thoughts, which the client expects"
-            notes.append(Note(did, key="thinking", adds=True, before=settings.thinking, after=shown))
+            notes.append(Note(did, key="thinking", kind="added", before=settings.thinking, after=shown))
     return rewrite_settings(conversation, notes, **changes)
 
 

@@ -38,5 +38,5 @@ def required_setting(conversation: Conversation, context: Context) -> Rewrite:
         limit = thinking.budget + facts.limit_default
     if facts.output_limit:
         limit = min(limit, facts.output_limit)
-    note = Note(f"set the token limit to {limit}", key="max_tokens", adds=True, after=limit)
+    note = Note(f"set the token limit to {limit}", key="max_tokens", kind="added", after=limit)
     return rewrite_settings(conversation, [note], max_tokens=limit)

@@ -45,7 +45,7 @@ def json_word(conversation: Conversation, context: Context) -> Rewrite:
         return Rewrite(conversation)
     last = conversation.messages[-1] if conversation.messages else None
     turn = Message(Role.USER, (Text(quote(context.text("json_word"))),))
-    note = Note("appended a user turn that says the word", last, adds=True, after=turn)
+    note = Note("appended a user turn that says the word", last, kind="synthetic", after=turn)
     return Rewrite(conversation.but(messages=(*conversation.messages, turn)), (note,))
 
 

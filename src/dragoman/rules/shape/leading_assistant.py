@@ -36,5 +36,5 @@ def leading_assistant(conversation: Conversation, context: Context) -> Rewrite:
     opening = conversation.opening
     messages = conversation.messages
     turn = Message(Role.USER, (Text(quote(context.text("leading_user"))),))
-    note = Note("put a user turn before it", messages[opening], adds=True, after=turn)
+    note = Note("put a user turn before it", messages[opening], kind="synthetic", after=turn)
     return Rewrite(conversation.but(messages=(*messages[:opening], turn, *messages[opening:])), (note,))

@@ -87,7 +87,7 @@ def _filled(conversation: Conversation, facts: Facts) -> Rewrite:
             return None
         rest = [part for part in message.parts if type(part) is not Reasoning or part.state is not None]
         filled = message.but(parts=(filler, *rest))
-        return Edit((filled,), "put a filler where the target demands thinking", loses=Loss.NOTHING, adds=True)
+        return Edit((filled,), "put a filler where the target demands thinking", loses=Loss.NOTHING, kind="synthetic")
 
     return rewrite_messages(conversation, fill)
 

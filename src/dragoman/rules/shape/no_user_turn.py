@@ -32,5 +32,5 @@ from dragoman.rules.rule import rule
 def no_user_turn(conversation: Conversation, context: Context) -> Rewrite:
     last = conversation.messages[-1] if conversation.messages else None
     turn = Message(Role.USER, (Text(quote(context.text("no_user_turn"))),))
-    note = Note("appended a user turn", last, adds=True, after=turn)
+    note = Note("appended a user turn", last, kind="synthetic", after=turn)
     return Rewrite(conversation.but(messages=(*conversation.messages, turn)), (note,))

@@ -51,7 +51,7 @@ def text_beside_calls(conversation: Conversation, context: Context) -> Rewrite:
             notes.append(Note("left out white space beside its calls", message, loses=Loss.NOTHING, before=message))
             continue
         messages += (message.but(parts=words), bridge, message.but(parts=calls))
-        notes.append(Note("parted its words from its calls", message, adds=True, after=bridge))
+        notes.append(Note("parted its words from its calls", message, kind="synthetic", after=bridge))
     return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
 
 

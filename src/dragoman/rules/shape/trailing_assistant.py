@@ -36,5 +36,5 @@ def trailing_assistant(conversation: Conversation, context: Context) -> Rewrite:
     if last.prefill or (not last.parts and not last.extras):
         return Rewrite(conversation)
     turn = Message(Role.USER, (Text(quote(context.text("trailing_user"))),))
-    note = Note("appended a user turn", last, adds=True, after=turn)
+    note = Note("appended a user turn", last, kind="synthetic", after=turn)
     return Rewrite(conversation.but(messages=(*conversation.messages, turn)), (note,))

@@ -43,6 +43,6 @@ def user_after_tool(conversation: Conversation, context: Context) -> Rewrite:
     for message in conversation.messages:
         if message.role is Role.USER and messages and messages[-1].role is Role.TOOL:
             messages.append(bridge)
-            notes.append(Note("put an assistant turn before it", message, adds=True, after=bridge))
+            notes.append(Note("put an assistant turn before it", message, kind="synthetic", after=bridge))
         messages.append(message)
     return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)

@@ -37,5 +37,5 @@ def undeclared_tools(conversation: Conversation, context: Context) -> Rewrite:
         return Rewrite(conversation)
     called = {part.name: None for message in conversation.messages for part in message.parts if type(part) is Call}
     tools = tuple(Tool(name, schema=b'{"type":"object","properties":{}}') for name in called)
-    note = Note(f"declared {', '.join(called)}", key="tools", adds=True, after=tools)
+    note = Note(f"declared {', '.join(called)}", key="tools", kind="synthetic", after=tools)
     return Rewrite(conversation.but(tools=tools, empty_tools=False), (note,))

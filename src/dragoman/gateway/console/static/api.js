@@ -67,6 +67,6 @@ export async function sendToModel(path, body, signal) {
     total: performance.now() - begun,
     id: answer.headers.get("x-dragoman-request-id") ?? "",
     model: answer.headers.get("x-dragoman-model") ?? "",
-    changes: answer.headers.get("x-dragoman-changes") ?? "",
+    changes: ["x-dragoman-changes", "x-dragoman-added"].map((name) => answer.headers.get(name)).filter(Boolean).join(", "),
   };
 }

@@ -4,6 +4,8 @@ import { h } from "./dom.js";
 import { count } from "./format.js";
 
 const SHOWN = 6;
+/** What is said of a rule that loses nothing, by the kind of its changes. */
+const HARMLESS = { repair: "loses nothing", synthetic: "made up", added: "added by Dragoman" };
 
 /** `number` marks it in the bodies. `onchoose` shows it there. */
 export function ruleCard(rule, number, changes, onchoose) {
@@ -14,7 +16,7 @@ export function ruleCard(rule, number, changes, onchoose) {
     h("button", { type: "button", class: "rule-head", onclick: onchoose },
       h("span", { class: `badge loss-${rule.loses}` }, number), h("b", {}, rule.rule),
       rule.count > 1 ? h("em", {}, `×${count(rule.count)}`) : null,
-      h("span", { class: `loss-text loss-${rule.loses}` }, rule.loses === "nothing" ? "loses nothing" : `loses ${rule.loses}`)),
+      h("span", { class: `loss-text loss-${rule.loses}` }, rule.loses === "nothing" ? HARMLESS[rule.kind] : `loses ${rule.loses}`)),
     h("p", {}, rule.defect, rule.defect ? "." : ""),
     h("ul", { class: "places" }, places),
     rule.because.map(reason),
