@@ -53,6 +53,14 @@ def test_an_unknown_route_is_named_with_what_there_is(folder: Path) -> None:
     assert 'Did you mean "coding"?' in refused.output
 
 
+def test_without_models_there_is_no_route_to_suggest(folder: Path) -> None:
+    (folder / "dragoman.yaml").write_text("providers: {openai: {api_key: k}}")
+    refused = run(folder, "--route", "auto")
+    assert refused.exit_code == 2
+    assert "there is no model to choose from (add models to the configuration" in refused.output
+    assert "Did you mean" not in refused.output
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

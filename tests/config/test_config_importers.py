@@ -336,6 +336,15 @@ model_list:
 """
 
 
+def test_a_file_that_is_no_configuration_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "request.json"
+    file.write_text('{"model": "x", "messages": []}')
+    for gateway in ("litellm", "lazyrouter", "claude-code-router"):
+        done = CliRunner().invoke(import_, [gateway, str(file)])
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert "request.json: there are no providers, models or keys as" in done.stderr
+
+
 def test_ollama_of_litellm_is_its_own_api_at_the_root_of_the_server() -> None:
     imported = import_litellm(yaml.safe_load(OLLAMAS), {})
     assert imported.notes == ()

@@ -96,6 +96,14 @@ def test_without_its_body_a_request_says_how_to_keep_it(tmp_path: Path) -> None:
             assert "store.keep_bodies: true" in done.output
 
 
+def test_what_the_console_shows_can_be_replayed(tmp_path: Path) -> None:
+    with serving(tmp_path, keys={}) as running:
+        done = replay(asked(running), "--url", running.url, "-c", str(running.file), "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert (found["request"], found["differs"]) == (QUESTION, [])
+
+
 def test_an_id_that_nobody_knows_is_an_error(tmp_path: Path) -> None:
     with serving(tmp_path) as running:
         asked(running)
@@ -103,6 +111,7 @@ def test_an_id_that_nobody_knows_is_an_error(tmp_path: Path) -> None:
         there = replay("req_0123456789abcdef01", "--url", running.url, "--key", "boss")
         stranger = replay("req_0123456789abcdef01", "--url", running.url, "--key", "nobody")
     assert "is not in the ledger" in here.output
+    assert "no_such_id: is no file and no id of a request" in replay("no_such_id").output
     assert 'there is no request "req_0123456789abcdef01"' in there.output
     assert "the key is not known" in stranger.output
     assert [one.exit_code for one in (here, there, stranger)] == [2, 2, 2]

@@ -109,6 +109,9 @@ def _write_translation(
     except InvalidConfig as error:
         click.echo(str(error), err=True)
         sys.exit(1)
+    if not imported.config.keys() & {"providers", "models", "keys"}:
+        gateway, _, files = origin.partition(", ")
+        raise click.ClickException(f"{files}: there are no providers, models or keys as {gateway} writes them")
     text = render_yaml(imported, origin)
     if output is not None:
         write_file(output, text)

@@ -100,6 +100,9 @@ def _failures(source: str) -> Iterator[tuple[int, RefusalLine]]:
             yield from _from_file(source)
     except ValueError as error:
         raise OptionError(str(error)) from None
+    except FileNotFoundError:
+        hint = "`dragoman requests` lists the ids; --url asks a gateway that runs"
+        raise OptionError("is no file and no id of a request", at=printable(source), hint=hint) from None
     except OSError as error:
         raise OptionError(f"cannot be read: {error.strerror}", at=source) from None
 

@@ -9,6 +9,7 @@ import msgspec
 
 from dragoman.cli.inputs.compile_context import config_option, file_type, source_option
 from dragoman.cli.output.console import printable
+from dragoman.config import Config
 from dragoman.config.load import load
 from dragoman.config.model_lookup import AUTO, find_candidates
 from dragoman.engine.library.adapt import read
@@ -39,8 +40,7 @@ def route(file: Path, name: str | None, answer: str | None, as_json: bool, sourc
     chosen = name or ask.model or AUTO
     names = find_candidates(loaded, chosen)
     if names is None:
-        known = near_match(chosen, {AUTO, *loaded.routes})
-        raise OptionError(f'no route is called "{chosen}"; {known}', hint="give --route, or add it to routes")
+        raise _no_route(chosen, loaded)
     routes = Routes(loaded, profiles)
     candidates = [candidate(loaded, routes, one) for one in names]
     routing = Routing(ask.conversation, candidates, route_policy(loaded, chosen))
@@ -51,6 +51,14 @@ def route(file: Path, name: str | None, answer: str | None, as_json: bool, sourc
             return
         found = routing.answered(answer)
     _show(found, session_key(ask), as_json)
+
+
+def _no_route(name: str, config: Config) -> OptionError:
+    """`auto` chooses among the models of the file, so without models there is no route at all."""
+    if not config.models and not config.routes:
+        return OptionError("there is no model to choose from", hint="add models to the configuration, or give --config")
+    known = near_match(name, {AUTO, *config.routes} if config.models else config.routes)
+    return OptionError(f'no route is called "{name}"; {known}', hint="give --route, or add it to routes")
 
 
 def _show_question(question: RouterQuestion, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import click
 import msgspec
@@ -58,6 +59,24 @@ class _Recorded(msgspec.Struct):
         )
 
 
+class _KeptText(msgspec.Struct):
+    """A body as the console shows it."""
+
+    text: str | None = None
+    cut: int = 0
+
+    def decode(self) -> Any:
+        """Its value; None if it is not there, or not whole."""
+        return None if self.text is None or self.cut else msgspec.json.decode(self.text)
+
+
+class _KeptView(msgspec.Struct):
+    """What the console is told about a request."""
+
+    client: _KeptText
+    upstream: _KeptText
+
+
 def is_request_id(text: str) -> bool:
     """Whether it looks like an id of the ledger, and is no file."""
     return _ID.fullmatch(text) is not None and not Path(text).exists()
@@ -65,8 +84,19 @@ def is_request_id(text: str) -> bool:
 
 def from_gateway(url: str, key: str | None, request_id: str) -> RefusalLine:
     """The request as a gateway that runs reports it. Raises OptionError."""
-    body = call_gateway("GET", url, f"/dragoman/requests/{request_id}", key, {})
-    return _with_request(msgspec.json.decode(body, type=_Recorded).line())
+    place = f"/dragoman/requests/{quote(request_id, safe='')}"
+    line = msgspec.json.decode(call_gateway("GET", url, place, key, {}), type=_Recorded).line()
+    return line if line.input_request is not None else _from_its_memory(url, key, place, line)
+
+
+def _from_its_memory(url: str, key: str | None, place: str, line: RefusalLine) -> RefusalLine:
+    """The request with the bodies that the gateway still has in memory, which it shows to admins alone."""
+    try:
+        view = msgspec.json.decode(call_gateway("GET", url, f"{place}/view", key, {}), type=_KeptView)
+    except OptionError:
+        return _with_request(line)
+    request, sent = view.client.decode(), view.upstream.decode()
+    return _with_request(msgspec.structs.replace(line, input_request=request, sent_request=sent))
 
 
 def from_config(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...], request_id: str) -> RefusalLine:
