@@ -157,7 +157,8 @@ def test_a_budget_may_exceed_the_limit_where_they_are_counted_apart() -> None:
     [
         (XHIGH, ["low", "medium", "high"], HIGH),
         (MINIMAL, ["low", "medium", "high"], LOW),
-        (MEDIUM, ["low", "high"], LOW),
+        (MEDIUM, ["low", "high"], HIGH),
+        (XHIGH, ["low", "medium", "high", "max"], HIGH),
         (MEDIUM, ["none", "high"], HIGH),
         (LOW, ["none", "high"], HIGH),
         (NONE, ["none", "high"], NONE),
@@ -168,6 +169,36 @@ def test_a_budget_may_exceed_the_limit_where_they_are_counted_apart() -> None:
 )
 def test_an_effort_that_the_model_does_not_offer(asked: Effort, offered: list[str], said: Effort) -> None:
     assert formed(Thinking(effort=asked), thinking_form="effort", efforts=offered) == Thinking(effort=said)
+
+
+@pytest.mark.parametrize(
+    ("target", "key", "said"),
+    [
+        ("openai-responses/gpt-5.1", "reasoning", {"effort": "medium", "summary": "auto"}),
+        ("openai/gpt-5.1", "reasoning_effort", "medium"),
+        ("openai/gpt-5", "reasoning_effort", None),  # it thinks by itself
+        ("openrouter/openai/gpt-5.1", "reasoning", {"enabled": True, "exclude": False}),
+        ("anthropic/claude-sonnet-4-5", "thinking", {"type": "enabled", "budget_tokens": 4500}),
+        ("deepseek/deepseek-chat", "thinking", {"type": "enabled"}),
+        ("ollama/qwen3:8b", "think", True),
+    ],
+)
+def test_the_wish_to_see_thoughts_switches_thinking_on(target: str, key: str, said: Any) -> None:
+    config = {"thinkingConfig": {"includeThoughts": True}, "maxOutputTokens": 9000}
+    asked = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "generationConfig": config}
+    assert sent(asked, target, source="gemini").json.get(key) == said
+
+
+def test_the_wish_of_a_client_of_the_targets_own_dialect_is_left_alone() -> None:
+    asked = {"messages": [{"role": "user", "content": "Hi"}], "reasoning": {"exclude": False}}
+    assert sent(asked, "openrouter/openai/gpt-5.1").json["reasoning"] == {"exclude": False}
+
+
+def test_a_request_to_think_leaves_the_amount_to_gemini_3_which_thinks_by_itself() -> None:
+    asked = {"messages": [{"role": "user", "content": "Hi"}], "think": True}
+    done = sent(asked, "gemini/gemini-3-flash-preview", source="ollama")
+    assert done.json["generationConfig"]["thinkingConfig"] == {"includeThoughts": True}
+    assert [loses for rule, _, loses, _ in done.changes if rule == "thinking-form"] == ["nothing"]
 
 
 def test_a_model_without_efforts_thinks_as_it_likes() -> None:

@@ -2,9 +2,10 @@
 
 Some models count tokens, some know levels of effort, some decide themselves, and each refuses the forms of the others.
 An effort becomes the budget that it is worth in tokens, at most half of the token limit, so that the answer has room. A
-budget becomes the nearest effort, and an effort that the model does not offer becomes the nearest one that it does. A
-budget moves into the range of the model. A model that cannot be asked to think is not asked, and one that cannot be
-told to stop thinking is asked for as little as it offers.
+budget becomes the nearest effort, and an effort that the model does not offer becomes the one that is nearest to it in
+tokens. A budget moves into the range of the model. The wish to see thoughts, without a word about how much to think,
+switches thinking on if the model does not think by itself. A model that cannot be asked to think is not asked, and one
+that cannot be told to stop thinking is asked for as little as it offers.
 
 Loses metadata.
 
@@ -48,6 +49,8 @@ from dragoman.rules.shape.missing_reasoning import can_be_asked, is_shown_by_thi
 
 _ORDER = list(Effort)
 _DECIDES = (ThinkingForm.ADAPTIVE, ThinkingForm.ANY)
+_SWITCHED_ON = (ThinkingForm.EFFORT, ThinkingForm.OPTIONAL_BUDGET, ThinkingForm.OPEN)
+"""Forms in which a wish to see thoughts says nothing about thinking. The others have their own answer to it."""
 
 
 @rule(
@@ -64,14 +67,27 @@ def thinking_form(conversation: Conversation, context: Context) -> Rewrite:
     thinking = settings.thinking
     if thinking is None:
         return Rewrite(conversation)
-    formed = formed_thinking(thinking, settings, facts, bool(conversation.tools)) if can_be_asked(facts) else None
+    meant = _switched_on(thinking, facts) if context.translated and thinking.visible else thinking
+    formed = formed_thinking(meant, settings, facts, bool(conversation.tools)) if can_be_asked(facts) else None
     if formed == thinking:
         return Rewrite(conversation)
     did = "left out the request to think" if formed is None else "asked for thinking in the target's form"
-    note = Note(did, key="thinking", before=thinking, after=formed)
+    by_itself = formed is None and facts.reasoning_default and thinking.effort is None and thinking.budget is None
+    if by_itself and thinking.on is not False:
+        note = Note("left it to the model, which thinks by itself", key="thinking", loses=Loss.NOTHING, before=thinking)
+    else:
+        note = Note(did, key="thinking", before=thinking, after=formed)
     if formed is None:
         conversation = conversation.but(extras=drop_thinking_fields(conversation.extras))
     return rewrite_settings(conversation, [note], thinking=formed)
+
+
+def _switched_on(thinking: Thinking, facts: Facts) -> Thinking:
+    """The wish to see thoughts, which a model that does not think by itself fulfils only if it is told to think."""
+    by_itself = facts.reasoning_default and facts.thinking_form is not ThinkingForm.OPEN
+    if not _says_nothing(thinking) or by_itself or facts.thinking_form not in _SWITCHED_ON:
+        return thinking
+    return but(thinking, on=True)
 
 
 def drop_thinking_fields(extras: Extras | None) -> Extras | None:
@@ -262,6 +278,8 @@ def _level(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | N
     if thinking.budget is not None and thinking.budget != 0 and thinking.effort is None and thinking.on is not False:
         return thinking
     effort = _as_effort(thinking, facts)
+    if thinking.on and thinking.effort is None and facts.reasoning_default:
+        effort = None  # it thinks already, and its default is as much as it can
     if effort is None:
         return Thinking(visible=thinking.visible) if thinking.visible is not None else None
     if effort is Effort.NONE:
@@ -312,7 +330,11 @@ def _shown(thinking: Thinking, facts: Facts) -> Thinking:
 
 
 def _offered(thinking: Thinking, facts: Facts) -> Thinking | None:
-    """The nearest effort that the model offers; of two as near, the smaller one. None where it offers no effort."""
+    """The effort that the model offers and that is nearest in tokens; of two as near, the smaller one. None where it
+    offers no effort.
+
+    So medium becomes high if there is only low and high, as in Google's table for Gemini 3 Pro.
+    """
     effort = thinking.effort
     if effort is None or not facts.efforts:
         return thinking
@@ -320,12 +342,12 @@ def _offered(thinking: Thinking, facts: Facts) -> Thinking | None:
         return _without_effort(thinking, facts)
     if effort.value in facts.efforts:
         return thinking
-    rank = _ORDER.index(effort)
-    offered = [_ORDER.index(Effort(name)) for name in facts.efforts if name != Effort.NONE.value]
+    tokens = BUDGETS[effort]
+    offered = {BUDGETS[found]: found for name in facts.efforts if (found := Effort(name)) is not Effort.NONE}
     if not offered:
         return None  # it thinks as much as it likes
-    nearest = min(offered, key=lambda other: (abs(other - rank), other))
-    return but(thinking, effort=_ORDER[nearest])
+    nearest = min(sorted(offered), key=lambda other: max(other, tokens) / min(other, tokens))
+    return but(thinking, effort=offered[nearest])
 
 
 def _without_effort(thinking: Thinking, facts: Facts) -> Thinking:
