@@ -37,18 +37,24 @@ def test_the_choice_text_keeps_it_as_tagged_words() -> None:
     assert run(refused_reasoning, "~ \\u0020\nassistant: Hello", REFUSES, choice="text").script == "assistant: Hello"
 
 
-def chat(field: str) -> dict[str, Any]:
-    return {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello", field: "Hm"}]}
+CALLS = {"tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}
 
 
-@pytest.mark.parametrize("why", [{"odd_reasoning_field": "refuses"}, {"reasoning_required": "tool-turns"}])
-def test_it_moves_to_the_field_that_the_target_reads(why: dict[str, str]) -> None:
+def chat(field: str, **more: Any) -> dict[str, Any]:
+    said = {"role": "assistant", "content": "Hello", **more, field: "Hm"}
+    return {"messages": [{"role": "user", "content": "Hi"}, said]}
+
+
+@pytest.mark.parametrize(
+    ("why", "more"), [({"odd_reasoning_field": "refuses"}, {}), ({"reasoning_required": "tool-turns"}, CALLS)]
+)
+def test_it_moves_to_the_field_that_the_target_reads(why: dict[str, str], more: dict[str, Any]) -> None:
     known = facts(reasoning_text="accepts", reasoning_field="reasoning_content", odd_reasoning_field="accepts")
     moving = facts(
         **{"reasoning_text": "accepts", "reasoning_field": "reasoning_content", "odd_reasoning_field": "accepts", **why}
     )
-    done = run(refused_reasoning, chat("reasoning"), moving)
-    assert done.json["messages"] == chat("reasoning_content")["messages"]
+    done = run(refused_reasoning, chat("reasoning", **more), moving)
+    assert done.json["messages"] == chat("reasoning_content", **more)["messages"]
     assert done.changes == [("/messages/1/reasoning", "nothing", False)]
     assert done.did == ["moved thinking to `reasoning_content`"]
     assert run(refused_reasoning, chat("reasoning"), known).untouched

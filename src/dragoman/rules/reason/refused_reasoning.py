@@ -30,7 +30,7 @@ from __future__ import annotations
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import Part, Reasoning
+from dragoman.conversation.parts import Call, Part, Reasoning
 from dragoman.conversation.reasoning_states import CHAT_FIELDS
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Need, Stance
@@ -57,7 +57,8 @@ def refused_reasoning(conversation: Conversation, context: Context) -> Rewrite:
             return _refused(part, context)
         if part.text is None and context.translated:
             return Swap((), "left out thinking without words")
-        needed = facts.reasoning_required is Need.TOOL_TURNS  # what must come back must come where it is looked for
+        # what must come back with calls must come where it is looked for
+        needed = facts.reasoning_required is Need.TOOL_TURNS and any(type(one) is Call for one in message.parts)
         # thinking of another dialect has no such field yet
         translated = context.translated or part.field not in CHAT_FIELDS
         moves = translated or needed or facts.odd_reasoning_field is Stance.REFUSES
