@@ -20,11 +20,13 @@ from tests.gateway.running import Running, gateway, provider
 from tests.gateway.serving import CLIENT as HTTP
 
 from dragoman.config.client_keys import sha256_of
+from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.gateway.callers.sessions import SETUP, end_session, make_session, session_name
 from dragoman.gateway.console.body_marks import BodyMark, MarkKind, differences, without_place
 from dragoman.gateway.console.kept_secrets import with_secrets, without_secrets
 from dragoman.gateway.console.static_files import static_files
-from dragoman.gateway.records.recent_exchanges import MOST
+from dragoman.gateway.records.recent_exchanges import MOST, RecentExchanges
+from dragoman.store import Entry
 from dragoman.testing import emulator
 
 ADMIN, CLIENT = "dm-admin-0123456789", "dm-client-0123456789"
@@ -49,7 +51,7 @@ def config_for(emulators: dict[str, Any], **more: Any) -> dict[str, Any]:
     models = {
         "claude": {"target": "anthropic/claude-sonnet-4-5"},
         "gem": {"target": "gemini/gemini-2.5-flash"},
-        "steady": {"target": "down/gpt-4o", "fallbacks": ["anthropic/claude-sonnet-4-5"]},
+        "steady": {"target": "down/gpt-4o", "fallbacks": ["anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-pro"]},
     }
     return {"providers": providers, "models": models, **more}
 
@@ -247,9 +249,30 @@ def test_models_show_targets_times_and_totals(running: Running) -> None:
     chat(running, "steady")
     shown = running.get("/dragoman/models").json()
     models = {one["name"]: one for one in shown["models"]}
-    assert models["steady"]["targets"] == ["down/gpt-4o", "anthropic/claude-sonnet-4-5"]
+    assert models["steady"]["targets"] == ["down/gpt-4o", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-pro"]
     assert models["claude"]["totals"]["requests"] > 0
     assert models["claude"]["price"]["output"] > 0
+
+
+def test_a_target_that_a_fallback_saves_is_failing(running: Running) -> None:
+    chat(running, "steady")
+    models = {one["name"]: one for one in running.get("/dragoman/models").json()["models"]}
+    first, saviour = models["steady"]["failures"], models["claude"]
+    assert (first["sends"] > 0, first["over"], first["kind"]) == (True, False, "network")
+    assert (saviour["failures"], saviour["totals"]["requests"] > 0) == (None, True)
+    assert models["gemini/gemini-2.5-pro"]["targets"] == ["gemini/gemini-2.5-pro"]
+
+
+def test_only_failures_of_the_target_speak_against_it() -> None:
+    recent = RecentExchanges(False)
+    recent.note_failure("a/b", Failure(FailureKind.BAD_REQUEST, "no such field", 400), "no such field")
+    assert recent.failures == {}
+    recent.note_failure("a/b", Failure(FailureKind.AUTH, "wrong key", 401), "wrong key")
+    assert not recent.failures["a/b"].over
+    recent.note(Entry(id="r", time=1.0, target="c/d", status=200))
+    assert not recent.failures["a/b"].over
+    recent.note(Entry(id="s", time=1.0, target="a/b", status=200))
+    assert recent.failures["a/b"].over
 
 
 # Without sending.

@@ -11,6 +11,7 @@ from dragoman.config.model_lookup import listed_names
 from dragoman.engine.exchange.lesson_book import LessonRecord
 from dragoman.engine.routing.candidates import Decision
 from dragoman.gateway.models.health_checks import CheckResult
+from dragoman.gateway.records.recent_exchanges import TargetFailures
 from dragoman.gateway.services import Services
 from dragoman.profiles.prices import TokenPrice
 from dragoman.store import LedgerQuery, Viewer
@@ -21,18 +22,24 @@ _DAY = 86_400.0
 
 
 class ModelState(msgspec.Struct, frozen=True, kw_only=True):
-    """One model. `first_byte` and `busy` are of this worker, `totals` of the last day, `resting`: seconds of pause."""
+    """One model, or a target that only fallbacks lead to."""
 
     name: str
     targets: tuple[str, ...]
+    """The first choice first. All that follows is about the first one."""
     dialect: str
     emulated: bool
     first_byte: float | None
+    """Of this worker, as `busy` and `failures` are."""
     busy: int
     resting: float | None
+    """Seconds of its pause."""
+    failures: TargetFailures | None
+    """Sends that failed, also if a fallback saved the request."""
     price: TokenPrice | None
     context_window: int
     totals: Totals | None
+    """Of the last day."""
     lessons: int
 
 
@@ -79,11 +86,13 @@ async def models_view(services: Services, viewer: Viewer) -> ModelsView:
 
 
 def _names(services: Services, totals: dict[str, Totals]) -> list[str]:
-    """The models of the file, and targets that were asked by their full names."""
+    """The models of the file, their fallbacks, and targets that were asked by their full names."""
     listed = listed_names(services.config)[:MOST_MODELS]
-    routes = [services.routes.find(name) for name in listed]
-    known = {one.name for route in routes if route is not None for one in route.destinations}
-    return [*listed, *[name for name in totals if name and name not in known]][:MOST_MODELS]
+    routes = [route for name in listed if (route := services.routes.find(name)) is not None]
+    known = {route.first.name for route in routes}
+    others = dict.fromkeys(one.name for route in routes for one in route.destinations)
+    others |= dict.fromkeys([*totals, *services.records.recent.failures])
+    return [*listed, *[name for name in others if name and name not in known]][:MOST_MODELS]
 
 
 def _state(
@@ -106,6 +115,7 @@ def _state(
         first_byte=figure.first_byte,
         busy=figure.busy,
         resting=resting.get(first.name),
+        failures=services.records.recent.failures.get(first.name),
         price=first.price,
         context_window=first.target.facts.context_window,
         totals=totals.get(first.name),

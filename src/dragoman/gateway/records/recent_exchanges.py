@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,11 @@ import msgspec
 
 from dragoman.config import Config
 from dragoman.config.validation import is_loopback
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.engine.exchange.attempts import KEY_BOUND
 from dragoman.engine.routing.candidates import Decision
 from dragoman.store import Entry
+from dragoman.upstream.health import COUNTED
 
 if TYPE_CHECKING:
     from dragoman.gateway.records.request_record import RequestRecord
@@ -23,6 +27,8 @@ LARGEST = 8 * 1024 * 1024
 """A request with larger bodies is not kept."""
 MOST_DECISIONS = 50
 """Of routes, with or without bodies."""
+MOST_FAILING = 1024
+"""Targets whose failures are remembered."""
 MOST_NOTED = 1024
 """Requests that watchers of the list may be behind."""
 
@@ -37,6 +43,23 @@ class RecentExchange(msgspec.Struct, frozen=True, gc=False):
     def since_start(self, moment: float) -> float:
         """Seconds between the arrival of the request and a moment of the steady clock."""
         return moment - self.record.started
+
+
+class TargetFailures(msgspec.Struct):
+    """The sends to a target that failed for a reason of its own: it was down, busy, or refused its key."""
+
+    sends: int = 0
+    kind: str = ""
+    """The kind of the last failure."""
+    status: int = 0
+    message: str = ""
+    at: float = 0.0
+    over: bool = False
+    """A request succeeded since."""
+
+
+AGAINST_TARGET = COUNTED | KEY_BOUND | {FailureKind.NOT_FOUND}
+"""Failures that another request to the same target would meet, too."""
 
 
 def keeps_bodies(config: Config) -> bool:
@@ -55,6 +78,8 @@ class RecentExchanges:
         self._bytes = 0
         self._entries: deque[Entry] = deque(maxlen=MOST_NOTED)
         self._routed: deque[tuple[Entry, Decision]] = deque(maxlen=MOST_DECISIONS)
+        self.failures: dict[str, TargetFailures] = {}
+        """Targets that have failed, also if another one saved the request."""
 
     def keep(self, keeps: bool) -> None:
         """Whether bodies are kept from now on; if not, those that are here are forgotten."""
@@ -65,18 +90,33 @@ class RecentExchanges:
 
     def note(self, entry: Entry) -> None:
         """A request without bodies."""
-        self.count += 1
-        self._entries.append(entry)
+        self._count(entry)
 
     def add(self, record: RequestRecord, entry: Entry) -> None:
-        self.count += 1
-        self._entries.append(entry)
+        self._count(entry)
         if record.routed is not None:
             self._routed.append((entry, record.routed.decision))
         if self.keeps:
             if record.dispatch is not None:
                 record.dispatch.forget_connection()
             self._put(RecentExchange(record, entry, _weight(record)))
+
+    def _count(self, entry: Entry) -> None:
+        self.count += 1
+        self._entries.append(entry)
+        if self.failures and entry.status < 400 and (failed := self.failures.get(entry.target)) is not None:
+            failed.over = True
+
+    def note_failure(self, target: str, failure: Failure, message: str) -> None:
+        """A send that failed. Clients may make up names of models: only so many are remembered."""
+        if failure.kind not in AGAINST_TARGET:
+            return
+        known = self.failures.setdefault(target, TargetFailures())
+        known.sends += 1
+        known.kind, known.status, known.message = failure.kind.value, failure.status, message
+        known.at, known.over = time.time(), False
+        if len(self.failures) > MOST_FAILING:
+            del self.failures[next(iter(self.failures))]
 
     def find(self, request_id: str) -> RecentExchange | None:
         return next((one for one in self._exchanges if one.entry.id == request_id), None)

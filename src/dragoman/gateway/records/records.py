@@ -21,6 +21,9 @@ from dragoman.wire.error_bodies import provider_error
 _LOGGED_ERROR = 8 * 1024
 """The body of an error that is in the log as it came; of a longer one its message is."""
 
+_SHOWN_ERROR = 300
+"""Of an error message this much is shown beside a model."""
+
 
 class Records:
     """What one gateway writes down. Nothing in it makes a request wait."""
@@ -72,7 +75,9 @@ class Records:
     def note_failure(self, exchange: Exchange[HttpDestination], failed: AttemptFailed[HttpDestination]) -> None:
         """Count a failed send, and write it down with what was asked and what was sent."""
         failure = failed.failure
-        self.metrics.failed(failed.destination.name, failure.kind.value)
+        target = failed.destination.name
+        self.metrics.failed(target, failure.kind.value)
+        self.recent.note_failure(target, failure, self.redactor.text(failure.message[:_SHOWN_ERROR]))
         self.failures.write(_refusal_line(exchange.context.id, exchange.ask, failed))
         if self.lines.takes(LogLevel.WARNING):
             short = 0 < len(failure.raw) <= _LOGGED_ERROR
@@ -81,7 +86,7 @@ class Records:
                 if short
                 else self.redactor.text(failure.message[:_LOGGED_ERROR])
             )
-            line = {"event": "provider-error", "id": exchange.context.id, "target": failed.destination.name}
+            line = {"event": "provider-error", "id": exchange.context.id, "target": target}
             self.lines.add(LogLevel.WARNING, {**line, "status": failure.status, "error": error})
 
     def note_lesson(self, destination: HttpDestination, learnt: Learnt) -> None:

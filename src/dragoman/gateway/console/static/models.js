@@ -53,12 +53,23 @@ class Models {
   }
 }
 
+/** How a target does. One whose last send failed is not ready, also if a fallback saved the request. */
+function stateOf(one) {
+  const failed = one.failures && !one.failures.over ? one.failures : null;
+  if (one.resting) return h("span", { class: "bad", title: failed?.message }, `paused for ${duration(one.resting)}`);
+  if (failed) return h("span", { class: "bad", title: failed.message }, `failing: ${failed.status || ""} ${failed.kind}`, h("small", {}, ` ${clock(failed.at)}`));
+  if (one.busy) return `${plural(one.busy, "request")} under way`;
+  if (!one.totals?.requests) return one.first_byte ? h("span", { class: "good" }, "ready") : "not asked yet";
+  return one.totals.errors < one.totals.requests ? h("span", { class: "good" }, "ready") : h("span", { class: "bad" }, "only errors");
+}
+
 function modelRow(one) {
-  const state = one.resting ? h("span", { class: "bad" }, `paused for ${duration(one.resting)}`) : one.busy ? plural(one.busy, "request") + " under way" : h("span", { class: "good" }, "ready");
+  const state = stateOf(one);
+  const errors = Math.max(one.totals?.errors ?? 0, one.failures?.sends ?? 0);
   const price = one.price ? `${money(one.price.input)} / ${money(one.price.output)}` : "–";
   return [h("b", {}, one.name), h("span", { class: "chain" }, one.targets.join(" → ")), [dialectName(one.dialect), one.emulated ? h("em", { class: "tag" }, "emulated") : null],
     [state, one.lessons ? h("em", { class: "tag" }, plural(one.lessons, "lesson")) : null], number(duration(one.first_byte)), number(count(one.totals?.requests)),
-    number(one.totals?.errors ? h("span", { class: "bad" }, count(one.totals.errors)) : "0"), number(one.totals ? money(one.totals.cost) : "–"), number(price)];
+    number(errors ? h("span", { class: "bad" }, count(errors)) : "0"), number(one.totals ? money(one.totals.cost) : "–"), number(price)];
 }
 
 const number = (content) => ({ number: true, content });
