@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dragoman.dialects.openai_chat.stream import check_plain_chunk
 from dragoman.engine.answer.frame_template import FrameTemplate
 from dragoman.engine.answer.relay_frames import RelayFrames
+from dragoman.engine.answer.translation import Translation
 
 LEFTOVERS = frozenset({"done", "__stream_end__"})
 SECRET = b"sk-0123456789abcdef"
@@ -39,9 +40,9 @@ def learnt(*frames: bytes) -> FrameTemplate:
 
 def test_a_frame_with_another_text_is_known() -> None:
     template = learnt(chat("one"), chat("two"))
-    assert template.fits(chat("three"))
-    assert template.fits(chat(""))
-    assert template.fits(chat('"quoted"\n and \\ and é'))
+    assert template.fill(chat("three"))
+    assert template.fill(chat(""))
+    assert template.fill(chat('"quoted"\n and \\ and é'))
 
 
 def test_several_texts_and_numbers_are_known() -> None:
@@ -49,9 +50,9 @@ def test_several_texts_and_numbers_are_known() -> None:
         return frame({"sequence_number": number, "delta": text, "obfuscation": noise}, "response.output_text.delta")
 
     template = learnt(delta(8, "a", "x"), delta(9, "b", "yz"))
-    assert template.fits(delta(10, "c", "zzz"))
-    assert not template.fits(delta(10, "c", "zzz").replace(b":10", b":010"))
-    assert not template.fits(delta(10, "c", "zzz").replace(b":10", b":1,0"))
+    assert template.fill(delta(10, "c", "zzz"))
+    assert not template.fill(delta(10, "c", "zzz").replace(b":10", b":010"))
+    assert not template.fill(delta(10, "c", "zzz").replace(b":10", b":1,0"))
 
 
 WORD = chat("word")
@@ -72,12 +73,12 @@ UNKNOWN = {
 
 @pytest.mark.parametrize("data", UNKNOWN.values(), ids=UNKNOWN)
 def test_any_other_frame_is_not_known(data: bytes) -> None:
-    assert not learnt(chat("one"), chat("two")).fits(data)
+    assert not learnt(chat("one"), chat("two")).fill(data)
 
 
 def test_a_key_is_no_value() -> None:
     template = learnt(frame({"a": 1}), frame({"b": 1}))
-    assert not template.fits(frame({"done": 1}))
+    assert not template.fill(frame({"done": 1}))
 
 
 SIGNS = [
@@ -135,3 +136,55 @@ def test_a_known_frame_is_treated_as_a_checked_one(frames: list[bytes], check: A
         alone = RelayFrames(clean, LEFTOVERS, check)
         assert together.feed(one) == alone.feed(one)
         assert together.close() == alone.close()
+
+
+NULLED = b'data: {"choices":[{"index":0,"delta":{"content":"%b"}}],"usage":null%b}\n\n'
+
+
+@pytest.mark.parametrize("more", [b"", b',"obfuscation":"%b"'])
+def test_members_are_taken_out_of_a_known_frame(more: bytes) -> None:
+    relay = RelayFrames(None, LEFTOVERS, check_plain_chunk, unasked=frozenset({"usage"}))
+    for word in (b"a", b"b", b"c", b"dd", b'a,\\"usage\\":null', b'"', b"\xff"):
+        sent = NULLED % (word, more.replace(b"%b", word))
+        readable = word not in (b'"', b"\xff")
+        assert relay.feed(sent) == (sent.replace(b',"usage":null', b"") if readable else b"")
+
+
+def test_a_frame_is_not_known_by_one_that_was_redacted() -> None:
+    relay = RelayFrames(clean)
+    for word in "abcd":
+        assert SECRET not in relay.feed(chat(word, id=SECRET.decode()))
+
+
+def test_blanks_around_a_text_are_not_known() -> None:
+    template = learnt(chat("one"), chat("two"))
+    assert not template.fill(WORD.replace(b'"word"', b'"word"\n'))
+    assert not template.fill(WORD.replace(b'"word"', b'\n"word"'))
+
+
+ENDINGS = {
+    "a proper end": (
+        frame({"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}),
+        frame({"id": "c", "choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 70, "total_tokens": 79}}),
+        b"data: [DONE]\n\n",
+    ),
+    "no usage": (chat("", finish=1), b"data: [DONE]\n\n"),
+    "an error": (frame({"error": {"message": "overloaded", "type": "server_error"}}),),
+    "nothing": (),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
+@pytest.mark.parametrize("count", [0, 3, 70, 700])
+def test_words_that_are_passed_on_change_nothing_that_is_seen(count: int, ending: tuple[bytes, ...]) -> None:
+    """Chunks that end within a frame are never passed on by what is known: both give the same in the end."""
+    wire = [chat("Hi", object="chunk"), *(chat(f" word{number}") for number in range(count)), *ending]
+    by_frame, halved = Translation("openai-chat", "openai-chat"), Translation("openai-chat", "openai-chat")
+    out = b"".join([by_frame.feed(one) for one in wire]) + by_frame.close()
+    halves = b"".join([half for one in wire for half in (halved.feed(one[:-9]), halved.feed(one[-9:]))])
+    assert out == halves + halved.close()
+    seen = [(one.usage, one.stop, one.ended, one.failure, one.skipped) for one in (by_frame, halved)]
+    assert seen[0] == seen[1]
+    tokens = [one.output_tokens() for one in (by_frame, halved)]
+    assert tokens[0][0] == pytest.approx(tokens[1][0], rel=0.03)
+    assert tokens[0][1] == tokens[1][1]

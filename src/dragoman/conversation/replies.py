@@ -44,7 +44,9 @@ MOST_TOKENS = 1_000_000_000
 
 def token_count(value: object) -> int:
     """A number that a provider gave as a count of tokens, within bounds; 0 where it is none."""
-    if not isinstance(value, int | float) or not value > 0:
+    if type(value) is int and 0 <= value <= MOST_TOKENS:
+        return value  # nearly always
+    if not isinstance(value, (int, float)) or not value > 0:
         return 0
     return int(min(value, MOST_TOKENS))
 

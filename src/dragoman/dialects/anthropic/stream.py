@@ -31,6 +31,7 @@ WORDS = StreamedText(
     string_members("text", "thinking", "partial_json", "name"),
     re.compile(rb'"type"\s*+:\s*+"tool_use"'),
     string_members("signature"),
+    changing=frozenset((b"text", b"thinking", b"partial_json")),
 )
 
 

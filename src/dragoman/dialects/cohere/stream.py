@@ -64,6 +64,7 @@ from dragoman.wire.sse import DONE_FRAME, SseDecoder, one_line, render_event_fra
 WORDS = StreamedText(
     string_members("text", "thinking", "tool_plan", "arguments", "name"),
     re.compile(rb'"type"\s*+:\s*+"tool-call-start"'),
+    changing=frozenset((b"text", b"thinking", b"tool_plan", b"arguments")),
 )
 
 

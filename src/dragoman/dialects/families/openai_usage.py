@@ -22,15 +22,15 @@ def details_in(usage: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def other_counts(
-    usage: Mapping[str, Any], known: frozenset[str], details: Mapping[str, tuple[str, ...]], dialect: str
+    usage: Mapping[str, Any], known: frozenset[str], details: Mapping[str, frozenset[str]], dialect: str
 ) -> Extras | None:
     """What the usage says in addition to the counts that we know: costs, times, tokens of sounds and pictures."""
     fields: dict[str, Json] = {}
     for key, value in usage.items():
         if key in details:
-            others = {name: count for name, count in details_in(usage, key).items() if name not in details[key]}
-            if others:
-                fields[key] = encode(others)
+            found, read = details_in(usage, key), details[key]
+            if not found.keys() <= read:
+                fields[key] = encode({name: count for name, count in found.items() if name not in read})
         elif key not in known and value is not None:
             fields[key] = encode(value)
     return extras_of(dialect, fields)

@@ -40,6 +40,7 @@ WORDS = StreamedText(
     string_members("thoughtSignature"),
     # Arguments are an object here. Three levels of it are found, which is nearly always all.
     re.compile(rb'"args"\s*+:\s*+(%b)' % _NESTED),
+    changing=frozenset((b"text",)),
 )
 
 

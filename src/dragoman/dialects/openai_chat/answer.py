@@ -204,6 +204,12 @@ class ChatChunk(msgspec.Struct, gc=False):
     x_groq: Raw = ABSENT
 
 
+class ChatChoices(msgspec.Struct, gc=False):
+    """The choices of a chunk, with all members."""
+
+    choices: list[dict[str, Raw]]
+
+
 class GlancedMessage(msgspec.Struct, gc=False):
     """The members of a message that decide why it stopped."""
 
@@ -237,10 +243,11 @@ class ChatHead(msgspec.Struct, gc=False):
 
 
 HEAD_KEYS = frozenset({"id", "object", "model", "created", "system_fingerprint", "service_tier"})
-BODY_KEYS = frozenset({"choices", "usage", "error", "obfuscation", "p", "padding"})
+READ_KEYS = HEAD_KEYS | {"choices", "usage", "error", "obfuscation", "p", "padding"}
 CHOICE_KEYS = frozenset({"index", "delta", "message", "text", "finish_reason", "logprobs"})
 
 decode_chunk = msgspec.json.Decoder(ChatChunk).decode
+decode_choices = msgspec.json.Decoder(ChatChoices).decode
 decode_glanced = msgspec.json.Decoder(GlancedAnswer).decode
 decode_head = msgspec.json.Decoder(ChatHead).decode
 
@@ -601,9 +608,9 @@ class ChatAnswerParser:
             fields = decode_members(frame)
         except UNREADABLE:
             head, fields = decode_head(b"{}"), {}
-        for key, raw in fields.items():
-            if key not in HEAD_KEYS and key not in BODY_KEYS and bytes(raw) != _NULL:
-                self._extras[key] = bytes(raw)
+        if not fields.keys() <= READ_KEYS:
+            unread = {key: bytes(raw) for key, raw in fields.items() if key not in READ_KEYS}
+            self._extras |= {key: raw for key, raw in unread.items() if raw != _NULL}
         before = self._head
         self._id = str(chunk.id or "") or self._id
         self._head = Started(
@@ -795,10 +802,10 @@ class ChatAnswerParser:
 def _choice_extras(frame: bytes) -> Mapping[bytes, dict[str, Json]]:
     """The members of each choice that are not read here, by the number of the choice."""
     found = {}
-    for raw in decode_items(decode_members(frame)["choices"]):
-        fields = {key: bytes(value) for key, value in decode_members(raw).items()}
-        found[fields.get("index", b"0")] = {
-            key: value for key, value in fields.items() if key not in CHOICE_KEYS and value != _NULL
+    for fields in decode_choices(frame).choices:
+        unread = fields.keys() - CHOICE_KEYS
+        found[bytes(fields.get("index", b"0"))] = {
+            key: bytes(value) for key, value in fields.items() if key in unread and bytes(value) != _NULL
         }
     return found
 

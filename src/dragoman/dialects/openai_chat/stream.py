@@ -57,6 +57,7 @@ from dragoman.wire.sse import DONE_FRAME, Frame, render_data_frame
 WORDS = StreamedText(
     string_members("content", "refusal", "reasoning", "reasoning_content", "name", "arguments", "input"),
     re.compile(rb'"name"\s*+:\s*+"[^"]'),
+    changing=frozenset((b"content", b"reasoning", b"reasoning_content", b"arguments", b"created", b"obfuscation")),
 )
 
 

@@ -15,10 +15,11 @@ from dragoman.dialects.shared.raw_json import UNREADABLE, decode_object, encode
 
 _KNOWN = frozenset({"prompt_tokens", "completion_tokens", "total_tokens"})
 _KNOWN_DETAILS = {
-    "prompt_tokens_details": ("cached_tokens", "cache_write_tokens"),
-    "completion_tokens_details": ("reasoning_tokens",),
+    "prompt_tokens_details": frozenset({"cached_tokens", "cache_write_tokens"}),
+    "completion_tokens_details": frozenset({"reasoning_tokens"}),
 }
-_CACHED = ("prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens", "cache_read_input_tokens")
+_CACHED_IN_ORDER = ("prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens", "cache_read_input_tokens")
+_CACHED = frozenset(_CACHED_IN_ORDER)
 
 _decode = msgspec.json.decode
 
@@ -31,7 +32,9 @@ def parse_usage(raw: bytes) -> Usage | None:
         return None
     inputs, outputs = details_in(counts, "prompt_tokens_details"), details_in(counts, "completion_tokens_details")
     reasoning = count_in(outputs, "reasoning_tokens") or count_in(counts, "reasoning_tokens")
-    cached = count_in(inputs, "cached_tokens") or next((n for n in (count_in(counts, key) for key in _CACHED) if n), 0)
+    cached = count_in(inputs, "cached_tokens")
+    if not cached and not _CACHED.isdisjoint(counts):
+        cached = next((count for key in _CACHED_IN_ORDER if (count := count_in(counts, key))), 0)
     written = count_in(inputs, "cache_write_tokens") or count_in(counts, "cache_creation_input_tokens")
     entered, output = count_in(counts, "prompt_tokens"), count_in(counts, "completion_tokens")
     uncounted = count_in(counts, "total_tokens") - entered - output

@@ -63,6 +63,7 @@ from dragoman.wire.sse import Frame, render_event_frame
 WORDS = StreamedText(
     string_members("delta"),
     re.compile(rb'"type"\s*+:\s*+"response\.(?:function_call_arguments|custom_tool_call_input)\.done"'),
+    changing=frozenset((b"delta", b"sequence_number", b"obfuscation")),
 )
 
 

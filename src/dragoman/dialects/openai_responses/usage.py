@@ -15,8 +15,8 @@ from dragoman.dialects.shared.raw_json import UNREADABLE, decode_object, encode
 
 _KNOWN = frozenset({"input_tokens", "output_tokens", "total_tokens"})
 _KNOWN_DETAILS = {
-    "input_tokens_details": ("cached_tokens", "cache_write_tokens"),
-    "output_tokens_details": ("reasoning_tokens",),
+    "input_tokens_details": frozenset({"cached_tokens", "cache_write_tokens"}),
+    "output_tokens_details": frozenset({"reasoning_tokens"}),
 }
 
 _decode = msgspec.json.decode

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import compress
+from operator import ne
+
+import msgspec
 
 _ATTEMPTS = 12
 """How often a stream is looked at for its values. Each time costs more than the check of a frame."""
 _MOST_VALUES = 4
 _LONGEST = 4096
-_NEAR = 64
-"""By how much the lengths of two frames differ whose values alone may differ."""
 _NOWHERE = b"the beginning of no frame"
 _START = re.compile(rb"(?:event: [\w.]+\r?\n)?data: ?(?=\{)")
 _ESCAPED_TEXT = re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4})*+')
@@ -25,6 +27,9 @@ _match_number = re.compile(rb"(\s*:\s*)([0-9]+)([,}\]][^0-9]*)").fullmatch
 """What stands between two texts: the number that is the value of a member, and what follows."""
 
 ValueCheck = Callable[[str], bool]
+_QUOTE = ord('"')
+_decode_text = msgspec.json.Decoder(str).decode
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
 
 
 def _is_text(value: str) -> bool:
@@ -37,81 +42,128 @@ def _is_number(value: str) -> bool:
 
 
 class FrameTemplate:
-    """What stands around the values of the frames of one stream, as far as that is known."""
+    """What stands around the values of the frames of one stream, as far as that is known. `words` are the members that
+    hold the model's words, or nothing that matters. `nulls` are members to take out of every frame."""
 
     __slots__ = (
         "_after",
+        "_around",
         "_attempts",
         "_before",
         "_between",
-        "_end",
-        "_ends_in_text",
+        "_is_cut",
+        "_is_lone_text",
         "_last",
         "_last_check",
-        "_start",
+        "_nulls",
+        "_rest_after",
+        "_rest_before",
+        "_words",
+        "differs_in_words",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, words: frozenset[bytes] = frozenset(), nulls: tuple[bytes, ...] = ()) -> None:
+        self._words, self._nulls = words, nulls
         self._before, self._after = _NOWHERE, b""
-        self._start = self._end = 0
+        self._around = -1  # the length of no frame leaves that
+        self._rest_before = self._rest_after = b""
         self._between: list[tuple[str, ValueCheck]] = []
         self._last_check: ValueCheck = _is_text
-        self._ends_in_text = True
-        self._last = b""
+        self._is_lone_text = self._is_cut = False
+        self._last: list[bytes] = []
         self._attempts = _ATTEMPTS
+        self.differs_in_words = False
+        """Whether the values that are known to differ are words: then such a frame tells nothing else that is new."""
 
-    def fits(self, frame: bytes) -> bool:
-        """Whether a frame is one that was checked, with other values. Not where they speak of an error."""
-        if not frame.startswith(self._before) or not frame.endswith(self._after):
-            return False
-        start, end = self._start, self._end
-        if len(frame) < start - end:
-            return False
+    def fill(self, frame: bytes) -> bytes:
+        """What goes out for a frame that is one that was checked, with other values. Nothing for any other frame, and
+        nothing if its values speak of an error."""
+        value = frame.removeprefix(self._before).removesuffix(self._after)
+        size = len(value)
+        if size != len(frame) - self._around or size > _LONGEST:
+            return b""
+        if not self._is_lone_text:
+            return self._fill_many(frame, value)
         try:
-            rest = frame[start:end].decode()
+            text = _decode_text(value)
+        except _UNREADABLE:
+            return b""
+        if "error" in text or value[0] != _QUOTE or value[-1] != _QUOTE:
+            return b""
+        return self._rest_before + value + self._rest_after if self._is_cut else frame
+
+    def _fill_many(self, frame: bytes, values: bytes) -> bytes:
+        try:
+            rest = values.decode()
         except UnicodeDecodeError:
-            return False
+            return b""
         if "error" in rest:
-            return False
+            return b""
         for piece, check in self._between:
             value, found, rest = rest.partition(piece)
             if not found or not check(value):
-                return False
-        plain = self._ends_in_text and rest.isprintable() and '"' not in rest and "\\" not in rest
-        return plain or self._last_check(rest)
+                return b""
+        if not self._last_check(rest):
+            return b""
+        return without_members(frame, self._nulls) if self._is_cut else frame
 
     def learn(self, frame: bytes) -> None:
         """Take a frame that was checked, with its data in one line. Its values are where it differs from the last."""
-        last, self._last = self._last, frame
-        if not self._attempts or len(frame) > _LONGEST or abs(len(frame) - len(last)) > _NEAR or b"error" in frame:
+        if not self._attempts or len(frame) > _LONGEST:
             return
         self._attempts -= 1
-        pieces, checks = _split(last, frame)
-        if checks:
-            self._before, self._after = pieces[0], pieces[-1]
-            self._start, self._end = len(self._before), -len(self._after)
-            self._between = list(zip([piece.decode() for piece in pieces[1:-1]], checks, strict=False))
-            self._last_check, self._ends_in_text = checks[-1], checks[-1] is _is_text
+        last, self._last = self._last, _quoted(frame)
+        pieces, checks = _split(last, self._last, frame)
+        if checks and b"error" not in frame:
+            self._hold(pieces, checks)
+
+    def _hold(self, pieces: list[bytes], checks: list[ValueCheck]) -> None:
+        self.differs_in_words = {_name_before_value(piece) for piece in pieces[:-1]} <= self._words
+        self._is_lone_text = checks == [_is_text]
+        if self._is_lone_text:  # it is read with its quotes
+            pieces = [pieces[0][:-1], pieces[1][1:]]
+        self._before, self._after = pieces[0], pieces[-1]
+        self._around = len(self._before) + len(self._after)
+        self._between = list(zip([piece.decode() for piece in pieces[1:-1]], checks, strict=False))
+        self._last_check = checks[-1]
+        rests = [without_members(piece, self._nulls) for piece in pieces]
+        self._rest_before, self._rest_after = rests[0], rests[-1]
+        self._is_cut = rests != pieces
 
 
-def _split(last: bytes, frame: bytes) -> tuple[list[bytes], list[ValueCheck]]:
-    """The pieces around the values in which two frames differ, and the checks of those values."""
-    old, new = _quoted(last), _quoted(frame)
+def without_members(data: bytes, members: tuple[bytes, ...]) -> bytes:
+    """The frames without these members, each as it stands there."""
+    for member in members:
+        if member in data:
+            data = data.replace(member, b"")
+    return data
+
+
+def _split(old: list[bytes], new: list[bytes], frame: bytes) -> tuple[list[bytes], list[ValueCheck]]:
+    """The pieces around the values in which a frame differs from the last, and the checks of those values. Both are
+    given as what stands between their quotes."""
+    if len(old) != len(new):
+        return [], []
+    indexes = list(compress(range(len(new)), map(ne, old, new)))
+    if len(indexes) > _MOST_VALUES or _START.match(frame) is None:
+        return [], []
     pieces: list[bytes] = []
     checks: list[ValueCheck] = []
-    at = begun = 0
-    if len(old) != len(new) or _START.match(frame) is None:
-        return [], []
-    for index, (one, other) in enumerate(zip(old, new, strict=True)):
-        if one != other:
-            span = _text_span(other, new[index + 1]) if index % 2 else _number_span(one, other)
-            if span is None or len(checks) == _MOST_VALUES:
-                return [], []
-            pieces.append(frame[begun : at + span[0]])
-            checks.append(_is_text if index % 2 else _is_number)
-            begun = at + span[1]
-        at += len(other) + 1
+    begun = 0
+    for index in indexes:
+        at = sum(map(len, new[:index])) + index
+        span = _text_span(new[index], new[index + 1]) if index % 2 else _number_span(old[index], new[index])
+        if span is None:
+            return [], []
+        pieces.append(frame[begun : at + span[0]])
+        checks.append(_is_text if index % 2 else _is_number)
+        begun = at + span[1]
     return [*pieces, frame[begun:]], checks
+
+
+def _name_before_value(piece: bytes) -> bytes:
+    """The name of the member whose value begins where a piece ends."""
+    return piece.rstrip(b' :"').rpartition(b'"')[2]
 
 
 def _quoted(frame: bytes) -> list[bytes]:

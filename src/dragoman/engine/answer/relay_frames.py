@@ -16,11 +16,15 @@ from typing import Any
 import msgspec
 
 from dragoman.dialects.dialect import unchanged
-from dragoman.engine.answer.frame_template import FrameTemplate
+from dragoman.engine.answer.frame_template import FrameTemplate, without_members
+from dragoman.engine.answer.relay_observer import RelayObserver
+from dragoman.wire.sse import DONE_FRAME
 
 _ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
 _MOST = 64 * 1024
 """A longer frame holds a picture rather than an error, and is passed on as it comes."""
+_MOST_WORDS = 64
+"""Frames that are held for their words before the words are counted."""
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n|\r\r")
 _payloads = re.compile(rb"^data: ?([^\n]*)", re.MULTILINE).findall
 _DONE = b"[DONE]"
@@ -32,19 +36,21 @@ class RelayFrames:
     """Between the provider's bytes and the client. `redact` takes secrets out; `leftovers` are keys to take out of
     chunks. `check` raises DecodeError unless a chunk is plainly without them, `tidy` gives what goes out in place of a
     chunk that had some, or None. `unasked` are further keys to take out, which chunks mostly have with `null`.
-    `skipped` counts frames that could not be read."""
+    `observer` counts words. `skipped` counts frames that could not be read."""
 
     __slots__ = (
         "_check",
-        "_fits",
         "_held",
         "_leftovers",
         "_marks",
         "_nulls",
+        "_observer",
         "_open",
         "_redact",
         "_template",
         "_tidy",
+        "_within",
+        "_words",
         "skipped",
     )
 
@@ -55,6 +61,7 @@ class RelayFrames:
         check: Callable[[bytes], object] | None = None,
         tidy: Callable[[Any], Any | None] = unchanged,
         unasked: frozenset[str] = frozenset(),
+        observer: RelayObserver | None = None,
     ) -> None:
         self._redact = redact
         self._check = None if unasked else check
@@ -64,16 +71,31 @@ class RelayFrames:
         self._nulls = _nulls(unasked)
         self._held = b""
         self._open = False
-        self._template = FrameTemplate()
-        self._fits = self._template.fits
+        self._within = False
+        self._observer = observer
+        self._words: list[bytes] = observer.words if observer is not None else []
+        self._template = FrameTemplate(observer.word_members if observer is not None else frozenset(), self._nulls)
         self.skipped = 0
+
+    def pass_words(self, data: bytes) -> bytes:
+        """A frame that was checked, with other words, as it goes out: its words are held, and nobody needs to see more
+        of it. Nothing for any other chunk, which has yet to be seen and fed."""
+        template = self._template
+        if self._within or not template.differs_in_words:
+            return b""
+        out = template.fill(data)
+        if out:
+            self._words.append(data)
+            if len(self._words) > _MOST_WORDS and self._observer is not None:
+                self._observer.count_words()
+        return out
 
     def feed(self, data: bytes) -> bytes:
         """The frames that are complete."""
-        if self._nulls:
-            data = self._without_nulls(data)
-        if not self._held and not self._open:
-            if self._fits(data):
+        if not self._within:
+            if out := self._template.fill(data):
+                return out
+            if data == DONE_FRAME:
                 return data
             if data.endswith(_ENDS):
                 return self._clean(data)
@@ -83,11 +105,15 @@ class RelayFrames:
         if len(data) - at > _MOST:
             at, self._open = len(data), True
         self._held = data[at:]
-        return self._redacted(data[:at]) if was_open or self._open else self._clean(data[:at])
+        self._within = self._open or bool(self._held)
+        if was_open or self._open:
+            return self._redacted(without_members(data[:at], self._nulls))
+        return self._clean(data[:at])
 
     def close(self) -> bytes:
         """The rest of a stream that ended properly, if without its last line break."""
         held, self._held = self._held, b""
+        self._within = self._open
         return self._clean(held)
 
     def drop(self) -> bytes:
@@ -97,20 +123,15 @@ class RelayFrames:
 
     def _clean(self, data: bytes) -> bytes:
         """Whole frames as the client may see them. Where all are clean, nearly always, they go through as they are."""
-        data = self._redacted(self._without_nulls(data))
-        payload = _lone_payload(data)
-        payloads = _payloads(data) if payload is None else (payload,)
+        rest = without_members(data, self._nulls)
+        out = self._redacted(rest)
+        payload = _lone_payload(out)
+        payloads = _payloads(out) if payload is None else (payload,)
         if all(map(self._is_clean, payloads)):
-            if payload is not None:
+            if payload is not None and out == rest:
                 self._template.learn(data)
-            return data
-        return b"".join([self._frame(frame) for frame in _split(data)])
-
-    def _without_nulls(self, data: bytes) -> bytes:
-        for null in self._nulls:
-            if null in data:
-                data = data.replace(null, b"")
-        return data
+            return out
+        return b"".join([self._frame(frame) for frame in _split(out)])
 
     def _redacted(self, data: bytes) -> bytes:
         return data if self._redact is None else self._redact(data)

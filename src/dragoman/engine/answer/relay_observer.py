@@ -2,8 +2,8 @@
 
 Nothing is parsed while it runs. The beginning and the end of the stream are held, a few kilobytes, and read when it is
 over: a provider reports its usage and its stop in the first or in the last events. Only the very first bytes are looked
-at as they come, for an error that stands in place of an answer. What is let go of is searched for the model's words,
-some kilobytes at a time and of a long stream in samples: their tokens may have to be estimated.
+at as they come, for an error that stands in place of an answer. Of what is let go of, samples are held: where nobody
+reports the tokens, they are searched for the model's words.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ _TAIL = 3 * 1024
 _HELD = 8 * 1024
 _FULLY, _ONE_IN = 2, 8
 """Blocks at the beginning of a stream that are searched for words, and how many of those after them."""
+_SAMPLED = 32 * 1024
+"""Bytes of samples that are held before they are searched. Most streams are over by then, and report their tokens."""
 _FRAME_ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
 _LINE_ENDS = (b"\n",)
 _OPENING = 4096
@@ -48,10 +50,12 @@ class RelayObserver:
         "_lines",
         "_looking",
         "_parser",
+        "_sampled",
+        "_samples",
         "_size",
         "_tail",
         "_tally",
-        "_words",
+        "_where",
         "closed",
         "cut_short",
         "ended",
@@ -60,22 +64,30 @@ class RelayObserver:
         "marked_end",
         "stop",
         "usage",
+        "word_members",
+        "words",
     )
 
     def __init__(
         self,
         parser: Callable[[], StreamParser],
         tally: AnswerTally,
-        words: StreamedText | None,
+        where: StreamedText | None,
         framing: Framing = Framing.SSE,
     ) -> None:
         self._parser = parser
         self._lines = framing is Framing.NDJSON
         self._ends = _LINE_ENDS if self._lines else _FRAME_ENDS
         self._tally = tally
-        self._words = words
+        self._where = where
         self._blocks = 0
+        self._samples: list[bytes] = []
+        self._sampled = 0
         self._counted = False
+        self.word_members: frozenset[bytes] = where.changing if where is not None else frozenset()
+        """Members that hold words, or nothing that matters."""
+        self.words: list[bytes] = []
+        """Frames that differ from one that was seen in such members alone."""
         self.closed = False
         self._head = b""
         self._looking = True
@@ -115,19 +127,35 @@ class RelayObserver:
 
     def count_held(self) -> None:
         """Count the words in what is still held, for an answer whose tokens were not reported."""
-        if not self._counted and self._words is not None:
-            self._tally.add_frames(self._head + b"".join(self._tail), self._words)
+        if not self._counted and self._where is not None:
+            self.count_words()
+            self._search()
+            self._tally.add_frames(self._head + b"".join(self._tail), self._where)
         self._counted = True
+
+    def count_words(self) -> None:
+        """Let go of the frames that were held for their words. After so many the beginning is over."""
+        if self.words:
+            self._looking = False
+            self._drop(b"".join(self.words))
+            self.words.clear()
 
     def _look(self) -> None:
         """The beginning: an error here comes before any answer, and the request may yet be tried elsewhere."""
+        passed = sum(map(len, self.words))
+        if passed and passed + self._size - len(self._tail[-1]) >= _HEAD:
+            self._end_opening()
+            return
         begun = b"".join(self._tail)
         self._tail = [begun]
-        if b"error" in begun:
+        if begun.find(b"error") >= 0:
             self._note([event for event in self._parser().feed(begun) if type(event) is Failed])
-        if len(begun) >= _HEAD:
-            self._looking = False
-            self._bound = _HELD
+        if passed + len(begun) >= _HEAD:
+            self._end_opening()
+
+    def _end_opening(self) -> None:
+        self._looking = False
+        self._bound = _HELD
 
     def _trim(self) -> None:
         """Keep from the last frame that begins well before the end. A frame that is longer is held whole, and is a
@@ -140,21 +168,28 @@ class RelayObserver:
             self.failure = self.failure or FRAME_TOO_LONG
             at = len(held) - _TAIL
         if at >= 0:
-            self._count_dropped(held[:at])
+            self._drop(held[:at])
             held = held[at:].lstrip(b"\r\n")
             self._gap = True
         self._tail, self._size = [held], len(held)
         self._bound = min(max(_HELD, 2 * self._size), LIMIT)
 
-    def _count_dropped(self, frames: bytes) -> None:
-        """Count the words in what is let go of; of a long stream, in one block of eight. The rest is like it."""
-        if self._words is None:
-            return
+    def _drop(self, frames: bytes) -> None:
+        """Hold a sample of what is let go of: all of it at first; of a long stream, one block of eight. The rest is
+        like it."""
         self._blocks += 1
-        if self._blocks <= _FULLY or self._blocks % _ONE_IN == 0:
-            self._tally.add_frames(frames, self._words)
-        else:
+        if self._blocks > _FULLY and self._blocks % _ONE_IN:
             self._tally.skip_frames(len(frames))
+            return
+        self._samples.append(frames)
+        self._sampled += len(frames)
+        if self._sampled > _SAMPLED:
+            self._search()
+
+    def _search(self) -> None:
+        if self._where is not None:
+            self._tally.add_frames(b"".join(self._samples), self._where)
+        self._samples, self._sampled = [], 0
 
     def _note(self, events: list[Event]) -> None:
         for event in events:

@@ -76,6 +76,8 @@ class Translation:
     _frames: RelayFrames | RelayLines | BinaryRelay | None = None
     _relay: tuple[RelayObserver | BinaryObserver, RelayFrames | RelayLines | BinaryRelay] | None = None
     """What sees and what cleans the chunks of a stream that is relayed and needs nothing else."""
+    _pass_words: Callable[[bytes], bytes] | None = None
+    """What passes frames on in which nothing but words is new."""
     _stop_word = ""
     _is_closed = False
 
@@ -137,6 +139,8 @@ class Translation:
 
     def feed(self, data: bytes) -> bytes:
         """A chunk of the upstream's stream, as the client reads it."""
+        if self._pass_words is not None and (out := self._pass_words(data)):
+            return out
         if self._relay is not None:
             observer, frames = self._relay
             observer.see(data)
@@ -168,6 +172,7 @@ class Translation:
             return self._redacted(data)
         if self._capture is None and self._beginning is None and self._wrap is None and self._unwrap is None:
             self._relay = observer, self._frames
+            self._pass_words = self._frames.pass_words if isinstance(self._frames, RelayFrames) else None
         return self._frames.feed(data)
 
     def _seek_thinking(self, data: bytes) -> bytes:
@@ -292,6 +297,7 @@ class Translation:
             self._frames = BinaryRelay(redact)
             self._observer = BinaryObserver(self._new_parser(), self._tally)
             return self._observer
+        self._observer = observer = RelayObserver(self._new_parser, self._tally, answers.streamed_text, framing)
         if framing is Framing.SSE:
             leftovers, unasked = self._upstream.chunk_leftovers, self._upstream.usage_members
             self._frames = RelayFrames(
@@ -300,11 +306,11 @@ class Translation:
                 answers.check_chunk,
                 answers.tidy_chunk,
                 unasked if self._undo.usage else frozenset(),
+                observer,
             )
         elif framing is Framing.NDJSON:
             self._frames = RelayLines(redact)
-        self._observer = RelayObserver(self._new_parser, self._tally, answers.streamed_text, framing)
-        return self._observer
+        return observer
 
     def _reader(self) -> StreamParser:
         if self._parser is None:
