@@ -463,3 +463,22 @@ def test_an_error_of_another_form_keeps_its_words(error: bytes) -> None:
     (failed,) = parsed(b"data: " + error + b"\n\n")
     assert isinstance(failed, Failed)
     assert failed.failure.message == "Down"
+
+
+@pytest.mark.parametrize(
+    ("told", "first", "last"), [(None, 70, 70), (Usage(input=81, output=2), 70, 81), (Usage(output=2), 70, 70)]
+)
+def test_the_input_is_estimated_until_the_provider_counts_it(told: Usage | None, first: int, last: int) -> None:
+    renderer = AnthropicStreamRenderer(AnswerContext(input_tokens=lambda: 70))
+    used = [] if told is None else [Used(told)]
+    events = [Started("a", "m"), TextDelta(0, 0, b'"Hi"'), Stopped(0, Stop.END), *used, Ended()]
+    frames = [orjson.loads(line[6:]) for line in renderer.render(events).split(b"\n") if line.startswith(b"data: ")]
+    assert frames[0]["message"]["usage"]["input_tokens"] == first
+    assert frames[-2]["usage"]["input_tokens"] == last
+
+
+def test_what_the_provider_counts_at_once_is_not_estimated() -> None:
+    renderer = AnthropicStreamRenderer(AnswerContext(input_tokens=lambda: 70))
+    wire = renderer.render([Started("a", "m"), Used(Usage(input=81)), TextDelta(0, 0, b'"Hi"')])
+    assert b'"input_tokens":81' in wire
+    assert b'"input_tokens":70' not in wire

@@ -61,6 +61,13 @@ def test_one_that_asked_is_shown_the_thinking(stream: bool) -> None:
     assert text.type == "text"
 
 
+def test_the_meter_of_a_stream_begins_with_an_estimate() -> None:
+    with claude_sdk("deepseek", ANSWER) as (client, _):
+        events = list(client.messages.create(model="m", max_tokens=4000, messages=[QUESTION], stream=True))
+    assert events[0].type == "message_start"
+    assert events[0].message.usage.input_tokens > 0
+
+
 def test_the_header_shows_it_to_one_that_did_not_ask() -> None:
     with claude_sdk("deepseek", ANSWER) as (client, _):
         answer = ask(client, False, [QUESTION], extra_headers={"x-dragoman-reasoning": "show"})

@@ -240,6 +240,7 @@ class AnswerContext(msgspec.Struct, frozen=True):
     `renames`: `model` is shown even where the bytes could be relayed. `completes`: a stream is completed even then.
     `prefix` stands before the first text of an answer. `hides_reasoning`: the client did not ask for thinking, and
     clients of its dialect do not expect any then. `errors`: how errors are rendered; None: as its dialect does.
+    `input_tokens` estimates the tokens of the request, for a stream that shows them before the provider counts them.
     `clock` tells the seconds when an answer is complete, where there is one. `began`: its seconds at the request.
     """
 
@@ -256,6 +257,7 @@ class AnswerContext(msgspec.Struct, frozen=True):
     errors: RenderError | None = None
     clock: Callable[[], float] | None = None
     began: float = 0.0
+    input_tokens: Callable[[], int] | None = None
 
 
 class StreamParser(Protocol):

@@ -11,6 +11,7 @@ import os
 import time
 import uuid
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -41,6 +42,7 @@ from dragoman.engine.exchange.steps import (
     Streaming,
     Wait,
 )
+from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.library.policy import Policy
 from dragoman.engine.library.summary import report_headers
@@ -256,6 +258,7 @@ def _context(ask: Ask, id: str, route: Route) -> AnswerContext:
         created=int(now),
         clock=time.time,
         began=now,
+        input_tokens=partial(reserved_tokens, ask.conversation),
         id=id,
         include_usage=ask.include_usage,
         request=ask.members,

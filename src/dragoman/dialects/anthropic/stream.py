@@ -13,6 +13,7 @@ from dragoman.conversation.events import Event, Started, TextDelta, Used
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json, Origin
+from dragoman.conversation.replies import Usage
 from dragoman.dialects.anthropic import ID_PREFIX, NAME, ORIGIN
 from dragoman.dialects.anthropic.answer import BLOCKS, LATE_FIELDS, AnthropicAnswerParser, late_fields, parse_answer
 from dragoman.dialects.anthropic.errors import error_body, parse_error
@@ -201,11 +202,18 @@ class AnthropicStreamRenderer(BlockBuilder):
             "content": b"[]",
             "diagnostics": b"null",
             **LATE_FIELDS,
-            "usage": render_usage(self.usage),
+            "usage": render_usage(self._counted()),
             **own_fields(event.extras, NAME),
         }
         frame = b'{"type":"message_start","message":' + render_object(message) + b"}"
         self._out.append(render_event_frame(b"message_start", frame))
+
+    def _counted(self) -> Usage | None:
+        """The usage so far. Most vendors report the input at the end: until then clients are shown an estimate."""
+        usage, estimate = self.usage, self._context.input_tokens
+        if estimate is None or (usage is not None and usage.input):
+            return usage
+        return msgspec.structs.replace(usage or Usage(), input=estimate())
 
     def open_block(self, kind: bytes, block: Json) -> None:
         if not self._begun:
@@ -244,7 +252,7 @@ class AnthropicStreamRenderer(BlockBuilder):
             {
                 "type": b'"message_delta"',
                 "delta": render_object(fields),
-                "usage": render_delta_usage(self.usage),
+                "usage": render_delta_usage(self._counted()),
                 **outer,
             }
         )

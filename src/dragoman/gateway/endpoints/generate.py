@@ -155,6 +155,7 @@ def _context(record: RequestRecord, ask: Ask) -> AnswerContext:
         created=int(now),
         clock=time.time,
         began=now,
+        input_tokens=partial(reserved_tokens, ask.conversation),
         id=record.id,
         include_usage=ask.include_usage,
         request=ask.members,
