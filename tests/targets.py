@@ -56,6 +56,8 @@ MODELS: dict[str, tuple[str, ...]] = {
         "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
         "us.amazon.nova-lite-v1:0",
         "meta.llama3-3-70b-instruct-v1:0",
+        "mistral.mistral-large-2407-v1:0",
+        "openai.gpt-oss-120b-1:0",
         "some-model",
     ),
     "moonshot": ("kimi-k2-thinking", "kimi-k2-0905-preview"),

@@ -153,3 +153,19 @@ def test_hints_are_counted_after_they_moved() -> None:
     done = run(refused_hint, body, facts(CLAUDE, cache_hint_max=2, cache_hints_in_results=False), source=CLAUDE)
     assert done.did == ["moved a cache hint from inside a result to the result"]
     assert run(refused_hint, body, facts(CLAUDE, cache_hint_max=3), source=CLAUDE).untouched
+
+
+def test_hints_on_tools_go_where_only_they_are_refused() -> None:
+    """Nova takes them in the system text and in messages."""
+    tool = {"name": "f", "input_schema": {"type": "object"}, "cache_control": {"type": "ephemeral"}}
+    body = {
+        "max_tokens": 9,
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral"}}]}
+        ],
+        "tools": [tool],
+    }
+    done = sent(body, "bedrock/us.amazon.nova-lite-v1:0", source="anthropic")
+    assert done.json["messages"] == [{"role": "user", "content": [{"text": "Hi"}, {"cachePoint": {"type": "default"}}]}]
+    assert [list(one) for one in done.json["toolConfig"]["tools"]] == [["toolSpec"]]
+    assert ("refused-hint", "/tools/0", "metadata", False) in done.changes

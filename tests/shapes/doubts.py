@@ -630,6 +630,12 @@ _S3: Wire = {"s3Location": {"uri": "s3://bucket/a"}}
 _UNSIGNED: Wire = {"reasoningContent": {"reasoningText": {"text": "Hm."}}}
 
 BEDROCK: dict[str, DoubtCase] = {
+    "odd_call_id": DoubtCase(
+        _converse(_HEY, _turn("assistant", _used()), _turn("user", _answered()), **_SPECIFIED), r'"toolUseId":"call_1"'
+    ),
+    "duplicate_tools": DoubtCase(
+        _converse(_HEY, toolConfig={"tools": _spec()["tools"] * 2}), r'"name":"f".*"name":"f"'
+    ),
     "repeated_roles": DoubtCase(_converse(_HEY, _ON), r'"text":"Hi"\}\]\},\{"role":"user"'),
     "user_after_tool": DoubtCase(
         _converse(_HEY, _turn("assistant", _used()), _turn("user", _answered(), "Go on"), **_SPECIFIED),

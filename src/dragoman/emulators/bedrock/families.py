@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
 class BedrockFamily:
     """A vendor's models. `words_with_calls`: text beside calls or results in one turn. `thinks_unsigned`: its answers
-    have thinking without a signature."""
+    have thinking without a signature. `thoughts`: thinking in the history. `alternates`: it wants turns in turn."""
 
     name: str
     tools: bool = True
@@ -17,7 +17,11 @@ class BedrockFamily:
     streamed_tools: bool = True
     strict: bool = True
     caching: bool = True
+    tool_caching: bool = True
+    image: bool = True
     video: bool = True
+    thoughts: bool = True
+    alternates: bool = False
     stored: bool = True
     results: tuple[str, ...] = ("text", "json", "image", "document", "video", "searchResult")
     choices: tuple[str, ...] = ("auto", "any", "tool")
@@ -25,23 +29,40 @@ class BedrockFamily:
 
 
 UNKNOWN = BedrockFamily("")
+_LLAMA = BedrockFamily(
+    "llama",
+    words_with_calls=False,
+    streamed_tools=False,
+    strict=False,
+    caching=False,
+    thoughts=False,
+    alternates=True,
+    choices=("auto",),
+)
+_MISTRAL = BedrockFamily("mistral", caching=False, thoughts=False, alternates=True, choices=("auto", "any"))
+_NOVA = BedrockFamily(
+    "nova", strict=False, tool_caching=False, thoughts=False, results=("text", "json", "image", "searchResult")
+)
 _FAMILIES = {
-    r"anthropic\.claude-(v2|instant)": BedrockFamily("claude", tools=False, video=False, stored=False, caching=False),
-    r"anthropic\.claude": BedrockFamily("claude", video=False, stored=False),
-    r"amazon\.nova": BedrockFamily("nova", strict=False, results=("text", "json", "image", "searchResult")),
-    r"amazon\.titan": BedrockFamily("titan", tools=False, caching=False),
-    r"meta\.llama": BedrockFamily(
-        "llama",
-        words_with_calls=False,
-        streamed_tools=False,
-        strict=False,
-        caching=False,
-        choices=("auto",),
+    r"anthropic\.claude-(v2|instant)": BedrockFamily(
+        "claude", tools=False, image=False, video=False, stored=False, caching=False
     ),
-    r"mistral\.": BedrockFamily("mistral", caching=False, choices=("auto", "any")),
-    r"deepseek\.": BedrockFamily("deepseek", caching=False, thinks_unsigned=True),
-    r"openai\.gpt-oss": BedrockFamily("gpt-oss", strict=False, caching=False, thinks_unsigned=True),
-    r"moonshot\.": BedrockFamily("kimi", thinks_unsigned=True),
+    r"anthropic\.claude": BedrockFamily("claude", video=False, stored=False),
+    r"amazon\.nova-micro": replace(_NOVA, image=False, video=False),
+    r"amazon\.nova": _NOVA,
+    r"amazon\.titan": BedrockFamily("titan", tools=False, image=False, thoughts=False, caching=False),
+    r"meta\.llama(3-2-(11|90)b|4)": _LLAMA,
+    r"meta\.llama": replace(_LLAMA, image=False),
+    r"mistral\.(mistral-(large-24|small-24|7b)|mixtral)": replace(_MISTRAL, image=False),
+    r"mistral\.": _MISTRAL,
+    r"deepseek\.": BedrockFamily(
+        "deepseek", caching=False, image=False, thoughts=False, alternates=True, thinks_unsigned=True
+    ),
+    r"openai\.gpt-oss": BedrockFamily(
+        "gpt-oss", strict=False, caching=False, image=False, thoughts=False, alternates=True, thinks_unsigned=True
+    ),
+    r"moonshot\.": BedrockFamily("kimi", thoughts=False, thinks_unsigned=True),
+    r"(cohere\.command-r|ai21\.)": BedrockFamily("text", caching=False, image=False, thoughts=False, alternates=True),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 from dragoman.emulators.anthropic import judge as claude
@@ -18,6 +18,7 @@ from dragoman.emulators.provider import EmulatorOptions, Operation, ReceivedRequ
 
 Block = dict[str, Any]
 _MOST_DOCUMENTS, _MOST_IMAGES, _MOST_CACHE_POINTS = 5, 20, 4
+_THOUGHT = "reasoningContent"
 _USER_ONLY = ("image", "document", "video", "audio")
 
 
@@ -30,6 +31,7 @@ def check(request: ReceivedRequest, options: EmulatorOptions) -> None:
     family = family_of(request.model)
     messages = body.get("messages") or []
     _check_turns(messages, request.model)
+    _check_alternation(messages, family)
     _check_texts(messages)
     _check_pairs(messages)
     _check_tools(body, messages, family, request)
@@ -54,6 +56,14 @@ def _check_turns(messages: list[Block], model: str) -> None:
         raise BedrockRefusal(
             "A conversation must start with a user message. Try again with a conversation that starts with a user "
             "message."
+        )
+
+
+def _check_alternation(messages: list[Block], family: BedrockFamily) -> None:
+    if family.alternates and any(before["role"] == after["role"] for before, after in pairwise(messages)):
+        raise BedrockRefusal(
+            "A conversation must alternate between user and assistant roles. Make sure the conversation alternates "
+            "between user and assistant roles and try again."
         )
 
 
@@ -184,7 +194,8 @@ def _check_media(messages: list[Block], family: BedrockFamily) -> None:
 def _check_medium(block: Block, family: BedrockFamily, place: str, inside: bool) -> None:
     """A document of S3 inside a result is taken by Claude, and not read (recorded)."""
     kind, content = next(iter(block.items()))
-    if kind in ("video", "audio") and not family.video:
+    unseen = kind == "image" and not family.image
+    if unseen or (kind in ("video", "audio") and not family.video) or (kind == _THOUGHT and not family.thoughts):
         raise BedrockRefusal(
             f"This model doesn't support the {kind} content block that you provided. Update the content block and try "
             "again."
@@ -207,6 +218,13 @@ def _check_caching(body: Block, messages: list[Block], family: BedrockFamily) ->
             "more information.",
             403,
             "AccessDeniedException",
+        )
+    tools = (body.get("toolConfig") or {}).get("tools") or []
+    at = next((at for at, tool in enumerate(tools) if "cachePoint" in tool), None)
+    if at is not None and not family.tool_caching:
+        raise BedrockRefusal(
+            f"{WRAPPED}Malformed input request: #/toolConfig/tools/{at}: extraneous key [cachePoint] is not permitted, "
+            "please reformat your input and try again."
         )
     if count > _MOST_CACHE_POINTS:
         raise BedrockRefusal(f"{WRAPPED}A maximum of 4 blocks with cache_control may be provided. Found {count}.")

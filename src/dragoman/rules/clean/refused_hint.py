@@ -2,7 +2,8 @@
 
 A hint that the target refuses is taken off. Where there are too many, the last ones stay: they cover the longest
 prefix. Where the target takes hints, but not one that says for whom the prompt is cached, its `scope` is left out.
-Where it takes none inside a tool's result, the result itself gets the hint.
+Where it takes none inside a tool's result, the result itself gets the hint. Where it takes none on tools, theirs are
+taken off.
 
 Loses metadata.
 
@@ -38,7 +39,7 @@ from dragoman.rules.rule import rule
     when=lambda facts: (
         Stance.REFUSES in (facts.cache_hints, facts.cache_scope)
         or facts.cache_hint_max > 0
-        or not facts.cache_hints_in_results
+        or not (facts.cache_hints_in_results and facts.cache_hints_on_tools)
     ),
     looks_for=Trait.HINTS,
     loses=Loss.METADATA,
@@ -48,6 +49,10 @@ def refused_hint(conversation: Conversation, context: Context) -> Rewrite:
     notes: list[Note] = []
     if facts.cache_hints is not Stance.REFUSES and not facts.cache_hints_in_results:
         conversation = outside_results(conversation, notes)
+    if not facts.cache_hints_on_tools:
+        everywhere = len(conversation.tools) + len(notes)
+        tools = kept(conversation.tools, [_bare_tool(tool, everywhere, notes) for tool in conversation.tools])
+        conversation = conversation.but(tools=tools)
     count = sum(1 for _ in hints_of(conversation))
     surplus = count if facts.cache_hints is Stance.REFUSES else count - (facts.cache_hint_max or count)
     if surplus > 0:
