@@ -31,7 +31,7 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
-from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
+from dragoman.conversation.tools import CallForm, ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.openai_responses.dialect import DIALECT
 from dragoman.dialects.openai_responses.request import locate, parse_request, render_request
@@ -306,10 +306,11 @@ def test_tools() -> None:
         {"type": "web_search", "external_web_access": True},
     ]
     ask = asked({"input": [USER], "tools": wire, "tool_choice": {"type": "custom", "name": "patch"}})
+    inner = Tool("n__f", schema=b"{}", at=2, called=CallForm("f", fields={"namespace": b'"n"'}))
     assert ask.conversation.tools == (
         Tool("f", None, b'{"type":"object"}', extras=own(defer_loading=True), at=0),
         Tool("patch", b'"d"', b'{"type":"text"}', custom=True, at=1),
-        NativeTool("namespace", orjson.dumps(namespace), RESPONSES, 2),
+        NativeTool("namespace", orjson.dumps(namespace), RESPONSES, 2, (inner,)),
         NativeTool("web_search", orjson.dumps(wire[3]), RESPONSES, 3),
     )
     anew = orjson.loads(render_request(ask.conversation, WANTED))

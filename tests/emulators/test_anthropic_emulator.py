@@ -248,6 +248,31 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         body(USER, {"role": "assistant", "content": "So "}, model=SONNET5),
         "messages: final assistant content cannot end with trailing whitespace",
     ),
+    (
+        "a shell of another name",
+        body(USER, tools=[{"type": "bash_20250124", "name": "shell"}]),
+        "tools.0.bash_20250124.name: Input should be 'bash'",
+    ),
+    (
+        "the name of an older editor",
+        body(USER, tools=[{"type": "text_editor_20250728", "name": "str_replace_editor"}]),
+        "tools.0.text_editor_20250728.name: Input should be 'str_replace_based_edit_tool'",
+    ),
+    (
+        "a screen without its size",
+        body(USER, tools=[{"type": "computer_20250124", "name": "computer"}]),
+        "tools.0.computer_20250124.display_width_px: Field required",
+    ),
+    (
+        "a toolset with a name",
+        body(USER, tools=[{"type": "computer_toolset_20260801", "name": "computer"}]),
+        "tools.0.computer_toolset_20260801.name: Extra inputs are not permitted",
+    ),
+    (
+        "a shell with a schema",
+        body(USER, tools=[{"type": "bash_20250124", "name": "bash", "input_schema": {"type": "object"}}]),
+        "tools.0.bash_20250124.input_schema: Extra inputs are not permitted",
+    ),
 ]
 
 
@@ -303,6 +328,16 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "four marks": body(blocks(*[text("x", **CACHED)] * 4)),
     "cache mark null": body(blocks(text("x", cache_control=None))),
     "max_tokens 0": body(USER, max_tokens=0),
+    "tools that the client runs": body(
+        USER,
+        tools=[
+            {"type": "bash_20250124", "name": "bash", **CACHED},
+            {"type": "text_editor_20250728", "name": "str_replace_based_edit_tool", "max_characters": 9},
+            {"type": "memory_20250818", "name": "memory"},
+            {"type": "computer_20250124", "name": "computer", "display_width_px": 8, "display_height_px": 6},
+            {"type": "browser_toolset_20260801", "configs": {"zoom": {"enabled": False}}},
+        ],
+    ),
 }
 
 

@@ -40,6 +40,13 @@ def strict(**schema: Any) -> dict[str, Any]:
     return tool(strict=True, parameters={"type": "object", **schema})
 
 
+def patch(**more: Any) -> dict[str, Any]:
+    operation = {"type": "delete_file", "path": "a"}
+    return {"type": "apply_patch_call", "call_id": "c", "status": "completed", "operation": operation, **more}
+
+
+SHOT = {"type": "computer_screenshot", "image_url": "data:image/png;base64,AA=="}
+RAN = {"stdout": "a", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}
 OPEN = {"additionalProperties": False, "properties": {"a": {"type": "object", "properties": {}}}, "required": ["a"]}
 SCHEMA = "invalid_function_parameters"
 LISTED = "'assistant', 'system', 'developer', and 'user'."
@@ -320,6 +327,48 @@ REFUSED: list[tuple[str, dict[str, Any], str, str | None, str | None]] = [
         "input[0].content[0].file_data",
         "invalid_value",
     ),
+    (
+        "a shell call without commands",
+        body(USER, {"type": "shell_call", "call_id": "c", "action": {}}),
+        "Missing required parameter: 'input[1].action.commands'.",
+        "input[1].action.commands",
+        "missing_required_parameter",
+    ),
+    (
+        "a patch of an unknown kind",
+        body(USER, patch(operation={"type": "rename_file", "path": "a"})),
+        "Invalid value: 'rename_file'. Supported values are: 'create_file', 'update_file', and 'delete_file'.",
+        "input[1].operation",
+        "invalid_value",
+    ),
+    (
+        "a patch without its output",
+        body(USER, patch()),
+        "No tool output found for apply patch call c.",
+        "input",
+        None,
+    ),
+    (
+        "a screenshot without its call",
+        body(USER, {"type": "computer_call_output", "call_id": "c", "output": SHOT}),
+        "No tool call found for computer call output with call_id c.",
+        "input",
+        None,
+    ),
+    (
+        "tools of the user's",
+        body(USER, {"type": "additional_tools", "role": "user", "tools": []}),
+        "Invalid value: 'user'. Supported values are: 'developer'.",
+        "input[1].role",
+        "invalid_value",
+    ),
+    (
+        "a namespace without a description",
+        body(USER, tools=[{"type": "namespace", "name": "n", "tools": []}]),
+        "Missing required parameter: 'tools[0].description'.",
+        "tools[0].description",
+        "missing_required_parameter",
+    ),
 ]
 
 
@@ -353,6 +402,18 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "sampling at rest": body(USER, temperature=0, model="gpt-5.4-nano"),
     "sampling at effort none": body(USER, temperature=0.5, reasoning={"effort": "none"}, model="gpt-5.6-sol"),
     "effort with tools": body(USER, reasoning={"effort": "high"}, tools=[tool()], model=GPT56),
+    "tools that the client runs": body(
+        USER,
+        {"type": "shell_call", "call_id": "c1", "action": {"commands": ["ls"], "timeout_ms": None}},
+        {"type": "shell_call_output", "call_id": "c1", "output": [RAN]},
+        patch(),
+        {"type": "apply_patch_call_output", "call_id": "c", "status": "failed"},
+        {"type": "computer_call", "call_id": "c2", "actions": [{"type": "wait"}], "pending_safety_checks": []},
+        {"type": "computer_call_output", "call_id": "c2", "output": SHOT},
+        {"type": "local_shell_call", "call_id": "c3", "action": {"type": "exec", "command": ["ls"], "env": {}}},
+        {"type": "local_shell_call_output", "id": "c3", "output": "a"},
+        tools=[{"type": "shell"}, {"type": "apply_patch"}, {"type": "computer"}, {"type": "local_shell"}],
+    ),
     "additional tools": body(USER, {"type": "additional_tools", "role": "developer", "tools": [tool()]}),
     "strict": body(
         USER, tools=[strict(properties={"a": {"type": "string"}}, required=["a"], additionalProperties=False)]

@@ -14,16 +14,6 @@ RESPONSES = "openai-responses"
 HI: dict[str, Any] = {"role": "user", "content": "Hi"}
 SEARCH: dict[str, Any] = {"type": "web_search"}
 FUNCTION: dict[str, Any] = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}}
-SCHEMA = {"type": "object", "properties": {"p": {"type": "string"}}}
-SPACE: dict[str, Any] = {
-    "type": "namespace",
-    "name": "files",
-    "tools": [
-        {"type": "function", "name": "read", "description": "d", "parameters": SCHEMA, "strict": True},
-        {"type": "function", "name": "list", "parameters": "none", "strict": "yes"},
-        {"type": "custom", "name": "raw"},
-    ],
-}
 
 
 def body(*tools: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -42,20 +32,6 @@ def test_a_tool_of_a_kind_that_the_target_does_not_run() -> None:
     done = run(native_tool, body(SEARCH, {"type": "file_search"}), known, source=RESPONSES)
     assert done.json["tools"] == [{"type": "file_search"}]
     assert done.changes == [("/tools/0", "content", False)]
-
-
-def test_the_functions_of_a_namespace_become_tools() -> None:
-    done = run(native_tool, body(SPACE, FUNCTION), facts(RESPONSES, native_tools=[]), source=RESPONSES)
-    assert done.json["tools"] == [
-        {"type": "function", "name": "files__read", "description": "d", "parameters": SCHEMA, "strict": True},
-        {"type": "function", "name": "files__list", "parameters": {}} | done.json["tools"][1],
-        FUNCTION | {"strict": None},
-    ]
-    listing = done.conversation.tools[1]
-    assert (listing.schema, listing.strict) == (None, None)  # type: ignore[union-attr]
-    assert done.undo.names == {"files__read": "read", "files__list": "list"}
-    assert done.changes == [("/tools/0", "content", False), ("/tools/0", "metadata", False)]
-    assert done.did == ["left out a tool of the namespace files", "unpacked the namespace files into tools"]
 
 
 def test_a_choice_that_only_its_own_dialect_has() -> None:

@@ -39,6 +39,7 @@ FLATTENING = {"flat-tools", "orphan-result", "repeated-result"}
 """Rules whose repair is to say calls or results as text."""
 ONLY_EXAMPLES = {
     *(
+        "client-tool",
         "duplicate-tool",
         "empty-description",
         "endless-loop",

@@ -13,6 +13,7 @@ from dragoman.conversation.canonical import digest
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part
+from dragoman.conversation.tools import CallForm
 
 
 class Loss(IntEnum):
@@ -60,7 +61,8 @@ class Note(msgspec.Struct, frozen=True):
 class Undo(msgspec.Struct, frozen=True):
     """The target's tool names, call ids and argument names → the client's. `usage`: a stream tells what the client did
     not ask for. `answer`: the tool, by the client's names, whose arguments are the answer's text. `whole`: the answer
-    comes whole where the client asked for a stream."""
+    comes whole where the client asked for a stream. `calls`: how the client's dialect writes the calls of tools that
+    became functions, by the target's names."""
 
     names: Mapping[str, str] = {}
     ids: Mapping[str, str] = {}
@@ -68,9 +70,10 @@ class Undo(msgspec.Struct, frozen=True):
     usage: bool = False
     answer: str = ""
     whole: bool = False
+    calls: Mapping[str, CallForm] = {}
 
     def __bool__(self) -> bool:
-        return bool(self.names or self.ids or self.keys or self.usage or self.answer or self.whole)
+        return bool(self.names or self.ids or self.keys or self.usage or self.answer or self.whole or self.calls)
 
     def then(self, later: Undo) -> Undo:
         """What both undo: the later one first."""
@@ -78,7 +81,18 @@ class Undo(msgspec.Struct, frozen=True):
             return self
         names, ids = _through(self.names, later.names), _through(self.ids, later.ids)
         keys, usage = _through(self.keys, later.keys), self.usage or later.usage
-        return Undo(names, ids, keys, usage, self.answer or later.answer, self.whole or later.whole)
+        whole, calls = self.whole or later.whole, self._forms_through(later)
+        return Undo(names, ids, keys, usage, self.answer or later.answer, whole, calls)
+
+    def _forms_through(self, later: Undo) -> Mapping[str, CallForm]:
+        """The forms of calls by the names that the target knows in the end."""
+        if not self.calls:
+            return later.calls
+        renamed = {old: made for made, old in later.names.items()}
+        forms = {renamed.get(name, name): form for name, form in self.calls.items()}
+        for name, form in later.calls.items():
+            forms[name] = forms[name].then(form) if name in forms else form
+        return forms
 
 
 def _through(first: Mapping[str, str], later: Mapping[str, str]) -> Mapping[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 
@@ -56,6 +57,11 @@ class Opaque(Part, frozen=True, gc=False):
     json: Json
     origin: Origin
     words: Json | None = None
+    meant: tuple[Part, ...] | None = None
+    """The same as calls and results of functions, if the block belongs to a tool that the client runs. Empty: it says
+    nothing that a target without such blocks needs."""
+    declares: tuple[Any, ...] = ()
+    """The tools (`Tool`, `NativeTool`) that may be called from here on."""
 
 
 class Text(Part, frozen=True, gc=False):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
@@ -12,12 +13,31 @@ TOOLS = "tools"
 """What rules call the list of tools, whatever a dialect calls it."""
 
 
+class CallForm(msgspec.Struct, frozen=True, gc=False):
+    """How the client's dialect writes a call of a tool that was declared to the target as a function."""
+
+    name: str
+    """The tool's name in the client's dialect."""
+    kind: str = ""
+    """The vendor's tool that is called, if its calls are items of their own."""
+    custom: bool = False
+    """The tool takes plain text."""
+    fields: Mapping[str, Json] = {}
+    """Further fields of the call, such as the namespace of its tool."""
+
+    def then(self, later: CallForm) -> CallForm:
+        """The form of a tool that was changed twice."""
+        custom, fields = self.custom or later.custom, {**later.fields, **self.fields}
+        return CallForm(self.name, self.kind or later.kind, custom, fields)
+
+
 class Tool(msgspec.Struct, frozen=True, gc=False):
     """A function of the client's. `schema` is the JSON Schema of its arguments.
 
     Spellings: `wrapper`, the shape it came in where that is not its dialect's own; `schema_as`, the field that held
     the schema in a dialect with several. A `custom` tool takes plain text; `schema` then holds its format. `at` is the
-    entry of the client's list that it stands in, `inner` its place among the tools of that entry.
+    entry of the client's list that it stands in, `inner` its place among the tools of that entry. `called`: how the
+    client's dialect writes its calls, if the tool stands for one that is no function there.
     """
 
     name: str
@@ -31,6 +51,7 @@ class Tool(msgspec.Struct, frozen=True, gc=False):
     extras: Extras | None = None
     at: int = -1
     inner: int = -1
+    called: CallForm | None = None
 
     @property
     def place(self) -> str:
@@ -39,12 +60,15 @@ class Tool(msgspec.Struct, frozen=True, gc=False):
 
 
 class NativeTool(msgspec.Struct, frozen=True, gc=False):
-    """A tool that the provider itself runs (web search, code execution), kept verbatim."""
+    """A tool of a vendor's own, kept verbatim: one that the provider runs (web search, code execution), or one that the
+    client runs and the model knows (a shell, an editor), or a namespace of tools."""
 
     kind: str
     json: Json
     origin: Origin
     at: int = -1
+    meant: tuple[Tool, ...] | None = None
+    """The same as functions, if the client runs it: for targets that do not know it. Empty: they need nothing."""
 
     @property
     def place(self) -> str:

@@ -25,6 +25,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Reply, Stop, Usage
+from dragoman.conversation.tools import CallForm
 from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.shared.streamed_text import StreamedText
 
@@ -326,6 +327,11 @@ def unchanged(chunk: Any) -> Any:
     return chunk
 
 
+def no_item(form: CallForm, call_id: str, arguments: str) -> Json | None:
+    """For dialects whose calls are all those of functions."""
+    return None
+
+
 class AnswerCodec(msgspec.Struct, frozen=True):
     """Answers, streams and errors, both ways.
 
@@ -333,7 +339,8 @@ class AnswerCodec(msgspec.Struct, frozen=True):
     parsed. `check_chunk` raises DecodeError unless a chunk of a stream is plain text with the usual keys. Log
     probabilities inside are a JSON array of tokens in the form of OpenAI Chat. `complete` adds the members that a whole
     answer of another vendor lacks, and keeps every other byte. `streamed_text` finds what the model says
-    in frames that are not parsed.
+    in frames that are not parsed. `render_client_call` writes the call of a function as the item of the vendor's tool
+    that it stands for, from the call's id and the text of its arguments; None if it cannot.
     """
 
     parse: ParseAnswer
@@ -347,6 +354,7 @@ class AnswerCodec(msgspec.Struct, frozen=True):
     tidy_chunk: Callable[[Any], Any | None] = unchanged
     complete: Callable[[bytes, AnswerContext], bytes] = as_it_is
     streamed_text: StreamedText | None = None
+    render_client_call: Callable[[CallForm, str, str], Json | None] = no_item
 
 
 # Token counts and lists of models

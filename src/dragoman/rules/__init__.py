@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dragoman.rules.clean.bad_arguments import bad_arguments
+from dragoman.rules.clean.client_tool import client_tool
 from dragoman.rules.clean.custom_tool import custom_tool
 from dragoman.rules.clean.empty_content import empty_content
 from dragoman.rules.clean.legacy_function_call import legacy_function_call
@@ -92,6 +93,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
     "clean": (
         off_schema,
         null_field,
+        client_tool,  # before fields go that say which tool is called
         stray_field,
         unknown_role,
         legacy_function_call,

@@ -14,6 +14,7 @@ from dragoman.dialects.anthropic.schema import open_declared_tool, open_tool
 from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, MeantTools, ToolForm, parse_meant_tools
 from dragoman.dialects.shared.ownership import own_tool, require_own
 from dragoman.dialects.shared.parsing import cache_hint, extras_of
+from dragoman.dialects.shared.published_tools import functions_of
 from dragoman.dialects.shared.raw_json import UNREADABLE
 from dragoman.dialects.shared.rendering import put
 from dragoman.dialects.shared.top_level import Tools
@@ -62,7 +63,9 @@ def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
     wire = split_members(raw, f"/tools/{at}")
     kind = bytes(wire.pop("type", Raw(b'"custom"')))
     if kind not in (b'"custom"', b"null"):
-        return NativeTool(unquote(kind) if kind[:1] == b'"' else "", raw, ORIGIN, at)
+        named = unquote(kind) if kind[:1] == b'"' else ""
+        meant = functions_of(named, {key: bytes(value) for key, value in wire.items()}, at)
+        return NativeTool(named, raw, ORIGIN, at, meant)
     if "name" not in wire:
         raise MalformedRequest("a tool without a name", at=f"/tools/{at}/name")
     name = unquote(bytes(wire.pop("name")))

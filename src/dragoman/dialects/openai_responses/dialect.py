@@ -39,6 +39,7 @@ def _load_requests() -> RequestCodec:
 
 def _load_answers() -> AnswerCodec:
     from dragoman.dialects.openai_responses.answer import complete_answer, parse_answer, render_answer
+    from dragoman.dialects.openai_responses.client_items import render_client_call
     from dragoman.dialects.openai_responses.errors import parse_error, render_error
     from dragoman.dialects.openai_responses.stream import WORDS, ResponsesStreamParser, ResponsesStreamRenderer
 
@@ -51,6 +52,7 @@ def _load_answers() -> AnswerCodec:
         render_error,
         complete=complete_answer,
         streamed_text=WORDS,
+        render_client_call=render_client_call,
     )
 
 

@@ -32,6 +32,7 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name
 from dragoman.dialects.near_misses.parts import fits_items
 from dragoman.dialects.openai_responses import NAME, ORIGIN
+from dragoman.dialects.openai_responses.client_items import CLIENT_ITEMS
 from dragoman.dialects.openai_responses.schema import (
     MEMBERS,
     OPEN_ITEMS,
@@ -459,7 +460,9 @@ _decode_word = msgspec.json.Decoder(str | None).decode
 
 
 def _keep_item(raw: Json, index: int, kind: str) -> ParsedMessage:
-    return describe(Message(ASSISTANT, (Opaque(kind=kind, json=raw, origin=ORIGIN),), index))
+    parse = CLIENT_ITEMS.get(kind)
+    item = Opaque(kind=kind, json=raw, origin=ORIGIN) if parse is None else parse(kind, raw, index)
+    return describe(Message(ASSISTANT, (item,), index))
 
 
 def _parse_odd_message(item: _OddItem) -> ParsedMessage:

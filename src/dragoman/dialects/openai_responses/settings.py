@@ -18,6 +18,7 @@ from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.answer_formats import take_chat_format
 from dragoman.dialects.openai_responses import NAME, ORIGIN
+from dragoman.dialects.openai_responses.client_items import choice_names
 from dragoman.dialects.openai_responses.message_render import render_instructions
 from dragoman.dialects.openai_responses.schema import ResponsesChoice, ResponsesReasoningConfig, ResponsesTextConfig
 from dragoman.dialects.openai_responses.tools import parse_tools, render_tools, render_translated_tools
@@ -161,6 +162,8 @@ def _named_choice(raw: bytes, wire: Any) -> ToolChoice:
             if all(tool.keys() == {"type", "name"} and tool["type"] in _CALLABLE for tool in tools):
                 names = tuple([str(tool["name"]) for tool in tools])
                 return ToolChoice(ChoiceMode.ALLOWED, names, mode == "required")
+        case {"type": str() as kind, **rest} if not rest:
+            return ToolChoice(ChoiceMode.NATIVE, choice_names(kind), json=raw, origin=ORIGIN)
     return ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
 
 

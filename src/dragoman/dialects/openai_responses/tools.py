@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
-from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.conversation.tools import CallForm, NativeTool, Tool
 from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, MeantTools, ToolForm, parse_meant_tools
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.schema import open_declared_tool, open_tool
 from dragoman.dialects.shared.ownership import own_tool, require_own
 from dragoman.dialects.shared.parsing import extras_of
-from dragoman.dialects.shared.raw_json import UNREADABLE, encode
+from dragoman.dialects.shared.published_tools import functions_of
+from dragoman.dialects.shared.raw_json import UNREADABLE, encode, text_in
 from dragoman.dialects.shared.top_level import Tools
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object, split_items, split_members
@@ -57,13 +61,19 @@ def _parse_list(raw: bytes) -> tuple[tuple[Tool | NativeTool, ...], bool]:
     return tools, not tools
 
 
+def parse_late_tools(raw: bytes) -> tuple[Tool | NativeTool, ...]:
+    """The tools that an item declares. Their place is that of the item, so they have none in the list."""
+    return tuple([_parse_tool(bytes(entry), -1) for entry in split_items(raw) if bytes(entry)[:1] == b"{"])
+
+
 def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
-    """A function or a custom tool. Namespaces and provider tools are kept verbatim."""
+    """A function or a custom tool. Namespaces and a vendor's own tools are kept verbatim, with what they mean."""
     wire = {key: bytes(value) for key, value in split_members(raw, f"/tools/{at}").items() if bytes(value) != b"null"}
     kind = wire.pop("type", b'""')
     named = wire.get("name", b"")[:1] == b'"'
     if kind not in (b'"function"', b'"custom"') or not named or "function" in wire:
-        return NativeTool(unquote(kind) if kind[:1] == b'"' else "", raw, ORIGIN, at)
+        own = unquote(kind) if kind[:1] == b'"' else ""
+        return NativeTool(own, raw, ORIGIN, at, _MEANT.get(own, functions_of)(own, wire, at))
     custom = kind == b'"custom"'
     description = wire.pop("description", b"")
     strict = wire.pop("strict", b"") if not custom else b""
@@ -77,6 +87,43 @@ def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
         at=at,
     )
 
+
+def _open_namespace(kind: str, wire: Mapping[str, Json], at: int) -> tuple[Tool, ...] | None:
+    """The functions of a namespace. A call names the namespace beside the function."""
+    entries, named = wire.get("tools", b""), wire.get("name", b"")
+    if entries[:1] != b"[" or named[:1] != b'"':
+        return None
+    space, found = unquote(named), []
+    for entry in split_items(entries):
+        if bytes(entry)[:1] != b"{" or text_in(split_members(entry).get("type")) not in ("function", "custom"):
+            continue
+        tool = _parse_tool(bytes(entry), at)
+        if isinstance(tool, Tool):
+            form = CallForm(tool.name, custom=tool.custom, fields={NAMESPACE: named})
+            found.append(replace(tool, name=f"{space}__{tool.name}", called=form))
+    return tuple(found)
+
+
+NAMESPACE = "namespace"
+SEARCH = "tool_search"
+
+
+def _describe_search(kind: str, wire: Mapping[str, Json], at: int) -> tuple[Tool, ...]:
+    """A search that the client runs. One that the provider runs needs no function: other targets see all tools."""
+    if text_in(wire.get("execution")) != "client":
+        return ()
+    description, schema = wire.get("description", b""), wire.get("parameters", b"")
+    words = description if description[:1] == b'"' else quote("Search for tools. Those that are found can be called.")
+    schema = schema if schema[:1] == b"{" else _ANY_SEARCH
+    return (Tool(SEARCH, words, schema, at=at, called=CallForm(SEARCH, SEARCH)),)
+
+
+_ANY_SEARCH = b'{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}'
+_MEANT: Mapping[str, Callable[[str, Mapping[str, Json], int], tuple[Tool, ...] | None]] = {
+    NAMESPACE: _open_namespace,
+    SEARCH: _describe_search,
+}
+"""Types whose declaration holds what they mean. All others have a published form."""
 
 _UNSAID = b"null"
 _NOT_STRICT = b"false"

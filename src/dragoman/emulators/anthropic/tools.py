@@ -12,10 +12,13 @@ from dragoman.emulators.anthropic.field_checks import (
     anything,
     array,
     boolean,
+    integer,
     invalid,
     join_path,
+    mapping,
     matching,
     nullable,
+    one_of,
     record,
     tagged,
     text,
@@ -96,7 +99,40 @@ _custom: FieldCheck = record(
     required=("name", "input_schema"),
 )
 _server: FieldCheck = record({"name": text, "cache_control": cache_control}, loose=True)
-tools: FieldCheck = array(tagged({"custom": _custom, **dict.fromkeys(_SERVER_TOOLS, _server)}, default="custom"))
+
+
+def _named(name: str, *required: str, **fields: FieldCheck) -> FieldCheck:
+    """A tool that the client runs. Its name is fixed, since the model knows the tool by it."""
+    usual: dict[str, FieldCheck] = {"type": anything, "name": one_of(name), "cache_control": cache_control}
+    more = {"strict": boolean, "defer_loading": boolean, "allowed_callers": array(text), "input_examples": anything}
+    return record({**usual, **more, **fields}, required=("name", *required))
+
+
+_screen: dict[str, FieldCheck] = {
+    "display_width_px": integer(1),
+    "display_height_px": integer(1),
+    "display_number": nullable(integer(0)),
+}
+_toolset: FieldCheck = record({"type": anything, "cache_control": cache_control, "configs": nullable(mapping)})
+_EDITOR, _OLD_EDITOR = "str_replace_based_edit_tool", "str_replace_editor"
+_SIZES = ("display_width_px", "display_height_px")
+_CLIENT_TOOLS: dict[str, FieldCheck] = {
+    "bash_20241022": _named("bash"),
+    "bash_20250124": _named("bash"),
+    "text_editor_20241022": _named(_OLD_EDITOR),
+    "text_editor_20250124": _named(_OLD_EDITOR),
+    "text_editor_20250429": _named(_EDITOR),
+    "text_editor_20250728": _named(_EDITOR, max_characters=nullable(integer(1))),
+    "memory_20250818": _named("memory"),
+    "computer_20241022": _named("computer", *_SIZES, **_screen),
+    "computer_20250124": _named("computer", *_SIZES, **_screen),
+    "computer_20251124": _named("computer", *_SIZES, **_screen, enable_zoom=boolean),
+    "computer_toolset_20260801": _toolset,
+    "browser_toolset_20260801": _toolset,
+}
+tools: FieldCheck = array(
+    tagged({"custom": _custom, **dict.fromkeys(_SERVER_TOOLS, _server), **_CLIENT_TOOLS}, default="custom")
+)
 
 _parallel: dict[str, FieldCheck] = {"type": anything, "disable_parallel_tool_use": boolean}
 tool_choice: FieldCheck = tagged(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dragoman.emulators.openai_responses.client_items import CLIENT_TOOLS
 from dragoman.emulators.openai_responses.field_checks import (
     FieldCheck,
     ResponsesRefusal,
@@ -70,7 +71,7 @@ def _check_function_tool(value: dict[str, Any], at: str) -> None:
     check_function(value, at)
 
 
-tools: FieldCheck = array(tagged({"function": _check_function_tool, **dict.fromkeys(_TOOLS, anything)}))
+tools: FieldCheck = array(tagged({"function": _check_function_tool, **dict.fromkeys(_TOOLS, anything), **CLIENT_TOOLS}))
 
 
 _named = record({"type": anything, "name": text}, required=("name",))

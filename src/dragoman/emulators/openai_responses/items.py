@@ -1,10 +1,11 @@
-"""The items of `input` by type, with the keys that each may have. Items of OpenAI's own tools are not checked."""
+"""The items of `input` by type, with the keys that each may have. Items of tools that OpenAI runs are not checked."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
+from dragoman.emulators.openai_responses.client_items import CLIENT_ITEMS
 from dragoman.emulators.openai_responses.field_checks import (
     FieldCheck,
     ResponsesRefusal,
@@ -174,22 +175,13 @@ _UNCHECKED = (
     "item_reference",
     "custom_tool_call",
     "custom_tool_call_output",
-    "additional_tools",
     "compaction",
     "compaction_trigger",
     "configuration_update",
     "web_search_call",
     "file_search_call",
-    "computer_call",
-    "computer_call_output",
     "code_interpreter_call",
     "image_generation_call",
-    "local_shell_call",
-    "local_shell_call_output",
-    "shell_call",
-    "shell_call_output",
-    "apply_patch_call",
-    "apply_patch_call_output",
     "mcp_list_tools",
     "mcp_approval_request",
     "mcp_approval_response",
@@ -204,6 +196,7 @@ _TYPES: dict[str, FieldCheck] = {
     "function_call": _function_call,
     "function_call_output": _function_call_output,
     "reasoning": _reasoning,
+    **CLIENT_ITEMS,
     **dict.fromkeys(_UNCHECKED, anything),
 }
 _check_tagged_item = tagged(_TYPES)

@@ -10,7 +10,10 @@ from dragoman.emulators.signatures import check_signature, is_masked, mint
 
 ISSUER = "openai-responses"
 Item = dict[str, Any]
-_CALL_KINDS = ("function_call", "custom_tool_call", "tool_search_call")
+_ANSWERED_KINDS = ("function_call", "custom_tool_call", "shell_call", "apply_patch_call", "computer_call")
+"""Calls that must be answered."""
+_CALL_KINDS = (*_ANSWERED_KINDS, "tool_search_call", "local_shell_call")
+_OUTPUT_KINDS = ("tool_search_output", *(f"{kind}_output" for kind in _ANSWERED_KINDS))
 
 
 def encrypt(content: str) -> str:
@@ -81,14 +84,12 @@ def _check_calls(items: list[Item]) -> None:
         kind, name = kind_of(item), item.get("call_id")
         if kind in _CALL_KINDS and isinstance(name, str):
             calls[name] = kind
-        elif kind in ("function_call_output", "custom_tool_call_output", "tool_search_output") and isinstance(
-            name, str
-        ):
+        elif kind in _OUTPUT_KINDS and isinstance(name, str):
             if name not in calls:
                 raise ResponsesRefusal(f"No tool call found for {_words(kind)} with call_id {name}.", "input")
             answered.add(name)
     for name, kind in calls.items():
-        if name not in answered and kind != "tool_search_call":
+        if name not in answered and kind in _ANSWERED_KINDS:
             raise ResponsesRefusal(f"No tool output found for {kind.replace('_', ' ')} {name}.", "input")
 
 

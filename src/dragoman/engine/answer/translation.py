@@ -25,6 +25,7 @@ from dragoman.dialects.shared.parsing import vendor_call_id, vendor_id
 from dragoman.engine.answer.answer_tool import AnswerTool
 from dragoman.engine.answer.argument_names import Renaming
 from dragoman.engine.answer.binary_relay import BinaryObserver, BinaryRelay
+from dragoman.engine.answer.client_calls import ClientCalls
 from dragoman.engine.answer.reasoning_capture import ReasoningCapture
 from dragoman.engine.answer.relay_frames import RelayFrames, without_leftovers
 from dragoman.engine.answer.relay_lines import RelayLines
@@ -65,6 +66,7 @@ class Translation:
     provider = ""
     _renaming: Renaming | None = None
     _answer_tool: AnswerTool | None = None
+    _client_calls: ClientCalls | None = None
     _capture: ReasoningCapture | None = None
     _beginning: bytes | None = None
     """The beginning of an answer, while it is searched for thinking; None: it is not searched."""
@@ -110,6 +112,8 @@ class Translation:
         if undoes:
             self._renaming = Renaming(undo.keys) if undo.keys else None
             self._answer_tool = AnswerTool(undo.answer, undo.names) if undo.answer else None
+            if undo.calls:
+                self._client_calls = ClientCalls(client, self._client.answers.render_client_call)
         if keep:
             self._capture = ReasoningCapture(client, upstream, turn)
         if context.prefix:
@@ -359,7 +363,7 @@ class Translation:
         if self._capture is not None:
             for event in events:
                 self._capture.add(event)
-        return events
+        return events if self._client_calls is None else self._client_calls.put(events)
 
     def _prefixed(self, event: Event) -> Event:
         """The first text of each choice, with the name of the model before it."""
@@ -380,9 +384,11 @@ class Translation:
         if event.made:
             event = msgspec.structs.replace(event, id=vendor_call_id(self._client.call_id_prefix, event.id))
         name, identity = undo.names.get(event.name, event.name), undo.ids.get(event.id, event.id)
-        if name is event.name and identity is event.id:
+        form = undo.calls.get(event.name)
+        if name is event.name and identity is event.id and form is None:
             return event
-        return msgspec.structs.replace(event, name=name, id=identity)
+        event = msgspec.structs.replace(event, name=name, id=identity)
+        return event if form is None or self._client_calls is None else self._client_calls.begin(event, form)
 
     def _used(self, event: Used) -> Used:
         self.usage = event.usage if self.usage is None else merged(self.usage, event.usage)

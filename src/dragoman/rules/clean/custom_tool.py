@@ -1,6 +1,7 @@
 """A tool that takes plain text, for a target that only knows functions.
 
-The tool becomes a function with one string argument, `input`. Calls in the history get the same form.
+The tool becomes a function with one string argument, `input`. Calls in the history get the same form. A call in the
+answer comes back as one of a tool that takes plain text.
 
 Loses metadata: a grammar for the text has no place in a function's schema. Calls lose nothing.
 
@@ -15,11 +16,11 @@ becomes
 
 from __future__ import annotations
 
-from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Part, Result
-from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.conversation.tools import CallForm, NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
@@ -39,7 +40,11 @@ def custom_tool(conversation: Conversation, context: Context) -> Rewrite:
     done = rewrite_parts(conversation, _as_function)
     notes = list(done.notes)
     tools = kept(conversation.tools, [_function(tool, notes) for tool in conversation.tools])
-    return Rewrite(done.conversation.but(tools=tools), tuple(notes)) if notes else Rewrite(conversation)
+    if not notes:
+        return Rewrite(conversation)
+    custom = [tool.name for tool in conversation.tools if isinstance(tool, Tool) and tool.custom]
+    undo = Undo(calls={name: CallForm(name, custom=True) for name in custom})
+    return Rewrite(done.conversation.but(tools=tools), tuple(notes), undo)
 
 
 def _as_function(message: Message, part: Part) -> Swap | None:

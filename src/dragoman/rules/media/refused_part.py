@@ -44,6 +44,7 @@ from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Medium, Stance
 from dragoman.rules.block_words import block_words
 from dragoman.rules.context import Context
+from dragoman.rules.native_kinds import takes_block
 from dragoman.rules.rewriting import Swap, but, rewrite_parts
 from dragoman.rules.rule import rule
 
@@ -71,7 +72,7 @@ def refused_part(conversation: Conversation, context: Context) -> Rewrite:
                 return Swap((), "left out a citation", Loss.METADATA)
             case Opaque(words=bytes() as words) if part.origin.dialect != facts.dialect or not _may_be_all(part, facts):
                 return Swap((Text(words),), f"put the words of a {part.kind} block in its place")
-            case Opaque() if part.origin.dialect != facts.dialect or not _taken(part, facts):
+            case Opaque() if part.origin.dialect != facts.dialect or not takes_block(part, facts):
                 return _read_out(part, context)
         return None
 
@@ -89,17 +90,9 @@ def _read_out(part: Opaque, context: Context) -> Swap:
     return Swap((), f"left out a {part.kind} block{owner}")
 
 
-def _taken(part: Opaque, facts: Facts) -> bool:
-    return facts.native_blocks is not REFUSES and _known(part.kind, facts)
-
-
 def _may_be_all(part: Opaque, facts: Facts) -> bool:
     """Whether the target takes a block that may be all of a turn. Where that is not known, its words are safer."""
-    return _taken(part, facts) and any(fnmatchcase(part.kind, glob) for glob in facts.lone_blocks)
-
-
-def _known(kind: str, facts: Facts) -> bool:
-    return kind not in facts.refused_blocks and any(fnmatchcase(kind, glob) for glob in facts.block_kinds)
+    return takes_block(part, facts) and any(fnmatchcase(part.kind, glob) for glob in facts.lone_blocks)
 
 
 def _media(message: Message, part: Media, facts: Facts) -> Swap | None:

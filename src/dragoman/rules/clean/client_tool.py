@@ -1,0 +1,283 @@
+"""A tool of a vendor's own that the client runs, for a target that does not know it: a shell, an editor, a screen.
+
+The vendor's models know such a tool, so its declaration is little more than a name. Other models can use it all the
+same: it becomes a function with the schema that the vendor has published. Its calls and results in the history become
+those of the function, and a call in the answer comes back in the form that the client expects. A namespace of tools
+becomes functions named `NAMESPACE__TOOL`. Tools that are declared among the messages, or that a search found, go to the
+list of tools. If a name is taken, the function gets another one, which the answer never shows.
+
+Loses metadata: which tools belong together, where in the conversation they were declared, and that the vendor's models
+know them. Calls and results lose nothing.
+
+For `openai/gpt-4o`, from `openai-responses`:
+
+    {"input": "Hi", "tools": [{"type": "namespace", "name": "files", "description": "Files.",
+     "tools": [{"type": "function", "name": "read", "parameters": {"type": "object", "properties": {}}}]}]}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"}], "tools": [{"type": "function", "function": {
+     "name": "files__read", "parameters": {"type": "object", "properties": {}}}}]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from operator import is_
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.messages import ASSISTANT, TOOL, Message, Role
+from dragoman.conversation.parts import Call, Extras, Opaque, Part, Reasoning, Result
+from dragoman.conversation.settings import Settings
+from dragoman.conversation.tools import CallForm, ChoiceMode, NativeTool, Tool
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts
+from dragoman.rules.context import Context
+from dragoman.rules.naming import base62
+from dragoman.rules.native_kinds import takes_block, takes_tool
+from dragoman.rules.rewriting import but
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "client-tool",
+    when=lambda facts: True,
+    looks_for=Trait.NATIVE_TOOLS | Trait.OPAQUE,
+    loses=Loss.METADATA,
+)
+def client_tool(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
+    tools = _Tools(facts)
+    late = [part for message in conversation.messages for part in message.parts if _is_late(part, facts)]
+    if not late and not any(tools.is_strange(tool) for tool in conversation.tools):
+        return Rewrite(conversation)
+    tools.declare(conversation.tools, [tool for part in late if isinstance(part, Opaque) for tool in part.declares])
+    history = _History(tools, facts)
+    for message in conversation.messages:
+        history.add(message)
+    notes = [*tools.notes, *history.notes]
+    settings = _named(conversation.settings, tools, notes)
+    if not notes:
+        return Rewrite(conversation)
+    changed = conversation.but(
+        messages=tuple(history.messages),
+        tools=tuple(tools.declared),
+        settings=settings,
+        empty_tools=conversation.empty_tools and not tools.declared,
+    )
+    return Rewrite(changed, tuple(notes), Undo(names=tools.names, calls=tools.calls))
+
+
+def _is_late(part: Part, facts: Facts) -> bool:
+    """Whether it is a block of a tool that the client runs, and the target does not take it."""
+    if type(part) is not Opaque or part.meant is None:
+        return False
+    return part.origin.dialect != facts.dialect or not takes_block(part, facts)
+
+
+class _Tools:
+    """The list of tools on its way: what each vendor's tool became, and under which name."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.declared: list[Tool | NativeTool] = []
+        self.notes: list[Note] = []
+        self.names: dict[str, str] = {}
+        """The names that were made up, and the client's."""
+        self.calls: dict[str, CallForm] = {}
+        """How the client's dialect writes the calls, by the names that the target knows."""
+        self.made: dict[str, str] = {}
+        """The names of functions that stand for a vendor's tool, and what they became."""
+        self._marked: dict[str, list[tuple[CallForm, str]]] = {}
+        """Functions whose calls say more than a name, by that name."""
+        self._places: dict[str, int] = {}
+        self._used: set[str] = set()
+
+    def is_strange(self, tool: Tool | NativeTool) -> bool:
+        """Whether it is a tool that the target does not know, and that can be told otherwise."""
+        return isinstance(tool, NativeTool) and tool.meant is not None and not takes_tool(tool, self.facts)
+
+    def declare(self, tools: Sequence[Tool | NativeTool], late: Sequence[Tool | NativeTool]) -> None:
+        """Every tool once: those of the list, then those that came later. The newest of a name counts."""
+        self._used = {tool.name for tool in (*tools, *late) if isinstance(tool, Tool)}
+        for tool in tools:
+            self._add(tool)
+        for tool in late:
+            if isinstance(tool, Tool):
+                self._put(but(tool, at=-1))
+            else:
+                self._add(tool)
+
+    def _add(self, tool: Tool | NativeTool) -> None:
+        if isinstance(tool, Tool) or not self.is_strange(tool):
+            if isinstance(tool, Tool):
+                self._places.setdefault(tool.name, len(self.declared))
+            self.declared.append(tool)
+            return
+        made = [self._put(self._renamed(function)) for function in tool.meant or ()]
+        if tool.at >= 0:
+            did = f"declared the {tool.kind} tool as {_functions(made)}"
+            did = did if made else f"left out the {tool.kind} tool, since all tools are declared"
+            self.notes.append(Note(did, key=tool.place, before=tool.json, after=tuple(made)))
+
+    def _put(self, tool: Tool) -> Tool:
+        """The tool in the place of one with the same name, or at the end."""
+        place = self._places.setdefault(tool.name, len(self.declared))
+        if place == len(self.declared):
+            self.declared.append(tool)
+        else:
+            self.declared[place] = tool
+        return tool
+
+    def _renamed(self, function: Tool) -> Tool:
+        form = function.called or CallForm(function.name)
+        made = self.name_of(function.name)
+        if made != form.name:
+            self.names[made] = form.name
+        if form.kind or form.fields:
+            self.calls[made] = but(form, custom=False)
+        if form.fields:
+            self._marked.setdefault(form.name, []).append((form, made))
+        return but(function, name=made)
+
+    def name_of(self, name: str) -> str:
+        """The name under which the target knows a function that stands for a vendor's tool."""
+        made = self.made.get(name)
+        if made is None:
+            made = self.made[name] = f"{name}_{base62(name, 8)}" if name in self._used else name
+            self._used.add(made)
+        return made
+
+    def renamed_call(self, call: Call) -> Call:
+        """A call that says more than a name, such as a namespace, as that of the function which stands for both."""
+        extras = call.extras
+        for form, made in self._marked.get(call.name, ()) if extras is not None else ():
+            if extras is not None and form.fields.items() <= extras.fields.items():
+                rest = {name: value for name, value in extras.fields.items() if name not in form.fields}
+                return but(call, name=made, extras=Extras(extras.dialect, rest) if rest else None)
+        return call
+
+
+def _functions(tools: list[Tool]) -> str:
+    return f"the function {tools[0].name}" if len(tools) == 1 else f"{len(tools)} functions"
+
+
+class _History:
+    """The messages on their way. A call joins the turn that it belongs to, a result the results beside it."""
+
+    def __init__(self, tools: _Tools, facts: Facts) -> None:
+        self.tools = tools
+        self.facts = facts
+        self.messages: list[Message] = []
+        self.notes: list[Note] = []
+        self._made = False
+        """Whether the last message ends in a call or a result that was a block."""
+        self._asked: set[str] = set()
+
+    def add(self, message: Message) -> None:
+        if message.role is not ASSISTANT or not any(
+            type(part) is Opaque or type(part) is Call for part in message.parts
+        ):
+            self._join(message) if self._made and message.role is TOOL else self._append(message)
+            return
+        parts = tuple([self._renamed(message, part) for part in message.parts])
+        if not any(self._is_meant(part) for part in parts):
+            made = message if all(map(is_, parts, message.parts)) else message.but(parts=parts)
+            calls = any(type(part) is Call for part in parts)
+            self._join(made) if self._made and calls else self._append(made)
+            return
+        for role, run in _runs(self._meanings(message, parts)):
+            self._join(message.but(role=role, parts=run))
+            self._made = True
+
+    def _append(self, message: Message) -> None:
+        self.messages.append(message)
+        self._made = False
+
+    def _join(self, message: Message) -> None:
+        """The message as one with the last of the same role."""
+        last = self.messages[-1] if self.messages else None
+        if last is None or last.role is not message.role or last.role_text or last.name is not None:
+            self._append(message)
+            return
+        span = max(message.at + message.span - last.at, last.span)
+        self.messages[-1] = last.but(parts=_signed(last.parts, message.parts), span=span)
+
+    def _renamed(self, message: Message, part: Part) -> Part:
+        made = self.tools.renamed_call(part) if type(part) is Call else part
+        if made is not part:
+            did = "called the tool by its whole name"
+            self.notes.append(Note(did, message, part, loses=Loss.NOTHING, before=part, after=made))
+        return made
+
+    def _is_meant(self, part: Part) -> bool:
+        """Whether a block is given as what it means: the target does not take the block, or not its tool."""
+        if type(part) is not Opaque or part.meant is None:
+            return False
+        if _is_late(part, self.facts):
+            return True
+        return any(self._is_strange(one) for one in part.meant)
+
+    def _is_strange(self, part: Part) -> bool:
+        if isinstance(part, Call):
+            return part.name in self.tools.made
+        return isinstance(part, Result) and part.call_id in self._asked
+
+    def _meanings(self, message: Message, parts: tuple[Part, ...]) -> Iterator[Part]:
+        for part in parts:
+            if not self._is_meant(part) or type(part) is not Opaque:
+                yield part
+                continue
+            meant = tuple([self._meaning(one) for one in part.meant or ()])
+            did = f"wrote {part.kind} as {_words(meant)}" if meant else f"declared the tools of {part.kind} in the list"
+            if not meant and not part.declares:
+                did = f"left out {part.kind}, since all tools are declared"
+            loses = Loss.NOTHING if meant and not part.declares else Loss.METADATA
+            self.notes.append(Note(did, message, part, loses=loses, before=part, after=meant or None))
+            yield from meant
+
+    def _meaning(self, part: Part) -> Part:
+        if not isinstance(part, Call):
+            return part
+        self._asked.add(part.id)
+        return but(part, name=self.tools.name_of(part.name))
+
+
+def _words(meant: tuple[Part, ...]) -> str:
+    return "the call of a function" if isinstance(meant[0], Call) else "the result of a function"
+
+
+def _runs(parts: Iterator[Part]) -> Iterator[tuple[Role, tuple[Part, ...]]]:
+    """The parts by the role that says them, in their order."""
+    run: list[Part] = []
+    last = ASSISTANT
+    for part in parts:
+        role = TOOL if type(part) is Result else ASSISTANT
+        if run and role is not last:
+            yield last, tuple(run)
+            run = []
+        run.append(part)
+        last = role
+    if run:
+        yield last, tuple(run)
+
+
+def _signed(before: tuple[Part, ...], after: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Both, as one turn. Thinking that is nothing but the state of the call after it goes to that call."""
+    match before[-1:], after[:1]:
+        case (Reasoning(text=None, state=Opaque(kind=reasoning_states.THOUGHT) as state),), (Call() as call,):
+            return (*before[:-1], but(call, signature=state), *after[1:])
+    return before + after
+
+
+def _named(settings: Settings, tools: _Tools, notes: list[Note]) -> Settings:
+    """A choice of a vendor's tool names its function."""
+    choice = settings.tool_choice
+    if choice is None or choice.mode is not ChoiceMode.NATIVE or not choice.names:
+        return settings
+    if any(name not in tools.made for name in choice.names):
+        return settings
+    made = but(choice, mode=ChoiceMode.NAMED, names=tuple(tools.made[name] for name in choice.names), json=None)
+    note = Note("named the function that stands for the tool", key="tool_choice", loses=Loss.NOTHING, before=choice)
+    notes.append(note)
+    return settings.but(tool_choice=but(made, origin=None))
