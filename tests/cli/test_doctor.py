@@ -194,7 +194,7 @@ def test_a_store_that_is_none(tmp_path: Path) -> None:
 def test_a_port_in_use(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         (tmp_path / "dragoman.yaml").write_text(f"server: {{port: {taken.getsockname()[1]}}}\n")
-        taken.settimeout(5)
+        taken.settimeout(60)
         threading.Thread(target=lambda: taken.accept()[0].close(), daemon=True).start()
         mark, text = marks(run("--json", "--offline"))["configuration/port"]
     assert mark == "fail"

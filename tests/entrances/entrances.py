@@ -135,7 +135,7 @@ class Library(Entrance):
         changes = report_headers(adapted.changes).changes.decode()
         headers = {**adapted.headers, "authorization": f"Bearer {KEY}", "x-api-key": KEY, "x-goog-api-key": KEY}
         asked = {"url": self.stage.url + adapted.path, "content": adapted.body, "headers": headers}
-        with httpx.stream("POST", **asked, timeout=20) as response:
+        with httpx.stream("POST", **asked, timeout=120) as response:
             if question.stream and response.status_code == 200:
                 stream = adapted.stream()
                 body = b"".join([stream.feed(chunk) for chunk in response.iter_bytes()]) + stream.finish()
@@ -169,7 +169,7 @@ class Sdk(Entrance):
         return DragomanTransport(self.stage.target, api_key=KEY, base_url=self.stage.url)
 
     def ask(self, question: Question) -> Seen:
-        with httpx.Client(transport=_Kept(self.transport), timeout=20) as client:
+        with httpx.Client(transport=_Kept(self.transport), timeout=120) as client:
             url = "http://sdk" + self.stage.path(question.stream)
             return seen(client.post(url, content=question.content, headers=question.headers))
 
@@ -190,7 +190,7 @@ class AsyncSdk(Sdk):
 
     async def _ask(self, question: Question) -> Seen:
         url = "http://sdk" + self.stage.path(question.stream)
-        client = httpx.AsyncClient(transport=self.transport, timeout=20)
+        client = httpx.AsyncClient(transport=self.transport, timeout=120)
         return seen(await client.post(url, content=question.content, headers=question.headers))
 
 
@@ -262,7 +262,7 @@ class SdkCounting(Sdk):
     sends = False
 
     def ask(self, question: Question) -> Seen:
-        with httpx.Client(transport=_Kept(self.transport), timeout=20) as client:
+        with httpx.Client(transport=_Kept(self.transport), timeout=120) as client:
             url = "http://sdk" + self.stage.path(False) + "/count_tokens"
             return seen(client.post(url, content=question.content, headers=question.headers))
 

@@ -48,7 +48,7 @@ class Running:
         self._server: PromptServer | None = None
         self.loop: asyncio.AbstractEventLoop | None = None
         self.url = ""
-        self.http = httpx.Client(timeout=20)
+        self.http = httpx.Client(timeout=120)
 
     def write(self, config: Mapping[str, Any] | str) -> None:
         if not isinstance(config, str):
@@ -81,7 +81,7 @@ class Running:
     def do(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run something in the gateway's own loop."""
         assert self.loop is not None
-        return asyncio.run_coroutine_threadsafe(work(), self.loop).result(10)
+        return asyncio.run_coroutine_threadsafe(work(), self.loop).result(60)
 
     def tasks(self) -> int:
         """Tasks under way, this look at them not counted."""

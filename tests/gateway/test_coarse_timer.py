@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from tests.upstream.transport_servers import on_a_stepped_clock, step
+
 from dragoman.gateway.http.inbound import TICK, CoarseTimeout, CoarseTimer
 
 
@@ -17,20 +19,22 @@ class Alarm(CoarseTimeout):
         self.ring()
 
 
+@on_a_stepped_clock
 async def test_alarms_ring_once_and_in_time() -> None:
-    timer, rung = CoarseTimer(), list[str]()
-    begun = asyncio.get_running_loop().time()
-    ended = asyncio.Event()
-    Alarm(timer, 3 * TICK, ended.set)
+    timer, rung, ticks = CoarseTimer(), list[str](), list[list[str]]()
+    Alarm(timer, 3 * TICK, lambda: rung.append("late"))
     Alarm(timer, TICK, lambda: rung.append("early"))
     stopped = Alarm(timer, TICK, lambda: rung.append("stopped"))
     stopped.stop()
-    await ended.wait()
-    assert asyncio.get_running_loop().time() - begun >= 3 * TICK - 0.01
-    assert rung == ["early"]
+    for _ in range(5):
+        ticks.append([*rung])
+        await step(TICK)
+    assert ticks == [[], [], ["early"], ["early"], ["early", "late"]]
+    assert rung == ["early", "late"]
     assert not timer.timeouts
 
 
+@on_a_stepped_clock
 async def test_an_alarm_may_set_another_and_stop_a_third() -> None:
     timer, rung = CoarseTimer(), list[str]()
     ended = asyncio.Event()
@@ -41,11 +45,14 @@ async def test_an_alarm_may_set_another_and_stop_a_third() -> None:
         Alarm(timer, 0, ended.set)
 
     Alarm(timer, 0, again)
-    await asyncio.wait_for(ended.wait(), 10)
+    await step(TICK)
+    await step(TICK)
+    assert ended.is_set()
     assert rung == []
     assert not timer.timeouts
 
 
+@on_a_stepped_clock
 async def test_an_alarm_that_another_of_the_same_tick_stops_does_not_ring() -> None:
     timer, rung = CoarseTimer(), list[str]()
     ended = asyncio.Event()
@@ -58,5 +65,7 @@ async def test_an_alarm_that_another_of_the_same_tick_stops_does_not_ring() -> N
 
     alarms += [Alarm(timer, 0, ring_alone) for _ in range(5)]
     Alarm(timer, TICK, ended.set)
-    await asyncio.wait_for(ended.wait(), 10)
+    await step(TICK)
+    await step(TICK)
+    assert ended.is_set()
     assert rung == ["one"]

@@ -237,7 +237,7 @@ def test_rows_name_their_rules_and_are_found_by_them(running: Running) -> None:
 
 
 def test_new_requests_are_told_as_they_come(running: Running) -> None:
-    with HTTP.stream("GET", f"{running.url}/dragoman/live", timeout=20) as live:
+    with HTTP.stream("GET", f"{running.url}/dragoman/live", timeout=120) as live:
         lines = live.iter_lines()
         assert next(lines) == "retry: 2000"
         expected = chat(running, "claude")

@@ -6,13 +6,14 @@ import gc
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.gateway.upstream import Upstream, upstream
@@ -24,12 +25,13 @@ INLINE = {"facts": {"media": {"image": {"inline": "accepts", "url": "refuses"}}}
 
 class Pictures:
     """A server of pictures: the path says how many bytes. `/held/…` stops in the middle until it is let go, and
-    `/chunked/…` does not tell its length."""
+    `/chunked/…` does not tell its length. `meanwhile` is done before each answer."""
 
     def __init__(self) -> None:
         self.gate = threading.Event()
         self.asked: list[str] = []
         self.url = ""
+        self.meanwhile: Callable[[], object] = lambda: None
 
 
 @contextmanager
@@ -39,6 +41,7 @@ def pictures() -> Iterator[Pictures]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             made.asked.append(self.path)
+            made.meanwhile()
             size = int(self.path.rsplit("/", 1)[1])
             self.send_response(200)
             if "/chunked/" in self.path:
@@ -50,7 +53,7 @@ def pictures() -> Iterator[Pictures]:
             self.wfile.write(b"\x89PNG\r\n\x1a\n".ljust(first, b"x"))
             if first < size:
                 self.wfile.flush()
-                made.gate.wait(20)
+                made.gate.wait(60)
                 self.wfile.write(b"x" * (size - first))
 
         def log_message(self, format: str, *args: Any) -> None:
@@ -122,19 +125,24 @@ def test_a_request_waits_for_the_room_that_others_hold(tmp_path: Path) -> None:
         wait_for(lambda: len(server.asked) == 2)
         assert (running.services.media.held, len(behind.seen)) == (8000, 0)
         server.gate.set()
-        assert [one.result(20).status_code for one in (held, waits)] == [200, 200]
+        assert [one.result(60).status_code for one in (held, waits)] == [200, 200]
         assert [len(one.raw) > 10_000 for one in behind.seen] == [True, False]
         assert running.services.media.held == 0
 
 
 def test_a_request_that_waits_too_long_is_told_to_come_again(tmp_path: Path) -> None:
-    with stage(tmp_path, max_total_bytes=10_000, timeout=0.2) as (running, behind, server):
-        held = running.services.media.hold()
+    """The file comes with much patience, and the wait for room after it with none."""
+    with stage(tmp_path, max_total_bytes=10_000, timeout=60) as (running, behind, server):
+        media = running.services.media
+        patient = media.config
+        server.meanwhile = lambda: setattr(media, "config", msgspec.structs.replace(patient, timeout=0.01))
+        held = media.hold()
         held.add(5000)
         said = running.post("/v1/chat/completions", request(f"{server.url}/7000"))
         assert (said.status_code, said.headers["retry-after"]) == (503, "1"), said.text
         assert "media.max_total_bytes" in said.text
         assert (running.services.media.held, len(behind.seen)) == (5000, 0)
+        server.meanwhile, media.config = lambda: None, patient
         assert running.post("/v1/chat/completions", request(f"{server.url}/4000")).status_code == 200
         del held
         assert running.services.media.held == 0

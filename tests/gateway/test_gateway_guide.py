@@ -59,6 +59,7 @@ def test_the_quick_start(tmp_path: Path) -> None:
     assert "dragoman.yaml: valid (2 providers, 2 models, 0 keys)" in config
 
 
+@pytest.mark.slow
 def test_the_file_of_the_guide_starts(tmp_path: Path) -> None:
     [text] = re.findall(r"<<'YAML'\n(.*?)YAML\n", (GUIDES / "gateway.md").read_text(), re.DOTALL)
     (tmp_path / "dragoman.yaml").write_text(text)

@@ -65,7 +65,7 @@ class Wire:
         writer.write(request)
         heard = b""
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while not (until and heard.endswith(until)):
                     piece = await reader.read(65536)
                     if not piece:
@@ -79,7 +79,7 @@ class Wire:
         """Everything that comes back until the server closes; the pieces come one after the other."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 for piece in pieces:
                     writer.write(piece)
                     await asyncio.sleep(0.05)

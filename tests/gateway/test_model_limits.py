@@ -95,7 +95,7 @@ def test_B18_the_reserve_of_requests_under_way_counts_and_is_given_back(tmp_path
     may_answer = threading.Event()
 
     def slow(seen: Any) -> Any:
-        may_answer.wait(20)
+        may_answer.wait(60)
         return 200, GOOD  # two tokens of output
 
     limits = {"output_tokens_per_minute": 1000, "output_reserve": 600, "when_full": "refuse"}

@@ -147,6 +147,7 @@ def test_mistakes_are_named(arguments: list[str], says: str) -> None:
     assert says in told
 
 
+@pytest.mark.slow
 def test_from_a_refusal_at_the_gateway_to_an_answer(tmp_path: Path) -> None:
     """The gateway writes the line; replay sends it again."""
     with emulator("deepseek", fault="413;times=1") as one:

@@ -21,7 +21,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.gateway.running import wait_for
-from tests.gateway.serving import CLIENT, DRAGOMAN, Served, clean_environment, refused, serving
+from tests.gateway.serving import CLIENT, DRAGOMAN, TIMEOUT, Served, clean_environment, refused, serving
 
 from dragoman.emulation.emulator_fallback import MODELS
 from dragoman.testing import emulator
@@ -79,7 +79,7 @@ def test_any_model_of_a_stand_in_works_by_its_long_name(alone: Served) -> None:
 
 def test_a_head_that_never_ends_is_refused(alone: Served) -> None:
     host, port = alone.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as raw:
+    with socket.create_connection((host, int(port)), timeout=60) as raw:
         raw.sendall(b"GET /health HTTP/1.1\r\n")
         answer = b""
         try:
@@ -273,7 +273,7 @@ def test_people_get_a_banner(tmp_path: Path) -> None:
         ):
             assert words in plain
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        assert process.wait(TIMEOUT) == 0
     finally:
         process.kill()
         os.close(master)
@@ -608,7 +608,7 @@ def streaming(served: Served) -> dict[str, Streaming]:
     clients = {dialect: Streaming(served.url, dialect) for dialect in ENDINGS}
     for client in clients.values():
         client.start()
-    assert all(client.began.wait(10) for client in clients.values())
+    assert all(client.began.wait(60) for client in clients.values())
     return clients
 
 

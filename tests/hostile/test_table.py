@@ -239,11 +239,11 @@ def calls_on_the_loop(gateway: Running, sent: bytes) -> int:
         sys.setprofile(profile)
 
     assert gateway.loop is not None
-    asyncio.run_coroutine_threadsafe(watch(tick), gateway.loop).result(10)
+    asyncio.run_coroutine_threadsafe(watch(tick), gateway.loop).result(60)
     try:
         ask(gateway, sent)
     finally:
-        asyncio.run_coroutine_threadsafe(watch(None), gateway.loop).result(10)
+        asyncio.run_coroutine_threadsafe(watch(None), gateway.loop).result(60)
     return count
 
 

@@ -39,7 +39,7 @@ class Gate:
 
     def work(self, items: list[int]) -> None:
         self.began.set()
-        assert self.open.wait(5)
+        assert self.open.wait(60)
         self.batches.append(items)
 
 
@@ -53,7 +53,7 @@ def test_what_failed_of_a_batch_is_counted_alone() -> None:
 
     background = Background(work, size=10, name="test")
     background.put(0)
-    gate.began.wait(5)
+    gate.began.wait(60)
     for number in range(1, 6):
         background.put(number)
     gate.open.set()
@@ -68,7 +68,7 @@ def test_too_much_that_waits_is_dropped_and_counted(monkeypatch: pytest.MonkeyPa
     gate, done = threading.Event(), []
 
     def work(batch: list[bytes]) -> None:
-        gate.wait(5)
+        gate.wait(60)
         done.extend(batch)
 
     jobs: Background[bytes] = Background(work, size=100, name="test", weigh=len)
@@ -84,7 +84,7 @@ def test_a_mark_is_reached_after_what_came_before_it_and_does_not_split_a_batch(
     gate, reached = Gate(), []
     background = Background(gate.work, size=100, name="test")
     background.put(0)
-    gate.began.wait(5)
+    gate.began.wait(60)
     for number in range(1, 5):
         background.put(number)
         background.mark(lambda number=number: reached.append((number, len(gate.batches))))
@@ -112,6 +112,6 @@ def test_what_comes_within_a_moment_is_one_batch_unless_somebody_waits_or_it_is_
     monkeypatch.setattr(background, "_work", lambda items: (batches.append(items), full.set()))
     for number in range(3, 10):
         background.put(number)
-    assert full.wait(5), "a full batch does not wait for the pause"
+    assert full.wait(60), "a full batch does not wait for the pause"
     assert background.close()
     assert [number for batch in batches for number in batch] == list(range(10))

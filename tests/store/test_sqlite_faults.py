@@ -28,6 +28,7 @@ from dragoman.store import (
     StoreUnavailable,
 )
 from dragoman.store.sqlite import database as database_module
+from dragoman.store.sqlite.tables import inode
 
 
 @pytest.fixture
@@ -318,11 +319,11 @@ async def test_deleted_counts_are_begun_anew_and_workers_find_each_other_there(p
         await one.limits.reserve("k", limits)
         for file in path.parent.glob("*-counters*"):
             file.unlink()
+        counters = Path(f"{path}-counters")
         clock.advance(61)
         for worker in (one, two):
             await worker.limits.reserve("other", limits)
-        await _until(lambda: os.path.exists(f"{path}-counters"))
-        await asyncio.sleep(0.1)
+        await _until(lambda: {worker.limits._shared._file.inode for worker in (one, two)} == {inode(counters)} - {None})
         verdicts = [await worker.limits.reserve("k", limits) for worker in (one, two, one)]
         assert [type(verdict) for verdict in verdicts] == [Allowed, Allowed, Limited]
 

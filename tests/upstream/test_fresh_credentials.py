@@ -21,7 +21,7 @@ class Source:
 
     def fetch(self) -> Fetched[int]:
         if self.gate is not None:
-            self.gate.wait(20)
+            self.gate.wait(60)
         self.fetches += 1
         if self.fails:
             raise NoCredentials("the token server is down")

@@ -150,7 +150,7 @@ async def test_no_server_is_a_failed_connection() -> None:
 async def test_no_name_is_a_failed_connection() -> None:
     async with Transport() as transport:
         with pytest.raises(ConnectFailed):
-            await whole(transport, "http://nobody.invalid/", timeouts=Timeouts(connect=15))
+            await whole(transport, "http://nobody.invalid/", timeouts=Timeouts(connect=60))
 
 
 async def _once_then_hang_up(line: Line) -> None:

@@ -12,7 +12,7 @@ from dragoman.upstream.transport import Outgoing, Proxies, ProxyFailed, Stats, T
 from dragoman.upstream.transport.transport import Transport
 
 trustme = pytest.importorskip("trustme", reason="makes the certificates")
-PATIENT = Timeouts(connect=5, first_byte=5)
+PATIENT = Timeouts(connect=60, first_byte=60)
 
 
 @pytest.fixture(scope="module")

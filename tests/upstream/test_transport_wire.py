@@ -389,7 +389,7 @@ async def test_endless_heads_are_refused(start: bytes, more: bytes) -> None:
         Transport(TransportLimits(max_headers=20_000)) as transport,
     ):
         with pytest.raises(TooLarge, match="headers"):
-            await whole(transport, raw.url, timeouts=Timeouts(first_byte=2, idle=2))
+            await whole(transport, raw.url)
         assert await settled(lambda: transport.stats.open == 0)
 
 
@@ -585,7 +585,7 @@ async def test_an_answer_before_the_body_is_over_stops_the_body() -> None:
     async with serving(refuse) as raw, Transport() as transport:
         answer = await transport.send(Outgoing("POST", raw.url, (), body()), PATIENT)
         assert (answer.status, await answer.read(10)) == (413, b"no")
-        await asyncio.wait_for(closed.wait(), 1)
+        await asyncio.wait_for(closed.wait(), 60)
         assert await settled(lambda: transport.stats.open == 0)
 
 

@@ -18,6 +18,7 @@ import orjson
 import pytest
 from tests.corpus import FULL, recorded_in
 from tests.probe.templates.chat_templates import TEMPLATES
+from tests.probe.templates.test_template_renderer import ENDLESS
 from tests.strategies import SHAPES, request
 
 from dragoman.engine.library.adapt import adapt
@@ -479,7 +480,7 @@ def test_a_template_that_slows_down_ends_within_its_budget() -> None:
         "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% if m.tool_calls %}"
         "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}{% endif %}{% endfor %}"
     )
-    found = probe_template(TemplateSource(slow), RenderLimits(seconds=0.05, total=20))
+    found = probe_template(TemplateSource(slow), RenderLimits(seconds=0.2, total=20))
     assert found.facts["flat_tools"] is True
     assert found.facts["system_count"] == "many"
 
@@ -489,9 +490,10 @@ def test_a_template_that_was_ended_states_only_what_it_said() -> None:
     """Where calls come it does not come back. No refusal is made of its silence, but calls are written as text."""
     stuck = (
         "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% if m.role == 'tool' %}"
-        "{{ ([1] * 8000000) | tojson | length }}{% endif %}{% endfor %}{{ tools | tojson if tools else '' }}"
+        f"{ENDLESS}{{% endif %}}{{% endfor %}}{{{{ tools | tojson if tools else '' }}}}"
     )
-    found = probe_template(TemplateSource(stuck), RenderLimits(seconds=0.05, total=6, memory=1 << 31))
-    assert found.ended or found.facts["flat_tools"] is True
+    found = probe_template(TemplateSource(stuck), RenderLimits(seconds=1, total=3))
+    assert found.ended
+    assert found.facts["flat_tools"] is True
     assert found.facts["system_count"] == "many"
     assert "parallel_calls" not in found.facts

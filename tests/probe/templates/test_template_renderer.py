@@ -77,12 +77,15 @@ def test_hostile_templates_end_with_a_reason(name: str, hostile: TemplateRendere
     assert hostile.render({**HI, "which": "none"}).prompt == ""
 
 
+_DOUBLED = "{% for _ in range(60) %}{% set lists.a = [lists.a, lists.a] %}{% set lists.b = [lists.b, lists.b] %}"
+ENDLESS = f"{{% set lists = namespace(a=[], b=[]) %}}{_DOUBLED}{{% endfor %}}{{{{ lists.a == lists.b }}}}"
+"""One call into C that never returns, and hears no alarm. Two equal lists are compared whose members are shared sixty
+times over, which takes no memory."""
+
+
 def test_one_that_cannot_be_interrupted_is_ended() -> None:
-    """One call into C that never returns: no alarm is heard inside it, so the process is ended from outside. Two equal
-    lists are compared whose members are shared sixty times over, which takes no memory."""
-    doubled = "{% for _ in range(60) %}{% set lists.a = [lists.a, lists.a] %}{% set lists.b = [lists.b, lists.b] %}"
-    endless = f"{{% set lists = namespace(a=[], b=[]) %}}{doubled}{{% endfor %}}{{{{ lists.a == lists.b }}}}"
-    with TemplateRenderer(endless, {}, RenderLimits(seconds=0.3, total=5), grace=0.05) as renderer:
+    """The process is ended from outside."""
+    with TemplateRenderer(ENDLESS, {}, RenderLimits(seconds=0.3, total=5), grace=0.05) as renderer:
         assert renderer.render(HI).limit is not None
         assert renderer.ended
         assert renderer.render(HI).limit is not None
