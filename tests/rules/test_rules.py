@@ -126,9 +126,14 @@ def contexts(rule: Rule, dialect: str) -> Iterator[Context]:
 @cache
 def wanting(name: str, dialect: str) -> list[Facts]:
     """The facts of real targets that call for a rule, or would if somebody asked for it."""
+    return [facts for facts in facts_of_targets(dialect) if BY_NAME[name].when(facts)]
+
+
+@cache
+def facts_of_targets(dialect: str) -> list[Facts]:
+    """The facts of every real target, as they count for clients of a dialect."""
     known = [BUILTIN.target(target) for target in TARGETS]
-    found = [settled(target.facts, Care.FORM if target.dialect == dialect else Care.TRANSLATION) for target in known]
-    return [facts for facts in found if BY_NAME[name].when(facts)]
+    return [settled(target.facts, Care.FORM if target.dialect == dialect else Care.TRANSLATION) for target in known]
 
 
 def check_report(rule: Rule, before: Conversation, done: Rewrite) -> None:

@@ -109,6 +109,7 @@ async def test_tokens_too(cluster: Cluster) -> None:
     assert await one.limits.reserve("k", limits, tokens=50) == Allowed(None, 0)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(5))
 async def test_what_redis_lost_is_given_back_once_by_whoever_knows(cluster: Cluster, seed: int) -> None:
     """Replicas have seen different states of the same counts, some of them long ago, and one has ended."""

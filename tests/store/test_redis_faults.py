@@ -151,6 +151,7 @@ async def test_after_a_restart_every_request_is_counted_once(keeps: bool, fleet:
     server.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keeps", [False, True], ids=["empty", "kept"])
 async def test_after_a_restart_every_amount_is_booked_once(keeps: bool, fleet: Fleet) -> None:
     server = RedisServer(*KEEP if keeps else ())
@@ -209,6 +210,7 @@ async def test_what_stands_still_costs_three_requests_their_deadline_and_then_no
     assert await store.limits.reserve("k", limits) == Allowed(1000 - 106)
 
 
+@pytest.mark.slow
 async def test_a_replica_that_knows_nothing_of_a_key_waits_for_a_slow_redis(server: RedisServer, fleet: Fleet) -> None:
     """It has just started, and would allow its share on top of what others have used."""
     (other,) = await fleet.add(server, replicas=2)
@@ -259,6 +261,7 @@ async def test_a_late_answer_tells_what_others_have_used(server: RedisServer, fl
     assert isinstance(await one.limits.reserve("k", TEN), Limited)
 
 
+@pytest.mark.slow
 async def test_what_a_replica_that_has_ended_used_still_counts_when_redis_has_lost_it(
     server: RedisServer, fleet: Fleet
 ) -> None:
@@ -279,6 +282,7 @@ async def test_what_a_replica_that_has_ended_used_still_counts_when_redis_has_lo
     assert isinstance(await one.limits.reserve("unheard", TEN), Allowed)
 
 
+@pytest.mark.slow
 async def test_what_was_decided_twice_is_corrected_when_the_late_answer_comes(
     server: RedisServer, fleet: Fleet
 ) -> None:

@@ -515,6 +515,7 @@ def read_elsewhere(path: Path) -> list[str]:
     return subprocess.run(command, check=True, timeout=60, capture_output=True, text=True).stdout.split()
 
 
+@pytest.mark.slow
 async def test_opening_never_drops_the_locks_of_a_connection(path: Path, clock: Time) -> None:
     """Closing any handle on a file drops this process's locks on it; a second worker that ends would then remove the
     write-ahead log that the first one writes to."""

@@ -29,6 +29,7 @@ def is_said(name: str, value: Any) -> bool:
     return name in ("logprobs", "logprobsResult") and isinstance(value, dict | list)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("window", [1, 2, 3, 7, 64, 1 << 20])
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("body", [CHAT, GEMINI, RESPONSES, NAMED, [CHAT, GEMINI]])

@@ -208,6 +208,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fields", HOSTILE, ids=lambda fields: ",".join(fields))
 async def test_no_value_stops_the_ledger(backend: Backend, fields: dict[str, object]) -> None:
     store = await backend.open()
@@ -225,6 +226,7 @@ async def test_no_value_stops_the_ledger(backend: Backend, fields: dict[str, obj
     assert (health.failed, health.dropped) == (0, 0)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("time", [math.nan, math.inf, -math.inf, -1e9, 1e300])
 async def test_a_broken_clock_stops_nothing(backend: Backend, time: float) -> None:
     store = await backend.open()

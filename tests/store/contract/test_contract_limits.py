@@ -57,6 +57,7 @@ async def test_no_limit_is_no_limit(backend: Backend) -> None:
     assert await (await backend.open()).limits.reserve("k", KeyLimits.of(ClientKey(sha256="x"))) == Allowed(None, None)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seconds", [-86_400.0 * 365, -3600.0, 3600.0, 86_400.0 * 365])
 async def test_a_wall_clock_that_is_set_locks_nobody_out_and_lets_nobody_in(backend: Backend, seconds: float) -> None:
     limits = (await backend.open()).limits

@@ -57,6 +57,7 @@ async def test_a_pin_is_forgotten_a_day_after_its_last_use(backend: Backend) -> 
     assert await store.pins.find(TALK, [SESSION]) == {}
 
 
+@pytest.mark.sampled(3)
 async def test_C23_at_most_4096_pins_of_one_caller_are_kept(backend: Backend) -> None:
     store = await backend.open()
     count = 5000 + 2 * backend.slack

@@ -22,6 +22,7 @@ async def test_what_is_put_is_found(backend: Backend) -> None:
     assert await vault.find(OWNER, []) == {}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "other",
     [
@@ -78,6 +79,7 @@ async def test_a_clock_that_is_set_back_loses_nothing(backend: Backend) -> None:
     assert await vault.find(OWNER, KEYS) == {"call_1": parts()}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "limits", [Vault(per_caller=10), Vault(entries=10), Vault(max_bytes=3_400)], ids=["caller", "all", "bytes"]
@@ -95,6 +97,7 @@ async def test_the_vault_is_bounded_and_the_least_used_goes_first(backend: Backe
     assert {"k0", f"k{count - 1}", f"k{count - 3}"} <= found.keys()
 
 
+@pytest.mark.sampled(2)
 async def test_one_caller_cannot_push_out_anothers_state(backend: Backend) -> None:
     store = await backend.open(vault=Vault(per_caller=5, entries=100))
     await store.vault.put(OWNER, {"call_1": parts()})
@@ -112,6 +115,7 @@ async def test_a_value_that_is_larger_than_the_room_is_not_kept_and_nothing_goes
     assert await store.vault.find(OWNER, KEYS) == {"call_2": parts()}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("key", ["", "é😀", "a\x00b", "'; DROP TABLE state; --", "%", "k" * 10_000])
 async def test_any_text_may_be_a_key(backend: Backend, key: str) -> None:
     store = await backend.open()
