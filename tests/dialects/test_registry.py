@@ -143,9 +143,9 @@ def test_a_dialect_is_whole(one: Dialect) -> None:
 def test_every_dialect_lists_models(one: Dialect) -> None:
     models = [ListedModel("a", "A model", 1, 1000), ListedModel("b")]
     listing = model_listing(one.name)
-    assert b'"A model"' in listing.render_models(models) or b'"a"' in listing.render_models(models)
+    assert b'"A model"' in listing.render_models(models, None) or b'"a"' in listing.render_models(models, None)
     assert listing.render_model(models[1]).count(b'b"') >= 1
-    assert listing.render_models([]) != listing.render_models(models)
+    assert listing.render_models([], None) != listing.render_models(models, None)
 
 
 def test_the_names_are_those_of_the_packages() -> None:

@@ -21,6 +21,7 @@ from tests.gateway.asking import PATHS, PLAIN, body, path
 from tests.gateway.running import Running, ask_and_leave, gateway, provider, wait_for
 from tests.gateway.upstream import Answer, Seen, Upstream, refusal, upstream
 
+from dragoman.config.secret import EMULATOR_KEY
 from dragoman.gateway.app import Gateway
 from dragoman.testing import emulator
 
@@ -32,6 +33,7 @@ MODELS = {
     "shy": {"target": "openai/gpt-4o", "hidden": True},
     "vectors": {"target": "fake/text-embedding-9"},
     "counted": {"target": "counting/gpt-4o", "hidden": True},
+    "toy": {"target": "toys/gpt-4o", "hidden": True},
 }
 
 
@@ -52,6 +54,7 @@ def running(behind: Upstream, emulators: dict[str, Any], tmp_path_factory: pytes
     providers = {name: provider(name, one.base_url) for name, one in emulators.items()}
     providers["fake"] = provider("openai-compatible-lenient", behind.url)
     providers["counting"] = {**provider("openai", emulators["openai"].base_url), "usage": "ask"}
+    providers["toys"] = {**provider("openai", emulators["openai"].base_url), "api_key": EMULATOR_KEY.reveal()}
     config = {"providers": providers, "models": MODELS, "default_model": "gpt"}
     with gateway(config, tmp_path_factory.mktemp("endpoints")) as one:
         yield one
@@ -289,6 +292,44 @@ def test_a_dry_run_that_cannot_be(running: Running) -> None:
     assert "late-system" in refused.text
 
 
+CLAUDE = {"anthropic-version": "2023-06-01"}
+_NAMES = ["claude", "gem", "gpt", "team/gpt", "vectors"]
+
+
+@pytest.mark.parametrize(
+    ("query", "names", "more"),
+    [
+        ("", _NAMES, False),
+        ("?limit=2", _NAMES[:2], True),
+        ("?limit=2&after_id=gem", _NAMES[2:4], True),
+        ("?limit=2&after_id=gpt", _NAMES[3:], False),
+        ("?limit=2&before_id=gpt", _NAMES[:2], False),
+        ("?limit=1&before_id=gpt", _NAMES[1:2], True),
+        ("?limit=1000", _NAMES, False),
+    ],
+)
+def test_models_come_in_pages(running: Running, query: str, names: list[str], more: bool) -> None:
+    shown = httpx.get(f"{running.url}/v1/models{query}", headers=CLAUDE).json()
+    listed = [one["id"] for one in shown["data"] if one["id"] != "auto"]
+    assert (listed, shown["has_more"], shown["first_id"]) == (names, more, shown["data"][0]["id"])
+    plain = httpx.get(f"{running.url}/v1/models{query}").json()
+    assert [one["id"] for one in plain["data"]] == [one["id"] for one in shown["data"]]
+    assert plain.get("has_more") == (more if query else None)
+
+
+def test_pages_of_gemini_follow_a_token(running: Running) -> None:
+    first = running.get("/v1beta/models?pageSize=3").json()
+    then = running.get(f"/v1beta/models?pageSize=99&pageToken={first['nextPageToken']}").json()
+    assert len(first["models"]) == 3
+    assert first["models"] + then["models"] == running.get("/v1beta/models").json()["models"]
+    assert "nextPageToken" not in then
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=-1", "limit=x", "limit=9999999999", "after_id=nobody"])
+def test_a_page_that_cannot_be_is_refused(running: Running, query: str) -> None:
+    assert running.get(f"/v1/models?{query}").status_code == 400
+
+
 # --- passed on as they are
 
 
@@ -300,6 +341,13 @@ def test_E16_embeddings_are_passed_on_under_the_providers_name(running: Running,
     seen = behind.seen[-1]
     assert (seen.path, seen.body["model"]) == ("/v1/embeddings", "text-embedding-9")
     assert seen.headers["authorization"].startswith("Bearer pk-")
+
+
+@pytest.mark.parametrize("path", ["/v1/embeddings", "/v1/images/generations"])
+def test_what_is_passed_on_has_no_emulator(running: Running, path: str) -> None:
+    answer = running.post(path, {"model": "toy", "input": "Hi", "prompt": "Hi"})
+    assert answer.status_code == 501
+    assert "an emulator stands in for toys/gpt-4o, because there is no key" in answer.json()["error"]["message"]
 
 
 def test_E16_audio_is_passed_on_as_a_form(running: Running, behind: Upstream) -> None:

@@ -246,7 +246,9 @@ def test_E16_an_ollama_server_describes_its_models_live(world: Stage) -> None:
 
 
 def test_the_root_greets_as_the_server_that_clients_expect(world: Stage) -> None:
-    assert httpx.get(world.url, headers={"accept": "*/*"}).text == "Ollama is running"
+    own = {"accept": "*/*", "user-agent": "ollama/0.12.6 (amd64 linux) Go/go1.24.1"}
+    assert httpx.get(world.url, headers=own).text == "Ollama is running"
+    assert httpx.get(world.url, headers={"user-agent": "curl/8.5.0"}).text.startswith("Dragoman is running")
     assert httpx.head(world.url).status_code == 200
     page = httpx.get(world.url, headers={"accept": "text/html,application/xhtml+xml"})
     assert page.headers["content-type"].startswith("text/html")

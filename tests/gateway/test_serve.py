@@ -15,15 +15,18 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from rich.console import Console
 from tests.gateway.running import wait_for
 from tests.gateway.serving import CLIENT, DRAGOMAN, TIMEOUT, Served, clean_environment, refused, serving
 
 from dragoman.emulation.emulator_fallback import MODELS
+from dragoman.gateway.http.banner import show_clients
 from dragoman.testing import emulator
 
 
@@ -252,6 +255,12 @@ def test_C44_a_file_that_is_not_valid_is_put_right_in_the_console(tmp_path: Path
 
 
 @pytest.mark.slow
+def test_a_command_of_the_banner_is_one_line() -> None:
+    shown = StringIO()
+    show_clients(Console(width=60, file=shown), "http://127.0.0.1:8642", "anthropic/claude-sonnet-4-5")
+    assert any("ANTHROPIC_BASE_URL=" in line and line.endswith(" claude") for line in shown.getvalue().splitlines())
+
+
 def test_people_get_a_banner(tmp_path: Path) -> None:
     master, slave = pty.openpty()
     process = subprocess.Popen(

@@ -65,8 +65,16 @@ class Secret:
         return hash(("secret", self._text))
 
 
+PLACEHOLDERS = frozenset(
+    {"local", "none", "any", "empty", "dummy", "unused", "lm-studio", "no-key", "not-needed", "x", "xxx"}
+)
+"""What people write for a server that wants no key."""
+
+
 def mask(text: str) -> str:
-    """`****wxyz`: only the last four characters, or none of a short text."""
+    """`****wxyz`: only the last four characters, or none of a short text. A word that is no secret stays."""
+    if text.lower() in PLACEHOLDERS:
+        return text
     return "****" + text[-SHOWN:] if len(text) >= LONG_ENOUGH else "****"
 
 

@@ -391,7 +391,8 @@ class ModelListing(msgspec.Struct, frozen=True):
     """How a dialect shows one model, and a list of them. `shows_abilities`: with what each can do."""
 
     render_model: Callable[[ListedModel], bytes]
-    render_models: Callable[[Sequence[ListedModel]], bytes]
+    render_models: Callable[[Sequence[ListedModel], bool | None], bytes]
+    """`more`: are there further ones? None if the client asked for all of them."""
     shows_abilities: bool = False
 
 
@@ -507,7 +508,9 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     client_framing: Callable[[Mapping[str, str]], Framing] = _server_sent_events
     """The framing of a client's stream, from the query of its request."""
     greeting: bytes = b""
-    """What its clients expect at the root of a server."""
+    """What its own clients expect at the root of a server."""
+    client_agents: tuple[str, ...] = ()
+    """How the `User-Agent` of these clients begins."""
     asks_for_reasoning: Callable[[Conversation], bool] = _never
     """Whether a conversation asks for the thinking to be shown."""
     hides_unasked: bool = False

@@ -43,10 +43,10 @@ def _render_model(model: ListedModel) -> bytes:
     return encode(_model(model))
 
 
-def _render_models(models: Sequence[ListedModel]) -> bytes:
+def _render_models(models: Sequence[ListedModel], more: bool | None) -> bytes:
     first, last = (models[0].name, models[-1].name) if models else (None, None)
     shown = [_model(model) for model in models]
-    return encode({"data": shown, "has_more": False, "first_id": first, "last_id": last})
+    return encode({"data": shown, "has_more": bool(more), "first_id": first, "last_id": last})
 
 
 ANTHROPIC_MODELS = ModelListing(_render_model, _render_models)

@@ -36,8 +36,9 @@ def _render_model(model: ListedModel) -> bytes:
     return encode(_model(model))
 
 
-def _render_models(models: Sequence[ListedModel]) -> bytes:
-    return encode({"models": [_model(model) for model in models]})
+def _render_models(models: Sequence[ListedModel], more: bool | None) -> bytes:
+    token = {"next_page_token": models[-1].name} if more and models else {}
+    return encode({"models": [_model(model) for model in models], **token})
 
 
 COHERE_MODELS = ModelListing(_render_model, _render_models)

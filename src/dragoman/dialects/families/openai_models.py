@@ -20,8 +20,13 @@ def _render_model(model: ListedModel) -> bytes:
     return encode(_model(model))
 
 
-def _render_models(models: Sequence[ListedModel]) -> bytes:
-    return encode({"object": "list", "data": [_model(model) for model in models]})
+def _render_models(models: Sequence[ListedModel], more: bool | None) -> bytes:
+    """OpenAI itself lists all. A part of them is told as its other lists tell it."""
+    shown: dict[str, Any] = {"object": "list", "data": [_model(model) for model in models]}
+    if more is not None:
+        first, last = (models[0].name, models[-1].name) if models else (None, None)
+        shown |= {"first_id": first, "last_id": last, "has_more": more}
+    return encode(shown)
 
 
 OPENAI_MODELS = ModelListing(_render_model, _render_models)

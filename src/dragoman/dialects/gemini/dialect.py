@@ -48,8 +48,9 @@ def _render_model(model: ListedModel) -> bytes:
     return encode(_model(model))
 
 
-def _render_models(models: Sequence[ListedModel]) -> bytes:
-    return encode({"models": [_model(model) for model in models]})
+def _render_models(models: Sequence[ListedModel], more: bool | None) -> bytes:
+    token = {"nextPageToken": models[-1].name} if more and models else {}
+    return encode({"models": [_model(model) for model in models], **token})
 
 
 GEMINI_MODELS = ModelListing(_render_model, _render_models)

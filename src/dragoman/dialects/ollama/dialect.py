@@ -74,7 +74,7 @@ def _render_model(model: ListedModel) -> bytes:
     return encode(shown | ({"description": model.description} if model.description else {}))
 
 
-def _render_models(models: Sequence[ListedModel]) -> bytes:
+def _render_models(models: Sequence[ListedModel], more: bool | None) -> bytes:
     return encode({"models": [_entry(model) for model in models]})
 
 
@@ -199,6 +199,7 @@ DIALECT = Dialect(
     relayed_paths=frozenset({"/embeddings"}),
     relay_root="/v1",
     greeting=b"Ollama is running",
+    client_agents=("ollama",),
     model_listing=OLLAMA_MODELS,
     load_requests=_load_requests,
     load_answers=_load_answers,

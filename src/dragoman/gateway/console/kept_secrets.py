@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import yaml
 
 from dragoman.config import InvalidConfig, Problem
-from dragoman.config.secret import is_secret_name, mask
+from dragoman.config.secret import PLACEHOLDERS, is_secret_name, mask
 
 Span = tuple[int, int]
 
@@ -53,6 +53,10 @@ def _marked(text: str) -> list[tuple[Span, str]]:
     return [(span, f'"<kept secret {n}: {_hint(text[slice(*span)])}>"') for n, span in enumerate(found, 1)]
 
 
+def _is_no_secret(text: str) -> bool:
+    return _NO_SECRET.fullmatch(text) is not None or text.lower() in PLACEHOLDERS
+
+
 def _hint(written: str) -> str:
     return re.sub(r"[^\w*.-]", "*", mask(written.strip("\"' ")))
 
@@ -75,7 +79,7 @@ def _secret_values(text: str) -> Iterator[Span]:
                 waiting.append((value, here, is_secret or is_secret_name(here[-1]) or here in _SECRET_PLACES))
         elif isinstance(node, yaml.SequenceNode):
             waiting += [(value, path, is_secret) for value in node.value]
-        elif is_secret and not _NO_SECRET.fullmatch(node.value):
+        elif is_secret and not _is_no_secret(node.value):
             yield node.start_mark.index, node.end_mark.index
 
 
@@ -84,6 +88,6 @@ def _secret_comments(text: str) -> Iterator[Span]:
     for comment in _COMMENT.finditer(text):
         for named in _NAMED.finditer(text, comment.start(), comment.end()):
             rest = text[named.end() : comment.end()].rstrip()
-            if is_secret_name(named[1]) and not _NO_SECRET.fullmatch(rest.strip("\"'")):
+            if is_secret_name(named[1]) and not _is_no_secret(rest.strip("\"'")):
                 yield named.end(), named.end() + len(rest)
                 break

@@ -61,23 +61,30 @@ def _static(name: str, content: bytes) -> StaticFile:
 
 
 _HTML = "text/html"
-_READERS = (_HTML, "application/json")
 _PLAIN = b"text/plain; charset=utf-8"
 _VIEWS = {"/dragoman": "", "/admin/config": "#/config"}
 """Other addresses of the page, and the view that they mean."""
 
 
+_HELP = b"""Dragoman is running: any conversation works on any model.
+
+In a browser this address is the console. Clients use it as their base URL, with /v1 for OpenAI's.
+What can be asked for:  GET /v1/models
+All paths:              GET /openapi.json
+"""
+
+
 async def hello(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
-    """Who answers: to a browser, the console. Clients that ask for no page or JSON get the greeting that they know from
-    their own server."""
-    accepted = inbound.headers.get("accept", "")
-    greetings = [one.greeting for one in all_dialects() if one.greeting]
-    if inbound.path == "/" and greetings and not any(kind in accepted for kind in _READERS):
-        await outbound.whole(200, greetings[0], None, _PLAIN)
-    elif inbound.path == "/" and _HTML in accepted:
+    """Who answers: to a browser, the console. Clients of a vendor's server get the greeting that they know from there,
+    and a terminal what there is."""
+    accepted, agent = inbound.headers.get("accept", ""), inbound.headers.get("user-agent", "")
+    if inbound.path != "/" or (_HTML not in accepted and "application/json" in accepted):
+        await outbound.whole(200, b'{"name":"dragoman","status":"ok"}')
+    elif _HTML in accepted:
         await show_file(services, inbound, outbound, caller, PAGE)
     else:
-        await outbound.whole(200, b'{"name":"dragoman","status":"ok"}')
+        greetings = [one.greeting for one in all_dialects() if one.greeting and agent.startswith(one.client_agents)]
+        await outbound.whole(200, greetings[0] if greetings else _HELP, None, _PLAIN)
 
 
 async def open_page(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:

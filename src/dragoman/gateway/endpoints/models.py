@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
+from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import ListedModel, ModelListing
 from dragoman.dialects.registry import caller_dialect, model_listing
-from dragoman.gateway.callers.callers import Caller
+from dragoman.gateway.callers.callers import Caller, Refused
 from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.models.live_models import Entry, context_window
@@ -16,13 +19,50 @@ from dragoman.profiles.facts import Stance, ThinkingForm
 
 
 async def models(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
-    """All that are not hidden and that the caller may use; with `?live=true` as their providers describe them."""
+    """All that are not hidden and that the caller may use, or a page of them; with `?live=true` as their providers
+    describe them."""
     client = caller_dialect(inbound.path, inbound.headers)
     names = await visible_names(services, caller, client)
-    listed = [_able(_listed(name, services, entry), services, client) for name, entry in names.items()]
+    page, more = _page(list(names), inbound.query)
+    listed = [_able(_listed(name, services, names[name]), services, client) for name in page]
     if _is_live(inbound):
         listed = [await _described(one, services, client) for one in listed]
-    await outbound.whole(200, _listing(inbound).render_models(listed))
+    await outbound.whole(200, _listing(inbound).render_models(listed, more))
+
+
+_SIZES = ("limit", "pageSize", "page_size")
+_AFTER = ("after_id", "after", "pageToken", "page_token")
+_BEFORE = ("before_id", "before")
+_LARGEST_PAGE = 1000
+
+
+def _page(names: list[str], query: Mapping[str, str]) -> tuple[list[str], bool | None]:
+    """The names that the client asks for, as the lists of vendors are paged, and whether there are more that way. The
+    token of a page is the last name of the page before it."""
+    size = next((query[name] for name in _SIZES if name in query), None)
+    if size is not None and not (size.isdecimal() and len(size) < 9 and int(size) > 0):
+        raise _bad_page(f'the size of a page must be a number from 1 to {_LARGEST_PAGE}, not "{size[:20]}"')
+    after, before = _place(names, query, _AFTER), _place(names, query, _BEFORE)
+    if size is None and after is None and before is None:
+        return names, None
+    most = min(int(size), _LARGEST_PAGE) if size is not None else _LARGEST_PAGE
+    if before is not None:
+        return names[max(before - most, 0) : before], before > most
+    start = 0 if after is None else after + 1
+    return names[start : start + most], len(names) > start + most
+
+
+def _place(names: list[str], query: Mapping[str, str], keys: tuple[str, ...]) -> int | None:
+    key = next((key for key in keys if query.get(key)), None)
+    if key is None:
+        return None
+    if query[key] not in names:
+        raise _bad_page(f'{key}: there is no model "{query[key][:100]}" in the list')
+    return names.index(query[key])
+
+
+def _bad_page(message: str) -> Refused:
+    return Refused(Failure(FailureKind.BAD_REQUEST, message, 400))
 
 
 async def model(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, name: str) -> None:

@@ -104,12 +104,17 @@ async def relay(
 
 
 def _refuse_foreign(destination: HttpDestination, path: str) -> None:
-    """Raise Refused where the provider speaks a dialect that does not have this path."""
+    """Raise Refused if the provider speaks a dialect that does not have this path, or is an emulator."""
     target_dialect = dialect(destination.target.dialect)
-    if path in target_dialect.relayed_paths:
+    what = f"{path} is passed on to providers that have it, and "
+    if path not in target_dialect.relayed_paths:
+        what += f"{destination.name} speaks {target_dialect.title}; "
+        hint = "ask for a model of a provider that speaks the dialect of OpenAI"
+    elif destination.emulated:
+        what += f"an emulator stands in for {destination.name}, because there is no key; "
+        hint = "give the provider a key (`dragoman doctor` names the variables)"
+    else:
         return
-    what = f"{path} is passed on to providers that have it, and {destination.name} speaks {target_dialect.title}; "
-    hint = "ask for a model of a provider that speaks the dialect of OpenAI"
     failure = Failure(FailureKind.NOT_SERVED, what + hint, 501, "not_implemented")
     raise Refused(failure, ((b"x-should-retry", b"false"),))
 

@@ -88,18 +88,14 @@ def show(console: Console, summary: GatewaySummary) -> None:
 
 
 def show_clients(console: Console, url: str, model: str, key: str = "any") -> None:
-    """Print how to use the gateway from each client."""
-    from rich.table import Table
+    """Print how to use the gateway from each client. No line is broken: the second half of a command would run the
+    client without the gateway."""
     from rich.text import Text
 
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, text in clients(url, model, key):
-        table.add_row(name, Text(text))
     console.print()
     console.print("Use it from a client:", style="bold")
-    console.print(table)
+    for name, text in clients(url, model, key):
+        console.print(Text.assemble((f"{name:<15}", "dim"), text.replace("\n", "\n" + " " * 15)), soft_wrap=True)
 
 
 def _models(summary: GatewaySummary) -> str:

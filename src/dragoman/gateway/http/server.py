@@ -354,7 +354,7 @@ def announce(summary: banner.GatewaySummary, log: Log, at_once: bool = False) ->
             "event": "listening",
             "url": summary.url,
             "config": summary.file,
-            "models": len(summary.models),
+            **({"models": len(summary.models)} if summary.models else {}),
             "providers": summary.providers,
             "keys": summary.keys,
             "workers": summary.workers,

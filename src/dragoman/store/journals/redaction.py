@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from dragoman.config.schema import Config
-from dragoman.config.secret import Secret, is_secret_name
+from dragoman.config.secret import PLACEHOLDERS, Secret, is_secret_name
 
 REDACTED = "[REDACTED]"
 MAX_DEPTH = 200
@@ -152,7 +152,9 @@ class Redactor:
 
     def know(self, secrets: Iterable[str]) -> None:
         """Further secrets, e.g. of a configuration that was read again; the old ones stay known."""
-        self._secrets |= {secret for secret in secrets if len(secret) >= SHORTEST}
+        self._secrets |= {
+            secret for secret in secrets if len(secret) >= SHORTEST and secret.lower() not in PLACEHOLDERS
+        }
         longest_first = sorted(self._secrets, key=lambda secret: (-len(secret), secret))
         self._known = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
         real = [secret.encode() for secret in longest_first if len(secret) >= REAL]
