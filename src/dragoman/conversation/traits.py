@@ -9,6 +9,7 @@ import re
 from enum import IntFlag, auto
 from functools import lru_cache
 
+from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import Call, Citation, Media, Opaque, Part, Reasoning, Refusal, Result, Text
@@ -277,8 +278,16 @@ CALLING = "c"
 _REPEATED = ("uu", "aa", "ac", "ca", "cc", "tt", "ss", "dd")
 
 
+_SHORT = 8
+"""Messages of a conversation whose order of roles is likely to come again."""
+
+
 def observe_roles(codes: str) -> int:
     """What the order of roles tells, from a text of one letter a message: the searches run at the speed of C."""
+    return _observe_few_roles(codes) if len(codes) <= _SHORT else _observe_roles(codes)
+
+
+def _observe_roles(codes: str) -> int:
     found = 0
     turns = codes.lstrip("sd")
     if len(turns) < len(codes):
@@ -303,6 +312,9 @@ def observe_roles(codes: str) -> int:
     if turns.count("c") != answered or turns.count("t") != answered:
         found |= _UNPAIRED
     return found
+
+
+_observe_few_roles = remembered(_observe_roles)
 
 
 def _message_traits(message: Message) -> int:

@@ -247,21 +247,22 @@ class Dispatch:
         """The client's bytes as they come; the last of them say so if it went wrong."""
         incoming, translation = self._incoming, opened.translation
         assert incoming is not None
-        feed = translation.feed
+        feed, held, seen = translation.feed, self._held, self._seen
         try:
             if opened.first:
                 yield opened.first
             try:
                 async for chunk in incoming:
-                    self._held += len(chunk)
-                    self._seen += len(chunk)
-                    out = feed(chunk) if self._held <= LARGE else await self._work.run_to_end(partial(feed, chunk))
+                    size = len(chunk)
+                    held += size
+                    seen += size
+                    out = feed(chunk) if held <= LARGE else await self._work.run_to_end(partial(feed, chunk))
                     if out:
-                        self._held = 0
+                        held = 0
                         yield out
                     if translation.failure is not None:
                         break
-                last = b"" if opened.over else await self._read(self._seen, translation.close)
+                last = b"" if opened.over else await self._read(seen, translation.close)
             except TransportFailure as fault:
                 last = translation.fail(transport_failure(fault))
             await self._stream_ended()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
@@ -195,11 +196,9 @@ def split_items(body: bytes | Raw, at: str = "") -> list[Raw]:
 
 def render_object(fields: Mapping[str, bytes | Raw]) -> JsonText:
     """An object of raw members, without spaces."""
-    out: list[bytes | Raw] = []
-    for key, value in fields.items():
-        out += (member_head(key), value)
-    if not out:
+    if not fields:
         return JsonText(b"{}")
+    out: list[bytes | Raw] = list(chain.from_iterable(zip(map(member_head, fields), fields.values(), strict=False)))
     out[0] = b"{" + bytes(out[0])[1:]
     out.append(b"}")
     return JsonText(b"".join(out))

@@ -370,7 +370,8 @@ SETTINGS = SettingTable(
 PLACES = SETTINGS.places(
     {"user": ("/user", "/safety_identifier"), "include": SETTINGS.pointers["thinking"]}, tools=("/tools", "/functions")
 )
-SKIPPED = frozenset({"model", "messages", "stream", "stream_options", "tools", "functions"})
+SKIPPED = frozenset({"model", "messages", "tools", "functions"})
+STREAM_MEMBERS = frozenset({"stream", "stream_options"})
 """Members that are no settings."""
 
 
@@ -380,16 +381,22 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     functions = source.get("functions")
     if functions is not None and len(functions) == 4 and bytes(functions) == b"null":
         members = (*members, ("functions", b"null"))
-    settings, extras, misses = parse_settings(members)
+    settings, extras, misses, usage = parse_settings(members)
     found = parse_tools(source)
-    usage = _include_usage(source)
-    near_misses = joined_misses(found.misses, misses, _odd_stream_options(source), stream_misses(source))
+    near_misses = joined_misses(found.misses, misses) if found.misses else misses
     return TopLevel(settings, found.tools, extras, found.empty, None, usage, near_misses)
 
 
 @remembered
-def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
-    """Settings and unknown fields. Clients repeat them on every turn: the same bytes give the same objects."""
+def parse_settings(given: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...], bool]:
+    """Settings, unknown fields, near misses, and whether a stream is to report its usage. Clients repeat them on every
+    turn: the same bytes give the same objects."""
+    settings, extras, misses = _parse_settings(tuple([one for one in given if one[0] not in STREAM_MEMBERS]))
+    stream = {name: Raw(value) for name, value in given if name in STREAM_MEMBERS}
+    return settings, extras, (*misses, *_odd_stream_options(stream), *stream_misses(stream)), _include_usage(stream)
+
+
+def _parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
     members, misses = SETTINGS.interpret(members)
     given = {key for key, raw in members if raw != b"null"}
     if "top_logprobs" in given and "logprobs" not in given:

@@ -390,6 +390,8 @@ def _make_frame(target: Target) -> RequestFrame:
 
 def _with_passed(headers: Mapping[str, str], ask: Ask, profile: Profile, dialect: Dialect) -> Mapping[str, str]:
     """The headers with those of a client of the same dialect that its provider is to see."""
+    if not ask.headers:
+        return headers
     own = {
         name: ask.headers[name]
         for name in dialect.passed_headers

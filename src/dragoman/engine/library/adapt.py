@@ -85,7 +85,6 @@ def read(
 ) -> Ask:
     """A request as an Ask. Raises LimitExceeded, MalformedRequest, DuplicateKey or TargetError."""
     body = as_bytes(request)
-    check_body(body, limits)
     ask = _read_any(body, headers, limits) if source == "auto" else parse_ask(source, body, headers, limits)
     if stream is not None and registry.dialect(ask.dialect).model_in_path:
         ask = msgspec.structs.replace(ask, stream=stream)
@@ -95,6 +94,7 @@ def read(
 def _read_any(body: bytes, headers: Mapping[str, str] | None, limits: RequestLimits) -> Ask:
     """A request of an unknown dialect. Its members nearly always tell the dialect; the messages are looked at only if
     they hold what that dialect does not have."""
+    check_body(body, limits)
     opened = open_body(body)
     members = opened.members
     if members.keys().isdisjoint(LISTS) and (wrapped := find_wrapped(body)) is not None:

@@ -132,9 +132,9 @@ class Inbound:
         self.path = path
         self.timer = timer
         self.method: str = scope["method"]
-        self.headers: dict[str, str] = {}
-        for name, value in scope["headers"]:
-            self.headers[name.decode("latin-1")] = value.decode("latin-1")
+        self.headers: dict[str, str] = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
 
     @property
     def query(self) -> dict[str, str]:
