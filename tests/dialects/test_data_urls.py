@@ -1,55 +1,69 @@
-"""Data URLs are read from their text or their literal alike, and written as they came."""
+"""A data URL where a dialect has the bytes alone: its bytes are sent, and it is reported."""
 
 from __future__ import annotations
 
-from base64 import b64encode
+from typing import Any
 
-import msgspec
+import orjson
 import pytest
+from tests.shapes.words import PIXEL
 
-from dragoman.conversation.literals import quote
-from dragoman.conversation.parts import Inline, Remote
-from dragoman.dialects.shared.parsing import data_url, link_literal, parse_link
+from dragoman.engine.library.adapt import adapt
 
-INLINE = (
-    "data:image/png;base64,AAAA",
-    "data:;base64,AA",
-    "data:image/png;charset=x;base64,AAA",
-    "data:image/é;base64,AA",
-    'data:a"b;base64,A',
-    "data:image/png;base64,A,B",
-    "data:image/png;base64,A\nB",
-    "data:" + "x" * 300 + ";base64,AA",
+URL = f"data:image/png;base64,{PIXEL}"
+
+
+def ollama(picture: str) -> dict[str, Any]:
+    return {
+        "model": "m",
+        "messages": [{"role": "user", "content": "See?", "images": [PIXEL, picture]}],
+        "stream": False,
+    }
+
+
+def bedrock(picture: str) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": [{"image": {"format": "png", "source": {"bytes": picture}}}]}]}
+
+
+def claude(picture: str) -> dict[str, Any]:
+    source = {"type": "base64", "media_type": "image/png", "data": picture}
+    return {
+        "model": "m",
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": [{"type": "image", "source": source}]}],
+    }
+
+
+def gemini(picture: str) -> dict[str, Any]:
+    return {"contents": [{"role": "user", "parts": [{"inlineData": {"mimeType": "image/png", "data": picture}}]}]}
+
+
+SOURCES = {
+    "ollama": (ollama, "/messages/0/images/1"),
+    "bedrock": (bedrock, "/messages/0/content/0/image/source/bytes"),
+    "anthropic": (claude, "/messages/0/content/0"),
+    "gemini": (gemini, "/contents/0/parts/0/inlineData/data"),
+}
+TARGETS = (
+    "openai/gpt-4o",
+    "anthropic/claude-sonnet-4-5",
+    "gemini/gemini-2.5-flash",
+    "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    "ollama/gemma3:4b",
 )
-REMOTE = ("", "data:", "data:image/png;base64", "https://pictures.test/a;base64,b")
 
 
-@pytest.mark.parametrize("url", INLINE)
-def test_bytes_in_the_request(url: str) -> None:
-    source = parse_link(url)
-    assert isinstance(source, Inline)
-    assert link_literal(quote(url)) == link_literal(msgspec.Raw(quote(url))) == source
-    assert msgspec.json.decode(b"".join(data_url(source))) == url
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_bytes_are_sent(source: str, target: str) -> None:
+    make, at = SOURCES[source]
+    plain = adapt(orjson.dumps(make(PIXEL)), source=source, target=target)
+    meant = adapt(orjson.dumps(make(URL)), source=source, target=target)
+    assert meant.json == plain.json
+    assert ("off-schema", at) in {(change.rule, change.at) for change in meant.changes}
 
 
-@pytest.mark.parametrize("url", REMOTE)
-def test_any_other_url(url: str) -> None:
-    assert parse_link(url) == link_literal(quote(url)) == Remote(url)
-
-
-@pytest.mark.parametrize(
-    ("url", "media_type", "data"),
-    [
-        ("data:image/png,AA", "image/png", b"AA"),
-        ("data:text/plain;charset=utf-8,a%20b%2C,c", "text/plain;charset=utf-8", b"a b,,c"),
-        ("data:,", "", b""),
-    ],
-)
-def test_bytes_that_are_written_as_text(url: str, media_type: str, data: bytes) -> None:
-    expected = Inline(media_type, quote(b64encode(data).decode()))
-    assert parse_link(url) == link_literal(quote(url)) == link_literal(msgspec.Raw(quote(url))) == expected
-
-
-def test_a_media_type_cannot_break_out_of_its_literal() -> None:
-    source = Inline('image/png","model":"dear', b'"AAAA"')
-    assert msgspec.json.decode(b"".join(data_url(source))) == 'data:image/png","model":"dear;base64,AAAA'
+def test_a_link_among_ollamas_images_stays_a_link() -> None:
+    done = adapt(orjson.dumps(ollama("https://example.com/cat.png")), source="ollama", target="openai/gpt-4o")
+    urls = [part["image_url"]["url"] for part in done.json["messages"][0]["content"] if part["type"] == "image_url"]
+    assert urls == [URL, "https://example.com/cat.png"]

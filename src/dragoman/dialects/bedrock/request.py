@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message
-from dragoman.conversation.parts import Call, Json
+from dragoman.conversation.near_misses import Miss
+from dragoman.conversation.parts import Call, Inline, Json
 from dragoman.dialects.bedrock import NAME
 from dragoman.dialects.bedrock.message_parse import parse_item, parse_odd_item, parse_system, parse_turn
 from dragoman.dialects.bedrock.message_render import render_block, render_messages
 from dragoman.dialects.bedrock.schema import decode_objects, decode_turns, open_block, open_system, open_turn
 from dragoman.dialects.bedrock.settings import parse_top_level, render_top_level
 from dragoman.dialects.dialect import RenderOptions
-from dragoman.dialects.near_misses.loose_json import as_text, fields_of
+from dragoman.dialects.near_misses.loose_json import Fields, as_text, fields_of, items_of
 from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
-from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm
+from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm
 from dragoman.dialects.shared.parsed_messages import ListParser, mark_inline
-from dragoman.dialects.shared.parsing import open_body, request_parser
+from dragoman.dialects.shared.parsing import link_literal, open_body, request_parser
 from dragoman.dialects.shared.rendering import BodyLayout, Pieces, amend_body, render_body
 from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest
@@ -98,11 +99,40 @@ def render_request(conversation: Conversation, options: RenderOptions, ask: Ask 
 
 def _fits_item(item: Json) -> bool:
     content = (fields_of(item) or {}).get("content", b"[]")
-    return fits(open_turn, item) and all(len(block) == 1 for block in decode_objects(content))
+    if not fits(open_turn, item) or (_DATA_URL in item and any(map(_is_data_url, items_of(content) or ()))):
+        return False
+    return all(len(block) == 1 for block in decode_objects(content))
 
 
 def _fits_part(item: Json) -> bool:
-    return fits(open_block, item) and len(fields_of(item) or ()) == 1
+    return fits(open_block, item) and len(fields_of(item) or ()) == 1 and not _is_data_url(item)
+
+
+_DATA_URL = b'"data:'
+
+
+def _is_data_url(block: Json) -> bool:
+    """Whether media in a block have a data URL in place of their bytes."""
+    return any(value.startswith(_DATA_URL) for _, _, value in _media_bytes(block))
+
+
+def _media_bytes(block: Json) -> Iterator[tuple[str, Fields, Json]]:
+    """The bytes of media in a block: its kind, its members and the literal."""
+    for kind, value in (fields_of(block) or {}).items():
+        medium = fields_of(value) or {}
+        source = fields_of(medium.get("source")) or {}
+        if source.keys() == {"bytes"}:
+            yield kind, medium, source["bytes"]
+
+
+def _repair_part(block: Json, below: str, log: MissLog) -> Json | None:
+    """A block whose bytes are a data URL: the bytes alone."""
+    for kind, medium, literal in _media_bytes(block):
+        linked = link_literal(literal) if literal.startswith(_DATA_URL) else None
+        if isinstance(linked, Inline):
+            log.note(Miss.PART, f"{below}/{kind}/source/bytes")
+            return render_object({kind: render_object({**medium, "source": b'{"bytes":%b}' % linked.data})})
+    return None
 
 
 _ROLES = {USER: "user", TOOL: "user", ASSISTANT: "assistant", SYSTEM: "system", DEVELOPER: "system"}
@@ -139,6 +169,7 @@ FORM = WireForm(
     fits=_fits_item,
     fits_part=lambda raw, role: _fits_part(raw),
     render=_render_turn,
+    repair_part=_repair_part,
     takes_text=False,
 )
 LIST = ListParser(FORM, parse_item, parse_odd_item, decode_turns, parse_turn)

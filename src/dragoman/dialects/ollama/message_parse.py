@@ -12,9 +12,21 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.conversation.literals import EMPTY
+from dragoman.conversation.literals import EMPTY, unquote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message, Role
-from dragoman.conversation.parts import NO_ID, Call, Inline, Json, Media, MediaKind, Part, Reasoning, Result, Text
+from dragoman.conversation.parts import (
+    NO_ID,
+    Call,
+    Inline,
+    Json,
+    Media,
+    MediaKind,
+    Part,
+    Reasoning,
+    Remote,
+    Result,
+    Text,
+)
 from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name
 from dragoman.dialects.near_misses.call_ids import CallIds
 from dragoman.dialects.ollama import NAME, THINKING
@@ -217,9 +229,18 @@ _USUAL = "image/png"
 def _parse_medium(literal: Json, at: str) -> Media:
     if literal[:1] != b'"':
         raise MalformedRequest("an image that is not a string of base64", at=at)
+    if literal.startswith(DATA_URL):
+        raise MalformedRequest("a data URL in place of base64", at=at)
+    if literal.startswith(_LINKS):
+        return Media(MediaKind.IMAGE, Remote(unquote(literal)))
     media_type = media_type_of(literal)
     kind = MediaKind.AUDIO if media_type.startswith("audio/") else MediaKind.IMAGE
     return Media(kind, Inline(media_type, literal))
+
+
+DATA_URL = b'"data:'
+"""How a URL begins that holds the bytes itself. The loose reader takes these out."""
+_LINKS = (b'"http://', b'"https://')
 
 
 def media_type_of(literal: Json) -> str:

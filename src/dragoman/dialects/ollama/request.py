@@ -10,21 +10,23 @@ from msgspec import Raw
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import joined
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
-from dragoman.conversation.parts import NO_ID, Call, Json, Media, Part, Reasoning, Result, Text
+from dragoman.conversation.near_misses import Miss
+from dragoman.conversation.parts import NO_ID, Call, Inline, Json, Media, Part, Reasoning, Result, Text
 from dragoman.dialects.dialect import RenderOptions
-from dragoman.dialects.near_misses.loose_json import as_text, items_of
+from dragoman.dialects.near_misses.loose_json import as_text, fields_of, items_of
 from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
-from dragoman.dialects.near_misses.turns import MeantTurn, WireForm
+from dragoman.dialects.near_misses.turns import MeantTurn, MissLog, WireForm
 from dragoman.dialects.ollama import NAME
-from dragoman.dialects.ollama.message_parse import parse_item, parse_odd_item, parse_turn, settle
+from dragoman.dialects.ollama.message_parse import DATA_URL, parse_item, parse_odd_item, parse_turn, settle
 from dragoman.dialects.ollama.message_render import render_messages
 from dragoman.dialects.ollama.schema import decode_messages, open_message
 from dragoman.dialects.ollama.settings import parse_top_level, render_top_level
 from dragoman.dialects.shared.parsed_messages import ListParser, describe
-from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model, request_parser
+from dragoman.dialects.shared.parsing import asks_for_stream, link_literal, open_body, parse_model, request_parser
 from dragoman.dialects.shared.rendering import BodyLayout, Pieces, amend_body, render_body
 from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest, Unrepresentable
+from dragoman.wire.json_reader import render_list, render_object
 
 
 @request_parser
@@ -103,6 +105,32 @@ def render_request(conversation: Conversation, options: RenderOptions, ask: Ask 
 # How what does not fit is written
 
 
+def _fits_item(item: Json) -> bool:
+    return fits(open_message, item) and (DATA_URL not in item or not any(map(_is_data_url, _pictures(item))))
+
+
+def _pictures(item: Json) -> list[Json]:
+    return items_of((fields_of(item) or {}).get("images")) or []
+
+
+def _is_data_url(picture: Json) -> bool:
+    return picture.startswith(DATA_URL)
+
+
+def _repair_item(item: Json, log: MissLog) -> Json | None:
+    """A message whose pictures are data URLs: their bytes alone."""
+    pictures = _pictures(item) if DATA_URL in item else []
+    found = [link_literal(one) if _is_data_url(one) else None for one in pictures]
+    if not any(found):
+        return None
+    for place, source in enumerate(found):
+        if isinstance(source, Inline):
+            pictures[place] = source.data
+            log.note(Miss.PART, f"/images/{place}")
+    repaired = render_object({**(fields_of(item) or {}), "images": render_list(pictures)})
+    return repaired if _fits_item(repaired) else None
+
+
 def _render_turn(turn: MeantTurn) -> list[Json]:
     """The results of a turn as messages of their own, then what else it says."""
     results = [_plain_result(part) for part in turn.parts(Result)]
@@ -152,9 +180,10 @@ FORM = WireForm(
     list_name="messages",
     content_name="content",
     roles=frozenset({"user", "assistant", "system", "developer", "tool"}),
-    fits=lambda raw: fits(open_message, raw),
+    fits=_fits_item,
     fits_part=lambda raw, role: False,
     render=_render_turn,
+    repair_item=_repair_item,
     has_calls=True,
     needs_ids=False,
     no_id=NO_ID,
