@@ -182,7 +182,7 @@ def test_a_lint_says_that_it_would_be_refused() -> None:
     odd, _, at, _ = PLACES["arguments"]
     (found,) = lint(odd, targets="openai/gpt-4o", source="openai-chat")
     assert (found.rule, found.at, found.severity) == ("off-schema", at, Severity.ERROR)
-    assert found.says == "Missing required parameter: 'messages[2].tool_calls[0].type'."
+    assert found.says.startswith("What does not fit")  # the words that are known are about another member
     assert lint(odd, targets="vllm/m", source="openai-chat") == []
 
 

@@ -9,6 +9,7 @@ import msgspec
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message
+from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import Call, Json, Text
 from dragoman.dialects.anthropic import NAME
 from dragoman.dialects.anthropic.message_parse import fits_block, parse_item, parse_odd_item, parse_system
@@ -16,10 +17,10 @@ from dragoman.dialects.anthropic.message_render import render_block, render_mess
 from dragoman.dialects.anthropic.schema import open_block, open_system, open_text, open_turn
 from dragoman.dialects.anthropic.settings import parse_top_level, render_top_level
 from dragoman.dialects.dialect import RenderOptions
-from dragoman.dialects.near_misses.loose_json import as_text
+from dragoman.dialects.near_misses.loose_json import as_text, fields_of, items_of
 from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
-from dragoman.dialects.near_misses.misfits import items_without_misfits
-from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm
+from dragoman.dialects.near_misses.misfits import Misfit, Trimmed, items_without_misfits
+from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm, types_by_members
 from dragoman.dialects.shared.parsed_messages import ListParser, mark_inline
 from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model, request_parser
 from dragoman.dialects.shared.rendering import BodyLayout, Pieces, amend_body, render_body
@@ -112,12 +113,26 @@ def _render_system(texts: list[Json]) -> Json:
     return texts[0] if len(texts) == 1 else render_list([b'{"type":"text","text":%b}' % text for text in texts])
 
 
+def _trim_system(raw: Json) -> Trimmed | None:
+    """The system text with types where clients left them out, and without optional members that do not fit."""
+    items, found = items_of(raw) or [], list[int]()
+    for place, item in enumerate(items):
+        fields = fields_of(item)
+        if fields is not None and "text" in fields and "type" not in fields:
+            items[place] = render_object({"type": b'"text"', **fields})
+            found.append(place)
+    trimmed = items_without_misfits(render_list(items), open_text)
+    if trimmed is None:
+        return None
+    return Trimmed(trimmed.raw, (*[Misfit(Miss.PART, f"/{place}", None) for place in found], *trimmed.misfits))
+
+
 MEMBERS = MemberForm(
     "messages",
     "system",
     lambda raw: raw[:1] == b'"' or fits(open_system, raw),
     _render_system,
-    lambda raw: items_without_misfits(raw, open_text),
+    _trim_system,
 )
 FORM = WireForm(
     name=NAME,
@@ -129,5 +144,15 @@ FORM = WireForm(
     render=_render_turn,
     takes_hints=True,
     decode_part=lambda raw, role: open_block(raw),
+    part_types=types_by_members(
+        text="text",
+        image="source",
+        document="source",
+        search_result="source title content",
+        thinking="thinking",
+        redacted_thinking="data",
+        tool_use="name input",
+        tool_result="tool_use_id",
+    ),
 )
 LIST = ListParser(FORM, parse_item, parse_odd_item)

@@ -183,7 +183,14 @@ open_turn = open_decoder(AnthropicTurn)
 open_block = open_decoder(Block)
 open_text = open_decoder(AnthropicText)
 open_result = open_decoder(ResultContent)
-open_system = open_decoder(str | list[AnthropicText] | None)
+
+
+@final
+class _NoText(WireObject, tag=""):
+    """What no client sends. In a union a type must be there; alone, that of a text could be left out."""
+
+
+open_system = open_decoder(str | list[AnthropicText | _NoText] | None)
 
 
 # Tools

@@ -18,7 +18,7 @@ from dragoman.dialects.cohere.settings import parse_top_level, render_top_level
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.loose_json import items_of
 from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
-from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm
+from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm, types_by_members
 from dragoman.dialects.shared.parsed_messages import ListParser, describe
 from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model, request_parser
 from dragoman.dialects.shared.rendering import BodyLayout, Pieces, amend_body, render_body
@@ -154,6 +154,7 @@ FORM = WireForm(
     render=_render_turn,
     has_calls=True,
     decode_part=lambda raw, role: open_part[role](raw),
+    part_types=types_by_members(text="text", image_url="image_url", thinking="thinking", document="document"),
     optional={"tool_plan": b'"n', "citations": b"[n"},
 )
 LIST = ListParser(FORM, parse_item, parse_odd_item, decode_messages, parse_turn)

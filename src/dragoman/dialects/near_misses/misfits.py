@@ -29,11 +29,11 @@ _CONTENT_MEMBERS = frozenset((*_MESSAGES, *_MEDIA, *_CALLS, *_SCHEMAS, *_FORMS))
 
 
 class Misfit(msgspec.Struct, frozen=True):
-    """A member that was left out: its kind of near miss, its place below the value, and what it held."""
+    """A member that was left out: its kind of near miss, its place below the value, and what it held, if anything."""
 
     kind: Miss
     below: str
-    lost: Json
+    lost: Json | None
 
 
 class Trimmed(msgspec.Struct, frozen=True):

@@ -69,7 +69,8 @@ def _parse_untyped(fields: Fields) -> Part | None:
         return parse_any_call(fields)
     if "image_url" in fields:
         return _parse_image(fields)
-    return _parse_text(fields)
+    kind = kind_of_source(fields)
+    return READERS[kind](fields) if kind else _parse_text(fields)
 
 
 def _parse_wrapped(fields: Fields) -> Part | None:
@@ -200,7 +201,12 @@ def _parse_piece(raw: Json) -> Part | None:
 
 def _is_part(fields: Fields) -> bool:
     """Whether an object is a part and not a value that happens to have a member `text`."""
-    return text_of(fields.get("type")) in READERS or fields.keys() == {"text"} or not fields.keys().isdisjoint(_BLOBS)
+    return (
+        text_of(fields.get("type")) in READERS
+        or fields.keys() == {"text"}
+        or not fields.keys().isdisjoint(_BLOBS)
+        or kind_of_source(fields) != ""
+    )
 
 
 # media
@@ -291,6 +297,20 @@ def _parse_link(fields: Fields, links: tuple[str, ...]) -> Inline | Remote | Sto
         return link_literal(literal)
     file_id = text_of(fields.get("file_id"))
     return Stored(file_id, OPENAI_FILES) if file_id else None
+
+
+def kind_of_source(fields: Fields) -> str:
+    """What media with a source are, `image` or `document`, by their media type; empty if nothing tells."""
+    source = _parse_source(fields_of(fields.get("source")))
+    if type(source) is Remote:
+        ending = source.url.partition("?")[0].rpartition(".")[2].lower()
+        return "image" if ending in _PICTURE_ENDINGS else "document" if ending == "pdf" else ""
+    if source is None:
+        return ""
+    return "image" if type(source) is Inline and source.media_type.startswith("image/") else "document"
+
+
+_PICTURE_ENDINGS = ("png", "jpg", "jpeg", "gif", "webp")
 
 
 def _parse_source(fields: Fields | None) -> Inline | Remote | Plain | None:

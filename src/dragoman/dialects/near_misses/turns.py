@@ -21,6 +21,7 @@ from dragoman.dialects.near_misses.parts import (
     CONSUMED,
     READERS,
     fits_items,
+    kind_of_source,
     parse_any_call,
     parse_any_result,
     parse_part_of_any,
@@ -105,7 +106,8 @@ class WireForm(msgspec.Struct, frozen=True):
     `list_name` is the member that holds them, `content_name` the member of each that holds its parts, `roles` are its
     names of roles. `fits`: does an item fit the schema? `fits_part`: does a part, in a turn of this role? `render`: a
     turn as items. `repair_part` repairs small faults of the dialect's own parts, `repair_item` of its items.
-    `decode_part` raises where a part does not fit, and says where.
+    `decode_part` raises where a part does not fit, and says where. `part_types`: types of parts, each with members
+    that tell it if the client left it out.
     `optional` are members of a message other than its content, each with the letters that its value may begin with.
     `takes_text`: may the content be a text alone? `takes_hints`: do parts have cache hints? `needs_ids`: must calls and
     results have ids (`no_id` marks
@@ -125,6 +127,7 @@ class WireForm(msgspec.Struct, frozen=True):
     repair_part: Callable[[Json, str, MissLog], Json | None] = lambda raw, below, log: None
     repair_item: Callable[[Json, MissLog], Json | None] = lambda raw, log: None
     decode_part: Callable[[Json, Role], object] | None = None
+    part_types: tuple[tuple[str, frozenset[str]], ...] = ()
     optional: Mapping[str, bytes] = {}
     takes_text: bool = True
     takes_hints: bool = False
@@ -135,6 +138,11 @@ class WireForm(msgspec.Struct, frozen=True):
     string_content: bool = False
     argument_objects: bool = False
     pictures_apart: bool = False
+
+
+def types_by_members(**types: str) -> tuple[tuple[str, frozenset[str]], ...]:
+    """Types of parts, each with the members that tell it: ways apart by `|`, members of one way by spaces."""
+    return tuple([(kind, frozenset(way.split())) for kind, ways in types.items() for way in ways.split("|")])
 
 
 class TurnReader:
@@ -311,6 +319,10 @@ class TurnReader:
         """A part of the dialect's own as it is; another one as what it means; else as it is."""
         if self._form.fits_part(item, role):
             return MeantPart(parse_part_of_any(item), item, below)
+        typed = self._typed(item, role, below)
+        if typed is not None:
+            self._log.note(Miss.PART, below)
+            return MeantPart(parse_part_of_any(typed), typed, below)
         repaired = self._form.repair_part(item, below, self._log)
         if repaired is not None:
             return MeantPart(parse_part_of_any(repaired), repaired, below)
@@ -323,6 +335,26 @@ class TurnReader:
             return MeantPart(None, item, below)
         self._log.note(Miss.PART, below)
         return MeantPart(self._settled(item, part, below), None, below)
+
+    def _typed(self, item: Json, role: Role, below: str) -> Json | None:
+        """A part without a type, with the only one that its other members leave. Raises MalformedRequest if these
+        leave several."""
+        fields = fields_of(item) if self._form.part_types else None
+        if fields is None or first_of(fields, ("type", "block_type")) is not None:
+            return None
+        fields.pop("type", None)
+        fitting = [kind for kind, members in self._form.part_types if members <= fields.keys()]
+        of_type = {kind: render_object({"type": quote(kind), **fields}) for kind in fitting}
+        left = {kind: part for kind, part in of_type.items() if self._form.fits_part(part, role)}
+        if len(left) > 1 and (kind := kind_of_source(fields)) in left:
+            return left[kind]
+        if len(left) > 1:
+            raise MalformedRequest(
+                f"a part without a type, which may be {' or '.join(left)}",
+                at=self._log.at + below,
+                hint="give its type",
+            )
+        return next(iter(left.values()), None)
 
     def _refuse_empty(self, item: Json, role: Role, below: str) -> None:
         """Raise MalformedRequest where a part of a type that the dialect has holds nothing that can be read."""

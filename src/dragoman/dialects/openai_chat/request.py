@@ -10,7 +10,7 @@ from dragoman.conversation.parts import Call, Json, Opaque, Part, Reasoning, Ref
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.loose_json import items_of
 from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
-from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm
+from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm, types_by_members
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.message_parse import parse_item, parse_odd_item, parse_turn, settle
 from dragoman.dialects.openai_chat.message_render import render_messages, render_unnamed
@@ -135,6 +135,9 @@ FORM = WireForm(
     takes_hints=True,
     has_calls=True,
     decode_part=lambda raw, role: open_part(raw),
+    part_types=types_by_members(
+        text="text", image_url="image_url", input_audio="input_audio", file="file", refusal="refusal"
+    ),
     optional={"refusal": b'"n'},
     pictures_apart=True,
 )

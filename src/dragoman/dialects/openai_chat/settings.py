@@ -265,6 +265,9 @@ def _meant_format(raw: Json) -> Json:
         word = _WORDS.get(text_of(raw).lower())
         return raw if word is None else render_object({"type": quote(word)})
     kind, inner = text_of(fields.get("type")), fields_of(fields.get("json_schema"))
+    if not kind and inner is not None:
+        fields["type"], kind = quote("json_schema"), "json_schema"
+        raw = render_object(fields)
     beside = {key: fields[key] for key in _SCHEMA_MEMBERS if key in fields}
     if inner is None and kind in ("json_schema", "json_object") and fields_of(beside.get("schema")) is not None:
         return _render_schema(beside)

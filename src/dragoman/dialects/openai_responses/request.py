@@ -15,7 +15,7 @@ from dragoman.conversation.parts import Call, Json, Part, Reasoning, Result, Tex
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of, text_of
 from dragoman.dialects.near_misses.members import MeantMembers, MemberForm, parse_members_meant
-from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm
+from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm, types_by_members
 from dragoman.dialects.openai_responses import NAME
 from dragoman.dialects.openai_responses.message_parse import (
     fits_item,
@@ -165,6 +165,10 @@ def _part(piece: MeantPart) -> Part:
 def _repair_item(item: Json, log: MissLog) -> Json | None:
     """Reasoning without its summary, or with null as its content. Raises MalformedRequest where the summary is none."""
     fields = fields_of(item)
+    if fields is not None and "type" not in fields and "summary" in fields and "role" not in fields:
+        log.note(Miss.PART)  # nothing else has a summary
+        fields = {"type": b'"reasoning"', **fields}
+        return _repair_item(render_object(fields), log) or render_object(fields)
     if fields is None or fields.get("type") != b'"reasoning"':
         return None
     if fields.get("content") == b"null":
@@ -211,5 +215,12 @@ FORM = WireForm(
     has_items=True,
     optional={"id": b'"', "status": b'"', "type": b'"'},
     decode_part=_open_part,
+    part_types=types_by_members(
+        input_text="text",
+        output_text="text",
+        refusal="refusal",
+        input_image="image_url|file_id",
+        input_file="file_data|file_url|file_id",
+    ),
 )
 LIST = ListParser(FORM, parse_item, parse_odd_item, decode_items, parse_turn)
