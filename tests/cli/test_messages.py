@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import get_args, get_type_hints
@@ -12,6 +13,7 @@ from click.testing import CliRunner, Result
 
 import dragoman
 from dragoman.cli import cli, main
+from dragoman.cli.output import console
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.profiles.facts import Doubt, DoubtName
@@ -209,3 +211,27 @@ def test_names_are_types_in_the_library() -> None:
     assert get_args(DoubtName) == tuple(Doubt)
     assert get_type_hints(dragoman.Policy)["doubt"] == DoubtName
     assert get_type_hints(dragoman.lint)["source"] == hints["source"]
+
+
+_COUNTS = ("anthropic/claude-sonnet-4-5-20250929", "1234567", "8901234", "123.456789", "images, documents", "5 $")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 87, 88, 89, 90, 100, 140])
+def test_a_table_breaks_no_number_and_no_name(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr(console, "is_terminal", lambda stream: True)
+    console.print_table(("model", "requests", "input tokens", "cost", "what", "last"), [_COUNTS])
+    shown = capsys.readouterr().out
+    assert all(word in shown for cell in _COUNTS for word in cell.split())
+    assert all(len(line.rstrip()) <= width for line in shown.splitlines())
+
+
+@pytest.mark.parametrize("command", [["usage", "-c", "{file}"], ["models"]])
+def test_json_is_asked_for_in_one_way(command: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "dragoman.yaml"
+    file.write_text("providers: {openai: {api_key: k}}")
+    words = [word.format(file=file) for word in command]
+    asked = [CliRunner().invoke(cli, [*words, *more]).stdout for more in (["--json"], ["--format", "json"])]
+    assert json.loads(asked[0]) == json.loads(asked[1])

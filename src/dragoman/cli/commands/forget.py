@@ -25,7 +25,7 @@ class _Gone(msgspec.Struct):
 @env_option
 @url_option
 @click.option("--admin-key", help="An admin key of that gateway.", envvar="DRAGOMAN_KEY")
-@click.option("--key", "name", required=True, metavar="NAME", help="The name of the client key.")
+@click.option("--name", "--key", "name", required=True, help="The name of the client key. --key is its older spelling.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_context
 def forget(

@@ -15,6 +15,7 @@ from dragoman.cli.inputs.compile_context import (
     doubt_option,
     format_option,
     jobs_option,
+    json_option,
     lines_option,
     parse_choices,
     profile_options,
@@ -24,7 +25,7 @@ from dragoman.cli.inputs.request_files import RequestItem, RequestSource, open_r
 from dragoman.cli.inputs.unread_requests import UnreadRequests
 from dragoman.cli.json_splice import splice
 from dragoman.cli.output.console import print_error, print_note, printable
-from dragoman.cli.output.finding_formats import REPORTS, PlacedFinding, Report
+from dragoman.cli.output.finding_formats import REPORTS, PlacedFinding, Report, TextReport
 from dragoman.cli.output.progress import with_progress
 from dragoman.cli.value_completion import complete_targets
 from dragoman.engine.library import lint as linter
@@ -107,6 +108,7 @@ class Run(msgspec.Struct, frozen=True):
     help="PROFILE/MODEL, or all.",
 )
 @click.option("--format", "output_format", type=click.Choice(sorted(REPORTS)), default="text", show_default=True)
+@json_option
 @details_option
 @jobs_option
 @click.option("--fix", "fixing", is_flag=True, help="Repair the files in place, in their own dialect, for one target.")
@@ -121,6 +123,7 @@ def lint(
     source: str,
     names: tuple[str, ...],
     output_format: str,
+    as_json: bool,
     details: bool,
     jobs: int,
     fixing: bool,
@@ -141,7 +144,7 @@ def lint(
     targets = _targets(names, parse_choices(profiles, rules))
     if fixing:
         _check_fixable(files, names, targets)
-    report = REPORTS[output_format](targets, details)
+    report = REPORTS["json" if as_json else output_format](targets, details)
     task = LintTask(source, targets, doubt or Doubt.FAITHFUL, profiles, rules, fixing)
     _resolved.cache_clear()  # its files may have changed since the last call in this process
     run = Run(task, report, lines, jobs, details, backup)
@@ -189,7 +192,7 @@ def print_format(source: RequestSource, given: str) -> None:
 
 def _lint_file(file: str, source: RequestSource, run: Run) -> int:
     unread = UnreadRequests(run.details)
-    with with_progress(source) as items:
+    with with_progress(source, prints_items=run.details or not isinstance(run.report, TextReport)) as items:
         for item, outcome in run_task(run.task, items, run.jobs if source.lines else 1):
             if outcome.error:
                 unread.add(item, outcome.error)

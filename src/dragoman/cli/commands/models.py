@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 import msgspec
 
+from dragoman.cli.inputs.compile_context import json_option
 from dragoman.cli.output.console import print_table
 from dragoman.errors import OptionError, near_match
 from dragoman.profiles.offers import OfferedModel, all_offers, offered_models
@@ -15,7 +16,8 @@ _THINKS = {True: "yes", False: "no", None: "?"}
 @click.command()
 @click.option("--provider", help="Only the models of this profile.")
 @click.option("--format", "shape", type=click.Choice(["table", "json"]), default="table", show_default=True)
-def models(provider: str | None, shape: str) -> None:
+@json_option
+def models(provider: str | None, shape: str, as_json: bool) -> None:
     """List the models that are known, with context window, limit of an answer, input, thinking and prices.
 
     Prices are in US dollars for a million tokens. What is not known is left empty, or null in JSON. The list is data
@@ -25,7 +27,7 @@ def models(provider: str | None, shape: str) -> None:
     if provider is not None and provider not in known:
         raise OptionError(f'no models are known of "{provider}"; {near_match(provider, known)}')
     found = offered_models(provider)
-    if shape == "json":
+    if as_json or shape == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(found)).decode())
         return
     head = ("provider", "model", "window", "answer", "reads", "thinks", "input $", "output $")

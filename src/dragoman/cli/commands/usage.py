@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from dragoman.cli.commands.config import config_option, env_option
+from dragoman.cli.inputs.compile_context import json_option
 from dragoman.cli.inputs.state_access import call_gateway, key_option, opened_store, url_option
 from dragoman.cli.output.console import print_table
 from dragoman.errors import OptionError
@@ -33,6 +34,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 @click.option(
     "--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True, help="Output."
 )
+@json_option
 @click.pass_context
 def usage(
     ctx: click.Context,
@@ -43,6 +45,7 @@ def usage(
     by: str,
     since: str | None,
     form: str,
+    as_json: bool,
 ) -> None:
     """Show what was used and what it cost, how much of that is estimated, and what has no price."""
     moment = since_option(since)
@@ -51,7 +54,7 @@ def usage(
         report = msgspec.json.decode(call_gateway("GET", url, _PATH, key, query), type=UsageReport)
     else:
         report = asyncio.run(_from_store(ctx, path, env_files, by, moment))
-    _show(report, form)
+    _show(report, "json" if as_json else form)
 
 
 def since_option(text: str | None) -> float | None:

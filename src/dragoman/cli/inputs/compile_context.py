@@ -44,6 +44,7 @@ format_option = click.option(
     shell_complete=complete_formats,
     help="The dialect of the requests, such as openai-chat; or a format of transcripts, such as claude-code; or auto.",
 )
+json_option = click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 details_option = click.option("--details", is_flag=True, help="Print what is found in each line, not only the table.")
 jobs_option = click.option(
     "--jobs", "-j", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes for JSON Lines."

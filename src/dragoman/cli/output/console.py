@@ -63,17 +63,55 @@ def rich_console(err: bool = False) -> Console:
     return Console(stderr=err, highlight=False, soft_wrap=False)
 
 
+_LONGEST_WORD = 48
+"""A longer word of a table may be broken."""
+_GAP = 3
+
+
 def _draw(head: Sequence[str], rows: Sequence[Sequence[str]], err: bool) -> None:
+    """A table; a list where the terminal is too narrow for one, because half a number is a wrong number."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
+    console = rich_console(err)
+    widths = _fit(list(zip(head, *rows, strict=True)), console.width - _GAP * len(head))
+    if widths is None:
+        _list(head, rows, console.width, err)
+        return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for index, title in enumerate(head):
-        table.add_column(title, style="cyan" if index == 0 else None, no_wrap=index == 0, overflow="fold")
+    for index, (title, width) in enumerate(zip(head, widths, strict=True)):
+        table.add_column(title, style="cyan" if index == 0 else None, width=width, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
-    rich_console(err).print(table)
+    console.print(table)
+
+
+def _fit(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
+    """The width of each column, at least that of its longest word; None if there is no room for that. The columns with
+    the longest sentences give way first."""
+    widths = [max(map(len, column)) for column in columns]
+    least = [max(map(_longest_word, column)) for column in columns]
+    for at in sorted(range(len(widths)), key=lambda at: least[at] - widths[at]):
+        widths[at] = max(least[at], widths[at] - max(sum(widths) - room, 0))
+    return widths if sum(widths) <= room else None
+
+
+def _longest_word(cell: str) -> int:
+    return min(max(map(len, cell.split()), default=0), _LONGEST_WORD)
+
+
+def _list(head: Sequence[str], rows: Sequence[Sequence[str]], width: int, err: bool) -> None:
+    """Each row as its first cell, and below it the others with their titles, as many in a line as fit."""
+    for row in rows:
+        click.secho(row[0], fg="cyan", err=err)
+        line = ""
+        for pair in [f"{title} {cell}" for title, cell in zip(head[1:], row[1:], strict=True) if cell]:
+            if line and len(line) + len(pair) + 4 > width:
+                click.echo(f"  {line}", err=err)
+                line = ""
+            line += f"  {pair}" if line else pair
+        click.echo(f"  {line}", err=err)
 
 
 _STYLES = {

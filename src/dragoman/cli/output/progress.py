@@ -11,9 +11,10 @@ from dragoman.cli.output.console import is_terminal, rich_console
 
 
 @contextmanager
-def with_progress(source: RequestSource) -> Iterator[Iterator[RequestItem]]:
-    """The items of a source, with a progress bar on standard error unless the output goes to the same terminal."""
-    if not source.lines or not is_terminal(sys.stderr) or is_terminal(sys.stdout):
+def with_progress(source: RequestSource, *, prints_items: bool = True) -> Iterator[Iterator[RequestItem]]:
+    """The items of a source, with a progress bar on standard error, unless what is printed about each of them goes to
+    the same terminal."""
+    if not source.lines or not is_terminal(sys.stderr) or (prints_items and is_terminal(sys.stdout)):
         yield source.items
         return
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
