@@ -22,6 +22,7 @@ from typing import Any
 import httpx
 import pytest
 from rich.console import Console
+from tests.child_processes import dies_with_us
 from tests.gateway.running import wait_for
 from tests.gateway.serving import CLIENT, DRAGOMAN, TIMEOUT, Served, clean_environment, refused, serving
 
@@ -264,7 +265,11 @@ def test_a_command_of_the_banner_is_one_line() -> None:
 def test_people_get_a_banner(tmp_path: Path) -> None:
     master, slave = pty.openpty()
     process = subprocess.Popen(
-        [*DRAGOMAN, "serve", "--port", "0"], cwd=tmp_path, env=clean_environment(COLUMNS="120"), stderr=slave
+        [*DRAGOMAN, "serve", "--port", "0"],
+        cwd=tmp_path,
+        env=clean_environment(COLUMNS="120"),
+        stderr=slave,
+        preexec_fn=dies_with_us(),
     )
     os.close(slave)
     try:

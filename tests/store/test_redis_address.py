@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import trustme
+from tests.child_processes import dies_with_us
 from tests.free_ports import free_port
 from tests.store.contract.backends import OWNER, Time, lesson, parts
 from tests.store.redis_server import RedisNodes, RedisServer, server_program
@@ -206,7 +207,7 @@ async def test_one_server_of_a_cluster_is_not_taken_for_a_server_by_itself() -> 
 
 
 def _started(command: list[str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, preexec_fn=dies_with_us())
 
 
 def _sentinel_knows(port: int) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.child_processes import dies_with_us
 from tests.store.contract.backends import ADMIN, ANNA, OWNER, Time, entry, lesson, parts
 
 from dragoman.config.schema import StoreConfig
@@ -450,7 +451,11 @@ def run_workers(path: Path, names: tuple[str, ...]) -> list[list[str]]:
     """What each worker prints, all of them at work at the same time."""
     workers = [
         subprocess.Popen(
-            [sys.executable, "-c", WORKER, str(path), name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", WORKER, str(path), name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=dies_with_us(),
         )
         for name in names
     ]
