@@ -316,3 +316,9 @@ def test_the_workflow_runs_what_contributors_run() -> None:
     asked = [name for run in runs if run.startswith("make ") for name in run.split()[1:]]
     assert set(asked) <= targets
     assert workflow["permissions"] == {"contents": "read"}
+
+
+def test_actions_are_pinned_by_their_commits() -> None:
+    used = re.findall(r"uses: (\S+)", (ROOT / ".github" / "workflows" / "check.yml").read_text())
+    assert used
+    assert [one for one in used if re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", one) is None] == []
