@@ -40,3 +40,16 @@ def test_adapt_for_real_providers() -> None:
     assert done.json["messages"] == [{"role": "system", "content": "A\nB"}, messages[1]]
     assert done.changes == [("system-parts", "/messages/0", "nothing", False)]
     assert sent({"messages": messages}, "openai/gpt-4o").json["messages"] == messages
+
+
+def test_B4_the_parts_of_a_message_that_moves_to_a_field_become_one_text() -> None:
+    listed: list[dict[str, Any]] = [{"type": "text", "text": "A"}, {"type": "text", "text": "B"}]
+    body = {"messages": [{"role": "system", "content": listed}, {"role": "user", "content": "Hi"}], "max_tokens": 9}
+    done = sent(body, "anthropic/claude-opus-4-8", source="openai-chat")
+    assert done.json["system"] == "A\nB"
+    assert done.changes == [("system-parts", "/messages/0", "nothing", False)]
+    own = {"system": listed, "messages": body["messages"][1:], "max_tokens": 9}
+    assert sent(own, "bedrock/us.anthropic.claude-opus-4-8", source="anthropic").json["system"] == [
+        {"text": "A"},
+        {"text": "B"},
+    ]

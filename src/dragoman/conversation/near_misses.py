@@ -33,6 +33,7 @@ class Miss(StrEnum):
     TURN = "turn-form"
     LIST = "list-form"
     SYSTEM = "system-form"
+    SYSTEM_PART = "system-part"
     UNKNOWN_KEY = "unknown-key"
     TOOL = "tool-form"
     SCHEMA = "tool-schema"
@@ -57,6 +58,7 @@ SENTENCES: dict[Miss, str] = {
     Miss.TURN: "wrote a message of another dialect as its own does",
     Miss.LIST: "wrote the messages as a list, under the name that its dialect has",
     Miss.SYSTEM: "wrote the system text as its dialect does",
+    Miss.SYSTEM_PART: "left out what is no text from the system text",
     Miss.UNKNOWN_KEY: "left out keys that a part does not have",
     Miss.TOOL: "wrote a tool as its dialect does",
     Miss.SCHEMA: "completed the schema of a tool",

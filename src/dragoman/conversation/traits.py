@@ -44,6 +44,7 @@ class Trait(IntFlag):
     LATE_SYSTEM = auto()
     MANY_SYSTEMS = auto()
     INLINE_SYSTEM = auto()
+    MIXED_SYSTEM = auto()
     LEADING_ASSISTANT = auto()
     TRAILING_ASSISTANT = auto()
     REPEATED_ROLE = auto()
@@ -96,6 +97,7 @@ _NAMES = Trait.__members__
     _LATE_SYSTEM,
     _MANY_SYSTEMS,
     _INLINE_SYSTEM,
+    _MIXED_SYSTEM,
     _LEADING_ASSISTANT,
     _TRAILING_ASSISTANT,
     _REPEATED_ROLE,
@@ -179,6 +181,8 @@ def observe_messages(messages: tuple[Message, ...]) -> int:
                         found |= _NO_PARTS
             if part.hint is not None or part.extras is not None:
                 found |= _aside_traits(part)
+        if code in _INSTRUCTIONS and any(type(part) is not Text for part in parts):
+            found |= _MIXED_SYSTEM
         if calls:
             called = calls
             ids += calls
@@ -272,6 +276,7 @@ def _observe_short(name: str) -> int:
 
 
 CODES = {SYSTEM: "s", DEVELOPER: "d", USER: "u", ASSISTANT: "a", TOOL: "t"}
+_INSTRUCTIONS = frozenset("sd")
 CALLING = "c"
 """One letter a message; an assistant that calls has its own."""
 

@@ -400,6 +400,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     document_title_pattern: Annotated[
         str, Meta(description="form of a document's name (regular expression; empty: any)")
     ] = ""
+    system_blocks: Annotated[
+        tuple[str, ...], Meta(description="kinds of its dialect's further parts that a system message may hold")
+    ] = ()
     native_blocks: Annotated[Stance, Meta(description="the dialect's own server-tool blocks and the like")] = ACCEPTS
 
     # schema

@@ -7,6 +7,7 @@ from dragoman.rules.clean.client_tool import client_tool
 from dragoman.rules.clean.custom_tool import custom_tool
 from dragoman.rules.clean.empty_content import empty_content
 from dragoman.rules.clean.legacy_function_call import legacy_function_call
+from dragoman.rules.clean.mixed_system import mixed_system
 from dragoman.rules.clean.model_prefix import model_prefix
 from dragoman.rules.clean.null_content import null_content
 from dragoman.rules.clean.null_field import null_field
@@ -92,6 +93,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
     # What no provider wants goes first, so that no other rule meets it.
     "clean": (
         off_schema,
+        mixed_system,
         null_field,
         client_tool,  # before fields go that say which tool is called
         stray_field,

@@ -104,7 +104,7 @@ def _parse_only(block: Block, role: Role, index: int) -> Sequence[ParsedMessage]
         if text[:1] == b'"' and role is USER and block.is_error is False and block.cache_control is ABSENT:
             result = Result(block.tool_use_id, (Text(text),))
             return (ParsedMessage(Message(TOOL, (result,), index, listed=True), _LISTED, "t", [block.tool_use_id]),)
-    elif type(block) is AnthropicToolUse:
+    elif type(block) is AnthropicToolUse and role is not SYSTEM:
         arguments = bytes(block.input)
         if arguments[0] == BRACE and block.cache_control is ABSENT and block.caller is ABSENT:
             seen = _LISTED | _CALLS | observe_name(block.name)
@@ -137,7 +137,8 @@ def _parse_blocks(blocks: list[Block], role: Role, index: int) -> Sequence[Parse
             seen |= observe_result(part)
         else:
             is_plain = False
-    if not is_plain or not parts or (answered and (len(answered) < len(parts) or role is not USER)):
+    apart = answered and (len(answered) < len(parts) or role is not USER)
+    if not is_plain or not parts or apart or (calls and role is SYSTEM):
         return compose(role, reattached(parts), index, True)
     if answered:
         return (ParsedMessage(Message(TOOL, tuple(parts), index, listed=True), seen, "t", answered),)

@@ -10,9 +10,9 @@ from msgspec import Raw
 from dragoman.conversation.messages import FIELD
 from dragoman.conversation.near_misses import LISTS, SYSTEMS, Miss, NearMiss
 from dragoman.conversation.parts import Json
-from dragoman.dialects.near_misses.loose_json import NULL, as_text, fields_of, first_of, items_of
+from dragoman.dialects.near_misses.loose_json import NULL, as_text, fields_of, items_of, text_of
 from dragoman.dialects.near_misses.misfits import Trimmed
-from dragoman.errors import MalformedRequest
+from dragoman.wire.json_reader import render_list
 
 
 class MemberForm(msgspec.Struct, frozen=True):
@@ -66,31 +66,62 @@ def _parse_system(members: dict[str, Raw], form: MemberForm) -> tuple[tuple[Json
         return (), tuple(
             [NearMiss(one.kind, f"/{name}{one.below}", FIELD, (name,), one.lost) for one in trimmed.misfits]
         )
-    texts = texts_of(bytes(members[name])) if name else None
-    if name and name == form.system and texts is None:
-        raise MalformedRequest("a system text that holds something else", at=f"/{name}", hint="send text")
-    if not texts or (name == form.system and form.fits_system(bytes(members[name]))):
+    raw = bytes(members[name]) if name else NULL
+    found = find_texts(raw)
+    if not (found.texts or found.others) or (name == form.system and form.fits_system(raw)):
         return (), ()
+    members_of = (name, form.system) if form.system else (name,)
+    misses = [NearMiss(Miss.SYSTEM_PART, f"/{name}{below}", FIELD, members_of, raw) for below, raw in found.others]
+    if not found.others or name != form.system:
+        misses.append(NearMiss(Miss.SYSTEM, f"/{name}", FIELD, members_of))
     del members[name]
-    miss = NearMiss(Miss.SYSTEM, f"/{name}", members=(name, form.system) if form.system else (name,))
     if not form.system:
-        return tuple(texts), (msgspec.structs.replace(miss, item=FIELD),)
-    members[form.system] = Raw(form.render_system_texts(texts))
-    return (), (msgspec.structs.replace(miss, item=FIELD),)
+        return tuple(found.texts), tuple(misses)
+    if found.texts:
+        members[form.system] = Raw(_keep_texts(raw, form) or form.render_system_texts(found.texts))
+    return (), tuple(misses)
 
 
-def texts_of(raw: Json) -> list[Json] | None:
-    """The texts of a system text in any form, or None where it holds anything else."""
+def _keep_texts(raw: Json, form: MemberForm) -> Json | None:
+    """The list without items that hold anything but text, if its other items fit the schema as they are."""
+    kept = [item for item in items_of(raw) or () if not find_texts(item).others]
+    return rendered if kept and form.fits_system(rendered := render_list(kept)) else None
+
+
+class SystemTexts(msgspec.Struct):
+    """What a system text in any form holds."""
+
+    texts: list[Json] = []
+    others: list[tuple[str, Json]] = []
+    """What is no text, each with its place below the system text."""
+
+
+def find_texts(raw: Json, below: str = "") -> SystemTexts:
+    """The texts of a system text in any form, and what else it holds."""
     if raw == NULL:
-        return []
+        return SystemTexts()
     if raw[:1] == b'"':
-        return [raw]
+        return SystemTexts([raw])
     if raw[:1] not in b"[{":
-        return [as_text(raw)]
+        return SystemTexts([as_text(raw)])
     items = items_of(raw)
     if items is None:
-        fields = fields_of(raw)
-        inner = first_of(fields, ("parts", "content", "text")) if fields is not None else None
-        return None if inner is None else texts_of(inner)
-    texts = [texts_of(item) for item in items]
-    return None if None in texts else [text for found in texts if found is not None for text in found]
+        return _find_text_of(raw, below)
+    found = SystemTexts()
+    for index, item in enumerate(items):
+        one = find_texts(item, f"{below}/{index}")
+        found.texts += one.texts
+        found.others += one.others
+    return found
+
+
+def _find_text_of(raw: Json, below: str) -> SystemTexts:
+    """The text of an object: a part, or a message."""
+    fields = fields_of(raw) or {}
+    is_text = text_of(fields.get("type")) in _TEXT_TYPES
+    key = next((key for key in _TEXT_KEYS if fields.get(key, NULL) != NULL), "") if is_text else ""
+    return find_texts(fields[key], f"{below}/{key}") if key else SystemTexts(others=[(below, raw)])
+
+
+_TEXT_TYPES = ("", "text", "input_text", "output_text", "message")
+_TEXT_KEYS = ("parts", "content", "text")

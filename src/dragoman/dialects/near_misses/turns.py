@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from dragoman.conversation.conversation import SYSTEM_ROLES
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Role
 from dragoman.conversation.near_misses import Miss, NearMiss
@@ -236,7 +237,10 @@ class TurnReader:
             return MeantTurn(TOOL, [self._result(fields, content)], rest)
         pieces = self._pieces(key, content, role)
         pieces += self._pictures(rest, role)
-        pieces += self._calls(fields, rest)
+        if role not in SYSTEM_ROLES:
+            pieces += self._calls(fields, rest)
+        elif "tool_calls" in fields:
+            rest["tool_calls"] = fields["tool_calls"]  # a system message makes no calls: a field like any other
         return MeantTurn(role, pieces, rest, content is not None and content[:1] == b"[", role_text)
 
     def _leave_out_misfits(self, rest: Fields) -> None:
@@ -333,6 +337,8 @@ class TurnReader:
         if part is None:
             self._refuse_empty(item, role, below)
             return MeantPart(None, item, below)
+        if role in SYSTEM_ROLES and isinstance(part, (Call, Result, Reasoning)):
+            return MeantPart(None, item, below)  # it is no text, and a rule leaves it out
         self._log.note(Miss.PART, below)
         return MeantPart(self._settled(item, part, below), None, below)
 

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from dragoman.conversation import reasoning_states
+from dragoman.conversation.conversation import SYSTEM_ROLES
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
@@ -149,6 +150,8 @@ def parse_turn(turn: Any, index: int) -> Sequence[ParsedMessage] | None:
     if found is None:
         return None
     message = Message(role, found.parts, index, name=name, listed=True)
+    if found.traits & _MEDIA and role in SYSTEM_ROLES:
+        return (describe(message),)
     return (ParsedMessage(message, seen | found.traits, CODES[role]),)
 
 

@@ -62,7 +62,9 @@ def require_known_content(ask: Ask, target: Target) -> None:
     """
     for message in ask.conversation.messages:
         kinds = [part.kind for part in message.parts if isinstance(part, Opaque) and part.words is None]
-        if not kinds or len(kinds) < len(message.parts) or any(_may_stand_alone(kind, target.facts) for kind in kinds):
+        if not kinds or len(kinds) < len(message.parts) or message.role in SYSTEM_ROLES:
+            continue
+        if any(_may_stand_alone(kind, target.facts) for kind in kinds):
             continue
         raise MalformedRequest(
             f'nothing of this message can be sent to {target.name}: no part of the kind "{kinds[0]}" is known',

@@ -1,6 +1,8 @@
 r"""A system message of several parts, for a target that wants one text.
 
-The parts are joined with a line break. Parts that carry a cache hint which the target takes stay apart.
+The parts are joined with a line break. If the target has a field for the system text, so are the parts of a message
+that moves there; a text that stood in such a field keeps its parts. Parts that carry a cache hint which the target
+takes stay apart.
 
 Loses nothing.
 
@@ -14,7 +16,7 @@ becomes
 
 from __future__ import annotations
 
-from dragoman.conversation.changes import Loss, Rewrite
+from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.literals import joined
 from dragoman.conversation.messages import Message
@@ -28,12 +30,19 @@ from dragoman.rules.rule import rule
 
 @rule(
     "system-parts",
-    when=lambda facts: facts.system_parts is Stance.REFUSES,
+    when=lambda facts: Stance.REFUSES in (facts.system_parts, facts.inline_system),
     looks_for=Trait.SYSTEM,
     loses=Loss.NOTHING,
 )
 def system_parts(conversation: Conversation, context: Context) -> Rewrite:
-    return rewrite_messages(conversation, _one)
+    if context.facts.system_parts is Stance.REFUSES:
+        return rewrite_messages(conversation, _one)
+    first = conversation.messages[0]
+    done = _one(first) if context.translated and first.at >= 0 else None
+    if done is None:
+        return Rewrite(conversation)
+    note = Note(done.did, first, before=first, after=done.messages)
+    return Rewrite(conversation.but(messages=done.messages + conversation.messages[1:]), (note,))
 
 
 def _one(message: Message) -> Edit | None:
