@@ -129,6 +129,51 @@ def test_C2_C48_refused_signatures_are_left_out(tmp_path: Path, profile: str, st
         assert answered.status_code == 200, (answered.text, behind.bodies()[-1])
 
 
+SKIP = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
+TAILED = {**CALL, "id": "c1__thought__c2lnbmF0dXJlLXNpZ25hdHVyZQ=="}
+TAILED_TURNS = [CONTINUED[0], {**CONTINUED[1], "tool_calls": [TAILED]}, {**CONTINUED[2], "tool_call_id": TAILED["id"]}]
+SIGNED_TURNS = [CONTINUED[0], {**CONTINUED[1], "tool_calls": [SIGNED]}, CONTINUED[2]]
+
+
+def rung(body: Any) -> str:
+    """How far down the ladder a request is."""
+    text = json.dumps(body)
+    if "c2lnbmF0dXJl" in text:
+        return "the client's"
+    if "[tool_call name=look" in text:
+        return "text"
+    return "skip" if SKIP in text else "none"
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("turns", [TAILED_TURNS, SIGNED_TURNS], ids=["in its id", "beside it"])
+@pytest.mark.parametrize(
+    ("profile", "model"),
+    [
+        ("gemini-native-compatible", "gemini-3-pro-preview"),
+        (NATIVE, "gemini-3-pro-preview"),
+        ("openrouter", "google/gemini-3-pro-preview"),
+        ("openai-compatible", "gemini-3-pro"),
+        ("openai-compatible-strict", "gemini-3-pro"),
+        ("gemini-openai", "gemini-3-pro-preview"),
+    ],
+)
+@pytest.mark.parametrize("taken", ["skip", "none", "text"])
+def test_C2_C48_the_ladder_of_signatures(
+    tmp_path: Path, profile: str, model: str, taken: str, turns: list[Any]
+) -> None:
+    with upstream(judged(lambda body: rung(body) == taken, SIGNATURE)) as behind:
+        url = behind.url.removesuffix("/v1") if "native" in profile else behind.url
+        config = {"providers": {"p": provider(profile, url)}, "models": {"m": {"target": f"p/{model}"}}}
+        with gateway(config, tmp_path) as running:
+            answered = running.post("/v1/chat/completions", {"model": "m", "messages": turns, "tools": TOOLS})
+        sent = [rung(body) for body in behind.bodies()]
+        assert answered.status_code == 200, (answered.text, sent)
+        assert sent[-1] == taken
+        assert taken != "text" or "skip" in sent, sent
+        assert len({json.dumps(body) for body in behind.bodies()}) == len(sent)
+
+
 def only_two_roles(body: Any) -> bool:
     turns = body.get("contents") or body["messages"]
     return all(turn.get("role") in ("user", "model", "assistant") for turn in turns)

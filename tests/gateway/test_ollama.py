@@ -46,7 +46,7 @@ PROOFS = {
     "gemini": lambda body: "thoughtSignature" in json.dumps(body["contents"][1]),
     "thinker": lambda body: any(item.get("encrypted_content") for item in body["input"]),
     "deepseek": lambda body: body["messages"][1]["reasoning_content"] == "Clouds.",
-    "qwen": lambda body: body["messages"][1]["thinking"] == "Clouds." and body["think"] == "high",
+    "qwen": lambda body: body["messages"][1]["thinking"] == "Clouds." and body["think"] is True,
     "gpt": lambda body: body["messages"][1]["tool_calls"],
     "command": lambda body: "Clouds." in json.dumps(body["messages"][1]) and body["messages"][1]["tool_calls"],
 }

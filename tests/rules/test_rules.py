@@ -45,6 +45,7 @@ ONLY_EXAMPLES = {
         "endless-loop",
         "item-id-form",
         "many-thoughts",
+        "mixed-system",
         "refused-prefill",
         "remote-media",
         "volatile-ids",

@@ -32,7 +32,9 @@ def fresh_id(original: str, occurrence: int, facts: Facts) -> str:
     return base62(f"{original}\0{occurrence}", facts.call_id_length)
 
 
-COMMON_IDS = frozenset({"[a-zA-Z0-9_-]+", ".{1,40}", ".{1,64}", "[a-zA-Z0-9_.:-]{1,64}"})
+COMMON_IDS = frozenset(
+    {"[a-zA-Z0-9_-]+", ".{1,40}", ".{1,64}", "[a-zA-Z0-9_.:-]{1,64}", ".{1,40}|.{1,64}__thought__.*"}
+)
 """Forms that take every id of the form `traits.COMMON_ID`; a test proves it."""
 COMMON_NAMES = frozenset({"[a-zA-Z0-9_-]+", "[a-zA-Z_][a-zA-Z0-9_.:-]*"})
 """Forms that take every name of the form `traits.COMMON_NAME`; a test proves it."""

@@ -5,6 +5,7 @@ The checks follow the servers' own source code.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -306,9 +307,20 @@ def _check_ollama_calls(calls: Any) -> ChatRefusal | None:
 
 def _check_ollama_settings(request: ReceivedRequest) -> ChatRefusal | None:
     effort = request.body.get("reasoning_effort")
-    if effort is None or effort in _EFFORTS:
-        return None
+    if effort in (*_EFFORTS, None):
+        return _check_ollama_level(request.body.get("model"), effort)
     return ChatRefusal(400, f"invalid reasoning value: '{effort}' (must be one of: {', '.join(_EFFORTS)})")
+
+
+def _check_ollama_level(model: Any, effort: Any) -> ChatRefusal | None:
+    """Models that think without levels are only switched on and off."""
+    levelless = isinstance(model, str) and _WITHOUT_LEVELS.match(model) is not None
+    if not levelless or effort in (None, "none"):
+        return None
+    return ChatRefusal(400, f'think value "{effort}" is not supported for this model')
+
+
+_WITHOUT_LEVELS = re.compile(r"qwen3|deepseek-r1|deepseek-v3\.1|magistral", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

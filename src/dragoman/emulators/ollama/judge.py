@@ -11,7 +11,7 @@ from base64 import b64decode
 from typing import Any
 
 from dragoman.emulators.native_api import ProviderRefusal
-from dragoman.emulators.ollama.models import capabilities, full_name
+from dragoman.emulators.ollama.models import capabilities, full_name, has_levels
 from dragoman.emulators.provider import EmulatorOptions, ReceivedRequest
 
 _LEVELS = (True, False, "low", "medium", "high", "max")
@@ -187,6 +187,8 @@ def _check_abilities(body: dict[str, Any], model: str) -> None:
         raise OllamaRefusal(f'"{model}" does not support chat')
     if body.get("tools") and "tools" not in able:
         raise OllamaRefusal(f"{full_name(model)} does not support tools")
+    if isinstance(body.get("think"), str) and not has_levels(model):
+        raise OllamaRefusal(f'think value "{body["think"]}" is not supported for this model')
     if body.get("think") not in (None, False) and "thinking" not in able:
         raise OllamaRefusal(f'"{model}" does not support thinking')
 

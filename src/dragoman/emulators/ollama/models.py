@@ -24,6 +24,11 @@ CONTEXT_LENGTH = 40960
 LISTED = ("qwen3:8b", "llama3.1:8b", "gemma3:4b", "gpt-oss:20b")
 
 
+def has_levels(model: str) -> bool:
+    """Whether the model thinks by levels, and not only on or off."""
+    return model.rpartition("/")[2].lower().startswith("gpt-oss")
+
+
 def capabilities(model: str) -> tuple[str, ...]:
     """The abilities of a model, in the server's words. A name that is not known is a plain model with tools."""
     name = model.rpartition("/")[2].lower()

@@ -175,6 +175,27 @@ def _system_refused(refusal: Recognised) -> Patch | None:
     return {"system_count": "none"}
 
 
+def _demand_signature(refusal: Recognised) -> Patch | None:
+    """The value that skips the check; calls as text where that was refused before."""
+    facts = refusal.facts
+    if facts.call_signature is not Stance.REFUSES and facts.signature_skip and not facts.reasoning_trusted:
+        return None if facts.flat_tools else {"flat_tools": True}
+    return _SKIPPED if facts.call_signature is not Stance.REFUSES or not facts.signature_skip else None
+
+
+def _next_signature(refusal: Recognised) -> Patch | None:
+    """The client's signatures were refused: the value that skips the check, then none, then calls as text."""
+    facts = refusal.facts
+    if facts.thought_in_id is not Stance.REFUSES or not facts.signature_skip:
+        return {**_SKIPPED, "thought_in_id": _REFUSES}
+    if facts.call_signature is Stance.REFUSES:
+        return {"call_signature": "accepts"}
+    return None if facts.flat_tools else {"flat_tools": True}
+
+
+_SKIPPED: Patch = {"call_signature": _REFUSES, "signature_skip": "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="}
+
+
 def _next_role(refusal: Recognised) -> Patch | None:
     """Gemini's two roles: the system text to the opening, then roles that nobody knows, then the turns of tools."""
     facts = refusal.facts
@@ -202,6 +223,11 @@ def _known_efforts(refusal: Recognised) -> Patch | None:
 
 
 _EFFORTS = tuple(str(effort) for effort in Effort)
+
+
+def _no_levels(refusal: Recognised) -> Patch | None:
+    """The model thinks or does not, and no effort can be named."""
+    return {"efforts": ["none"]} if refusal.facts.efforts != ("none",) else None
 
 
 def _refused_words(refusal: Recognised) -> Patch | None:
@@ -241,16 +267,18 @@ _ALTERNATE = r"roles must alternate|should alternate with assistant|requests alt
 LESSONS: tuple[Lesson, ...] = (
     _lesson("tool-wrapper", _TOOL_TYPE, _next_wrapper),
     _lesson("tools-dropped", _TOOL_TYPE, _last_resort, lasting=False),
-    _lesson(
-        "missing-signature",
-        r"missing a .?thought_signature",
-        _fixed(call_signature=_REFUSES, signature_skip="c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="),
-    ),
+    _lesson("missing-signature", r"missing a .?thought_signature", _demand_signature),
     _lesson(
         "signature-refused",
         r"thought signature is not valid|(corrupted|invalid) thought signature|invalid .?signature.? in .?thinking|"
         r"encrypted content .{1,200}? could not be verified|blocks in the latest assistant message cannot be modified",
         _fixed(reasoning_trusted=False),
+        lasting=False,
+    ),
+    _lesson(
+        "signature-ladder",
+        r"thought signature is not valid|(corrupted|invalid) thought signature",
+        _next_signature,
         lasting=False,
     ),
     _lesson(
@@ -336,6 +364,7 @@ LESSONS: tuple[Lesson, ...] = (
         _fixed(forced_choice_thinking=_REFUSES),
     ),
     _lesson("tools-with-effort", r"function tools with reasoning_effort", _fixed(tools_with_effort=_REFUSES)),
+    _lesson("levels-refused", r"think value .{1,40} is not supported", _no_levels),
     _lesson("thinking-refused", r"does not support thinking", _fixed(thinking_form="none")),
     _lesson("thinking-by-budget", r"adaptive thinking is not supported", _fixed(thinking_form="budget")),
     _lesson("thinking-adaptive", r"thinking\.type\.enabled is not supported", _fixed(thinking_form="adaptive")),

@@ -26,6 +26,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import USER, Message
 from dragoman.conversation.parts import Call, Opaque, Origin
+from dragoman.conversation.reasoning_states import THOUGHT
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
@@ -42,7 +43,7 @@ from dragoman.rules.rule import rule
 def missing_signature(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     since = 0 if facts.past_signature is Stance.REFUSES else _current_turn(conversation.messages)
-    skip = Opaque(kind=facts.reasoning_states[0], json=quote(facts.signature_skip), origin=Origin(facts.dialect))
+    skip = Opaque(kind=THOUGHT, json=quote(facts.signature_skip), origin=Origin(facts.dialect))
     notes: list[Note] = []
     messages = list(conversation.messages)
     for at in range(since, len(messages)):

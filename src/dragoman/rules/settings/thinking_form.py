@@ -330,8 +330,8 @@ def _shown(thinking: Thinking, facts: Facts) -> Thinking:
 
 
 def _offered(thinking: Thinking, facts: Facts) -> Thinking | None:
-    """The effort that the model offers and that is nearest in tokens; of two as near, the smaller one. None where it
-    offers no effort.
+    """The effort that the model offers and that is nearest in tokens; of two as near, the smaller one. One that
+    offers none is switched on, or not asked if it has no switch.
 
     So medium becomes high if there is only low and high, as in Google's table for Gemini 3 Pro.
     """
@@ -344,8 +344,8 @@ def _offered(thinking: Thinking, facts: Facts) -> Thinking | None:
         return thinking
     tokens = BUDGETS[effort]
     offered = {BUDGETS[found]: found for name in facts.efforts if (found := Effort(name)) is not Effort.NONE}
-    if not offered:
-        return None  # it thinks as much as it likes
+    if not offered:  # it thinks as much as it likes
+        return but(thinking, on=True, effort=None) if facts.thinking_form is ThinkingForm.SWITCH else None
     nearest = min(sorted(offered), key=lambda other: max(other, tokens) / min(other, tokens))
     return but(thinking, effort=offered[nearest])
 
