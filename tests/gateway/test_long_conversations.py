@@ -125,6 +125,30 @@ def test_a_short_conversation_is_not_touched(stage: Stage) -> None:
     assert "x-dragoman-changes" not in agent.headers
 
 
+def test_C37_the_report_the_log_and_the_metrics_have_the_figures(tmp_path: Path) -> None:
+    turns = [{"role": role, "content": f"{at} " + "word " * 400} for at in range(20) for role in ("user", "assistant")]
+    asked = {"model": "m", "messages": [*turns, {"role": "user", "content": "So?"}]}
+    with emulator("openai") as provided:
+        config = {
+            "providers": {"openai": provider("openai", provided.base_url)},
+            "models": {"m": {"target": "openai/gpt-4o"}},
+            "history": {"trim": {"max_history_tokens": 3000, "keep_recent_exchanges": 2}},
+        }
+        with gateway(config, tmp_path) as running:
+            shown = running.post("/dragoman/adapt", {"request": asked, "from": "openai-chat", "to": "m"}).json()
+            answered = running.post("/v1/chat/completions", asked)
+            report = running.get(f"/dragoman/requests/{answered.headers['x-dragoman-request-id']}").json()
+            metrics = running.get("/metrics").text
+    lines = [json.loads(line) for line in running.log.getvalue().splitlines()]
+    figures = report["trimmed"]
+    assert [figures] == [line["trimmed"] for line in lines if line["event"] == "request"]
+    assert figures == shown["trimmed"]
+    assert figures["original_tokens"] - figures["kept_tokens"] == figures["saved_tokens"] > 10_000
+    assert figures["dropped"] > 0
+    assert f'dragoman_trimmed_tokens_total{{target="openai/gpt-4o",how="saved"}} {figures["saved_tokens"]}' in metrics
+    assert f'dragoman_trimmed_messages_total{{target="openai/gpt-4o",how="dropped"}} {figures["dropped"]}' in metrics
+
+
 def test_what_providers_report_corrects_the_estimates_and_is_kept(tmp_path: Path) -> None:
     """The emulators count four bytes as one token, whatever stands there; an estimate counts words."""
     words = "responsibilities " * 40

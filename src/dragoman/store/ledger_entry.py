@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from dragoman.conversation.replies import MOST_TOKENS
+from dragoman.engine.history.trimming import TrimStatistics
 from dragoman.store.journals.redaction import Redactor
 
 LATEST = 32_503_680_000.0
@@ -70,6 +71,8 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     request: bytes | None = None
     sent: bytes | None = None
     answer: bytes | None = None
+    trimmed: TrimStatistics | None = None
+    """What trimming did to a long history; None if it did nothing."""
 
     @property
     def failed(self) -> bool:
@@ -103,6 +106,7 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
         fields: dict[str, Any] = {name: getattr(self, name) for name in self.__struct_fields__}
         fields["changes"] = Raw(self.changes)
         fields["tried"] = Raw(self.tried)
+        fields["trimmed"] = self.trimmed.figures() if self.trimmed is not None else None
         for name in _BODIES:
             body = fields.pop(name)
             if body is not None:

@@ -59,6 +59,11 @@ class TrimStatistics(msgspec.Struct, frozen=True):
     def saved_percent(self) -> float:
         return round(100 * self.saved_tokens / max(1, self.original_tokens), 1)
 
+    def figures(self) -> dict[str, float]:
+        """All of it, for a report or a log."""
+        counted = {name: getattr(self, name) for name in ("original_tokens", "kept_tokens", "saved_tokens")}
+        return {**counted, "saved_percent": self.saved_percent, "dropped": self.dropped, "shortened": self.shortened}
+
 
 class TrimmedHistory(msgspec.Struct, frozen=True):
     """The trimmed conversation with the notes of the report. `cut` is new where it is none of those that were given."""

@@ -151,6 +151,7 @@ async def adapt(services: Services, inbound: Inbound, outbound: Outbound, caller
         "changes": step.request.changes,
         "summary": fold(step.request.changes),
         "media_to_fetch": step.request.media_to_fetch,
+        "trimmed": step.request.trimmed.figures() if step.request.trimmed is not None else None,
     }
     await outbound.whole(200, msgspec.json.encode(shown))
 

@@ -14,6 +14,7 @@ from functools import partial
 
 import msgspec
 
+from dragoman.engine.history.trimming import TrimStatistics
 from dragoman.store import Entry
 
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
@@ -62,6 +63,10 @@ TOKENS = _counter(
 )
 COST = _counter("cost", "What requests cost, as reported or by the prices, in their currency.", "target", "estimated")
 CHANGES = _counter("changes", "Changes made to requests, by rule.", "rule")
+TRIMMED_TOKENS = _counter(
+    "trimmed_tokens", "Estimated tokens of histories, by what trimming did to them.", "target", "how"
+)
+TRIMMED_MESSAGES = _counter("trimmed_messages", "Messages that trimming dropped or shortened.", "target", "how")
 FAILURES = _counter("upstream_failures", "Sends to a provider that failed, by kind.", "target", "kind")
 FULL = _counter(
     "rate_limited",
@@ -99,7 +104,22 @@ LESSONS = _gauge("lessons", "Lessons that are in force.", shared=True)
 WORKERS = _gauge("workers", "Processes that serve.")
 
 FAMILIES = (
-    *(REQUESTS, TOKENS, COST, CHANGES, FAILURES, FULL, LEARNT, DURATION, FIRST_BYTE, OVERHEAD, ACTIVE, ABORTED),
+    *(
+        REQUESTS,
+        TOKENS,
+        COST,
+        CHANGES,
+        TRIMMED_TOKENS,
+        TRIMMED_MESSAGES,
+        FAILURES,
+        FULL,
+        LEARNT,
+        DURATION,
+        FIRST_BYTE,
+        OVERHEAD,
+        ACTIVE,
+        ABORTED,
+    ),
     *(TASKS, CONNECTIONS, IDLE, QUEUED, WAITING_FOR_LIMITS, WAITING, DROPPED, FAILED, UNREAD, REPLACED, AWAY, LOCAL),
     *(RECONNECTS, REPLICAS, LESSONS, WORKERS, CONFIG),
 )
@@ -159,10 +179,19 @@ class Metrics:
             counts[COST.name][target, "false" if entry.reported_cost else estimated] += entry.cost
         for rule, number in changes.items():
             counts[CHANGES.name][(rule,)] += number
+        if entry.trimmed is not None:
+            self._trimmed(target, entry.trimmed)
         self._time(DURATION, (target,), entry.duration)
         self._time(OVERHEAD, (), entry.overhead_us / 1e6)
         if entry.ttfb is not None:
             self._time(FIRST_BYTE, (target,), entry.ttfb)
+
+    def _trimmed(self, target: str, figures: TrimStatistics) -> None:
+        tokens, messages = self._counts[TRIMMED_TOKENS.name], self._counts[TRIMMED_MESSAGES.name]
+        tokens[target, "kept"] += figures.kept_tokens
+        tokens[target, "saved"] += figures.saved_tokens
+        messages[target, "dropped"] += figures.dropped
+        messages[target, "shortened"] += figures.shortened
 
     def failed(self, target: str, kind: str) -> None:
         self._counts[FAILURES.name][self._known_target(target), kind] += 1

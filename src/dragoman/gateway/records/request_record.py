@@ -171,6 +171,7 @@ def _entry(record: RequestRecord, report: WrittenReport, bodies: bool) -> Entry:
         request=ask.source if bodies and ask is not None else None,
         sent=request.body if bodies and request is not None else None,
         answer=_answer(record) if bodies else None,
+        trimmed=request.trimmed if request is not None else None,
     )
 
 
@@ -223,6 +224,7 @@ class _Line(msgspec.Struct, gc=False, omit_defaults=True, rename={"input": "in",
     cost: float | None = None
     queued_ms: float = 0.0
     added: str = ""
+    trimmed: dict[str, float] | None = None
 
 
 def _line(level: LogLevel, entry: Entry, report: WrittenReport, routed: RoutedRequest | None, queued: float) -> _Line:
@@ -251,4 +253,5 @@ def _line(level: LogLevel, entry: Entry, report: WrittenReport, routed: RoutedRe
         round(entry.cost, 9) if entry.cost is not None else None,
         round(queued * 1000, 1),
         report.headers.added.decode(),
+        entry.trimmed.figures() if entry.trimmed is not None else None,
     )

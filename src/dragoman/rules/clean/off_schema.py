@@ -4,8 +4,7 @@ Clients write arguments as an object, leave out a type or an id, or mix in parts
 What is meant is read from it. A provider that checks requests against its schema refuses the form all the same, so it
 is written as the schema has it (fact `off_schema`). `near_misses` lists kinds that a provider takes nevertheless. Where
 it is not known whether a provider checks, `refused_near_misses` lists the kinds that are known to be refused, such as
-messages that are no list. Everything else goes to it as the client wrote it, but what is no text in a system text goes
-nowhere. To a target of another dialect nothing is copied: each is written as it was read, and reported.
+messages that are no list. Everything else goes to it as the client wrote it. To a target of another dialect nothing is copied: each is written as it was read, and reported.
 
 Loses nothing in most cases. A tool without a name and what is no text in a system text are left out, which loses
 content; keys that a part does not have and optional members of a wrong type are left out, which loses metadata.
@@ -39,7 +38,7 @@ _LOSSES = {
 @rule(
     "off-schema",
     reading=True,
-    when=lambda facts: True,
+    when=lambda facts: facts.off_schema is Stance.REFUSES or bool(facts.refused_near_misses),
     looks_for=Trait.NEAR_MISSES,
     loses=Loss.CONTENT,
 )
@@ -74,7 +73,7 @@ def _cleared(conversation: Conversation, cleared: list[NearMiss]) -> Rewrite:
 
 
 def _is_refused(miss: NearMiss, facts: Facts) -> bool:
-    checked = facts.off_schema is Stance.REFUSES or miss.kind in (Miss.SYSTEM_PART, *facts.refused_near_misses)
+    checked = facts.off_schema is Stance.REFUSES or miss.kind in facts.refused_near_misses
     return checked and miss.kind not in facts.near_misses
 
 
