@@ -184,7 +184,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "moondream",
         "tinyllama",
     ),
-    "ollama-openai": ("qwen3:4b",),
+    "ollama-openai": ("qwen3:4b", "deepseek-r1:8b", "deepseek-v3.1:671b", "magistral:24b"),
     "vllm": LOCAL,
     "llamacpp": LOCAL,
     "lmstudio": LOCAL,

@@ -14,6 +14,7 @@ import msgspec
 
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Undo
 from dragoman.conversation.collect import collect, merged
+from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.events import CallStarted, Ended, Event, Failed, Started, Stopped, TextDelta, Used
 from dragoman.conversation.failures import UNREADABLE_ANSWERS, Failure, FailureKind
 from dragoman.conversation.literals import prefixed
@@ -35,6 +36,7 @@ from dragoman.engine.compile.envelopes import ChunkReader, ChunkWriter, unwrappi
 from dragoman.engine.compile.reasoning_restore import keeps, last_turn, may_keep
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.tokens.answer_tally import AnswerTally
+from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.profiles.profile import NO_ENVELOPE
 
 __all__ = ["Translation", "translation_of"]
@@ -55,6 +57,7 @@ class Translation:
     state; by default only the upstream's dialect is known. `redaction` takes our own secrets out. `ended`: the
     answer came to its proper end. `turn` is the key of the request's last turn, where calls may come back without ids.
     `seek`: state is gathered only if the answer shows early that it has thinking.
+    `prompt` is what was asked: its tokens are estimated for a client of another dialect if nobody reports them.
     """
 
     # What most answers never change stands on the class: an instance is made for every answer.
@@ -97,7 +100,9 @@ class Translation:
         turn: str = "",
         unwrap: ChunkReader | None = None,
         seek: bool = False,
+        prompt: Conversation | None = None,
     ) -> None:
+        self._prompt = prompt
         self._unwrap = unwrap
         self._context = context
         self._upstream = dialect(upstream)
@@ -243,7 +248,7 @@ class Translation:
         events = self.read_whole(body)
         if relays and self.failure is None:
             return self._redacted(self._completed(body))
-        reply = collect(events)
+        reply = collect(self._with_usage(events))
         if isinstance(reply, Failure):
             self.failure = reply
             return self._client.answers.render_error(reply, self._context)[2]
@@ -335,12 +340,27 @@ class Translation:
         events = self._noted(events)
         if not events:
             return b""
+        if self.ended and self._prompt is not None:
+            events = self._with_usage(events)
         out = (self._renderer or self._writer()).render(events)
         if self._redaction is not None:
             out = self._redaction.data(out)
         if out:
             self.started = True
         return out
+
+    def _with_usage(self, events: list[Event]) -> list[Event]:
+        """The last events of an answer, with an estimate if the provider did not report its tokens.
+
+        It is what is booked, and not noted as reported.
+        """
+        prompt, self._prompt = self._prompt, None
+        usage = self.usage or Usage()
+        if prompt is None or (usage.input and usage.output) or type(events[-1]) is not Ended:
+            return events
+        tokens = usage.input or estimate_request(prompt, self._origin.model if self._origin is not None else "")
+        told = Used(msgspec.structs.replace(usage, input=tokens, output=self.output_tokens()[0]))
+        return [*events[:-1], told, events[-1]]
 
     def _noted(self, events: list[Event]) -> list[Event]:
         """The events with the client's names and ids, once what they tell is noted. Nothing follows a failure."""
@@ -478,4 +498,5 @@ def translation_of(adapted: AdaptedRequest, context: AnswerContext, redaction: R
         last_turn(adapted.ask) if keep and dialect(client).optional_ids else "",
         None if adapted.envelope is NO_ENVELOPE else unwrapping(adapted.envelope),
         seek=not keep and may_keep(facts, adapted.ask),
+        prompt=adapted.ask.conversation,
     )

@@ -4,7 +4,8 @@ Clients write arguments as an object, leave out a type or an id, or mix in parts
 What is meant is read from it. A provider that checks requests against its schema refuses the form all the same, so it
 is written as the schema has it (fact `off_schema`). `near_misses` lists kinds that a provider takes nevertheless. Where
 it is not known whether a provider checks, `refused_near_misses` lists the kinds that are known to be refused, such as
-messages that are no list. Everything else goes to it as the client wrote it. To a target of another dialect nothing is copied: each is written as it was read, and reported.
+messages that are no list. Everything else goes to it as the client wrote it. To a target of another dialect nothing is
+copied: each is written as it was read, and reported.
 
 Loses nothing in most cases. A tool without a name and what is no text in a system text are left out, which loses
 content; keys that a part does not have and optional members of a wrong type are left out, which loses metadata.
