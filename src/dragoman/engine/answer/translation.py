@@ -359,8 +359,8 @@ class Translation:
         if prompt is None or (usage.input and usage.output) or type(events[-1]) is not Ended:
             return events
         tokens = usage.input or estimate_request(prompt, self._origin.model if self._origin is not None else "")
-        told = Used(msgspec.structs.replace(usage, input=tokens, output=self.output_tokens()[0]))
-        return [*events[:-1], told, events[-1]]
+        estimated = Used(msgspec.structs.replace(usage, input=tokens, output=self.output_tokens()[0]))
+        return [*events[:-1], estimated, events[-1]]
 
     def _noted(self, events: list[Event]) -> list[Event]:
         """The events with the client's names and ids, once what they tell is noted. Nothing follows a failure."""
