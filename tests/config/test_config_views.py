@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -77,8 +79,49 @@ def test_the_schema_and_the_defaults_agree() -> None:
     """X14."""
     shown = render_plain(read(""))
     for row in reference():
-        if "NAME" not in row.path and row.default and row.type != "section":
+        away = any(row.path.startswith(f"{path}.") for path, entry in shown.items() if entry["value"] is None)
+        if "NAME" not in row.path and "[]" not in row.path and row.default and row.type != "section" and not away:
             assert shown[row.path]["value"] == yaml.safe_load(row.default)
+
+
+def _paths(schema: dict[str, Any], definition: dict[str, Any], path: str) -> Iterator[str]:
+    """Every key that a definition of the JSON Schema allows, as the reference names it."""
+    for choice in definition.get("anyOf", ()):
+        yield from _paths(schema, choice, path)
+    if "$ref" in definition:
+        yield from _paths(schema, schema["$defs"][definition["$ref"].rpartition("/")[2]], path)
+    if isinstance(definition.get("items"), dict):
+        yield from _paths(schema, definition["items"], f"{path}[]")
+    if isinstance(definition.get("additionalProperties"), dict):
+        yield from _paths(schema, definition["additionalProperties"], f"{path}.NAME")
+    for key, value in definition.get("properties", {}).items():
+        here = f"{path}.{key}" if path else key
+        yield here
+        yield from _paths(schema, value, here)
+
+
+def test_every_key_of_the_schema_is_in_the_reference_and_in_the_example() -> None:
+    """X14."""
+    schema = json_schema()
+    known = set(_paths(schema, schema, ""))
+    assert {"models.NAME.price.input", "overrides[].match", "history.trim.step", "router.model"} <= known
+    assert known == {row.path for row in reference()}
+    parts = example().split("Uncomment what you need.\n")[1].strip().split("\n\n")
+    texts = ["\n".join([line.removeprefix("# ") for line in part.splitlines()[1:]]) for part in parts]
+    shown = {path for text in texts for path in _keys(yaml.safe_load(text), "")}
+    assert {re.sub(r"\bNAME\b", "*", path) for path in known} - shown == set()
+
+
+def _keys(value: Any, path: str) -> Iterator[str]:
+    """Every key of a file, with a star for the names that its user chose."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _keys(item, f"{path}[]")
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        for name in (key, "*"):
+            here = f"{path}.{name}" if path else name
+            yield here
+            yield from _keys(inner, here)
 
 
 def test_the_json_schema_refuses_unknown_keys_and_explains_known_ones() -> None:

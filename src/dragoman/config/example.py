@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from msgspec import inspect
 
 from dragoman.config.build import CONFIG
-from dragoman.config.reference import ReferenceRow, bare, reference
+from dragoman.config.reference import ITEM, ReferenceRow, bare, reference
 
 HEAD = """\
 # Dragoman: any conversation works on any model, and nothing is changed behind your back.
@@ -42,7 +42,7 @@ def _sections() -> Iterator[str]:
     for field in CONFIG.fields:
         name = field.encode_name
         about = next(row for row in rows if row.path == name)
-        members = [row for row in rows if row.path.startswith(f"{name}.")]
+        members = [row for row in rows if row.path.startswith((f"{name}.", f"{name}{ITEM}."))]
         named = isinstance(bare(field.type), inspect.DictType) and bool(members)
         yield _section(about, members, named)
 
@@ -52,19 +52,23 @@ def _section(about: ReferenceRow, members: list[ReferenceRow], named: bool) -> s
         return f"# {about.meaning}\n{_line(about, 0)}\n"
     entry = NAMES.get(about.path, "example")
     lines = [f"# {about.meaning}", f"# {about.path}:", *([f"#   {entry}:"] if named else [])]
+    listed = ""
     for row in members:
-        lines += _member(row)
+        item = row.path.rpartition(f"{ITEM}.")[0]
+        lines += _member(row, "" if not item else "- " if item != listed else "  ")
+        listed = item
     return "\n".join(lines) + "\n"
 
 
-def _member(row: ReferenceRow) -> list[str]:
+def _member(row: ReferenceRow, mark: str) -> list[str]:
+    """`mark` stands before the members of an item: a dash before the first."""
     depth = row.path.count(".")
     meaning = [f"# {'  ' * depth}# {line}" for line in textwrap.wrap(row.meaning, 100 - 2 * depth)]
-    return [*meaning, _line(row, depth)]
+    return [*meaning, _line(row, depth, mark)]
 
 
-def _line(row: ReferenceRow, depth: int) -> str:
-    key = row.path.rpartition(".")[2]
+def _line(row: ReferenceRow, depth: int, mark: str = "") -> str:
+    key = mark + row.path.rpartition(".")[2]
     if row.type == "section":
         return f"# {'  ' * depth}{key}:"
     value = row.example or (row.default if row.default != "required" else "") or _empty_value(row.type)

@@ -16,6 +16,7 @@ from dragoman.config.schema import Config
 from dragoman.config.secret import Secret
 
 ENTRY = "NAME"  # a name that the user chooses: providers.NAME.profile
+ITEM = "[]"  # an item of a list: overrides[].match
 
 
 class ReferenceRow(Struct, frozen=True):
@@ -38,7 +39,7 @@ def markdown() -> str:
     lines: list[str] = []
     section = None
     for row in reference():
-        head = row.path.partition(".")[0]
+        head = row.path.partition(".")[0].removesuffix(ITEM)
         if head != section:
             section = head
             lines += ["", f"## `{head}`", "", "| key | type | default | meaning |", "|---|---|---|---|"]
@@ -94,7 +95,12 @@ def _rows(struct: inspect.StructType, path: str) -> Iterator[ReferenceRow]:
 def _inner_rows(kind: inspect.Type, path: str) -> Iterator[ReferenceRow]:
     if isinstance(kind, inspect.StructType):
         yield from _rows(kind, path)
-    elif isinstance(kind, inspect.DictType) and isinstance(bare(kind.value_type), inspect.StructType):
+    elif isinstance(kind, inspect.UnionType):
+        for choice in kind.types:
+            yield from _inner_rows(bare(choice), path)
+    elif isinstance(kind, inspect.VarTupleType):
+        yield from _inner_rows(bare(kind.item_type), f"{path}{ITEM}")
+    elif isinstance(kind, inspect.DictType):
         yield from _inner_rows(bare(kind.value_type), f"{path}.{ENTRY}")
 
 

@@ -33,8 +33,8 @@ class FallbacksOn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 class Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a model costs, per million tokens, in the currency that you count in."""
 
-    input: Annotated[float, Meta(ge=0, description="Tokens of the request.")]
-    output: Annotated[float, Meta(ge=0, description="Tokens of the answer, thinking included.")]
+    input: Annotated[float, Meta(ge=0, description="Tokens of the request.", examples=[3])]
+    output: Annotated[float, Meta(ge=0, description="Tokens of the answer, thinking included.", examples=[15])]
     cached: Annotated[
         Amount | None, Meta(description="Tokens of the request read from the provider's cache; as `input`.")
     ] = None
@@ -53,7 +53,9 @@ class WhenFull(StrEnum):
 class ModelRateLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the gateway sends to one target at most, so that its provider need not refuse anything."""
 
-    requests_per_minute: Annotated[Positive | None, Meta(description="Requests in any 60 seconds, retries too.")] = None
+    requests_per_minute: Annotated[
+        Positive | None, Meta(description="Requests in any 60 seconds, retries too.", examples=[60])
+    ] = None
     input_tokens_per_minute: Annotated[
         Positive | None, Meta(description="Tokens of requests in any 60 seconds, cached ones too.")
     ] = None
