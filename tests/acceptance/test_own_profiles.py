@@ -100,8 +100,8 @@ def test_E16_models_with_what_their_provider_says_about_them(tmp_path: Path) -> 
         models = {"m": {"target": "p/x"}, "unknown": {"target": "p/z"}}
         with gateway({"providers": {"p": provider("openrouter", behind.url)}, "models": models}, tmp_path) as running:
             plain = running.get("/v1/models").json()["data"]
-            assert (behind.seen, [set(one) for one in plain]) == ([], [{"id", "object", "created", "owned_by"}] * 2)
-            live, other = running.get("/v1/models?live=true").json()["data"]
+            assert (behind.seen, [set(one) for one in plain]) == ([], [{"id", "object", "created", "owned_by"}] * 3)
+            live, other, _ = running.get("/v1/models?live=true").json()["data"]
             assert (live["id"], live["context_length"], live["metadata"]) == ("m", 131072, ENTRY)
             assert "metadata" not in other
             assert running.get("/v1/models/m?live=true").json()["metadata"] == ENTRY
@@ -112,4 +112,4 @@ def test_E16_a_provider_that_does_not_answer_hides_no_model(tmp_path: Path) -> N
     with upstream(lambda seen: (500, b"oh")) as behind:
         config = {"providers": {"p": provider("anthropic", behind.url)}, "models": {"m": {"target": "p/x"}}}
         with gateway(config, tmp_path) as running:
-            assert [one["id"] for one in running.get("/v1/models?live=1").json()["data"]] == ["m"]
+            assert [one["id"] for one in running.get("/v1/models?live=1").json()["data"]] == ["m", "auto"]

@@ -195,7 +195,7 @@ def test_without_keys_no_strange_web_page_may_ask(running: Running, origin: str,
 
 
 def test_model_lists_in_each_shape(running: Running) -> None:
-    shown = [name for name, model in MODELS.items() if "hidden" not in model]
+    shown = [*(name for name, model in MODELS.items() if "hidden" not in model), "auto"]
     assert [model.id for model in running.openai().models.list()] == shown
     listed = running.anthropic().models.list()
     assert [model.id for model in listed] == shown

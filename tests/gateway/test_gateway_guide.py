@@ -66,7 +66,7 @@ def test_the_file_of_the_guide_starts(tmp_path: Path) -> None:
     env = clean_environment(ANTHROPIC_API_KEY="k", OPENROUTER_API_KEY="k")
     with serving(tmp_path, env=env) as served:
         listed = CLIENT.get(f"{served.url}/v1/models").json()["data"]
-    assert [entry["id"] for entry in listed] == ["smart", "cheap"]
+    assert [entry["id"] for entry in listed] == ["smart", "cheap", "auto"]
 
 
 @pytest.mark.parametrize(

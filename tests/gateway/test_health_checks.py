@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from itertools import islice
+from time import perf_counter
 
 import pytest
 
 from dragoman.config import Config, Provider
 from dragoman.config.load import Loaded
 from dragoman.config.schema import HealthChecks, Model, Retries, StoreConfig, StoreKind
+from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.gateway.models.health_checks import HealthChecker, retry_pauses
 from dragoman.gateway.services import Services
 from dragoman.testing import emulator
@@ -45,6 +47,31 @@ def test_C30_a_model_that_answers_again_need_not_wait_for_the_next_round() -> No
 
         asyncio.run(scenario())
         assert len(up.requests) == 1, "those that answer are asked once in a round"
+
+
+def test_a_passed_check_ends_a_cooldown() -> None:
+    with emulator("openai") as up:
+        config = Config(
+            providers={"up": provider(up.base_url)},
+            models={"m": Model(target="up/gpt-4o")},
+            health_checks=HealthChecks(interval=300),
+            store=StoreConfig(kind=StoreKind.MEMORY),
+        )
+
+        async def scenario() -> None:
+            services = Services(Loaded(config=config))
+            route = services.routes.find("m")
+            assert route is not None
+            health, failure = services.dispatcher.health, Failure(FailureKind.SERVER, "down", 503)
+            for _ in range(route.first.failures):
+                health.failed(route.first, failure, perf_counter())
+            assert list(health.resting(perf_counter())) == ["up/gpt-4o"]
+            checks = HealthChecker(services.dispatcher, lambda: (services.config, services.routes), services.log)
+            await checks.check_all()
+            assert checks.is_healthy("m")
+            assert health.resting(perf_counter()) == {}
+
+        asyncio.run(scenario())
 
 
 def provider(url: str) -> Provider:

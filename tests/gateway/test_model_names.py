@@ -220,7 +220,8 @@ def test_patterns_are_listed_with_the_models_of_their_provider(tmp_path: Path) -
         assert "oa/gpt-4o" in names
         assert "oa/*" not in names
         assert "all-*" not in names
-        assert [model.id for model in running.openai("dm-1").models.list()] == names[1:]
+        assert [model.id for model in running.openai("dm-1").models.list()] == names[1:-1]
+        assert names[-1] == "auto"
         assert chat(running, names[1], "dm-2").status_code == 200
 
 
@@ -255,3 +256,16 @@ def test_a_list_is_asked_for_once_and_kept(tmp_path: Path) -> None:
         first = [model.id for model in running.openai().models.list()]
         behind.stop()
         assert [model.id for model in running.openai().models.list()] == first
+
+
+def test_auto_is_listed_if_there_are_models_to_choose_from(tmp_path: Path) -> None:
+    with served(tmp_path, "openai", models={"m": {"target": "openai/gpt-4o"}}) as (running, _):
+        assert [one["id"] for one in running.get("/v1/models").json()["data"]] == ["m", "auto"]
+
+
+def test_a_name_of_a_profile_is_no_bare_name_of_a_family(tmp_path: Path) -> None:
+    """`gemini-compatible/…` begins like a Gemini model, and names another server."""
+    with served(tmp_path, "gemini") as (running, emulators):
+        assert chat(running, "gemini-compatible/gemini-2.5-flash").status_code == 404
+        assert emulators["gemini"].requests == []
+        assert chat(running, "gemini-2.5-flash").status_code == 200

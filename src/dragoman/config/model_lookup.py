@@ -282,9 +282,11 @@ def _fits(pattern: str, name: str) -> bool:
 
 def find_family(config: Config, profiles: Profiles, name: str, client: str) -> FamilyChoice | None:
     """Who serves a bare name for a client that speaks a dialect; None where no configured provider does."""
+    head, slash, _ = name.partition("/")
+    named = head if slash and head in profiles.names() else ""
     for family in families_of(name):
         serving = _serving(config, profiles, family)
-        if serving:
+        if serving and not (named and family.has(named)):  # `gemini-compatible/M` names a profile, and no Gemini
             chosen = config.families.get(family.name) or _choose_provider(serving, family, client)
             return FamilyChoice(family.name, chosen, tuple(provider for provider, _ in serving))
     return None

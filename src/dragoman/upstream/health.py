@@ -78,6 +78,12 @@ class Health:
         if record is not None and self._shared is not None and record.failures >= destination.failures:
             self._shared.clear(destination.name)
 
+    def recovered(self, destination: HttpDestination) -> None:
+        """A check has passed: nobody leaves it alone any more."""
+        self.records.pop(destination, None)
+        if self._shared is not None and self._shared.remaining(destination.name) > 0.0:
+            self._shared.clear(destination.name)
+
     def began(self, destination: HttpDestination) -> None:
         """A stream has begun to come: enough for one that was being tried again, not yet a success."""
         record = self.records.get(destination)

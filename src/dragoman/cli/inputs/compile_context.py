@@ -170,6 +170,9 @@ def _configured_destination(name: str, choices: UserChoices, config: Path) -> De
         print_error(f"warning: {warning}")
     profiles = own_profiles(profile_files(loaded.config, config.parent), choices.profiles)
     route = Routes(loaded.config, profiles).find(name)
+    if route is None and name.partition("/")[0] in profiles.names():
+        target = choose(name, profiles, choices.rules)
+        return Destination(name=target.name, provider=target.profile.name, target=target)
     if route is None:
         known = [*loaded.config.models, *(f"{provider}/MODEL" for provider in loaded.config.providers)]
         raise TargetError(f'{config} has no model "{name}"; {near_match(name, known)}')

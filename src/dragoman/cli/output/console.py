@@ -17,6 +17,8 @@ _HIDDEN = {
 }
 _KEPT_LINES = {**_HIDDEN, ord("\n"): "\n"}
 
+WIDEST = 60
+"""Columns are aligned up to this width. A longer cell makes its own line longer, and no other."""
 ROWS = 200
 """The most rows of a table that are printed. Longer ones are better read as JSON."""
 
@@ -126,7 +128,7 @@ _STYLES = {
 
 
 def _align(rows: Sequence[Sequence[str]], err: bool) -> None:
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    widths = [min(WIDEST, max(len(cell) for cell in column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         click.echo("  ".join(cells).rstrip(), err=err)

@@ -156,6 +156,7 @@ class HealthChecker:
             await anext(pieces, b"")
             await pieces.aclose()
         dispatch.settle()
+        self._dispatcher.health.recovered(route.first)
         return ""
 
 

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 from dragoman.config.model_lookup import (
+    AUTO,
     FamilyChoice,
     PatternMatch,
+    find_candidates,
     find_family,
     is_pattern,
     listed_names,
@@ -68,8 +70,8 @@ def _check(services: Services, caller: Caller, name: str, lead: Lead) -> None:
 async def visible_names(services: Services, caller: Caller, client: str) -> dict[str, Entry | None]:
     """Every name that the caller may ask for, with what its provider says about it where that is known.
 
-    Names and routes of the file; its patterns with the models of their providers; without any models in the file, the
-    models of all providers.
+    Names and routes of the file, and `auto`, which chooses from all its models; its patterns with the models of their
+    providers; without any models in the file, the models of all providers.
     """
     config = services.config
     found: dict[str, Entry | None] = dict.fromkeys((*listed_names(config), *config.routes))
@@ -77,6 +79,8 @@ async def visible_names(services: Services, caller: Caller, client: str) -> dict
         found |= await _expanded(services)
     else:
         found |= await _offered(services, client)
+    if find_candidates(config, AUTO):
+        found.setdefault(AUTO, None)
     return {name: entry for name, entry in found.items() if caller.client is None or caller.client.may_ask(name)}
 
 
