@@ -56,8 +56,17 @@ class ExchangeLog(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the gateway logs."""
 
-    level: Annotated[LogLevel, Meta(description="The lowest level that is logged.")] = LogLevel.INFO
+    level: Annotated[
+        LogLevel,
+        Meta(description="The lowest level that is logged. `debug` adds the whole report of each request."),
+    ] = LogLevel.INFO
     format: Annotated[LogFormat, Meta(description="One JSON object per line, or text for people.")] = LogFormat.JSON
-    content: Annotated[bool, Meta(description="Log conversations.")] = False
+    content: Annotated[
+        bool,
+        Meta(
+            description="Log conversations: with each request what was asked, what was sent and the answer, without "
+            "secrets, each cut at 64 KiB."
+        ),
+    ] = False
     provider_errors: Annotated[ProviderErrors, Meta(description="The file of refusals.")] = ProviderErrors()
     exchanges: Annotated[ExchangeLog, Meta(description="Files of requests, as asked and as sent.")] = ExchangeLog()

@@ -187,7 +187,8 @@ async def _stream(
     services: Services, outbound: Outbound, record: RequestRecord, dispatch: Dispatch, opened: Streaming
 ) -> None:
     pieces = dispatch.pieces(opened)
-    if services.records.recent.keeps or services.records.keeps_bodies or services.records.keeps_answers:
+    records = services.records
+    if records.recent.keeps or records.keeps_bodies or records.keeps_answers or records.logs_content:
         outbound.copied, record.copy = COPIED, outbound.copy
     framing = record.context.framing or registry.dialect(record.dialect).framing
     content_type = framing.content_type.encode()

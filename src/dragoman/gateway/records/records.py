@@ -50,6 +50,8 @@ class Records:
         """The ledger keeps bodies."""
         self.keeps_answers = config.log.exchanges.answers
         """The files of exchanges hold answers."""
+        self.logs_content = config.log.content
+        """The log holds conversations."""
 
     def reconfigure(self, config: Config) -> None:
         """From now on, write down what this configuration wants."""

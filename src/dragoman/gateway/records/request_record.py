@@ -22,6 +22,7 @@ from dragoman.gateway.records.records import Records
 from dragoman.gateway.records.store_spans import take_calls
 from dragoman.store import Entry, ExchangeLine, Store
 from dragoman.store.clock import Clocks
+from dragoman.store.journals.redaction import Redactor
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
 
@@ -32,6 +33,8 @@ LONGEST_NAME = 200
 """Of a model that a client made up, this much is written down."""
 LONGEST_ERROR = 8192
 """Of what a provider says this much is written down."""
+LONGEST_CONTENT = 64 * 1024
+"""Of a body this much is in the log, if it holds conversations."""
 GONE = 499
 """The status that is noted where the client did not wait for its answer."""
 
@@ -109,6 +112,26 @@ def record_request(records: Records, store: Store, clocks: Clocks, record: Reque
     if records.lines.takes(level):
         queued = record.dispatch.queued if record.dispatch is not None else 0.0
         records.lines.put(_line(level, entry, report, record.routed, queued))
+    if records.lines.takes(LogLevel.DEBUG):
+        details = {"tried": msgspec.json.decode(entry.tried), "changes": msgspec.json.decode(entry.changes)}
+        records.lines.add(LogLevel.DEBUG, {"event": "report", "id": entry.id, **details, "known": entry.known_lessons})
+    if records.logs_content:
+        records.lines.add(level, {"event": "content", "id": entry.id, **_content(record, records.redactor)})
+
+
+def _content(record: RequestRecord, redactor: Redactor) -> dict[str, str]:
+    """What was asked, sent and answered, without secrets, as far as it is there."""
+    request = record.exchange.request if record.exchange is not None else None
+    bodies = {
+        "request": record.ask.source if record.ask is not None else None,
+        "sent": request.body if request is not None else None,
+        "answer": _answer(record),
+    }
+    return {
+        name: redactor.text(body[:LONGEST_CONTENT].decode("utf-8", "replace"))
+        for name, body in bodies.items()
+        if body is not None
+    }
 
 
 def headers_of_report(record: RequestRecord) -> ReportHeaders:
