@@ -207,6 +207,14 @@ def test_C43_api_styles_become_profiles_and_base_urls(name: str, profile: str, b
     assert (provider.profile, provider.base_url, provider.auth) == (profile, base_url, None)
 
 
+def test_C6_the_flattening_for_gemini_proxies_is_imported() -> None:
+    providers = good(import_lazyrouter(yaml.safe_load(LAZYROUTER), {})).providers
+    assert providers["gem"].facts == {"flat_tools": True, "thought_in_id": "refuses"}
+    assert providers["proxy"].facts == {}
+    own = {"providers": {"g": {"api_style": "gemini", "api_key": "k"}}}
+    assert good(import_lazyrouter(own, {})).providers["g"].facts == {}
+
+
 def test_C30_closeness_of_elo_becomes_fallbacks() -> None:
     models = good(import_lazyrouter(yaml.safe_load(LAZYROUTER), {})).models
     assert models["small"].fallbacks == ("middle", "large")

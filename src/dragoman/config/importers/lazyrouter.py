@@ -23,6 +23,9 @@ STYLES = {
     "anthropic": ("anthropic", "anthropic", "anthropic-compatible"),
     "gemini": ("gemini", "gemini", "gemini-native-compatible"),
 }
+FLATTENING = "gemini-native-compatible"
+FLATTENED = {"flat_tools": True, "thought_in_id": "refuses"}
+"""What LazyRouter does for Gemini behind a proxy: calls and results of the history as text, ids without signatures."""
 MODELS_PER_REQUEST = 3
 
 
@@ -134,6 +137,7 @@ def _provider(entry: ForeignSection) -> dict[str, Any]:
             "base_url": _sdk_base(style, base),
             "api_key": entry.take("api_key"),
             "headers": entry.take("headers"),
+            "facts": FLATTENED if base and profile == FLATTENING else None,
         }
     )
     entry.note_rest()
