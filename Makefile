@@ -7,7 +7,7 @@ TESTS ?= tests
 
 .PHONY: help test test-slow demo check format lint types docs mutants laws answers accounting fuzz e2e snapshots serve clean \
         bench bench-quick bench-adapt bench-stream bench-trim cluster soak hostile guard walk docs-site package package-test man lock \
-        sbom console-test vendors
+        sbom console-test vendors judges
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -87,6 +87,9 @@ e2e: $(VENV)/ready ## Test the gateway with real clients and a real model server
 vendors: $(VENV)/ready ## Test emulators, profiles and compiled requests against the vendors' own SDK types (installs them)
 	$(BIN)/python -m pip install --quiet --no-deps --requirement tests/emulators/vendors.txt
 	$(BIN)/python -m pytest tests/emulators/test_vendor_types.py -q -n 0 -rs
+
+judges: $(VENV)/ready ## Let the suites of others judge the gateway on emulated providers (installs them with npm); writes their page
+	$(BIN)/python -m tests.suites.llmprobe
 
 console-test: $(VENV)/ready ## Test the console in a real browser (needs chromium; installs Playwright)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group console

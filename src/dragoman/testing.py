@@ -24,7 +24,7 @@ from dragoman.extras import naming_extra
 with naming_extra("emulators"):
     from dragoman.emulators.answer_script import ScriptPlace, StepSource, parse_step
     from dragoman.emulators.background_server import RunningEmulator
-    from dragoman.emulators.catalogue import provider
+    from dragoman.emulators.catalogue import answering, provider
     from dragoman.emulators.http_server import ServerLimits
 
 __all__ = ["emulator", "when"]
@@ -60,6 +60,7 @@ def emulator(
     *,
     script: Iterable[StepSource] = (),
     fault: str | None = None,
+    answers: str = "plausible",
     write_size: int = 0,
     max_body: int = 32 << 20,
     request_seconds: float = 30.0,
@@ -67,12 +68,13 @@ def emulator(
 ) -> Iterator[RunningEmulator]:
     """Run the emulator of that name on a free port while the block lasts.
 
-    `script` lists the turns to answer with. `fault` is a standing fault. `write_size` is the number of bytes per write
+    `script` lists the turns to answer with. After them, a plausible model answers, or with `answers="echo"` a
+    description of the request. `fault` is a standing fault. `write_size` is the number of bytes per write
     of a stream. The other options are the emulator's: `strict`, `models` (a closed list), `signatures="strict"`,
     `window` (the most tokens of a prompt), `refuses` (patterns of bodies to refuse) and its own.
     """
     limits = ServerLimits(body=max_body, write_size=write_size, request_seconds=request_seconds)
-    running = RunningEmulator(provider(name, **options), limits)
+    running = RunningEmulator(provider(name, **options), limits, answering(answers))
     running.script(*script)
     running.fault(fault)
     running.start()

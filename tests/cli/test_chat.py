@@ -31,9 +31,9 @@ def talk(*lines: str, args: tuple[str, ...] = ()) -> Result:
 
 
 def test_answers_go_to_stdout_and_all_else_to_stderr() -> None:
-    done = talk("Hello", args=("claude-sonnet-4-5", "--system", "Be brief."))
+    done = talk('Reply with "Good morning".', args=("claude-sonnet-4-5", "--system", "Be brief."))
     assert done.exit_code == 0, done.output
-    assert done.stdout == 'received: system user; tools: 0; last user: "Hello"\n'
+    assert done.stdout == "Good morning\n"
     assert "using the strict emulators; their answers are made up" in done.stderr
     assert "required-setting: set the token limit to 8192 (at /max_tokens)" in done.stderr
     assert "anthropic/claude-sonnet-4-5 is emulated" in done.stderr
@@ -41,13 +41,14 @@ def test_answers_go_to_stdout_and_all_else_to_stderr() -> None:
 
 
 def test_another_model_goes_on_with_the_conversation() -> None:
-    done = talk("One", "/model gemini-2.5-flash", "Two", "/model gpt-4o", "Three", args=("claude-sonnet-4-5",))
+    lines = ("My cat is called Tom", "/model gemini-2.5-flash", "My cat?", "/model gpt-4o", "How is my cat called?")
+    done = talk(*lines, args=("claude-sonnet-4-5",))
     assert done.exit_code == 0, done.output
-    assert done.stdout.splitlines() == [
-        'received: user; tools: 0; last user: "One"',
-        'received: user model user; tools: 0; last user: "Two"',
-        'received: user assistant user assistant user; tools: 0; last user: "Three"',
-    ]
+    first, second, third = done.stdout.splitlines()
+    assert first.startswith('You say: "My cat is called Tom".')
+    assert second.startswith('You say: "My cat?". It was said before: "')
+    assert third.startswith('You say: "How is my cat called?". It was said before: "')
+    assert "Tom" in third
 
 
 def test_an_unknown_model_is_told_and_the_old_one_stays() -> None:
@@ -61,7 +62,13 @@ def test_an_unknown_model_is_told_and_the_old_one_stays() -> None:
 def test_pictures_saving_and_clearing(tmp_path: Path) -> None:
     (tmp_path / "dot.png").write_bytes(PNG)
     done = talk(
-        "/image dot.png", "What is it?", "/save talk.json", "/clear", "/system Be brief.", "Next", "/save talk.json"
+        "/image dot.png",
+        "What is it?",
+        "/save talk.json",
+        "/clear",
+        "/system Be brief.",
+        "Count to 3",
+        "/save talk.json",
     )
     assert "/image" not in done.stdout
     saved = json.loads((tmp_path / "talk.json").read_text())
@@ -69,7 +76,9 @@ def test_pictures_saving_and_clearing(tmp_path: Path) -> None:
     assert picture["image_url"]["url"].startswith("data:image/png;base64,")
     assert text == {"type": "text", "text": "What is it?"}
     assert [message["role"] for message in saved["messages"]] == ["user", "assistant"]
-    assert done.stdout.splitlines()[-1] == 'received: system user; tools: 0; last user: "Next"'
+    asked, counted = done.stdout.splitlines()
+    assert "There is a picture of 1 by 1 pixels: image/png" in asked
+    assert counted == "1, 2, 3"
     assert "talk.json: is there already" in done.stderr
     assert done.exit_code == 1
 
@@ -95,7 +104,7 @@ def test_mistakes(line: str, words: str, tmp_path: Path) -> None:
 def test_help_quit_continued_lines_and_blank_ones() -> None:
     done = talk("", "/help", "One \\", "two", "/quit", "never")
     assert "/model NAME" in done.stderr
-    assert done.stdout == 'received: user; tools: 0; last user: "One \ntwo"\n'
+    assert done.stdout.startswith('You say: "One two".')
 
 
 class OneChunk:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.emulators.answer_script import BadScriptError, Script, load
+from dragoman.emulators.echo_answer import echo
 from dragoman.emulators.provider import Operation, ReceivedRequest
 from dragoman.emulators.step_conditions import LONGEST_PATTERN, SEARCHED
 from dragoman.testing import when
@@ -77,7 +78,7 @@ def _request(body: Wire, model: str = "m") -> ReceivedRequest:
 
 def _said(script: Script, body: Wire, model: str = "m") -> str:
     request = _request(body, model)
-    return script.next(request).turn_for(request).visible_text
+    return script.next(request).turn_for(request, echo).visible_text
 
 
 def _answered(dialect: str) -> Wire:

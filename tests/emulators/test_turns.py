@@ -28,7 +28,7 @@ def test_a_script_in_yaml(tmp_path: Path) -> None:
     )
     script = load(path)
     steps = [script.next(call({})) for _ in range(6)]
-    said = [step.turn_for(call({"messages": []})) for step in steps]
+    said = [step.turn_for(call({"messages": []}), echo) for step in steps]
     assert said[0] == ModelTurn(text="Hello")
     assert said[1] == ModelTurn(text="Look", reasoning="hm", calls=(ModelCall("f", {"a": 1}, "x"),))
     assert steps[2].fault == parse_fault("429;retry-after=2")
@@ -69,7 +69,7 @@ def test_a_script_that_is_not_there() -> None:
 
 def test_a_script_in_python_may_look_at_the_request() -> None:
     script = Script([lambda request: ModelTurn(text=request.model), ModelTurn(text="b"), "c"])
-    assert [script.next(call({})).turn_for(call({})).visible_text for _ in range(3)] == ["m", "b", "c"]
+    assert [script.next(call({})).turn_for(call({}), echo).visible_text for _ in range(3)] == ["m", "b", "c"]
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,9 @@ def _taken(record: RecordedRequest) -> bool:
 def stage(folder: Path, *, models: Mapping[str, Mapping[str, Any]] | None = None, **options: Any) -> Iterator[Stage]:
     """Raise the stage; `models` are further entries of the configuration, `options` go to every emulator."""
     with ExitStack() as stack:
-        emulators = {name: stack.enter_context(emulator(home, **options)) for name, (home, _) in HOMES.items()}
+        emulators = {
+            name: stack.enter_context(emulator(home, answers="echo", **options)) for name, (home, _) in HOMES.items()
+        }
         running = stack.enter_context(gateway(_config(emulators, models or {}), folder))
         yield Stage(running, emulators)
 

@@ -34,7 +34,7 @@ ASKED: list[dict[str, Any]] = [{"role": "user", "content": [{"text": "Hello"}]}]
 
 @pytest.fixture
 def bedrock() -> Iterator[RunningEmulator]:
-    with emulator("bedrock") as running:
+    with emulator("bedrock", answers="echo") as running:
         yield running
 
 
@@ -288,7 +288,9 @@ class Everywhere:
 @pytest.fixture(scope="module")
 def everywhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Everywhere]:
     with ExitStack() as stack:
-        started = {name: stack.enter_context(emulator(name)) for name in ("bedrock", "anthropic", "gemini")}
+        started = {
+            name: stack.enter_context(emulator(name, answers="echo")) for name in ("bedrock", "anthropic", "gemini")
+        }
         keyed = provider("bedrock", started["bedrock"].base_url)
         config: dict[str, Any] = {
             "providers": {

@@ -46,7 +46,7 @@ def behind() -> Iterator[Upstream]:
 @pytest.fixture(scope="module")
 def emulators() -> Iterator[dict[str, Any]]:
     with ExitStack() as stack:
-        yield {name: stack.enter_context(emulator(name)) for name in ("anthropic", "gemini", "openai")}
+        yield {name: stack.enter_context(emulator(name, answers="echo")) for name in ("anthropic", "gemini", "openai")}
 
 
 @pytest.fixture(scope="module")

@@ -188,7 +188,9 @@ def test_options_are_set_and_omissions_left_out_and_told(tmp_path: Path) -> None
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, dict[str, Any]]]:
     """Models with rules and limits of their own, on strict providers."""
     with ExitStack() as stack:
-        emulators = {name: stack.enter_context(emulator(name)) for name in ("gemini", "openai", "anthropic")}
+        emulators = {
+            name: stack.enter_context(emulator(name, answers="echo")) for name in ("gemini", "openai", "anthropic")
+        }
         models = {
             "hoist": {"target": "gemini/gemini-2.5-flash", "rules": {"late-system": "opening"}},
             "turn": {"target": "gemini/gemini-2.5-flash", "rules": {"late-system": "user"}},

@@ -61,7 +61,7 @@ class Stage:
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with ExitStack() as stack:
-        emulators = {name: stack.enter_context(emulator(name)) for name in EMULATORS}
+        emulators = {name: stack.enter_context(emulator(name, answers="echo")) for name in EMULATORS}
         providers = {name: provider(name, one.base_url, timeouts=SHORT) for name, one in emulators.items()}
         models = {name: {"target": f"{name}/{model}"} for name, (_, model) in EMULATORS.items()}
         config = {"providers": providers, "models": models}

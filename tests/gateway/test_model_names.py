@@ -17,6 +17,7 @@ from tests.gateway.upstream import Seen, upstream
 from dragoman.config.client_keys import sha256_of
 from dragoman.emulators.background_server import RunningEmulator
 from dragoman.emulators.catalogue import provider as emulated
+from dragoman.emulators.echo_answer import echo
 from dragoman.emulators.http_server import ServerLimits
 from dragoman.testing import emulator
 
@@ -250,7 +251,7 @@ def test_all_providers_are_asked_at_the_same_time(tmp_path: Path) -> None:
 
 
 def test_a_list_is_asked_for_once_and_kept(tmp_path: Path) -> None:
-    behind = RunningEmulator(emulated("openai"), ServerLimits())
+    behind = RunningEmulator(emulated("openai"), ServerLimits(), echo)
     behind.start()
     with gateway({"providers": {"openai": provider("openai", behind.base_url)}}, tmp_path) as running:
         first = [model.id for model in running.openai().models.list()]

@@ -202,7 +202,7 @@ def test_C47_a_capture_is_the_ledger_with_bodies(tmp_path: Path) -> None:
             assert kept["client_dialect"] == dialect
             assert "Hi" in json.dumps(kept["request"])
             assert kept["sent"]["messages"][-1]["content"] == "Hi"
-            assert "received:" in json.dumps(kept["answer"])
+            assert "You say: " in json.dumps(kept["answer"])
 
 
 @pytest.mark.slow

@@ -61,7 +61,8 @@ NOTICE = "no provider configured: using the strict emulators"
 class EmulatorFallback:
     """Emulators in a thread of this process. `complete` adds them to a configuration without providers."""
 
-    def __init__(self, profiles: Profiles | None = None) -> None:
+    def __init__(self, profiles: Profiles | None = None, answers: str = "plausible") -> None:
+        self._answers = answers
         self._profiles = profiles or Profiles()
         self._loop = asyncio.new_event_loop()
         self._urls: dict[str, str] = {}
@@ -122,7 +123,7 @@ class EmulatorFallback:
         from dragoman.emulators.http_server import start
 
         for name in MODELS:
-            server = await start(_LazyCore(name))  # type: ignore[arg-type]
+            server = await start(_LazyCore(name, self._answers))  # type: ignore[arg-type]
             port = server.sockets[0].getsockname()[1]
             path = urlsplit(self._profiles.profile(name).url).path.rstrip("/")
             self._urls[name] = f"http://127.0.0.1:{port}{path}"
@@ -131,15 +132,16 @@ class EmulatorFallback:
 class _LazyCore:
     """An emulator that is created on its first request, because most are never used."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, answers: str) -> None:
         self._name = name
+        self._answers = answers
 
     @cached_property
     def _core(self) -> EmulatorCore:
-        from dragoman.emulators.catalogue import provider
+        from dragoman.emulators.catalogue import answering, provider
         from dragoman.emulators.emulator_core import EmulatorCore
 
-        return EmulatorCore(provider(self._name), keep=0)
+        return EmulatorCore(provider(self._name), keep=0, model=answering(self._answers))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._core, name)

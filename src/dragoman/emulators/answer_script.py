@@ -8,8 +8,9 @@
     - reasoning: It rains.
       text: Take an umbrella.
 
-Each accepted request uses the next step. After the last step the echo answers. A step with a condition waits for a
-request that fulfils it, and lets others pass (`step_conditions.py`); with `repeat` it answers every such request:
+Each accepted request uses the next step. After the last step a model answers without a script. A step with a condition
+waits for a request that fulfils it, and lets others pass (`step_conditions.py`); with `repeat` it answers every such
+request:
 
     - when: {matches: title}
       repeat: true
@@ -20,14 +21,13 @@ request that fulfils it, and lets others pass (`step_conditions.py`); with `repe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dragoman.emulators.echo_answer import echo
 from dragoman.emulators.faults import BadFaultError, Fault, known_names, parse_fault
-from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
+from dragoman.emulators.provider import Model, ModelCall, ModelTurn, ReceivedRequest
 from dragoman.emulators.step_conditions import CONDITIONS, BadConditionError, StepCondition, parse_condition
 
 _TURN_KEYS = ("text", "reasoning", "calls", "refusal", "stop", "json", "interleave", "cached")
@@ -45,18 +45,17 @@ class BadScriptError(ValueError):
 class ScriptStep:
     """One answer, with or without a fault, maybe only `when` a request is like that, maybe for every such request."""
 
-    turn: ModelTurn | Callable[[ReceivedRequest], ModelTurn] | None = None  # None: the echo
+    turn: ModelTurn | Model | None = None  # None: the model that answers without a script
     fault: Fault | None = None
     when: StepCondition = ALWAYS
     repeat: bool = False
 
-    def turn_for(self, request: ReceivedRequest) -> ModelTurn:
-        if self.turn is None:
-            return echo(request)
-        return self.turn if isinstance(self.turn, ModelTurn) else self.turn(request)
+    def turn_for(self, request: ReceivedRequest, model: Model) -> ModelTurn:
+        turn = model if self.turn is None else self.turn
+        return turn if isinstance(turn, ModelTurn) else turn(request)
 
 
-StepSource = ModelTurn | str | Mapping[str, Any] | Fault | Callable[[ReceivedRequest], ModelTurn] | ScriptStep
+StepSource = ModelTurn | str | Mapping[str, Any] | Fault | Model | ScriptStep
 
 
 @dataclass(frozen=True, slots=True)

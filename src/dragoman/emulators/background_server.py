@@ -9,7 +9,7 @@ from dragoman.emulators.answer_script import Script, StepSource
 from dragoman.emulators.emulator_core import EmulatorCore, RecordedRequest
 from dragoman.emulators.faults import Fault, parse_fault
 from dragoman.emulators.http_server import ServerLimits, start
-from dragoman.emulators.provider import EmulatedProvider
+from dragoman.emulators.provider import EmulatedProvider, Model
 
 _SDK_ROOTS = ("/chat/completions", "/responses", "/v1/messages", "/v1beta/models", "/v1beta1/projects", "/v1/projects")
 
@@ -17,8 +17,8 @@ _SDK_ROOTS = ("/chat/completions", "/responses", "/v1/messages", "/v1beta/models
 class RunningEmulator:
     """An emulated provider on a port of this machine."""
 
-    def __init__(self, provider: EmulatedProvider, limits: ServerLimits) -> None:
-        self._core = EmulatorCore(provider)
+    def __init__(self, provider: EmulatedProvider, limits: ServerLimits, model: Model) -> None:
+        self._core = EmulatorCore(provider, model=model)
         self._limits = limits
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()

@@ -13,7 +13,7 @@ from typing import Any
 
 from dragoman.emulators.faults import known_names
 from dragoman.emulators.further_refusals import FurtherRefusals
-from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions
+from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, Model
 
 _COMMON = ("strict", "models", "signatures", "window")
 _ALL = (*_COMMON, "refuses")
@@ -103,6 +103,22 @@ ENTRIES: Mapping[str, EmulatorEntry] = {
     "ollama-openai": _template("ollama-openai"),
     "lmstudio": _template("lmstudio"),
 }
+
+
+ANSWERS: Mapping[str, tuple[str, str]] = {
+    "plausible": ("plausible", "answer_plausibly"),
+    "echo": ("echo_answer", "echo"),
+}
+"""What answers when no script does, by its name: a module and a function in it."""
+
+
+def answering(name: str) -> Model:
+    """The model of that name. Raises `UnknownEmulatorError` if there is none."""
+    if name not in ANSWERS:
+        raise UnknownEmulatorError(f'no answers are called "{name}"; {known_names(name, tuple(ANSWERS))}')
+    module, function = ANSWERS[name]
+    model: Model = getattr(import_module(f"dragoman.emulators.{module}"), function)
+    return model
 
 
 def names() -> tuple[str, ...]:

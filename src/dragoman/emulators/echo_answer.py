@@ -24,7 +24,7 @@ def echo(request: ReceivedRequest) -> ModelTurn:
     forced = _forced(body)
     if forced is not None:
         return ModelTurn(calls=(ModelCall(forced[0], sample(forced[1])),))
-    schema = _schema(body)
+    schema = asked_schema(body)
     if schema is not None:
         return ModelTurn(json=sample(schema))
     turns = request_turns(body)
@@ -62,14 +62,19 @@ def _text(value: Any) -> str:
 
 def declared_tools(body: dict[str, Any]) -> list[tuple[str, Any]]:
     """The name and schema of every declared tool, in any wrapper."""
+    return [(name, schema) for name, _, schema in declared_functions(body)]
+
+
+def declared_functions(body: dict[str, Any]) -> list[tuple[str, str, Any]]:
+    """The name, description and schema of every declared tool, in any wrapper."""
     config = body.get("toolConfig")
     declared = body.get("tools") or (config.get("tools") if isinstance(config, dict) else None)
     found = []
     for tool in declared if isinstance(declared, list) else []:
         for one in _unwrapped(tool):
             schema = one.get("parameters") or one.get("parametersJsonSchema") or one.get("input_schema")
-            schema = schema or (one.get("inputSchema") or {}).get("json")
-            found.append((str(one.get("name") or one.get("type")), schema or one.get("parameters_json_schema") or {}))
+            schema = schema or (one.get("inputSchema") or {}).get("json") or one.get("parameters_json_schema") or {}
+            found.append((str(one.get("name") or one.get("type")), str(one.get("description") or ""), schema))
     return found
 
 
@@ -109,7 +114,7 @@ def _named(tools: list[tuple[str, Any]], name: Any) -> tuple[str, Any] | None:
     return next((tool for tool in tools if name is None or tool[0] == name), None)
 
 
-def _schema(body: dict[str, Any]) -> Any:
+def asked_schema(body: dict[str, Any]) -> Any:
     """The response schema of the request, or None."""
     places = (
         ("response_format", "json_schema", "schema"),
@@ -141,8 +146,9 @@ def _schema_text(body: dict[str, Any]) -> Any:
 
 
 def _json_object(body: dict[str, Any]) -> Any:
-    format_ = body.get("response_format")
-    if body.get("format") == "json":
+    format_, generation = body.get("response_format"), body.get("generationConfig")
+    typed = generation.get("responseMimeType") if isinstance(generation, dict) else None
+    if body.get("format") == "json" or typed == "application/json":
         return {"type": "object"}
     if not isinstance(format_, dict) or format_.get("type") != "json_object":
         return None

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dragoman.emulators.answer_script import Script
+from dragoman.emulators.echo_answer import echo
 from dragoman.emulators.faults import BAD_GATEWAY, HEADER, BadFaultError, Fault, parse_fault
 from dragoman.emulators.provider import (
     EmulatedProvider,
     ErrorResponse,
     FaultKind,
+    Model,
     Operation,
     ReceivedRequest,
     ShowsModels,
@@ -61,9 +63,11 @@ class EmulatorCore:
         script: Script | None = None,
         on_record: Callable[[RecordedRequest], None] | None = None,
         keep: int = 10_000,
+        model: Model = echo,
     ) -> None:
         self.provider = provider
         self.script = script or Script()
+        self.model = model
         self.standing_fault: Fault | None = None
         self.records: deque[RecordedRequest] = deque(maxlen=keep)  # bounded: a server may run for days
         self._on_record = on_record
@@ -141,7 +145,7 @@ class EmulatorCore:
         fault = fault or step.fault
         if fault is not None and fault.replaces_answer:
             return self._apply_fault(fault, request)
-        turn = step.turn_for(request)
+        turn = step.turn_for(request, self.model)
         if not request.stream:
             return self._whole(request, self.provider.render_answer(request, turn), fault)
         self._record(request, "fault" if fault else "accepted", 200, None)

@@ -15,7 +15,7 @@ functions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
@@ -96,6 +96,7 @@ class ModelTurn:
     calls: tuple[ModelCall, ...] = ()
     refusal: str | None = None
     stop: str | None = None  # "end" | "length" | "filter"; None: derived from the content
+    stopped_by: str | None = None  # the stop text that ended it; formats that have a word for it name it
     json: Any = None  # structured output: this value as JSON text
     interleave: bool = False  # stream the arguments of parallel calls alternately, if the format allows it
     cached: int = 0  # input tokens that the usage reports as cached
@@ -106,6 +107,10 @@ class ModelTurn:
         if self.json is not None:
             return render_json(self.json).decode()
         return self.text or ""
+
+
+Model = Callable[[ReceivedRequest], ModelTurn]
+"""What answers a request that no script answers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,12 @@ class TokenUsage:
         return self.input + self.output
 
 
+TOKEN_BYTES = 4
+
+
 def count_text_tokens(text: str) -> int:
     """The tokens of a text."""
-    return -(-len(text.encode("utf-8", "replace")) // 4)
+    return -(-len(text.encode("utf-8", "replace")) // TOKEN_BYTES)
 
 
 def count_tokens(value: Any) -> int:

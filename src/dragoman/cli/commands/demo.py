@@ -63,7 +63,7 @@ def _running(port: int | None) -> Iterator[tuple[str, EmulatorFallback]]:
     from dragoman.gateway.http.server import Server, url_of
     from dragoman.gateway.services import Services
 
-    emulators = EmulatorFallback().start()
+    emulators = EmulatorFallback(answers="echo").start()
     quiet = Log(level=LogLevel.ERROR, provider_errors=ProviderErrors(path=None))
     services = Services(emulators.complete(Loaded(config=Config(log=quiet))))
     listening = _bind(port)

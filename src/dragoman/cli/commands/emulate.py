@@ -14,7 +14,7 @@ import orjson
 from dragoman.cli.stop_signals import raise_on_stop_signals
 from dragoman.cli.value_completion import complete_emulators
 from dragoman.emulators.answer_script import BadScriptError, Script, load
-from dragoman.emulators.catalogue import UnknownEmulatorError, names, provider
+from dragoman.emulators.catalogue import ANSWERS, UnknownEmulatorError, answering, names, provider
 from dragoman.emulators.emulator_core import EmulatorCore, RecordedRequest
 from dragoman.emulators.faults import BadFaultError, parse_fault
 from dragoman.emulators.http_server import ServerLimits, start
@@ -32,6 +32,13 @@ from dragoman.emulators.provider import EmulatedProvider
     "script_file",
     metavar="FILE",
     help="A YAML list of turns to answer with.",
+)
+@click.option(
+    "--answers",
+    type=click.Choice(list(ANSWERS)),
+    default="plausible",
+    show_default=True,
+    help="What answers without a script: a model that calls tools as it is asked to, or a description of the request.",
 )
 @click.option("--strict/--lenient", default=True, help="Refuse what the real provider refuses, or accept any request.")
 @click.option(
@@ -60,6 +67,7 @@ def emulate(
     port: int,
     host: str,
     script_file: str | None,
+    answers: str,
     strict: bool,
     signatures: str,
     models: str | None,
@@ -72,8 +80,8 @@ def emulate(
 ) -> None:
     """Serve strict imitations of PROVIDERs, each on its own port; by default the nine main ones.
 
-    They refuse what the real ones refuse, with the same messages. They accept any key, and answer with an echo or from
-    a script.
+    They refuse what the real ones refuse, with the same messages. They accept any key, and answer from a script,
+    or as a plausible model would: it calls the tools that it is asked to and answers from their results.
     """
     if listing:
         click.echo("\n".join(names()))
@@ -84,7 +92,7 @@ def emulate(
         "models": models.split(",") if models else None,
         "window": window,
     }
-    cores = _cores(providers or MAIN, options, script_file, fault, log_file)
+    cores = _cores(providers or MAIN, options, script_file, answers, fault, log_file)
     raise_on_stop_signals()
     try:
         asyncio.run(_serve(cores, host, port, ServerLimits(body=max_body, write_size=write_size)))
@@ -110,7 +118,12 @@ MAIN = (
 
 
 def _cores(
-    names: Sequence[str], options: dict[str, Any], script_file: str | None, fault: str | None, log_file: str | None
+    names: Sequence[str],
+    options: dict[str, Any],
+    script_file: str | None,
+    answers: str,
+    fault: str | None,
+    log_file: str | None,
 ) -> list[EmulatorCore]:
     try:
         emulated = [provider(name, **options) for name in names]
@@ -122,7 +135,8 @@ def _cores(
     except OSError as error:
         raise click.ClickException(f"{log_file}: cannot be written: {error.strerror}") from error
     cores = [
-        EmulatorCore(one, script, _logger(one.name, log), keep=0) for one, script in zip(emulated, scripts, strict=True)
+        EmulatorCore(one, script, _logger(one.name, log), keep=0, model=answering(answers))
+        for one, script in zip(emulated, scripts, strict=True)
     ]
     for core in cores:
         core.standing_fault = standing_fault

@@ -23,6 +23,7 @@ def render_answer(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
         **_frame(request),
         "content": [block for block, _ in _blocks(request, turn)],
         "stop_reason": _reason(turn),
+        "stop_sequence": turn.stopped_by,
         "usage": {**_render_input_usage(_usage(request, turn)), **_render_output_usage(_usage(request, turn))},
     }
 
@@ -42,7 +43,7 @@ def render_stream(request: ReceivedRequest, turn: ModelTurn) -> Iterator[bytes]:
         for delta in _deltas(block, arguments):
             yield _event({"type": "content_block_delta", "index": index, "delta": delta})
         yield _event({"type": "content_block_stop", "index": index})
-    ending = {"stop_reason": _reason(turn), "stop_sequence": None, "stop_details": None}
+    ending = {"stop_reason": _reason(turn), "stop_sequence": turn.stopped_by, "stop_details": None}
     yield _event(
         {
             "type": "message_delta",
@@ -153,6 +154,8 @@ def _reason(turn: ModelTurn) -> str:
         return "max_tokens"
     if turn.stop == "filter" or turn.refusal is not None:
         return "refusal"
+    if turn.stopped_by is not None:
+        return "stop_sequence"
     return "tool_use" if turn.calls else "end_turn"
 
 

@@ -128,6 +128,8 @@ def _reason(turn: ModelTurn) -> str:
         return "max_tokens"
     if turn.stop == "filter" or turn.refusal is not None:
         return "content_filtered"
+    if turn.stopped_by is not None:
+        return "stop_sequence"
     return "tool_use" if turn.calls else "end_turn"
 
 

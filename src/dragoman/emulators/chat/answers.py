@@ -12,6 +12,7 @@ from enum import StrEnum
 from itertools import zip_longest
 from typing import Any
 
+from dragoman.emulators.logprobs import openai_logprobs, split_tokens
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
 from dragoman.emulators.usage import TokenUsage, answer_seed, count_tokens, count_usage
 from dragoman.emulators.wire import fragments, make_id, render_sse_event
@@ -94,7 +95,7 @@ def render_answer(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle)
         {
             "index": index,
             "message": _message(request, turn, style, seed),
-            **_logprobs(style),
+            **_logprobs(request, style, turn.visible_text),
             "finish_reason": reason,
             **style.choice_fields(reason),
         }
@@ -145,11 +146,12 @@ def _choices(
     text_so_far = ""
     for delta in _deltas(request, turn, style, seed):
         text_so_far += delta.get("content") or ""
-        yield _repeating({"delta": delta, **_logprobs(style), "finish_reason": None}, text_so_far, style), {}
+        probable = _logprobs(request, style, delta.get("content") or "")
+        yield _repeating({"delta": delta, **probable, "finish_reason": None}, text_so_far, style), {}
     reason = finish_reason(turn)
     last = {
         "delta": _closing(turn, style, seed),
-        **_logprobs(style),
+        **_logprobs(request, style, ""),
         "finish_reason": reason,
         **style.choice_fields(reason),
     }
@@ -159,8 +161,12 @@ def _choices(
     yield _repeating(last, text_so_far, style), extra
 
 
-def _logprobs(style: AnswerStyle) -> dict[str, Any]:
-    return {"logprobs": None} if style.logprobs else {}
+def _logprobs(request: ReceivedRequest, style: AnswerStyle, text: str) -> dict[str, Any]:
+    if not style.logprobs:
+        return {}
+    if request.body.get("logprobs") is not True or not text:
+        return {"logprobs": None}
+    return {"logprobs": {"content": openai_logprobs(text, request.body.get("top_logprobs")), "refusal": None}}
 
 
 def _closing(turn: ModelTurn, style: AnswerStyle, seed: str) -> dict[str, Any]:
@@ -181,7 +187,8 @@ def _deltas(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle, seed:
     yield {"role": "assistant", "content": "", **({"refusal": None} if "refusal" in style.message_fields else {})}
     if turn.reasoning:
         yield from _reasoning_deltas(request, turn.reasoning, style)
-    yield from ({"content": piece} for piece in fragments(turn.visible_text))
+    cut = split_tokens if request.body.get("logprobs") is True else fragments  # a token is never cut
+    yield from ({"content": piece} for piece in cut(turn.visible_text))
     if turn.refusal:
         yield from ({"refusal": piece} for piece in fragments(turn.refusal))
     if not style.closing_calls:

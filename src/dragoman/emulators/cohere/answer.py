@@ -145,6 +145,8 @@ def _reason(turn: ModelTurn) -> str:
         return "MAX_TOKENS"
     if turn.stop == "filter":
         return "ERROR"
+    if turn.stopped_by is not None:
+        return "STOP_SEQUENCE"
     return "TOOL_CALL" if turn.calls else "COMPLETE"
 
 

@@ -15,11 +15,13 @@ import orjson
 
 from dragoman.emulators.gemini.flavour import Flavour, model_of
 from dragoman.emulators.gemini.thoughts import sign
+from dragoman.emulators.logprobs import gemini_logprobs
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
 from dragoman.emulators.usage import answer_seed, count_tokens, count_usage
 from dragoman.emulators.wire import fragments, make_id, render_json
 
 Part = dict[str, Any]
+_MOST_CANDIDATES = 8
 _LOWER = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
@@ -56,13 +58,16 @@ def _chunk(
     request: ReceivedRequest, turn: ModelTurn, flavour: Flavour, parts: list[Part], reason: str | None
 ) -> dict[str, Any]:
     candidate: dict[str, Any] = {"content": {"parts": parts, "role": "model"}, "index": 0}
+    generation = _generation_config(request)
     if reason:
         candidate["finishReason"] = reason
+        if generation.get("responseLogprobs") is True:
+            candidate["logprobsResult"] = gemini_logprobs(turn.visible_text, generation.get("logprobs"))
     if reason == "MALFORMED_FUNCTION_CALL":
         broken = next(tool_call for tool_call in turn.calls if _arguments(tool_call) is None)
         candidate["finishMessage"] = f"Malformed function call: {broken.name}({broken.arguments})"
     chunk = {
-        "candidates": [candidate],
+        "candidates": [{**candidate, "index": index} for index in range(_candidate_count(generation))],
         "usageMetadata": _render_usage(request, turn, flavour),
         "modelVersion": request.model,
         "responseId": make_id("", 22, answer_seed(request)),
@@ -103,10 +108,20 @@ def _declares_functions(request: ReceivedRequest) -> bool:
 
 def _thinking_config(request: ReceivedRequest) -> dict[str, Any]:
     """`thinkingConfig` in camel case, however it was written."""
-    generation = request.body.get("generationConfig") or request.body.get("generation_config") or {}
+    generation = _generation_config(request)
     config = generation.get("thinkingConfig") or generation.get("thinking_config") or {}
     named = {"include_thoughts": "includeThoughts", "thinking_budget": "thinkingBudget"}
     return {named.get(key, key): value for key, value in config.items()}
+
+
+def _generation_config(request: ReceivedRequest) -> dict[str, Any]:
+    found = request.body.get("generationConfig") or request.body.get("generation_config")
+    return found if isinstance(found, dict) else {}
+
+
+def _candidate_count(generation: dict[str, Any]) -> int:
+    count = generation.get("candidateCount")
+    return count if isinstance(count, int) and 1 <= count <= _MOST_CANDIDATES else 1
 
 
 def _thinks(request: ReceivedRequest) -> bool:

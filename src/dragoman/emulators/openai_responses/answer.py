@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from dragoman.emulators.logprobs import openai_logprobs
 from dragoman.emulators.openai_responses.models import model_of
 from dragoman.emulators.openai_responses.pairs import encrypt
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
@@ -13,6 +14,7 @@ from dragoman.emulators.wire import make_id, render_json
 
 Item = dict[str, Any]
 ENCRYPTED = "reasoning.encrypted_content"
+LOGPROBS = "message.output_text.logprobs"
 _HEX = "0123456789abcdef"
 _CREATED = 1767225600  # 2026-01-01: a fixed date, so that the same request gets the same bytes
 _DEFAULT_SETTINGS: dict[str, Any] = {
@@ -97,7 +99,7 @@ def items(request: ReceivedRequest, turn: ModelTurn) -> list[Item]:
     output: list[Item] = []
     if turn.reasoning is not None and _thinks(request):
         output.append(_reasoning(request, turn.reasoning))
-    content = _content(turn)
+    content = _content(request, turn)
     if content:
         message = {"type": "message", "id": item_id("msg_", request), "status": status, "role": "assistant"}
         output.append({**message, "content": content})
@@ -122,10 +124,13 @@ def _thinks(request: ReceivedRequest) -> bool:
     return model.is_reasoning(effort) if model.reasons or model.never_reasons else effort != "none"
 
 
-def _content(turn: ModelTurn) -> list[Item]:
+def _content(request: ReceivedRequest, turn: ModelTurn) -> list[Item]:
     parts: list[Item] = []
-    if turn.visible_text:
-        parts.append({"type": "output_text", "text": turn.visible_text, "annotations": [], "logprobs": []})
+    text = turn.visible_text
+    if text:
+        asked = LOGPROBS in (request.body.get("include") or ()) or request.body.get("top_logprobs")
+        probable = openai_logprobs(text, request.body.get("top_logprobs")) if asked else []
+        parts.append({"type": "output_text", "text": text, "annotations": [], "logprobs": probable})
     if turn.refusal is not None:
         parts.append({"type": "refusal", "refusal": turn.refusal})
     return parts

@@ -64,6 +64,8 @@ def _part_events(place: Event, part: Item) -> Iterator[Event]:
     yield {"type": "response.content_part.added", **place, "part": {**part, key: ""}}
     for piece in fragments(part[key]):
         yield {"type": f"response.{name}.delta", **place, "delta": piece, **more}
+    if part.get("logprobs"):
+        more = {"logprobs": part["logprobs"]}
     yield {"type": f"response.{name}.done", **place, key: part[key], **more}
     yield {"type": "response.content_part.done", **place, "part": part}
 

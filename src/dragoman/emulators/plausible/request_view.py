@@ -1,0 +1,233 @@
+"""What a model sees of a request: who said what, which tools there are, and which limits hold.
+
+It reads the request in the names of all dialects. Judging the request is the provider's business and has been done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import orjson
+
+from dragoman.emulators.echo_answer import asked_schema, declared_functions
+from dragoman.emulators.plausible.attachments import describe_attachment
+
+_SYSTEM_FIELDS = ("system", "systemInstruction", "system_instruction", "instructions")
+_SYSTEM_ROLES = ("system", "developer")
+_MODEL_ROLES = ("assistant", "model")
+_CALLS = ("function_call", "custom_tool_call", "tool_use")
+_RESULTS = ("function_call_output", "custom_tool_call_output", "tool_result")
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "num_predict")
+_STOPS = ("stop", "stop_sequences", "stopSequences")
+_THINKING = ("thinking", "reasoning", "reasoning_effort", "think", "thinkingConfig", "enable_thinking")
+_FURTHER = ("additionalModelRequestFields", "chat_template_kwargs")
+_SETTINGS = ("generationConfig", "generation_config", "inferenceConfig", "options")
+
+
+class Speaker(Enum):
+    """Who says something."""
+
+    SYSTEM = 1
+    USER = 2
+    MODEL = 3
+    CALL = 4
+    RESULT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """One thing that was said."""
+
+    speaker: Speaker
+    text: str = ""
+    name: str = ""  # of the tool, if it is known
+    call_id: str = ""
+    attached: tuple[str, ...] = ()  # what is to be said of pictures, documents and recordings
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """One declared function."""
+
+    name: str
+    description: str
+    schema: Any
+
+
+@dataclass(frozen=True, slots=True)
+class RequestView:
+    """What a model sees of a request."""
+
+    sayings: tuple[Saying, ...]
+    tools: tuple[OfferedTool, ...]
+    choice: str  # "auto" | "none" | "required" | the name of a tool
+    one_call: bool = False  # parallel calls are forbidden
+    limit: int | None = None  # of tokens
+    stops: tuple[str, ...] = ()
+    schema: Any = field(default=None)  # of the answer
+    thinking: bool | None = None  # whether the request turns thinking on or off; None: it says nothing
+
+
+def view_request(body: dict[str, Any]) -> RequestView:
+    """What the model sees of the body."""
+    settings = [body, *(body[name] for name in _SETTINGS if isinstance(body.get(name), dict))]
+    return RequestView(
+        tuple(_sayings(body)),
+        tuple(OfferedTool(*one) for one in declared_functions(body)),
+        _choice(body),
+        _forbids_parallel_calls(body),
+        next((one for one in _given(settings, _LIMITS) if isinstance(one, int) and one > 0), None),
+        _stops(_given(settings, _STOPS)),
+        asked_schema(body),
+        _thinking(body, settings),
+    )
+
+
+def _given(settings: list[dict[str, Any]], names: tuple[str, ...]) -> list[Any]:
+    return [one[name] for one in settings for name in names if one.get(name) is not None]
+
+
+def _stops(given: list[Any]) -> tuple[str, ...]:
+    several = [one for value in given for one in (value if isinstance(value, list) else [value])]
+    return tuple(one for one in several if isinstance(one, str) and one)
+
+
+def _choice(body: dict[str, Any]) -> str:
+    config = body.get("toolConfig") or body.get("tool_config")
+    config = config if isinstance(config, dict) else {}
+    calling = config.get("functionCallingConfig") or config.get("function_calling_config")
+    if isinstance(calling, dict):
+        allowed = calling.get("allowedFunctionNames") or calling.get("allowed_function_names") or [""]
+        return {"NONE": "none", "ANY": str(allowed[0]) or "required"}.get(str(calling.get("mode")), "auto")
+    choice = config.get("toolChoice") or body.get("tool_choice")
+    if isinstance(choice, str):
+        return {"none": "none", "required": "required", "any": "required"}.get(choice.lower(), "auto")
+    if not isinstance(choice, dict):
+        return "auto"
+    if "any" in choice or choice.get("type") == "any":
+        return "required"
+    if choice.get("type") == "none":
+        return "none"
+    inner = choice.get("function") or choice.get("tool")
+    named = inner.get("name") if isinstance(inner, dict) else choice.get("name")
+    return named if isinstance(named, str) else "auto"
+
+
+def _thinking(body: dict[str, Any], settings: list[dict[str, Any]]) -> bool | None:
+    further = [body[name] for name in _FURTHER if isinstance(body.get(name), dict)]
+    found = _given([*settings, *further], _THINKING)
+    return _turns_on(found[0]) if found else None
+
+
+def _turns_on(value: Any) -> bool:
+    if isinstance(value, dict):
+        members = [value[key] for key in ("type", "effort", "enabled", "thinkingBudget") if value.get(key) is not None]
+        return _turns_on(members[0]) if members else True
+    return value not in (False, 0, "none", "disabled", "off")
+
+
+def _forbids_parallel_calls(body: dict[str, Any]) -> bool:
+    choice = body.get("tool_choice")
+    disabled = choice.get("disable_parallel_tool_use") if isinstance(choice, dict) else None
+    return body.get("parallel_tool_calls") is False or disabled is True
+
+
+def _sayings(body: dict[str, Any]) -> Iterator[Saying]:
+    for name in _SYSTEM_FIELDS:
+        if body.get(name):
+            yield Saying(Speaker.SYSTEM, plain_text(body[name]))
+    documents = body.get("documents")
+    if isinstance(documents, list) and documents:  # Cohere's stand beside the conversation
+        yield Saying(Speaker.SYSTEM, plain_text(documents))
+    turns = body.get("messages") or body.get("contents") or body.get("input") or []
+    if isinstance(turns, str):
+        yield Saying(Speaker.USER, turns)
+        return
+    for turn in turns if isinstance(turns, list) else [turns]:
+        if isinstance(turn, str):  # Gemini's contents may be texts
+            yield Saying(Speaker.USER, turn)
+        elif isinstance(turn, dict):
+            yield from _sayings_of(turn)
+
+
+def _sayings_of(turn: dict[str, Any]) -> Iterator[Saying]:
+    kind = str(turn.get("type") or "")
+    if kind in _CALLS or kind in _RESULTS:
+        yield from _of_part(turn)
+        return
+    role = str(turn.get("role") or ("user" if not kind or kind == "message" else kind))
+    if role in ("tool", "function"):
+        name = str(turn.get("tool_name") or turn.get("name") or "")
+        yield Saying(Speaker.RESULT, plain_text(turn.get("content")), name, str(turn.get("tool_call_id") or ""))
+        return
+    content = turn.get("parts") if turn.get("parts") is not None else turn.get("content")
+    parts = [content] if isinstance(content, str | dict) else content if isinstance(content, list) else []
+    speaker = _speaker(role)
+    texts = [text for part in parts if (text := _own_text(part))]
+    attached = [said for part in parts if isinstance(part, dict) and (said := describe_attachment(part))]
+    images = turn.get("images")  # Ollama's stand beside the text
+    attached += [
+        said for one in (images if isinstance(images, list) else []) if (said := describe_attachment({"data": one}))
+    ]
+    if texts or attached:
+        yield Saying(speaker, "\n".join(texts), attached=tuple(attached))
+    for part in parts:
+        if isinstance(part, dict):
+            yield from _of_part(part)
+    calls = turn.get("tool_calls")
+    for call in calls if isinstance(calls, list) else []:
+        if isinstance(call, dict):
+            yield _call(call)
+
+
+def _speaker(role: str) -> Speaker:
+    if role in _SYSTEM_ROLES:
+        return Speaker.SYSTEM
+    return Speaker.MODEL if role in _MODEL_ROLES else Speaker.USER
+
+
+def _own_text(part: Any) -> str:
+    """The text of a part that was said, and not thought, called or attached."""
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, dict) or part.get("thought") is True:
+        return ""
+    text = part.get("text")
+    return text if isinstance(text, str) else ""
+
+
+def _of_part(part: dict[str, Any]) -> Iterator[Saying]:
+    kind = part.get("type")
+    call = part.get("functionCall") or part.get("function_call") or part.get("toolUse")
+    result = part.get("functionResponse") or part.get("function_response") or part.get("toolResult")
+    if isinstance(call, dict) or kind in _CALLS:
+        yield _call(call if isinstance(call, dict) else part)
+    elif isinstance(result, dict) or kind in _RESULTS:
+        found = result if isinstance(result, dict) else part
+        said = next((found[key] for key in ("content", "output", "response") if found.get(key) is not None), "")
+        identity = found.get("tool_use_id") or found.get("toolUseId") or found.get("call_id") or found.get("id")
+        yield Saying(Speaker.RESULT, plain_text(said), str(found.get("name") or ""), str(identity or ""))
+
+
+def _call(call: dict[str, Any]) -> Saying:
+    function = call.get("function")
+    inner = function if isinstance(function, dict) else call
+    identity = call.get("call_id") or call.get("toolUseId") or call.get("id")
+    return Saying(Speaker.CALL, "", str(inner.get("name") or ""), str(identity or ""))
+
+
+def plain_text(value: Any) -> str:
+    """The words of a value: a text, the texts of parts, or JSON if it is something else."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "\n".join(filter(None, map(plain_text, value)))
+    if not isinstance(value, dict):
+        return "" if value is None else str(value)
+    for key in ("text", "content", "parts", "output", "result", "json", "data", "document"):
+        if isinstance(value.get(key), str | list | dict):
+            return plain_text(value[key])
+    return "" if value.keys() & {"source", "inlineData", "image_url"} else orjson.dumps(value, default=str).decode()

@@ -1,0 +1,340 @@
+"""The plausible model: it calls what it is asked to call, answers from results, and keeps to the request's limits."""
+
+from __future__ import annotations
+
+import struct
+from base64 import b64encode
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+from google import genai
+from jsonschema import Draft202012Validator
+
+from dragoman.emulators.catalogue import provider
+from dragoman.emulators.emulator_core import EmulatorCore
+from dragoman.emulators.plausible import answer_plausibly
+from dragoman.emulators.provider import ModelTurn, Operation, ReceivedRequest
+from dragoman.emulators.schema_sample import sample
+from dragoman.testing import emulator
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 640, 480) + b"\x08\x02\0\0\0"
+WAV = b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, 8000, 16000, 2, 16) + b"data\0\0\0\0" + b"\0" * 32000
+PDF = b"%PDF-1.4\n1 0 obj\nBT (The harvest of 1912) Tj ET"
+
+
+def function(name: str, description: str, **properties: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
+
+
+WEATHER = function("get_weather", "The current weather of a city", city={"type": "string"})
+READ = function("Read", "Reads a file", file_path={"type": "string"})
+BASH = function("Bash", "Executes a command in a shell", command={"type": "string"})
+TOOLS = [WEATHER, READ, BASH]
+
+
+def ask(body: dict[str, Any]) -> ModelTurn:
+    return answer_plausibly(ReceivedRequest("POST", "/", {}, {}, b"", body, "m", False, Operation.GENERATE))
+
+
+def asked(text: str, **body: Any) -> ModelTurn:
+    return ask({"messages": [{"role": "user", "content": text}], **body})
+
+
+def calls(turn: ModelTurn) -> list[tuple[str, Any]]:
+    return [(call.name, call.arguments) for call in turn.calls]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("What is the weather in Paris?", [("get_weather", {"city": "Paris"})]),
+        (
+            "What is the weather in Paris and in New York?",
+            [("get_weather", {"city": "Paris"}), ("get_weather", {"city": "New York"})],
+        ),
+        (
+            "Read the file src/a.py and run `ls -la` in bash.",
+            [("Read", {"file_path": "src/a.py"}), ("Bash", {"command": "ls -la"})],
+        ),
+        ('Use get_weather for "Ulan Bator".', [("get_weather", {"city": "Ulan Bator"})]),
+        ("Hello, how are you?", []),
+        ("Tell me about the weather in Paris, without tools.", []),
+    ],
+)
+def test_it_calls_the_tools_that_it_is_asked_for(text: str, expected: list[tuple[str, Any]]) -> None:
+    assert calls(asked(text, tools=TOOLS)) == expected
+
+
+def test_a_choice_of_none_forbids_calls_and_a_name_demands_one() -> None:
+    text = "What is the weather in Paris?"
+    assert not asked(text, tools=TOOLS, tool_choice="none").calls
+    named = {"type": "function", "function": {"name": "Bash"}}
+    assert [name for name, _ in calls(asked(text, tools=TOOLS, tool_choice=named))] == ["Bash"]
+    assert [name for name, _ in calls(asked("Hello", tools=TOOLS, tool_choice="required"))] == ["get_weather"]
+
+
+def test_calls_come_one_by_one_if_parallel_ones_are_forbidden() -> None:
+    text = "What is the weather in Paris and in Rome?"
+    turn = asked(text, tools=TOOLS, parallel_tool_calls=False)
+    assert calls(turn) == [("get_weather", {"city": "Paris"})]
+
+
+def test_numbered_steps_are_done_one_by_one_and_then_told() -> None:
+    task = "Do this:\n1. Read notes.txt\n2. Execute the command `echo a and b`\n3. Get the weather in Rome"
+    messages: list[dict[str, Any]] = [{"role": "user", "content": task}]
+    made = []
+    while (turn := ask({"messages": messages, "tools": TOOLS})).calls:
+        (call,) = turn.calls
+        made.append((call.name, call.arguments))
+        id_ = f"call_{len(made)}"
+        function_ = {"name": call.name, "arguments": call.arguments_text}
+        messages += [
+            {"role": "assistant", "tool_calls": [{"id": id_, "type": "function", "function": function_}]},
+            {"role": "tool", "tool_call_id": id_, "content": f"result {len(made)}"},
+            {"role": "user", "content": "<system-reminder>Be brief. 1. Read it. 2. Read on.</system-reminder>"},
+        ]
+    assert made == [
+        ("Read", {"file_path": "notes.txt"}),
+        ("Bash", {"command": "echo a and b"}),
+        ("get_weather", {"city": "Rome"}),
+    ]
+    expected = "1. Read says: result 1\n2. Bash says: result 2\n3. get_weather says: result 3"
+    assert turn.text == expected
+
+
+CONVERSATIONS: dict[str, dict[str, Any]] = {
+    "openai": {
+        "messages": [
+            {"role": "user", "content": "What is the weather in Paris?"},
+            {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "weather", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "c1", "content": "rain"},
+        ]
+    },
+    "anthropic": {
+        "messages": [
+            {"role": "user", "content": "What is the weather in Paris?"},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "weather", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "rain"}]},
+        ]
+    },
+    "gemini": {
+        "contents": [
+            {"role": "user", "parts": [{"text": "What is the weather in Paris?"}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "weather", "args": {}}}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "weather", "response": {"result": "rain"}}}]},
+        ]
+    },
+    "responses": {
+        "input": [
+            {"role": "user", "content": [{"type": "input_text", "text": "What is the weather in Paris?"}]},
+            {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": "rain"},
+        ]
+    },
+    "bedrock": {
+        "messages": [
+            {"role": "user", "content": [{"text": "What is the weather in Paris?"}]},
+            {"role": "assistant", "content": [{"toolUse": {"toolUseId": "c1", "name": "weather", "input": {}}}]},
+            {"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "content": [{"text": "rain"}]}}]},
+        ]
+    },
+    "ollama": {
+        "messages": [
+            {"role": "user", "content": "What is the weather in Paris?"},
+            {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "weather", "arguments": {}}}]},
+            {"role": "tool", "tool_name": "weather", "content": "rain"},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("dialect", CONVERSATIONS)
+def test_it_answers_from_results_in_every_dialect(dialect: str) -> None:
+    assert ask(CONVERSATIONS[dialect]).text == "weather says: rain"
+
+
+def _encoded(data: bytes) -> str:
+    return b64encode(data).decode()
+
+
+ATTACHED: dict[str, tuple[dict[str, Any], str]] = {
+    "a picture for Anthropic": (
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": _encoded(PNG)}},
+        "a picture of 640 by 480 pixels: image/png",
+    ),
+    "a picture for Chat": (
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{_encoded(PNG)}"}},
+        "a picture of 640 by 480 pixels: image/png",
+    ),
+    "a picture for Gemini": (
+        {"inlineData": {"mimeType": "image/png", "data": _encoded(PNG)}},
+        "a picture of 640 by 480 pixels: image/png",
+    ),
+    "a picture for Bedrock": (
+        {"image": {"format": "png", "source": {"bytes": _encoded(PNG)}}},
+        "a picture of 640 by 480 pixels: image/png",
+    ),
+    "a document": (
+        {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": _encoded(PDF)}},
+        "beginning with: The harvest of 1912",
+    ),
+    "a document in plain text": (
+        {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "Ulan Bator"}},
+        "The document begins with: Ulan Bator",
+    ),
+    "a recording": ({"type": "input_audio", "input_audio": {"data": _encoded(WAV), "format": "wav"}}, "of 2.0 seconds"),
+    "an address": (
+        {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
+        "https://example.com/a.png",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ATTACHED)
+def test_it_says_a_word_of_what_is_attached(what: str) -> None:
+    part, expected = ATTACHED[what]
+    key = "contents" if "inlineData" in part else "messages"
+    turn = ask({key: [{"role": "user", "parts" if key == "contents" else "content": [part]}]})
+    assert expected in turn.visible_text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('Reply with exactly "blue sky".', "blue sky"),
+        ("Answer with one word: pong", "pong"),
+        ("Count from 3 to 6.", "3, 4, 5, 6"),
+        ("What is 3 * 4?", "3 * 4 = 12"),
+        ("What is 3 / 0?", "3 / 0 has no value."),
+    ],
+)
+def test_it_says_what_it_is_told_to(text: str, expected: str) -> None:
+    assert asked(text).text == expected
+
+
+def test_it_remembers_what_was_said() -> None:
+    told = {"role": "user", "content": "My dog is called Rex. I like tea."}
+    answered = {"role": "assistant", "content": "Good."}
+    turn = ask({"messages": [told, answered, {"role": "user", "content": "How is my dog called?"}]})
+    assert "Rex" in turn.visible_text
+    turn = ask({"system": "The password is swordfish.", "messages": [{"role": "user", "content": "The password?"}]})
+    assert "swordfish" in turn.visible_text
+
+
+def test_limits_cut_the_answer() -> None:
+    turn = asked("Tell me a story of the sea.", max_tokens=8)
+    assert turn.stop == "length"
+    assert len((turn.visible_text + (turn.reasoning or "")).encode()) <= 8 * 4
+    turn = asked("Count to 9", stop=["6", "4"])
+    assert (turn.visible_text, turn.stopped_by) == ("1, 2, 3, ", "4")
+
+
+DEEP: dict[str, Any] = {
+    "type": "object",
+    "$defs": {
+        "a/b": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}, "required": ["next"]},
+        "node": {
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "minLength": 3, "maxLength": 8},
+                "child": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]},
+            },
+            "required": ["name", "child"],
+        },
+    },
+    "properties": {
+        "tree": {"$ref": "#/$defs/a~1b"},
+        "state": {"enum": [None, "open", "closed"]},
+        "day": {"type": "string", "format": "date"},
+        "share": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+        "even": {"type": "integer", "minimum": 3, "multipleOf": 2},
+        "code": {"type": "string", "pattern": "^[A-Z]{3}$"},
+        "pair": {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "boolean"}], "items": False},
+        "ids": {"type": "array", "items": {"type": "integer"}, "minItems": 3, "uniqueItems": True},
+        "both": {
+            "allOf": [
+                {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]},
+                {"properties": {"y": {"type": "string"}}, "required": ["y"]},
+            ]
+        },
+        "maybe": {"type": ["null", "string"]},
+    },
+    "required": ["tree", "state", "day", "share", "even", "code", "pair", "ids", "both", "maybe"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("only_required", [True, False])
+def test_values_fit_their_schema(only_required: bool) -> None:
+    Draft202012Validator(DEEP).validate(sample(DEEP, only_required=only_required))
+
+
+def test_arguments_and_structured_answers_fit_their_schema() -> None:
+    tool = {"type": "function", "function": {"name": "file_report", "description": "Files it", "parameters": DEEP}}
+    (call,) = asked("Please file_report: the door is closed.", tools=[tool]).calls
+    Draft202012Validator(DEEP).validate(call.arguments)
+    assert call.arguments["state"] == "closed"
+    wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": DEEP}}
+    Draft202012Validator(DEEP).validate(asked("The door is open.", response_format=wanted).json)
+
+
+def test_the_same_request_gets_the_same_answer() -> None:
+    core = EmulatorCore(provider("openai"), model=answer_plausibly)
+    body = b'{"model":"gpt-4o","messages":[{"role":"user","content":"Hello"}],"logprobs":true,"top_logprobs":2}'
+    first, second = (core.respond("POST", "/v1/chat/completions", {}, {}, body) for _ in range(2))
+    assert first.body == second.body
+
+
+def test_openais_client_gets_choices_and_probabilities() -> None:
+    with emulator("openai") as running:
+        client = openai.OpenAI(base_url=running.base_url, api_key="x")
+        answer = client.chat.completions.create(
+            model="gpt-4o",
+            messages=[{"role": "user", "content": "Count to 3"}],
+            n=2,
+            logprobs=True,
+            top_logprobs=3,
+        )
+    assert [choice.message.content for choice in answer.choices] == ["1, 2, 3"] * 2
+    probable = answer.choices[0].logprobs
+    assert probable is not None
+    assert probable.content is not None
+    assert "".join(one.token for one in probable.content) == "1, 2, 3"
+    assert {len(one.top_logprobs) for one in probable.content} == {3}
+
+
+def test_anthropics_client_gets_the_stop_text_and_signed_thoughts() -> None:
+    with emulator("anthropic") as running:
+        client = anthropic.Anthropic(base_url=running.base_url, api_key="x")
+        answer = client.messages.create(
+            model="claude-sonnet-4-6",
+            max_tokens=4000,
+            thinking={"type": "enabled", "budget_tokens": 1024},
+            stop_sequences=["3"],
+            messages=[{"role": "user", "content": "Count to 5"}],
+        )
+    assert (answer.stop_reason, answer.stop_sequence) == ("stop_sequence", "3")
+    thought, said = answer.content
+    assert thought.type == "thinking"
+    assert thought.signature
+    assert said.type == "text"
+    assert said.text == "1, 2, "
+    assert answer.usage.output_tokens > 2
+
+
+def test_googles_client_gets_candidates_and_probabilities() -> None:
+    with emulator("gemini") as running:
+        client = genai.Client(api_key="x", http_options={"base_url": running.url})
+        answer = client.models.generate_content(
+            model="gemini-2.5-flash",
+            contents="Count to 3",
+            config={"candidate_count": 2, "response_logprobs": True, "logprobs": 2},
+        )
+    assert answer.candidates is not None
+    assert len(answer.candidates) == 2
+    result = answer.candidates[1].logprobs_result
+    assert result is not None
+    assert "".join(one.token or "" for one in result.chosen_candidates or []) == "1, 2, 3"
