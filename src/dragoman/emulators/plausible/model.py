@@ -1,7 +1,7 @@
 """The answer of a plausible model.
 
 It knows nothing. It calls the tools that the user's turn asks for, one call for each numbered step, and then answers
-from the results. Without tools it answers from what it has read: it does what it is told to say, counts, adds, quotes
+from the results. Without tools it answers from what it has read: it says what it is told to, counts, adds, quotes
 the sentence that has most in common with a question, and describes attachments. The same request gets the same answer.
 """
 
@@ -78,7 +78,7 @@ def _answer(view: RequestView) -> ModelTurn:
         return ModelTurn(reasoning=f"{thought} I call {names}.", calls=made_calls)
     results = [saying for saying in since if saying.speaker is Speaker.RESULT]
     text = _answer_from(results, since) if results else _talk(view, task, start)
-    asked_in_words = next((told for told in (task, *_systems(view)[-1:]) if _IN_JSON.search(told[-_READ:])), None)
+    asked_in_words = next((text for text in (task, *_systems(view)[-1:]) if _IN_JSON.search(text[-_READ:])), None)
     if view.schema is not None or asked_in_words is not None:
         schema = view.schema or _schema_in(asked_in_words or "")
         return ModelTurn(reasoning=f"{thought} I answer in JSON.", json=_json_answer(schema, task, text))
@@ -169,17 +169,17 @@ def _name_of(result: Saying, names: dict[str, str]) -> str:
 
 def _talk(view: RequestView, task: str, start: int) -> str:
     attached = list(view.sayings[start].attached) if start >= 0 else []
-    told = _told(task) or next(filter(None, map(_exactly, _systems(view))), "")
-    if told:
-        return told
+    dictated = _find_dictated(task) or next(filter(None, map(_exactly, _systems(view))), "")
+    if dictated:
+        return dictated
     found = _related(view.sayings[:start] if start > 0 else (), task)
     quoted = [f'It was said before: "{found}."'] if found else []
     opening = [f'You say: "{_shortened(task, _QUOTED_TURN)}".'] if task else []
     return " ".join([*opening, *attached, *quoted] + ([] if attached or quoted else [_CANDOUR]))
 
 
-def _told(task: str) -> str:
-    """What the user wants to be said, if that can be told."""
+def _find_dictated(task: str) -> str:
+    """What the user wants to be said, if it dictates that."""
     exact = _exactly(task)
     if exact:
         return exact

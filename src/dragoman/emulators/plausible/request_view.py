@@ -167,10 +167,10 @@ def _sayings_of(turn: dict[str, Any]) -> Iterator[Saying]:
     parts = [content] if isinstance(content, str | dict) else content if isinstance(content, list) else []
     speaker = _speaker(role)
     texts = [text for part in parts if (text := _own_text(part))]
-    attached = [said for part in parts if isinstance(part, dict) and (said := describe_attachment(part))]
+    attached = [words for part in parts if isinstance(part, dict) and (words := describe_attachment(part))]
     images = turn.get("images")  # Ollama's stand beside the text
     attached += [
-        said for one in (images if isinstance(images, list) else []) if (said := describe_attachment({"data": one}))
+        words for one in (images if isinstance(images, list) else []) if (words := describe_attachment({"data": one}))
     ]
     if texts or attached:
         yield Saying(speaker, "\n".join(texts), attached=tuple(attached))
@@ -207,9 +207,9 @@ def _of_part(part: dict[str, Any]) -> Iterator[Saying]:
         yield _call(call if isinstance(call, dict) else part)
     elif isinstance(result, dict) or kind in _RESULTS:
         found = result if isinstance(result, dict) else part
-        said = next((found[key] for key in ("content", "output", "response") if found.get(key) is not None), "")
+        output = next((found[key] for key in ("content", "output", "response") if found.get(key) is not None), "")
         identity = found.get("tool_use_id") or found.get("toolUseId") or found.get("call_id") or found.get("id")
-        yield Saying(Speaker.RESULT, plain_text(said), str(found.get("name") or ""), str(identity or ""))
+        yield Saying(Speaker.RESULT, plain_text(output), str(found.get("name") or ""), str(identity or ""))
 
 
 def _call(call: dict[str, Any]) -> Saying:
