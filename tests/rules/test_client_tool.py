@@ -142,6 +142,30 @@ def test_tools_that_a_search_found(runs: str) -> None:
         ]
 
 
+def test_a_search_that_is_no_tool_of_the_request() -> None:
+    call = {"type": "tool_search_call", "execution": "client", "call_id": "c1", "arguments": {"query": "x"}}
+    found = {"type": "tool_search_output", "execution": "client", "call_id": "c1", "tools": [FUNCTION]}
+    done = run(client_tool, body({"type": "tool_search"}, said=(call, found)), FOREIGN, source=RESPONSES)
+    assert (names(done.conversation.tools), len(done.conversation.messages)) == (["f"], 1)
+    assert done.did[1:] == [
+        "left out tool_search_call, since all tools are declared",
+        "declared the tools of tool_search_output in the list",
+    ]
+
+
+def test_tools_that_messages_adds() -> None:
+    own, added = {"name": "a", "input_schema": SCHEMA}, {"name": "b", "input_schema": SCHEMA}
+    blocks = [{"type": "tool_addition", "tool": {"type": "tool_reference", "name": "a"}}]
+    blocks += [{"type": "tool_addition", "tool": added}]
+    said = [HI, {"role": "system", "content": [*blocks, {"type": "text", "text": "Go."}]}]
+    asked = {"messages": said, "max_tokens": 9, "tools": [own]}
+    done = run(client_tool, asked, facts(RESPONSES), source="anthropic")
+    assert names(done.conversation.tools) == ["a", "b"]
+    assert done.script.splitlines()[-1] == "system: Go."
+    assert [did for _, did, _ in done.changes] == ["metadata", "metadata"]
+    assert run(client_tool, asked, facts("anthropic"), source="anthropic").untouched
+
+
 def test_calls_join_the_turn_that_they_belong_to() -> None:
     text = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I look."}]}
     plain = {"type": "function_call", "call_id": "c2", "name": "f", "arguments": "{}"}

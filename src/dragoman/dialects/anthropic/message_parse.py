@@ -59,6 +59,7 @@ from dragoman.dialects.anthropic.schema import (
     open_block,
     open_result,
 )
+from dragoman.dialects.anthropic.tools import parse_added_tool
 from dragoman.dialects.near_misses.loose_json import fields_of
 from dragoman.dialects.near_misses.parts import fits_items
 from dragoman.dialects.shared.carried_state import reattached
@@ -231,7 +232,10 @@ def _is_newer_result(raw: Json) -> bool:
 
 
 def _opaque(raw: Json) -> Opaque:
-    return Opaque(kind=str(msgspec.json.decode(raw).get("type")), json=raw, origin=ORIGIN)
+    kind = str(msgspec.json.decode(raw).get("type"))
+    if kind == "tool_addition":
+        return Opaque(kind=kind, json=raw, origin=ORIGIN, meant=(), declares=parse_added_tool(raw))
+    return Opaque(kind=kind, json=raw, origin=ORIGIN)
 
 
 def _parse_hint(raw: Raw) -> CacheHint | None:

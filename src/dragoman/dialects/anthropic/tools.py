@@ -59,6 +59,12 @@ def _parse_list(raw: bytes) -> tuple[Tools, bool]:
     return tools, not tools
 
 
+def parse_added_tool(raw: bytes) -> Tools:
+    """The tool that a block adds to the list: its definition, or none if the block names a tool of the list."""
+    tool = bytes(split_members(raw).get("tool", b""))
+    return (_parse_tool(tool, -1),) if tool[:1] == b"{" and "input_schema" in split_members(tool) else ()
+
+
 def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:
     wire = split_members(raw, f"/tools/{at}")
     kind = bytes(wire.pop("type", Raw(b'"custom"')))

@@ -20,7 +20,7 @@ becomes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from operator import is_
 
 from dragoman.conversation import reasoning_states
@@ -48,11 +48,13 @@ from dragoman.rules.rule import rule
 def client_tool(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     tools = _Tools(facts)
-    late = [part for message in conversation.messages for part in message.parts if _is_late(part, facts)]
+    parts = [part for message in conversation.messages for part in message.parts if type(part) is Opaque]
+    late = [part for part in parts if _is_late(part, facts)]
     if not late and not any(tools.is_strange(tool) for tool in conversation.tools):
         return Rewrite(conversation)
-    tools.declare(conversation.tools, [tool for part in late if isinstance(part, Opaque) for tool in part.declares])
-    history = _History(tools, facts)
+    tools.declare(conversation.tools, [tool for part in late for tool in part.declares])
+    searches = [one.call_id for part in late if part.declares for one in part.meant or () if isinstance(one, Result)]
+    history = _History(tools, facts, frozenset(searches))
     for message in conversation.messages:
         history.add(message)
     notes = [*tools.notes, *history.notes]
@@ -165,9 +167,11 @@ def _functions(tools: list[Tool]) -> str:
 class _History:
     """The messages on their way. A call joins the turn that it belongs to, a result the results beside it."""
 
-    def __init__(self, tools: _Tools, facts: Facts) -> None:
+    def __init__(self, tools: _Tools, facts: Facts, searches: Set[str]) -> None:
         self.tools = tools
         self.facts = facts
+        self.searches = searches
+        """The ids of calls that found tools."""
         self.messages: list[Message] = []
         self.notes: list[Note] = []
         self._made = False
@@ -175,9 +179,7 @@ class _History:
         self._asked: set[str] = set()
 
     def add(self, message: Message) -> None:
-        if message.role is not ASSISTANT or not any(
-            type(part) is Opaque or type(part) is Call for part in message.parts
-        ):
+        if not any(type(part) is Opaque or type(part) is Call for part in message.parts):
             self._join(message) if self._made and message.role is TOOL else self._append(message)
             return
         parts = tuple([self._renamed(message, part) for part in message.parts])
@@ -185,6 +187,11 @@ class _History:
             made = message if all(map(is_, parts, message.parts)) else message.but(parts=parts)
             calls = any(type(part) is Call for part in parts)
             self._join(made) if self._made and calls else self._append(made)
+            return
+        if message.role is not ASSISTANT:
+            rest = tuple(self._meanings(message, parts))
+            if rest:
+                self._append(message.but(parts=rest))
             return
         for role, run in _runs(self._meanings(message, parts)):
             self._join(message.but(role=role, parts=run))
@@ -228,13 +235,19 @@ class _History:
             if not self._is_meant(part) or type(part) is not Opaque:
                 yield part
                 continue
-            meant = tuple([self._meaning(one) for one in part.meant or ()])
+            meant = tuple([self._meaning(one) for one in part.meant or () if not self._is_needless(one)])
             did = f"wrote {part.kind} as {_words(meant)}" if meant else f"declared the tools of {part.kind} in the list"
             if not meant and not part.declares:
                 did = f"left out {part.kind}, since all tools are declared"
             loses = Loss.NOTHING if meant and not part.declares else Loss.METADATA
             self.notes.append(Note(did, message, part, loses=loses, before=part, after=meant or None))
             yield from meant
+
+    def _is_needless(self, part: Part) -> bool:
+        """Whether it belongs to a search that is no tool of this request: what it found is declared."""
+        if isinstance(part, Call):
+            return part.id in self.searches and part.name not in self.tools.made
+        return isinstance(part, Result) and part.call_id in self.searches - self._asked
 
     def _meaning(self, part: Part) -> Part:
         if not isinstance(part, Call):
