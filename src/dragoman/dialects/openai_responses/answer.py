@@ -131,7 +131,7 @@ _PARAGRAPH = b'"\\n\\n"'
 class _GrowingItem:
     """An item that may still grow, and what has been emitted of it."""
 
-    __slots__ = ("cited", "closed", "ended", "extras", "kind", "lines", "parts", "sizes", "streamed")
+    __slots__ = ("cited", "ended", "extras", "kind", "lines", "open", "parts", "sizes", "streamed")
 
     def __init__(self, kind: str, extras: Extras | None) -> None:
         self.kind = kind
@@ -139,25 +139,32 @@ class _GrowingItem:
         self.parts: dict[int | str, int] = {}
         self.lines: dict[str, int] = {}
         self.cited: dict[int, int] = {}
-        self.closed: set[int] = set()
+        self.open: dict[int, None] = {}
+        """The contents whose end has not come, in their order."""
         self.sizes: dict[int, int] = {}
         self.streamed = False
         self.ended = False
 
 
-def _settled(item: _GrowingItem, sizes: list[int], index: int) -> set[int]:
-    """The contents that were streamed under their own index. Those that are not have the size of the one at `index`."""
-    return {at for at, size in enumerate(sizes) if item.sizes.get(at) in (None, size) or item.sizes[at] != sizes[index]}
+_BEYOND = -1
 
 
-def _adopted(item: _GrowingItem, index: int, settled: set[int]) -> bool:
-    """Whether a content was streamed already under another index than it has in the end: it is that part then."""
-    for streamed in list(item.parts):
-        if isinstance(streamed, int) and streamed not in settled:
-            item.parts[index] = item.parts.pop(streamed)
-            item.sizes[index] = item.sizes.pop(streamed, 0)
-            return True
-    return False
+def _strays(item: _GrowingItem, sizes: list[int]) -> dict[int, list[int]]:
+    """The contents that were streamed under an index which is not theirs in the end, by their size; those behind the
+    last index as `_BEYOND`. The first one is last."""
+    strays: dict[int, list[int]] = {}
+    for at in reversed(item.parts):
+        if isinstance(at, int) and at >= len(sizes):
+            strays.setdefault(_BEYOND, []).append(at)
+        elif isinstance(at, int) and item.sizes.get(at) not in (None, sizes[at]):
+            strays.setdefault(item.sizes[at], []).append(at)
+    return strays
+
+
+def _adopt(item: _GrowingItem, index: int, streamed: int) -> None:
+    """A content was streamed already under another index than it has in the end: it is that part then."""
+    item.parts[index] = item.parts.pop(streamed)
+    item.sizes[index] = item.sizes.pop(streamed, 0)
 
 
 class ResponsesAnswerParser:
@@ -321,6 +328,7 @@ class ResponsesAnswerParser:
     ) -> None:
         if literal[:1] == b'"' and literal != EMPTY:
             part = item.parts[index] = self._begin()
+            item.open[index] = None
             item.sizes[index] = len(literal) - 2
             out.append(TextDelta(0, part, literal, logprobs, item.extras))
 
@@ -334,6 +342,7 @@ class ResponsesAnswerParser:
         part = item.parts.get(index)
         if part is None:
             part = item.parts[index] = self._begin()
+            item.open[index] = None
         out.append(RefusalDelta(0, part, literal))
 
     def _summary(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
@@ -374,14 +383,19 @@ class ResponsesAnswerParser:
         part = item.parts.get(index)
         if part is None:
             part = item.parts[index] = self._begin()
+            item.open[index] = None
         item.cited[index] = item.cited.get(index, 0) + 1
         out.append(Cited(0, part, annotation, self.origin))
 
     def _text_done(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
-        item = self._item(wire, "message")
-        if wire.content_index not in item.parts and not _adopted(item, wire.content_index, item.closed):
-            self._begin_text(item, wire.content_index, bytes(wire.text), None, out)
-        item.closed.add(wire.content_index)
+        item, index = self._item(wire, "message"), wire.content_index
+        if index not in item.parts and item.open:
+            streamed = next(iter(item.open))
+            del item.open[streamed]
+            _adopt(item, index, streamed)
+        elif index not in item.parts:
+            self._begin_text(item, index, bytes(wire.text), None, out)
+        item.open.pop(index, None)
 
     def _done(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
         self._finish_item(wire.output_index, present(wire.item), out)
@@ -400,9 +414,10 @@ class ResponsesAnswerParser:
     def _finish_message(self, found: _GrowingItem, item: Mapping[str, bytes], out: list[Event]) -> None:
         contents = objects(item.get("content"))
         sizes = [max(len(content.get("text", b"")) - 2, 0) for content in contents]
+        strays = _strays(found, sizes)
         for index, content in enumerate(contents):
-            if index not in found.parts:
-                _adopted(found, index, _settled(found, sizes, index))
+            if index not in found.parts and (waiting := strays.get(sizes[index]) or strays.get(_BEYOND)):
+                _adopt(found, index, waiting.pop())
             if "refusal" in content and text_in(content.get("type")) == "refusal":
                 if index not in found.parts:
                     self._add_refusal(found, index, content["refusal"], out)
