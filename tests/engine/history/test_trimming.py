@@ -15,7 +15,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.pairs import pair
-from dragoman.conversation.parts import Call, Reasoning, Result, Text
+from dragoman.conversation.parts import Call, Inline, Media, MediaKind, Reasoning, Result, Text
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.sizes import MARKER
@@ -129,6 +129,9 @@ def test_C35_a_question_after_a_long_chain_of_calls_finds_its_work_done() -> Non
     assert kept(done)[-20:] == messages[-20:]  # the oldest results were shortened, the newest were not
 
 
+PICTURE = Media(kind=MediaKind.IMAGE, source=Inline("image/png", b'"iVBORw0KGgo="'))
+
+
 @st.composite
 def _working_turns(draw: st.DrawFn, turn: int) -> list[Message]:
     """Calls, perhaps several at once and after a thought, with their results: texts of any length, or JSON."""
@@ -137,7 +140,13 @@ def _working_turns(draw: st.DrawFn, turn: int) -> list[Message]:
     parts = calls(*ids).parts
     text = f"result {turn} " * draw(st.sampled_from([1, 10, 60, 400]))
     words = draw(st.sampled_from([text, text, text, f'["{text[:600]}"]']))
-    return [Message(Role.ASSISTANT, (thought, *parts) if draw(st.booleans()) else parts), results(words, *ids)]
+    answered = results(words, *ids)
+    if draw(st.booleans()):  # one of the results has a picture, too
+        first, *others = answered.parts
+        assert isinstance(first, Result)
+        seen = Result(first.call_id, (*first.parts, PICTURE))
+        answered = answered.but(parts=(seen, *others))
+    return [Message(Role.ASSISTANT, (thought, *parts) if draw(st.booleans()) else parts), answered]
 
 
 @st.composite
@@ -187,10 +196,26 @@ def check_what_is_kept(messages: tuple[Message, ...], budget: int, by_window: bo
     users = [message.at for message in messages if message.role is Role.USER]
     essential = {0, users[0], users[-2], len(messages) - 2, len(messages) - 1}
     assert essential <= set(stayed)
+    if not by_window:  # the last exchange is whole
+        assert set(messages[users[-2] :: len(messages) - 2 - users[-2]]) <= set(kept(done))
     left = [messages[unit.start : unit.end] for unit in units_of(messages) if unit.start not in stayed]
     used = done.statistics.kept_tokens
     assert used <= budget
     assert used >= 0.7 * budget or used + shortest(left[-1], messages, policy) > budget
+
+
+def test_C35_the_last_exchange_and_the_first_words_are_sent_beyond_the_budget_and_reported() -> None:
+    long = "word " * 2_000
+    messages = (system(), user("Begin."), *agent_loop(6)[2:], user(long), assistant(long), user("And now?"))
+    done = trimmed(messages, TrimPolicy(max_history_tokens=1_000))
+    assert kept(done) == (messages[0], messages[1], *messages[-3:])
+    assert done.statistics is not None
+    assert done.statistics.kept_tokens > 3_000
+    assert [note.did for note in done.rewrite.notes if "more than the budget" in note.did]
+    windowed = trimmed(messages, TrimPolicy(max_history_tokens=1_000, window=2_000))  # the only harder limit
+    assert windowed.statistics is not None
+    assert windowed.statistics.kept_tokens <= 1_600
+    assert kept(windowed)[-1] is messages[-1]
 
 
 def shortest(unit: tuple[Message, ...], whole: tuple[Message, ...], policy: TrimPolicy) -> float:

@@ -121,7 +121,7 @@ class _Turns(msgspec.Struct, frozen=True):
     """The turns that a cut finds, in the order in which it takes from them, without the user's last words."""
 
     old: list[int]
-    """Before the recent exchanges."""
+    """Before the recent exchanges, the first words of the user among them, and without the last exchange."""
     recent: list[int]
     """In the recent exchanges."""
     essential: list[int]
@@ -223,7 +223,9 @@ class _Walk:
             self._shorten(turns.old, self._lowered(self._soft))
         budget = self._hard if chained else self._full()
         if budget and self._total > budget:
-            self._fit(turns, budget, turns.newest if budget == self._hard else ())
+            self._fit(turns, budget)
+        if self._hard and self._total > self._hard:
+            self._fit_window(self._turns(chained))
         if self._total < before:
             self._cut_at = end + 1
         self._wait()
@@ -234,10 +236,11 @@ class _Walk:
         users = [one for one in kept if self._is_user[one]]
         waiting = {users[-1] if users else place, place}
         before = bisect_left(kept, min(waiting))
-        essential = {*users[:1], *users[-2:-1], *kept[max(0, before - 1) : before]} - waiting
+        last = {*users[-2:-1], *kept[max(0, before - 1) : before]} - waiting
+        essential = {*users[:1], *last} - waiting
         recent = self._recent(users, chained, place)
         return _Turns(
-            old=[one for one in kept if one < recent and one not in waiting],
+            old=[one for one in kept if one < recent and one not in waiting and one not in last],
             recent=[one for one in kept if one >= recent and one not in waiting and one not in essential],
             essential=sorted(essential),
             newest=[] if self._is_user[place] else [place],
@@ -270,20 +273,26 @@ class _Walk:
     def _lowered(self, budget: int) -> int:
         return int(budget * (1 - self._policy.step))
 
-    def _fit(self, turns: _Turns, budget: int, newest: Sequence[int] = ()) -> None:
+    def _fit(self, turns: _Turns, budget: int) -> None:
         """Make the turns fit a budget, unit by unit and the oldest first. Each kind is shortened before it leaves.
 
-        What is essential leaves last, after the newest results were shortened. What waits for an answer stays.
+        What is essential stays, and the last exchange stays whole. So does what waits for an answer. If that is more
+        than the budget, it is sent all the same.
         """
         goal = self._lowered(budget)
         for places in (turns.old, turns.recent):
             self._shorten(places, goal)
             self._drop([place for place in places if place not in turns.essential], budget, goal)
+
+    def _fit_window(self, turns: _Turns) -> None:
+        """Nothing is spared but what waits for an answer: the essential is shortened, then the newest results, and what
+        is essential leaves last."""
+        goal = self._lowered(self._hard)
         self._shorten(turns.essential, goal)
-        if self._total > budget:
+        if self._total > self._hard:
             least = int(_LEAST_LIMIT * self._measured.bytes_per_token)
-            self._shorten_to(newest, Limit(least, least), goal)
-        self._drop(turns.essential, budget, budget)
+            self._shorten_to(turns.newest, Limit(least, least), goal)
+        self._drop(turns.essential, self._hard, self._hard)
 
     def _shorten(self, places: Sequence[int], goal: int) -> None:
         """Shorten turns, no further than the goal asks for: the older half first, and more than the others."""

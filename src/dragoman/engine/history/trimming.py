@@ -29,6 +29,7 @@ from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
 from dragoman.rules.rule import Rule
 
+_EXCEEDS = "kept more than the budget: the first words of the user and the last exchange do not leave for it"
 _MARKER_END = MARKER.encode() + b'"'
 
 
@@ -106,6 +107,8 @@ def trim(conversation: Conversation, request: TrimRequest, model: str = "") -> T
     statistics = _statistics(seen, kept, notes, cut not in request.cuts)
     if not notes:
         return TrimmedHistory(Rewrite(conversation), cut, None)
+    if 0 < request.policy.max_history_tokens < statistics.kept_tokens:
+        notes.append(Note(_EXCEEDS, messages[0], loses=Loss.NOTHING))
     return TrimmedHistory(Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)), cut, statistics)
 
 
