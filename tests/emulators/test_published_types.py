@@ -55,7 +55,7 @@ EXCEPTIONS: Mapping[str, Exceptions] = {
     "compatible": _NULLS,
     "groq": {place: _NULLS[place] for place in _NULLS if place != "user"},
     "openrouter": {
-        **_NULLS,
+        **_OPENAI_NULLS,
         "model": ("null", "missing"),  # optional in its OpenAPI
         # it ignores what it does not know, except in messages, parts and tools
         "logit_bias/*": ("number",),

@@ -634,7 +634,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     odd_choices: Annotated[
         tuple[str, ...], Meta(description="other vendors' forms of a tool choice that it takes nevertheless")
     ] = ()
-    choice_without_tools: Annotated[Stance, Meta(description="a tool choice where no tools are declared")] = UNKNOWN
+    choice_without_tools: Annotated[Stance, form("a tool choice where no tools are declared")] = UNKNOWN
     forced_choice_thinking: Annotated[Stance, Meta(description="a forced tool choice while it thinks")] = ACCEPTS
     forced_choice_budget: Annotated[Stance, Meta(description="a forced tool choice beside a thinking budget")] = ACCEPTS
     thinking: Annotated[Stance, Meta(description="being asked to think, in whatever form")] = ACCEPTS

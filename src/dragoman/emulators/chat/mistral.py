@@ -66,6 +66,9 @@ _PART_TYPES: Mapping[str, Shape] = {
     ),
 }
 _CONTENT = either("a valid string", text=text, items=items(tagged("type", _PART_TYPES)))
+# a tool's message has no pictures and sounds, up to tokenizer v13 (mistral-common 1.13.0)
+_RESULT_PARTS = {kind: part for kind, part in _PART_TYPES.items() if kind not in ("image_url", "input_audio")}
+_RESULT_CONTENT = either("a valid string", text=text, items=items(tagged("type", _RESULT_PARTS)))
 _named_call = RecordShape(
     {"name": text, "arguments": either("a valid string", text=text, keys=mapping)}, required=("name", "arguments")
 )
@@ -83,7 +86,7 @@ _MESSAGES: Mapping[str, RecordShape] = {
         }
     ),
     "tool": RecordShape(
-        {"role": text, "content": nullable(_CONTENT), "tool_call_id": nullable(text), "name": nullable(text)}
+        {"role": text, "content": nullable(_RESULT_CONTENT), "tool_call_id": nullable(text), "name": nullable(text)}
     ),
 }
 _PARTS = tuple(_PART_TYPES)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
+import orjson
+
 from dragoman.emulators.chat import request_types as chat_types
 from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, plain_usage
 from dragoman.emulators.chat.openai.messages import longest_id
@@ -240,6 +242,21 @@ def check_budget(request: ReceivedRequest) -> ChatRefusal | None:
     return _anthropic_refusal("`max_tokens` must be greater than `thinking.budget_tokens`.")
 
 
+_CHOICES = {
+    "openai": "'tool_choice' is only allowed when 'tools' are specified.",
+    "anthropic": "tool_choice: tool_choice may only be specified while providing tools",
+    "google": "Function calling config is set without function_declarations.",
+}
+
+
+def check_choice(request: ReceivedRequest) -> ChatRefusal | None:
+    """A tool choice without tools, in the words of the provider behind OpenRouter."""
+    vendor = request.model.split("/")[0]
+    if request.body.get("tool_choice") is None or request.body.get("tools") or vendor not in _CHOICES:
+        return None
+    return _upstream_refusal(vendor, 400, {"error": {"message": _CHOICES[vendor]}})
+
+
 def check_upstream(request: ReceivedRequest) -> ChatRefusal | None:
     """The checks of the provider behind OpenRouter."""
     check = _UPSTREAM_CHECKS.get(request.model.split("/")[0])
@@ -257,11 +274,36 @@ def _check_gemini(messages: list[Any], model: str) -> ChatRefusal | None:
         return _google_refusal(
             400, f"{sentence} turn." if turns[0].get("tool_calls") else "Please use a valid role: user, model."
         )
+    silent = next((at for at, message in enumerate(turns) if _is_silent(message)), None)
+    if silent is not None:
+        sentence = f"* GenerateContentRequest.contents[{silent}].parts: contents.parts must not be empty."
+        return _google_refusal(400, sentence)
+    odd = _odd_arguments(messages)
+    if odd is not None:
+        sentence = f"Invalid value at 'contents[{odd[0]}].parts[{odd[1]}].function_call.args'"
+        return _google_refusal(400, f"{sentence} (type.googleapis.com/google.protobuf.Struct)")
     if next(orphan_results(messages), None) is not None or next(unanswered_calls(messages), None) is not None:
         sentence = (
             "the number of function response parts is equal to the number of function call parts of the function call"
         )
         return _google_refusal(400, f"Please ensure that {sentence} turn.")
+    return None
+
+
+def _is_silent(message: dict[str, Any]) -> bool:
+    return not message.get("content") and not message.get("tool_calls") and role(message) in ("user", "assistant")
+
+
+def _odd_arguments(messages: list[Any]) -> tuple[int, int] | None:
+    """The first call whose arguments are no object: its message and its place."""
+    for at, message in enumerate(messages):
+        for place, tool_call in enumerate(message.get("tool_calls") or ()):
+            try:
+                arguments = orjson.loads(tool_call["function"]["arguments"] or "{}")
+            except orjson.JSONDecodeError:
+                return at, place
+            if not isinstance(arguments, dict):
+                return at, place
     return None
 
 
@@ -276,6 +318,10 @@ def _check_claude(messages: list[Any], model: str) -> ChatRefusal | None:
             "This model does not support assistant message prefill. The conversation must end with a user message."
         )
         return _anthropic_refusal(sentence)
+    odd = _odd_arguments(messages)
+    if odd is not None:
+        sentence = "tool_use.input: Input should be a valid dictionary"
+        return _anthropic_refusal(f"messages.{odd[0]}.content.{odd[1]}.{sentence}")
     return _check_claude_pairs(messages)
 
 
@@ -482,6 +528,7 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
             check_done,
             check_published,
             check_budget,
+            check_choice,
             check_upstream,
             _signature_check(options.strict_signatures),
         ),
