@@ -15,6 +15,20 @@ import orjson
 from dragoman.emulators.chat.answers import AnswerStyle
 from dragoman.emulators.chat.service import NOT_JSON, ChatRefusal, Check, ErrorRenderer, render_openai_error
 from dragoman.emulators.provider import FaultKind, ReceivedRequest
+from dragoman.emulators.request_shape import (
+    MismatchKind,
+    RecordShape,
+    Shape,
+    ShapeMismatch,
+    boolean,
+    either,
+    items,
+    mapping,
+    nullable,
+    one_of,
+    tagged,
+    text,
+)
 from dragoman.emulators.wire import make_id
 
 
@@ -185,6 +199,11 @@ def _check_vllm_messages(request: ReceivedRequest) -> ChatRefusal | None:
 
 def _check_vllm_calls(calls: Any) -> ChatRefusal | None:
     for tool_call in calls if isinstance(calls, list) else ():
+        lacking = next((key for key in ("id", "type") if isinstance(tool_call, dict) and key not in tool_call), None)
+        if lacking is not None:
+            return ChatRefusal(
+                400, f"1 validation error for ChatCompletionRequest: tool_calls.{lacking}: Field required"
+            )
         function = tool_call.get("function") if isinstance(tool_call, dict) else None
         if not isinstance(function, dict):
             return ChatRefusal(400, "tool_calls entries must be objects of type function")
@@ -198,6 +217,9 @@ def _check_vllm_calls(calls: Any) -> ChatRefusal | None:
 
 def _check_vllm_settings(request: ReceivedRequest) -> ChatRefusal | None:
     body = request.body
+    mismatch = _VLLM_REQUEST(body, ())
+    if mismatch is not None:
+        return _pydantic_refusal(mismatch)
     tools, choice = body.get("tools"), body.get("tool_choice")
     if tools == []:
         sentence = "`tools` must not be an empty array. Either provide at least one tool or omit the field entirely."
@@ -217,6 +239,26 @@ def _check_vllm_settings(request: ReceivedRequest) -> ChatRefusal | None:
     return None
 
 
+_EFFORT = one_of("none", "minimal", "low", "medium", "high", "xhigh", "max")
+# the request class of 2026-08-22; unknown keys are ignored at every level
+_VLLM_REQUEST = RecordShape(
+    {
+        "reasoning_effort": nullable(_EFFORT),
+        "tools": nullable(
+            items(RecordShape({"type": one_of("function"), "function": mapping}, ("function",), open=True))
+        ),
+    },
+    open=True,
+)
+
+
+def _pydantic_refusal(mismatch: ShapeMismatch) -> ChatRefusal:
+    place = ".".join(map(str, mismatch.path))
+    words = {MismatchKind.MISSING: "Field required", MismatchKind.CHOICE: f"Input should be {mismatch.choices}"}
+    sentence = words.get(mismatch.kind, f"Input should be {mismatch.expected}")
+    return ChatRefusal(400, f"1 validation error for ChatCompletionRequest: {place}: {sentence}", param=place)
+
+
 def _names_tool(choice: dict[str, Any], tools: Any) -> bool:
     function = choice.get("function")
     name = function.get("name") if isinstance(function, dict) else None
@@ -227,6 +269,53 @@ def _names_tool(choice: dict[str, Any], tools: Any) -> bool:
 # SGLang
 
 _SGLANG_ROLES = ("system", "assistant", "tool", "function", "developer", "latest_reminder", "user")
+
+
+_TEXT_OR_OBJECT = either("a valid string", text=text, keys=mapping)
+_LINK = RecordShape({"url": text}, ("url",), open=True)
+_SGLANG_PICTURE = RecordShape({"url": text, "detail": nullable(one_of("auto", "low", "high"))}, ("url",), open=True)
+_SGLANG_SOUND = RecordShape({"data": text, "format": one_of("wav", "mp3")}, ("data", "format"), open=True)
+_SGLANG_PARTS: Mapping[str, Shape] = {
+    "text": RecordShape({"text": text}, ("text",), open=True),
+    "thinking": mapping,
+    "reasoning": mapping,
+    "image_url": RecordShape({"image_url": _SGLANG_PICTURE}, ("image_url",), open=True),
+    "video_url": RecordShape({"video_url": _LINK}, ("video_url",), open=True),
+    "audio_url": RecordShape({"audio_url": _LINK}, ("audio_url",), open=True),
+    "input_audio": RecordShape({"input_audio": _SGLANG_SOUND}, ("input_audio",), open=True),
+    "tool_reference": RecordShape({"name": text}, ("name",), open=True),
+}
+_SGLANG_CALLED = RecordShape({"name": nullable(text), "arguments": nullable(_TEXT_OR_OBJECT)}, open=True)
+_SGLANG_CALL = RecordShape(
+    {"id": nullable(text), "type": one_of("function"), "function": _SGLANG_CALLED}, ("function",), open=True
+)
+_SGLANG_FUNCTION = RecordShape({"name": text, "description": nullable(text), "strict": boolean}, ("name",), open=True)
+_SGLANG_MESSAGE = RecordShape(
+    {
+        "content": nullable(either("a valid string", text=text, items=items(tagged("type", _SGLANG_PARTS)))),
+        "tool_calls": nullable(items(_SGLANG_CALL)),
+    },
+    open=True,
+)
+# the request class of 2026-08-23; unknown keys are ignored at every level
+_SGLANG_REQUEST = RecordShape(
+    {
+        "messages": items(_SGLANG_MESSAGE),
+        "tools": nullable(items(RecordShape({"type": text, "function": _SGLANG_FUNCTION}, ("function",), open=True))),
+        "reasoning_effort": lambda value, path: _EFFORT(value, path) if isinstance(value, str) else None,
+        "tool_choice": either(
+            "a valid string",
+            text=one_of("auto", "required", "none"),
+            keys=RecordShape({"type": one_of("function"), "function": mapping}, ("function",), open=True),
+        ),
+    },
+    open=True,
+)
+
+
+def _check_sglang_types(request: ReceivedRequest) -> ChatRefusal | None:
+    mismatch = _SGLANG_REQUEST(request.body, ())
+    return None if mismatch is None else _pydantic_refusal(mismatch)
 
 
 def _check_sglang_messages(request: ReceivedRequest) -> ChatRefusal | None:
@@ -252,7 +341,7 @@ def _check_sglang_settings(request: ReceivedRequest) -> ChatRefusal | None:
 
 # Ollama
 
-_EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "ultra", "max", "none")
+_OLLAMA_EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "ultra", "max", "none")
 
 
 def _check_ollama_messages(request: ReceivedRequest) -> ChatRefusal | None:
@@ -307,9 +396,9 @@ def _check_ollama_calls(calls: Any) -> ChatRefusal | None:
 
 def _check_ollama_settings(request: ReceivedRequest) -> ChatRefusal | None:
     effort = request.body.get("reasoning_effort")
-    if effort in (*_EFFORTS, None):
+    if effort in (*_OLLAMA_EFFORTS, None):
         return _check_ollama_level(request.body.get("model"), effort)
-    return ChatRefusal(400, f"invalid reasoning value: '{effort}' (must be one of: {', '.join(_EFFORTS)})")
+    return ChatRefusal(400, f"invalid reasoning value: '{effort}' (must be one of: {', '.join(_OLLAMA_EFFORTS)})")
 
 
 def _check_ollama_level(model: Any, effort: Any) -> ChatRefusal | None:
@@ -380,7 +469,7 @@ SERVERS: Mapping[str, LocalServer] = {
         model="Qwen/Qwen3-8B",
     ),
     "sglang": LocalServer(
-        checks=lambda vision: (check_messages, _check_sglang_messages, _check_sglang_settings),
+        checks=lambda vision: (check_messages, _check_sglang_messages, _check_sglang_types, _check_sglang_settings),
         render_error=_render_vllm_error,
         style=AnswerStyle(reasoning_field="reasoning_content"),
         faults=_context_fault(
