@@ -548,6 +548,14 @@ CROWDS: tuple[Crowd, ...] = (
     Crowd("tool-wrapper", "each", _CHAT, _OPENAI, tools(lambda n: {"name": f"t{n}", "parameters": {"type": "object"}})),
     Crowd("schema-keyword", "tools", _CHAT, _FLAT, tools(lambda n: function(f"t{n}", SCHEMA | {"title": str(n)}))),
     Crowd(
+        "many-tools",
+        "each",
+        _CHAT,
+        _FLAT,
+        tools(lambda n: function(f"t{n}", {"type": "object"})),
+        facts={"tools_max": 1},
+    ),
+    Crowd(
         "many-strict",
         "each",
         _CHAT,

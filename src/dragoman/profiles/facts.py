@@ -601,6 +601,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     duplicate_tools: Annotated[
         Stance, asked("two tools of one name", tools="twin; twin", words=("unique", "duplicate"))
     ] = ACCEPTS
+    tools_max: Annotated[int, Meta(description="how many tools it takes (0: any number)")] = 0
     native_tools: Annotated[tuple[str, ...], Meta(description="kinds of its own tools (globs)")] = ("*",)
 
     # settings

@@ -82,6 +82,7 @@ from dragoman.rules.tools.duplicate_tool import duplicate_tool
 from dragoman.rules.tools.empty_description import empty_description
 from dragoman.rules.tools.empty_tools import empty_tools
 from dragoman.rules.tools.many_strict import many_strict
+from dragoman.rules.tools.many_tools import many_tools
 from dragoman.rules.tools.missing_description import missing_description
 from dragoman.rules.tools.native_tool import native_tool
 from dragoman.rules.tools.refused_tools import refused_tools
@@ -148,6 +149,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         refused_tools,
         native_tool,
         duplicate_tool,
+        many_tools,
         tool_wrapper,
         undeclared_tools,
         empty_description,
