@@ -34,6 +34,7 @@ from dragoman.upstream.transport import (
     TransportClosed,
     TransportLimits,
 )
+from dragoman.upstream.transport.connection import Connection
 from dragoman.upstream.transport.transport import Transport
 
 ONE = TransportLimits(per_origin=1)
@@ -317,6 +318,25 @@ async def test_cancelling_drops_the_connection_and_serves_the_next(act: Act, how
             await first
         assert await second == b"ok"
         assert await settled(lambda: transport.stats == Stats(1, 1, 0))
+
+
+@on_both_loops
+async def test_cancelling_as_the_connection_is_made_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """uvloop closes the socket then, and tells nobody."""
+    made = Connection.connection_made
+
+    def cancel(connection: Connection, transport: asyncio.BaseTransport) -> None:
+        made(connection, transport)
+        leaving.cancel()
+
+    async with serving(slowly) as raw, Transport(ONE) as transport:
+        with monkeypatch.context() as patched:
+            patched.setattr(Connection, "connection_made", cancel)
+            leaving = asyncio.create_task(whole(transport, raw.url))
+            with pytest.raises(asyncio.CancelledError):
+                await leaving
+        assert await settled(lambda: transport.stats == Stats(0, 0, 0), 5)
+        assert await whole(transport, raw.url) == b"ok"
 
 
 @on_both_loops

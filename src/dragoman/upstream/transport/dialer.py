@@ -38,6 +38,20 @@ class Dialer:
 
     async def dial(self, origin: HttpOrigin, proxy: Proxy | None, make: Callable[[], Connection]) -> Connection:
         """Connect. Every failure is a `ConnectFailed` with advice."""
+        made: list[Connection] = []
+
+        def remember() -> Connection:
+            made.append(make())
+            return made[-1]
+
+        try:
+            return await self._dial(origin, proxy, remember)
+        except BaseException:
+            for connection in made:  # uvloop does not tell one that was cancelled as it was made
+                connection.connection_lost(None)
+            raise
+
+    async def _dial(self, origin: HttpOrigin, proxy: Proxy | None, make: Callable[[], Connection]) -> Connection:
         try:
             if proxy is None:
                 return await self._direct(origin, make)
