@@ -22,7 +22,7 @@ NO_REASONS = frozenset({"dialect", "provider", "family", "model", "message_field
 
 
 _FACTS = frozenset(Facts.__struct_fields__)
-_WORD = re.compile(r"[\w.-]*\w")
+_WORD = re.compile(r"[\w.-]+")
 
 
 class Watched:
@@ -134,7 +134,8 @@ def value_of(name: str, facts: Facts) -> Any:
 
 def words(entries: Iterable[Evidence], note: Note) -> str:
     """The first sentence that a provider said about this very thing, or without naming one."""
-    named = {note.key, note.before if isinstance(note.before, str) else "", *_WORD.findall(note.did)}
+    named = {note.key, note.before if isinstance(note.before, str) else ""}
+    named.update(word.rstrip(".-") for word in _WORD.findall(note.did))
     return next((entry.says for entry in entries if entry.says and (not entry.about or entry.about in named)), "")
 
 
