@@ -265,6 +265,8 @@ PATHS: dict[str, Callable[[], Path_]] = {
     "agent anthropic to chat": partial(from_agent, "anthropic", TARGETS["openai-chat"]),
     "agent gemini to gemini": partial(from_agent, "gemini", TARGETS["gemini"]),
     "agent gemini to anthropic": partial(from_agent, "gemini", TARGETS["anthropic"]),
+    "agent ollama to ollama": partial(from_agent, "ollama", questions.SPOKEN_TO["ollama"]),
+    "agent cohere to cohere": partial(from_agent, "cohere", questions.SPOKEN_TO["cohere"]),
     "agent chat to gemini 3, 90 changes": partial(from_agent, "openai-chat", GEMINI_3),
     "repairs, 50 changes": partial(repairing, 50),
     "repairs, 500 changes": partial(repairing, 500),

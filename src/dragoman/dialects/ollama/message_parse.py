@@ -10,7 +10,7 @@ from base64 import b64decode
 from collections.abc import Mapping, Sequence
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from dragoman.conversation.literals import EMPTY, unquote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message, Role
@@ -186,25 +186,33 @@ def settle(listed: ParsedList) -> ParsedList:
     done = join_results(listed.messages)
     if any(one.traits & _LEGACY for one in done):
         ids = CallIds([part for one in done for part in one.message.parts])
-        done = [_identify(one, ids) if one.ids else one for one in done]
+        for one in done:
+            if one.ids:
+                _identify(one, ids)
     return ParsedList(share_places(done) if listed.misses else done, listed.misses)
 
 
-def _identify(one: ParsedMessage, ids: CallIds) -> ParsedMessage:
-    """The message with its ids, and results with the names of their calls."""
-    parts: list[Part] = []
+def _identify(one: ParsedMessage, ids: CallIds) -> None:
+    """Give a message its ids, and its results the names of their calls.
+
+    The parts are filled in place: they were made a moment ago, and nobody else has seen them.
+    """
     found: list[str] = []
     for part in one.message.parts:
         if type(part) is Call:
             identity = ids.call(part)
+            if not part.id:
+                force_setattr(part, "id", identity)
             found.append(identity)
-            part = part if part.id else replace(part, id=identity)
         elif type(part) is Result:
             identity, name = ids.result(part)
+            if not part.call_id:
+                force_setattr(part, "call_id", identity)
+            if not part.name and name:
+                force_setattr(part, "name", name)
             found.append(identity)
-            part = replace(part, call_id=identity, name=part.name or name or None)
-        parts.append(part)
-    return ParsedMessage(replace(one.message, parts=tuple(parts)), one.traits & ~_OF_IDS, one.code, found)
+    one.traits &= ~_OF_IDS
+    one.ids = found
 
 
 # Media: a request does not name their type, but their bytes begin with it

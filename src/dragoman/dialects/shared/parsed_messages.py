@@ -187,6 +187,8 @@ def _mark_made_part(part: Part, made: frozenset[str]) -> Part:
 
 def join_results(messages: Sequence[ParsedMessage]) -> list[ParsedMessage]:
     """The messages, consecutive ones of a tool as one, for dialects in which each result is an item by itself."""
+    if "tt" not in "".join([one.code for one in messages]):
+        return list(messages)
     done: list[ParsedMessage] = []
     run: list[ParsedMessage] = []
     for one in messages:

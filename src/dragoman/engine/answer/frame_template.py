@@ -27,6 +27,7 @@ _match_number = re.compile(rb"(\s*:\s*)([0-9]+)([,}\]][^0-9]*)").fullmatch
 """What stands between two texts: the number that is the value of a member, and what follows."""
 
 ValueCheck = Callable[[str], bool]
+_QUOTE = ord('"')
 _decode_text = msgspec.json.Decoder(str).decode
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
 
@@ -84,10 +85,10 @@ class FrameTemplate:
         if not self._is_lone_text:
             return self._fill_many(frame, value)
         try:
-            text = _decode_text(b'"' + value + b'"')
+            text = _decode_text(value)
         except _UNREADABLE:
             return b""
-        if "error" in text:
+        if "error" in text or value[0] != _QUOTE or value[-1] != _QUOTE:
             return b""
         return self._rest_before + value + self._rest_after if self._is_cut else frame
 
@@ -119,6 +120,8 @@ class FrameTemplate:
     def _hold(self, pieces: list[bytes], checks: list[ValueCheck]) -> None:
         self.differs_in_words = {_name_before_value(piece) for piece in pieces[:-1]} <= self._words
         self._is_lone_text = checks == [_is_text]
+        if self._is_lone_text:  # it is read with its quotes
+            pieces = [pieces[0][:-1], pieces[1][1:]]
         self._before, self._after = pieces[0], pieces[-1]
         self._around = len(self._before) + len(self._after)
         self._between = list(zip([piece.decode() for piece in pieces[1:-1]], checks, strict=False))

@@ -113,15 +113,17 @@ class RelayObserver:
     def close(self) -> bool:
         """Read what is held. True where the stream came to its proper end."""
         self.closed = True
-        self._trim()
+        if self._gap or self._size > _TAIL:
+            self._trim()
         rest = b"".join(self._tail)
+        held = self._head + rest
         if self._gap:
             self._note(self._parser().feed(self._head))
             self._note(_read(self._parser(), rest))
         else:
-            self._note(_read(self._parser(), self._head + rest))
-        self.framed = self._lines or b"data:" in self._head + rest
-        self.marked_end = b"data: [DONE]" in (self._head + rest)[-64:]
+            self._note(_read(self._parser(), held))
+        self.framed = self._lines or held.find(b"data:") >= 0
+        self.marked_end = b"data: [DONE]" in held[-64:]
         self.cut_short = bool(rest) and not rest.endswith((*self._ends, b"]"))
         return self.ended and self.failure is None
 
