@@ -24,6 +24,7 @@ from dragoman.conversation.parts import Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
+from dragoman.rules.place.many_systems import SEPARATE, parse_choice
 from dragoman.rules.rewriting import Edit, edit, plain_text, rewrite_messages
 from dragoman.rules.rule import rule
 
@@ -37,8 +38,9 @@ from dragoman.rules.rule import rule
 def system_parts(conversation: Conversation, context: Context) -> Rewrite:
     if context.facts.system_parts is Stance.REFUSES:
         return rewrite_messages(conversation, _one)
-    first = conversation.messages[0]
-    done = _one(first) if context.translated and first.at >= 0 else None
+    first, choice = conversation.messages[0], context.choice("many-systems")
+    apart = choice is not None and parse_choice(choice) == SEPARATE  # each part is an instruction of its own
+    done = _one(first) if context.translated and first.at >= 0 and not apart else None
     if done is None:
         return Rewrite(conversation)
     note = Note(done.did, first, before=first, after=done.messages)
