@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
-from dragoman.dialects.openai_chat.dialect import tidy_chunk
+from dragoman.dialects.openai_chat.dialect import ONE_CALL_EACH, tidy_chunk
 from dragoman.engine.answer.relay_frames import RelayFrames
 
 SECRET = b"sk-0123456789abcdef"
@@ -115,3 +118,31 @@ def test_usage_that_the_client_did_not_ask_for_is_taken_out(name: str, size: int
     fed = [frames.feed(wire[at : at + size]) for at in range(0, len(wire), size)]
     assert b"".join(fed) + frames.close() == (b"data: " + shown + b"\n\n" if shown else b"") + b"data: [DONE]\n\n"
     assert frames.skipped == 0
+
+
+def _call(name: str, **more: Any) -> dict[str, Any]:
+    return {"id": f"call_{name}", "function": {"name": name, "arguments": '{"function": 1}'}, **more}
+
+
+def _chunk(*calls: dict[str, Any], reason: str | None = None, **more: Any) -> dict[str, Any]:
+    delta = {"role": "assistant", "content": "", "tool_calls": list(calls)}
+    return {"id": "a", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}], **more}
+
+
+@pytest.mark.parametrize("size", [7, 4096])
+def test_two_calls_of_a_chunk_become_two_chunks(size: int) -> None:
+    frame = (
+        b"data: " + json.dumps(_chunk(_call("f"), _call("g"), reason="tool_calls", usage={"x": 1})).encode() + b"\n\n"
+    )
+    relay = RelayFrames(None, split=ONE_CALL_EACH)
+    out = b"".join([relay.feed(frame[at : at + size]) for at in range(0, len(frame), size)]) + relay.close()
+    first, last = (json.loads(line[6:]) for line in out.decode().splitlines() if line)
+    assert first == _chunk(_call("f", index=0))
+    assert last["choices"][0]["delta"] == {"tool_calls": [_call("g", index=1)]}
+    assert (last["choices"][0]["finish_reason"], last["usage"]) == ("tool_calls", {"x": 1})
+
+
+@pytest.mark.parametrize("chunk", [_chunk(_call("f", index=0)), {"text": '"function": "function":'}, {"choices": []}])
+def test_every_other_chunk_keeps_its_bytes(chunk: dict[str, Any]) -> None:
+    frame = b"data:  " + json.dumps(chunk).encode() + b"\n\n"
+    assert RelayFrames(None, split=ONE_CALL_EACH).feed(frame) == frame

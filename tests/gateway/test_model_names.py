@@ -204,6 +204,17 @@ def test_lists_show_the_models_of_all_providers_where_the_file_has_none(tmp_path
             running.anthropic().models.retrieve("nothing-like-it")
 
 
+def test_an_unknown_maker_is_no_reason_to_ask_openrouter(tmp_path: Path) -> None:
+    with served(tmp_path, "openrouter") as (running, _):
+        refused = chat(running, "acme/secret-1")
+        assert refused.status_code == 404
+        said = refused.json()["error"]["message"]
+        assert 'no provider is called "acme"' in said
+        assert "Ask for openrouter/MODEL" in said
+        assert chat(running, "anthropic/claude-sonnet-4.5").status_code == 200
+        assert chat(running, "openrouter/acme/secret-1").status_code == 200
+
+
 def test_every_listed_name_can_be_asked_for(tmp_path: Path) -> None:
     with served(tmp_path, "anthropic", "openrouter", "deepseek") as (running, _):
         names = [model.id for model in running.openai().models.list()]

@@ -332,6 +332,15 @@ def no_item(form: CallForm, call_id: str, arguments: str) -> Json | None:
     return None
 
 
+class ChunkSplit(msgspec.Struct, frozen=True):
+    """How a chunk with several calls becomes several chunks."""
+
+    mark: bytes
+    """What stands in a chunk once for each call."""
+    pieces: Callable[[Any], list[Any]]
+    """The chunks in place of a decoded one; it alone if it has one call at most."""
+
+
 class AnswerCodec(msgspec.Struct, frozen=True):
     """Answers, streams and errors, both ways.
 
@@ -339,8 +348,9 @@ class AnswerCodec(msgspec.Struct, frozen=True):
     parsed. `check_chunk` raises DecodeError unless a chunk of a stream is plain text with the usual keys. Log
     probabilities inside are a JSON array of tokens in the form of OpenAI Chat. `complete` adds the members that a whole
     answer of another vendor lacks, and keeps every other byte. `streamed_text` finds what the model says
-    in frames that are not parsed. `render_client_call` writes the call of a function as the item of the vendor's tool
-    that it stands for, from the call's id and the text of its arguments; None if it cannot.
+    in frames that are not parsed. `split_chunk` makes one chunk for each call of a chunk with several.
+    `render_client_call` writes the call of a function as the item of the vendor's tool that it stands for, from the
+    call's id and the text of its arguments; None if it cannot.
     """
 
     parse: ParseAnswer
@@ -352,6 +362,7 @@ class AnswerCodec(msgspec.Struct, frozen=True):
     glance: Callable[[bytes], Glance | None] = no_glance
     check_chunk: Callable[[bytes], object] | None = None
     tidy_chunk: Callable[[Any], Any | None] = unchanged
+    split_chunk: ChunkSplit | None = None
     complete: Callable[[bytes, AnswerContext], bytes] = as_it_is
     streamed_text: StreamedText | None = None
     render_client_call: Callable[[CallForm, str, str], Json | None] = no_item

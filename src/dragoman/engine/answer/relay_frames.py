@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.dialects.dialect import unchanged
+from dragoman.dialects.dialect import ChunkSplit, unchanged
 from dragoman.engine.answer.frame_template import FrameTemplate, without_members
 from dragoman.engine.answer.relay_observer import RelayObserver
 from dragoman.wire.sse import DONE_FRAME
@@ -36,7 +36,8 @@ class RelayFrames:
     """Between the provider's bytes and the client. `redact` takes secrets out; `leftovers` are keys to take out of
     chunks. `check` raises DecodeError unless a chunk is plainly without them, `tidy` gives what goes out in place of a
     chunk that had some, or None. `unasked` are further keys to take out, which chunks mostly have with `null`.
-    `observer` counts words. `skipped` counts frames that could not be read."""
+    `observer` counts words. `split` makes several chunks of one with several calls. `skipped` counts frames that could
+    not be read."""
 
     __slots__ = (
         "_check",
@@ -47,6 +48,7 @@ class RelayFrames:
         "_observer",
         "_open",
         "_redact",
+        "_split",
         "_template",
         "_tidy",
         "_within",
@@ -62,10 +64,12 @@ class RelayFrames:
         tidy: Callable[[Any], Any | None] = unchanged,
         unasked: frozenset[str] = frozenset(),
         observer: RelayObserver | None = None,
+        split: ChunkSplit | None = None,
     ) -> None:
         self._redact = redact
         self._check = None if unasked else check
         self._tidy = tidy
+        self._split = split
         self._leftovers = leftovers | unasked
         self._marks = _marks(self._leftovers)
         self._nulls = _nulls(unasked)
@@ -139,6 +143,8 @@ class RelayFrames:
     def _is_clean(self, payload: bytes) -> bool:
         if self._check is not None and _passes(self._check, payload):
             return True
+        if self._split is not None and payload.count(self._split.mark) > 1:
+            return False
         return _passes(_check_json, payload) and not self._has_mark(payload)
 
     def _has_mark(self, payload: bytes) -> bool:
@@ -160,13 +166,12 @@ class RelayFrames:
         except _UNREADABLE:
             self.skipped += 1
             return b""
-        if cleaned == chunk:
+        pieces = [cleaned] if self._split is None or not isinstance(cleaned, dict) else self._split.pieces(cleaned)
+        if cleaned == chunk and len(pieces) == 1:
             return frame  # a text or a value that looks like a mark
-        tidied = self._tidy(cleaned) if cleaned else None
-        if tidied is None:
-            return b""
+        tidied = [one for piece in pieces if piece and (one := self._tidy(piece)) is not None]
         head = b"".join([line + b"\n" for line in lines if line and not line.startswith(b"data:")])
-        return head + b"data: " + msgspec.json.encode(tidied) + b"\n\n"
+        return b"".join([head + b"data: " + msgspec.json.encode(one) + b"\n\n" for one in tidied])
 
 
 def without_leftovers(body: bytes, leftovers: frozenset[str]) -> bytes:

@@ -316,6 +316,7 @@ class Translation:
                 answers.tidy_chunk,
                 unasked if self._undo.usage else frozenset(),
                 observer,
+                answers.split_chunk,
             )
         elif framing is Framing.NDJSON:
             self._frames = RelayLines(redact)

@@ -129,6 +129,9 @@ def unknown_model(services: Services, caller: Caller, name: str, chosen: FamilyC
     """What is wrong with a name, names that are near it, and what to write."""
     shown = name[:_SHOWN]
     why = _undecided(shown, chosen) if chosen is not None else f'no model is called "{shown}" here'
+    maker, slash, _ = shown.partition("/")
+    if slash and chosen is None and maker not in services.config.providers:
+        why += f', no provider is called "{maker}", and none is known to run models of such a maker'
     near = _near(services, caller, name)
     hints = [f"Did you mean {' or '.join(near)}?"] if near else []
     if chosen is None:
