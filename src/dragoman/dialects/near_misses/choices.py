@@ -5,6 +5,7 @@ from __future__ import annotations
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.near_misses.loose_json import Fields, fields_of, first_of, items_of, text_of
+from dragoman.errors import MalformedRequest
 
 _MODES = {
     "auto": ChoiceMode.AUTO,
@@ -32,6 +33,16 @@ def parse_any_choice(raw: Json) -> ToolChoice | None:
     function = fields_of(fields.get("function")) or fields
     name = text_of(function.get("name"))
     return ToolChoice(ChoiceMode.NAMED, (name,)) if name and kind in _KINDS else None
+
+
+def refuse_two_choices(raw: Json, at: str) -> None:
+    """Raise MalformedRequest if a choice leaves it to the model, or forbids tools, and names one all the same."""
+    fields = fields_of(raw) or {}
+    kind = text_of(fields.get("type"))
+    name = text_of((fields_of(fields.get("function")) or fields).get("name"))
+    if kind.lower() in _MODES and name:
+        message = f'a tool choice that may be "{kind}" or the tool "{name}"'
+        raise MalformedRequest(message, at=at, hint="send one of the two")
 
 
 def _parse_word(word: str) -> ToolChoice | None:

@@ -12,6 +12,7 @@ from dragoman.conversation.near_misses import LISTS, SYSTEMS, Miss, NearMiss
 from dragoman.conversation.parts import Json
 from dragoman.dialects.near_misses.loose_json import NULL, as_text, fields_of, items_of, text_of
 from dragoman.dialects.near_misses.misfits import Trimmed
+from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list
 
 
@@ -60,6 +61,7 @@ def parse_members_meant(found: Mapping[str, Raw], form: MemberForm) -> MeantMemb
 def _parse_system(members: dict[str, Raw], form: MemberForm) -> tuple[tuple[Json, ...], tuple[NearMiss, ...]]:
     """Put the system text where it belongs, if there is one that is not there."""
     name = form.system if form.system in members else next((key for key in SYSTEMS if key in members), "")
+    _refuse_two_systems(members, form)
     trimmed = form.trim_system(bytes(members[name])) if name and name == form.system else None
     if trimmed is not None and trimmed.misfits:
         members[name] = Raw(trimmed.raw)
@@ -80,6 +82,14 @@ def _parse_system(members: dict[str, Raw], form: MemberForm) -> tuple[tuple[Json
     if found.texts:
         members[form.system] = Raw(_keep_texts(raw, form) or form.render_system_texts(found.texts))
     return (), tuple(misses)
+
+
+def _refuse_two_systems(members: Mapping[str, Raw], form: MemberForm) -> None:
+    """Raise MalformedRequest if system texts stand under two names of other dialects, and differ."""
+    found = [] if form.system in members else [key for key in SYSTEMS if bytes(members.get(key, NULL)) != NULL]
+    if any(bytes(members[key]) != bytes(members[found[0]]) for key in found):
+        message = f"{' and '.join(found)} may each be the system text"
+        raise MalformedRequest(message, at=f"/{found[1]}", hint="send one of them")
 
 
 def _keep_texts(raw: Json, form: MemberForm) -> Json | None:

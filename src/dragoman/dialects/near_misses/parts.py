@@ -136,8 +136,13 @@ def parse_any_call(fields: Fields) -> Call | None:
     name = text_of(first_of(fields, _NAMES))
     if not name:
         return None
-    identity = text_of(first_of(fields, ("call_id", "id", *_IDS)))
+    identity = _parse_id(first_of(fields, ("call_id", "id", *_IDS)))
     return Call(identity, name, parse_any_arguments(first_of(fields, _ARGUMENTS)), hint=_hint(fields))
+
+
+def _parse_id(raw: Json | None) -> str:
+    """An id: a text or a number; empty if it is neither."""
+    return raw.decode() if raw is not None and raw.isdigit() else text_of(raw)
 
 
 def parse_any_arguments(raw: Json | None) -> Json:
@@ -159,7 +164,7 @@ def _parse_wrapped_result(fields: Fields) -> Part | None:
 
 def parse_any_result(fields: Fields) -> Result:
     """A result in any form. Its id is empty where it has none, and it may have no parts."""
-    identity = text_of(first_of(fields, _IDS if text_of(fields.get("type")) else (*_IDS, "id")))
+    identity = _parse_id(first_of(fields, _IDS if text_of(fields.get("type")) else (*_IDS, "id")))
     failed = fields.get("is_error") == b"true" or fields.get("isError") == b"true" or fields.get("status") == b'"error"'
     name = text_of(first_of(fields, _NAMES)) or None
     parts = parse_result_content(first_of(fields, _RESULTS))

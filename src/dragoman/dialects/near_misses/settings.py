@@ -10,7 +10,7 @@ from dragoman.conversation.literals import unquote
 from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
-from dragoman.dialects.near_misses.choices import parse_any_choice
+from dragoman.dialects.near_misses.choices import parse_any_choice, refuse_two_choices
 from dragoman.dialects.near_misses.misfits import without_misfits
 from dragoman.dialects.shared.top_level import ODD_FORM, Members, PlainMembers, decode_flag, decode_number, decode_whole
 from dragoman.errors import MalformedRequest
@@ -54,6 +54,7 @@ class SettingForm(msgspec.Struct, frozen=True):
 def meant_settings(members: Members, form: SettingForm) -> tuple[Members, tuple[NearMiss, ...]]:
     """The members as their dialect has them. The same ones where all fit."""
     given = {key for key, _ in members}
+    _refuse_two_names(members, form, given)
     found: list[tuple[str, Json]] = []
     misses: list[NearMiss] = []
     for key, raw in members:
@@ -66,6 +67,19 @@ def meant_settings(members: Members, form: SettingForm) -> tuple[Members, tuple[
         if value is not None:
             found.append((name, value))
     return (tuple(found), tuple(misses)) if misses else (members, ())
+
+
+def _refuse_two_names(members: Members, form: SettingForm, given: set[str]) -> None:
+    """Raise MalformedRequest if a setting stands under two names of other dialects, with two values."""
+    found: dict[str, tuple[str, Json]] = {}
+    for key, raw in members:
+        name = form.names.get(key, key)
+        if name == key or name in given:
+            continue
+        first, value = found.setdefault(name, (key, raw))
+        if value != raw:
+            message = f"{key} is {raw.decode()} and {first} is {value.decode()}, and both may be {name}"
+            raise MalformedRequest(message, at=f"/{key}", hint=f"send {name} alone")
 
 
 def _parse_value(name: str, raw: Json, form: SettingForm, misses: list[NearMiss], key: str) -> Json | None:
@@ -119,6 +133,7 @@ def _parse_choice(raw: Json, form: SettingForm) -> Json:
         own = None
     if own is not None and own.mode is not ChoiceMode.NATIVE:
         return raw
+    refuse_two_choices(raw, f"/{form.choice}")
     choice = parse_any_choice(raw)
     written = form.render_choice(choice) if choice is not None else None
     return raw if written is None else written

@@ -273,11 +273,14 @@ class TurnReader:
         own = self._form.content_name
         if fields.get(own, NULL) != NULL:
             return own, fields[own]
-        for key in _CONTENTS:
-            if fields.get(key, NULL) != NULL:
-                self._log.note(Miss.CONTENT, f"/{key}")
-                return key, fields[key]
-        return own, None
+        found = [key for key in _CONTENTS if fields.get(key, NULL) != NULL]
+        if not found:
+            return own, None
+        if any(fields[key] != fields[found[0]] for key in found):
+            message = f"a message with {' and '.join(found)}, of which each may be its content"
+            raise MalformedRequest(message, at=self._log.at, hint=f"write `{own}` and no other")
+        self._log.note(Miss.CONTENT, f"/{found[0]}")
+        return found[0], fields[found[0]]
 
     # parts
 
@@ -401,6 +404,8 @@ class TurnReader:
     def _result(self, fields: Fields, content: Json | None) -> MeantPart:
         """A tool's message: one result."""
         result = parse_any_result({**fields, "type": NULL, "content": content or NULL})
+        if first_of(fields, ("tool_call_id",)) == result.call_id.encode() != b"":
+            self._log.note(Miss.ID, "/tool_call_id")  # a number
         if not result.parts:
             result = msgspec.structs.replace(result, parts=(Text(EMPTY),))
         if not self._form.has_calls:
@@ -433,6 +438,8 @@ class TurnReader:
         if fields is None or call is None:
             return None
         if self._form.has_calls:
+            if fields.get("id") == call.id.encode() != b"":
+                self._log.note(Miss.ID, f"{below}/id")  # a number
             self._note_call(fields, below)
             others = {key: value for key, value in fields.items() if key not in CALL_KEYS}
             call = msgspec.structs.replace(call, extras=Extras(self._form.name, others) if others else None)
