@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -179,3 +180,30 @@ def test_adapt_in_the_same_dialect() -> None:
     done = sent(body, "anthropic/claude-sonnet-4-5", source="anthropic")
     assert done.json["messages"][1]["content"] == [{"type": "text", "text": "Hello"}]
     assert [change[0] for change in done.changes] == ["foreign-reasoning"]
+
+
+BLOCK = b'"' + base64.b64encode(b"\x12\x8a\x01\x0a\x46\x08\x0b\x18\x02\x2a\x40" + bytes(130)) + b'"'
+"""A signature of the form that thinking blocks have."""
+
+
+@pytest.mark.parametrize("prefix", [b"", b"\x08\x02"])
+@pytest.mark.parametrize("kind", ["encrypted_content", "thought_signature"])
+def test_the_signature_of_a_thinking_block_is_nobody_elses_state(kind: str, prefix: bytes) -> None:
+    """Clients put it where their dialect has room for state: OpenAI and Google refuse it."""
+    signed = b'"' + base64.b64encode(prefix + base64.b64decode(BLOCK[1:-1])) + b'"'
+    proof = Opaque(kind=kind, json=signed, origin=Origin("anthropic"))
+    known = facts("anthropic", provider="a", model="m", reasoning_states=[kind], reasoning_text="refuses")
+    assert through(known, thought(proof), WORDS).did == ["left out thinking that another model made"]
+    kept = Opaque(kind=kind, json=SIGNED, origin=Origin("anthropic"))
+    assert through(known, thought(kept), WORDS).did == []
+
+
+def test_it_goes_to_neither_openai_nor_gemini() -> None:
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": BLOCK[1:-1].decode()}
+    said = {"role": "user", "content": "Hi"}
+    done = sent({"input": [said, thought, {"role": "assistant", "content": "Hello"}, said]}, "openai-responses/gpt-5")
+    assert "encrypted_content" not in str(done.json["input"])
+    parts = [{"text": "Hello", "thoughtSignature": BLOCK[1:-1].decode()}]
+    turns = [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": parts}]
+    done = sent({"contents": [*turns, turns[0]]}, "gemini/gemini-3-pro-preview")
+    assert "thoughtSignature" not in str(done.json["contents"])
