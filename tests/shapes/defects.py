@@ -365,6 +365,15 @@ CROWDS: tuple[Crowd, ...] = (
     Crowd("inline-system", "leading", "anthropic", _CLAUDE, lambda n: claude([instructed(i) for i in range(n)])),
     Crowd("developer-role", "each", _CHAT, _CLAUDE, turns(lambda n: [{"role": "developer", "content": "b"}, USER])),
     Crowd("refused-system", "each", _CHAT, "openai/o1-mini", turns(lambda n: [instructed(n), USER])),
+    Crowd(
+        "mixed-system",
+        "in one message",
+        _CHAT,
+        _OPENAI,
+        lambda n: chat(
+            [{"role": "system", "content": [text("a"), *({"type": "refusal", "refusal": "No."} for _ in range(n))]}]
+        ),
+    ),
     Crowd("late-system", "apart", _CHAT, _CLAUDE, turns(lambda n: [instructed(n), USER])),
     Crowd("late-system", "in a row", _CHAT, _CLAUDE, turns(lambda n: [instructed(n)])),
     Crowd("late-system", "hoisted", _CHAT, _CLAUDE, turns(lambda n: [instructed(n), USER]), {"late-system": "opening"}),
@@ -544,6 +553,25 @@ CROWDS: tuple[Crowd, ...] = (
         "anthropic",
         _OPENAI,
         lambda n: claude([], tools=[{"type": "web_search_20250305", "name": f"web_{i}"} for i in range(n)]),
+    ),
+    Crowd(
+        "client-tool",
+        "each",
+        "openai-responses",
+        _OPENAI,
+        lambda n: {
+            "model": "m",
+            "input": "Hi",
+            "tools": [
+                {
+                    "type": "namespace",
+                    "name": f"files_{i}",
+                    "description": "Files.",
+                    "tools": [{"type": "function", "name": "read", "parameters": {"type": "object", "properties": {}}}],
+                }
+                for i in range(n)
+            ],
+        },
     ),
     Crowd("tool-wrapper", "each", _CHAT, _OPENAI, tools(lambda n: {"name": f"t{n}", "parameters": {"type": "object"}})),
     Crowd("schema-keyword", "tools", _CHAT, _FLAT, tools(lambda n: function(f"t{n}", SCHEMA | {"title": str(n)}))),
