@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
+import dragoman.rules.tools.schema_keyword as schema_keyword_module
+from dragoman.engine.library.adapt import adapt
 from dragoman.rules.tools.schema_keyword import schema_keyword
 
 HI: dict[str, Any] = {"role": "user", "content": "Hi"}
@@ -175,3 +178,29 @@ def test_an_answers_schema_in_geminis_words() -> None:
     done = sent(body, GEMINI, source="gemini")
     written = done.json["generationConfig"]["responseSchema"]
     assert written == {"type": "OBJECT", "properties": {"a": {"type": "STRING"}}}
+
+
+def _doubling(depth: int, number: int) -> dict[str, Any]:
+    """A tool whose definitions each use the next one twice: written out, it doubles with every level."""
+    pair = [{"$ref": f"#/$defs/d{at + 1}"} for at in range(depth)]
+    defs: dict[str, Any] = {
+        f"d{at}": {"type": "object", "properties": {"a": pair[at], "b": pair[at]}} for at in range(depth)
+    }
+    defs[f"d{depth}"] = {"type": "string", "description": str(number)}
+    schema = {"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": defs}
+    return {"type": "function", "function": {"name": f"f{number}", "parameters": schema}}
+
+
+def _grown(numbers: range, monkeypatch: pytest.MonkeyPatch, most: int) -> int:
+    """By how many bytes the definitions of these tools make a request longer."""
+    monkeypatch.setattr(schema_keyword_module, "MAX_TOTAL_GROWTH", most)
+    request = {"messages": [HI], "tools": [_doubling(22, number) for number in numbers]}
+    body = msgspec.json.encode(request)
+    return len(adapt(body, target="gemini-compatible/gemini-2.5-pro").body) - len(body)
+
+
+def test_the_growth_of_schemas_has_a_sum_and_a_short_one_grows_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = _grown(range(1), monkeypatch, 1 << 30)
+    assert 4096 < one < 200_000
+    assert _grown(range(10, 13), monkeypatch, 1 << 30) > 2 * one
+    assert _grown(range(20, 23), monkeypatch, 1) < one + 4096

@@ -23,7 +23,7 @@ from .form import SchemaForm, Typing
 from .inlining import inlined
 from .keywords import known_only
 from .objects import documented, possible, required, strict, well_named
-from .place import Place, Walk
+from .place import Place, Walk, growth_of
 from .references import References
 from .root import rooted
 from .spelling import WRONG, checked, is_proto, spelled, type_name
@@ -61,18 +61,19 @@ STEPS: tuple[Step, ...] = (
 )
 
 
-def compile_schema(schema: bytes, form: SchemaForm) -> Compiled:
-    """The schema in a form's dialect, with a note for each change; the same bytes when there is none.
+def compile_schema(schema: bytes, form: SchemaForm, grows: bool = True) -> Compiled:
+    """The schema in a form's dialect, with a note for each change; the same bytes when there is none. `grows`:
+    definitions may be copied to where they are used.
 
     Never raises: what cannot be read becomes an object without properties, and a note says so.
     """
-    compiled = _remembered(schema, form)
+    compiled = _remembered(schema, form, grows)
     if compiled.notes or compiled.json is schema:
         return compiled
     return Compiled(schema)  # equal bytes were seen before; a caller that compares with `is` gets its own bytes back
 
 
-def _compiled(schema: bytes, form: SchemaForm) -> Compiled:
+def _compiled(schema: bytes, form: SchemaForm, grows: bool) -> Compiled:
     try:
         deep = nesting(schema)
         value = msgspec.json.decode(schema) if deep <= MAX_NESTING else None
@@ -80,23 +81,23 @@ def _compiled(schema: bytes, form: SchemaForm) -> Compiled:
         return _unreadable(f"is not JSON that can be read ({error})", form)
     if deep > MAX_NESTING:
         return _unreadable(f"is nested {deep} levels deep, {MAX_NESTING} are read", form)
-    return _settled(schema, value, form)
+    return _settled(schema, value, form, growth_of(len(schema)) if grows else 0)
 
 
 _remembered = remembered(_compiled)
 
 
 def _unreadable(why: str, form: SchemaForm) -> Compiled:
-    empty = _settled(EMPTY, msgspec.json.decode(EMPTY), form)
+    empty = _settled(EMPTY, msgspec.json.decode(EMPTY), form, 0)
     note = SchemaNote("", f"put an object without properties in place of the schema, which {why}", "content")
     return Compiled(empty.json, (note, *empty.notes))
 
 
-def _settled(schema: bytes, value: Any, form: SchemaForm) -> Compiled:
+def _settled(schema: bytes, value: Any, form: SchemaForm, growth: int) -> Compiled:
     notes: list[SchemaNote] = []
     names: dict[str, str] = {}
     for _ in range(MAX_PASSES):
-        walk = _walk(value, form)
+        walk = _walk(value, form, growth)
         after = _root(value, walk)
         if not walk.notes:
             break
@@ -108,10 +109,10 @@ def _settled(schema: bytes, value: Any, form: SchemaForm) -> Compiled:
     return Compiled(msgspec.json.encode(value), tuple(notes), tuple(names.items()))
 
 
-def _walk(value: Any, form: SchemaForm) -> Walk:
+def _walk(value: Any, form: SchemaForm, growth: int) -> Walk:
     references = References(value)
     inline = not form.refs or (not form.recursion and references.any_recursive())
-    return Walk(form, value, references, inline=inline, proto=not form.upper_types and is_proto(value))
+    return Walk(form, value, references, inline=inline, growth=growth, proto=not form.upper_types and is_proto(value))
 
 
 def _root(value: Any, walk: Walk) -> Any:

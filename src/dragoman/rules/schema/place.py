@@ -12,6 +12,14 @@ from .vocabulary import Schema
 
 MAX_NOTES = 200
 MAX_GROWTH = 512 * 1024
+"""Bytes that the copies of definitions may add to a schema."""
+_BASE_GROWTH, _GROWTH = 4096, 16
+"""A short schema may grow by less: so many bytes, and so many times its own."""
+
+
+def growth_of(size: int) -> int:
+    """Bytes that copies may add to a schema of this size."""
+    return min(MAX_GROWTH, _BASE_GROWTH + _GROWTH * size)
 
 
 @dataclass(slots=True)

@@ -39,6 +39,8 @@ NO_ARGUMENTS = b'{"type":"object","properties":{}}'
 _STRICT = "-strict"
 _SPARE = {name: but(form, empty_required=False) for name, form in FORMS.items()}
 """The forms for a target that may refuse `required: []`."""
+MAX_TOTAL_GROWTH = 2 * 1024 * 1024
+"""Bytes that copies of definitions may add to all schemas of a request."""
 _LOSSES = {"nothing": Loss.NOTHING, "order": Loss.ORDER, "metadata": Loss.METADATA, "content": Loss.CONTENT}
 
 
@@ -53,7 +55,8 @@ def schema_keyword(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     notes: list[Note] = []
     renamed: dict[str, dict[str, str]] = {}
-    tools = kept(conversation.tools, [_compiled(tool, facts, notes, renamed) for tool in conversation.tools])
+    room = _Room()
+    tools = kept(conversation.tools, [_compiled(tool, facts, notes, renamed, room) for tool in conversation.tools])
     form = _format(conversation.settings.response_format, facts, notes)
     if not notes:
         return Rewrite(conversation)
@@ -68,8 +71,17 @@ def schema_keyword(conversation: Conversation, context: Context) -> Rewrite:
     return Rewrite(history.conversation, (*notes, *history.notes), undo)
 
 
+class _Room:
+    """What the schemas of one request may still grow by, all together. Beyond it definitions are not copied."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MAX_TOTAL_GROWTH
+
+
 def _compiled(
-    tool: Tool | NativeTool, facts: Facts, notes: list[Note], renamed: dict[str, dict[str, str]]
+    tool: Tool | NativeTool, facts: Facts, notes: list[Note], renamed: dict[str, dict[str, str]], room: _Room
 ) -> Tool | NativeTool:
     if isinstance(tool, NativeTool) or tool.custom:
         return tool
@@ -82,14 +94,15 @@ def _compiled(
     if tool.strict and facts.strict_optional is Stance.REFUSES and tool.schema and weight(tool.schema).optional:
         tool = _unmarked(tool, notes, "the target's strict mode has no optional fields")
     form = facts.schema_form if facts.schema_as else facts.schema_form_in.get(tool.schema_as, facts.schema_form)
-    compiled = _compile(tool.schema, facts, form, bool(tool.strict))
+    compiled = _compile(tool.schema, facts, form, bool(tool.strict), room.left > 0)
     if compiled is None:
         return tool
     if tool.strict and compiled.loses == "content":
         tool = _unmarked(tool, notes, "its schema cannot be made strict")
-        compiled = _compile(tool.schema, facts, form, False)
-    if compiled is None or compiled.json == tool.schema:
+        compiled = _compile(tool.schema, facts, form, False, room.left > 0)
+    if compiled is None or tool.schema is None or compiled.json == tool.schema:
         return tool
+    room.left -= max(len(compiled.json) - len(tool.schema), 0)
     for note in compiled.notes:
         did = f"{tool.name}{note.at}: {note.did}"
         notes.append(Note(did, key=tool.place, loses=_LOSSES[note.loses], before=tool.schema))
@@ -98,11 +111,11 @@ def _compiled(
     return but(tool, schema=compiled.json)
 
 
-def _compile(schema: bytes | None, facts: Facts, form: str, strict: bool) -> Compiled | None:
+def _compile(schema: bytes | None, facts: Facts, form: str, strict: bool, grows: bool = True) -> Compiled | None:
     """The compiled schema, or None where nothing had to change."""
     if schema is None:
         return None
-    compiled = compile_schema(schema, _form(facts, form, strict))
+    compiled = compile_schema(schema, _form(facts, form, strict), grows)
     return compiled if compiled.notes else None
 
 
