@@ -25,6 +25,8 @@ from urllib.parse import unquote
 
 import httptools
 
+from dragoman.gateway.http.http2_refusal import PREFACE, Http2Opening
+
 HEAD_SECONDS = 30.0
 """The time that a client has for the head of a request."""
 
@@ -274,6 +276,10 @@ class BoundedProtocol(asyncio.Protocol):
         except httptools.HttpParserUpgrade as pause:
             self._ignore_upgrade(data[pause.args[0] :])
         except httptools.HttpParserError:
+            if data.startswith(PREFACE) and self._cycle is None:
+                self._parser = _Http2Parser(self)
+                self._parser.feed_data(data)
+                return
             self._end(self._refusal or HeadRefused(400, "this is not a valid HTTP request"))
         if self._least > self.head_limit:
             self._end(HeadRefused(431, "the head of the request, or what follows its body, is too large"))
@@ -406,6 +412,11 @@ class BoundedProtocol(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self)
         self.data_received(b"%b %b HTTP/%b\r\n%b\r\n%b" % (method, self._url, version, b"".join(kept), rest))
 
+    def end_http2(self, refusal: bytes) -> None:
+        """Tell a client that began with HTTP/2 what this server speaks, and close."""
+        self.transport.write(refusal)
+        self.transport.close()
+
     def _end(self, refusal: HeadRefused) -> None:
         """Tell the client, unless an answer is under way, and close."""
         if self.transport.is_closing():
@@ -431,6 +442,18 @@ class BoundedProtocol(asyncio.Protocol):
         if sent != self._stuck_at:
             self._stuck_at, self._stuck_since = sent, now
         return now - self._stuck_since > seconds
+
+
+class _Http2Parser:
+    """Stands in place of the parser on a connection that began with HTTP/2."""
+
+    def __init__(self, connection: BoundedProtocol) -> None:
+        self._connection = connection
+        self._opening = Http2Opening()
+
+    def feed_data(self, data: bytes) -> None:
+        if refusal := self._opening.refuse(data):
+            self._connection.end_http2(refusal)
 
 
 def bounded_protocol(limit: int, idle: float) -> type[BoundedProtocol]:
