@@ -60,6 +60,7 @@ BUILT: dict[str, tuple[str, ...]] = {
     "emulators/chat/service.py": (),
     "emulators/chat/stated_facts.py": (),  # facts of profiles, found there
     "emulators/further_refusals.py": (),  # a test's own
+    "emulators/schema_sample.py": (),  # of a tool's schema: short, without a repeated repetition, on short texts
     "emulators/step_conditions.py": (),  # a test's own
     "engine/exchange/lessons.py": (),  # found as values
     "profiles/model_patterns.py": (),  # found by `_of_models`

@@ -68,10 +68,10 @@ _SWITCHES = {"enabled": True, "disabled": False}
 
 
 def _parse_switch(raw: Json) -> ParsedMember:
-    wire = msgspec.json.decode(raw)
-    if wire.keys() != {"type"}:
-        raise ValueError("thinking")
-    return {"thinking.on": _SWITCHES[wire["type"]]}, {}
+    """The switch. What else stands beside it, such as Claude's budget, is not known here and stays."""
+    wire = split_members(raw)
+    switch = _SWITCHES[unquote(bytes(wire.pop("type")))]
+    return {"thinking.on": switch}, {name: bytes(value) for name, value in wire.items()}
 
 
 def _render_effort(settings: Settings, _: Mapping[str, Json]) -> Json | None:
@@ -90,11 +90,12 @@ def _render_reasoning(settings: Settings, _: Mapping[str, Json]) -> Json | None:
     return msgspec.json.encode({key: value for key, value in wire.items() if value is not None})
 
 
-def _render_switch(settings: Settings, _: Mapping[str, Json]) -> Json | None:
+def _render_switch(settings: Settings, rest: Mapping[str, Json]) -> Json | None:
     thinking = settings.thinking
     if thinking is None or thinking.on is None or "thinking" not in _thinking_members(thinking):
         return None
-    return b'{"type":"enabled"}' if thinking.on else b'{"type":"disabled"}'
+    switch = b'"enabled"' if thinking.on else b'"disabled"'
+    return render_object({"type": switch, **rest})
 
 
 def _thinking_members(thinking: Thinking) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ _DESCRIBED = 3
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _BREAK = re.compile(r"[.;?!](?=\s|$)|\n|,?\s(?:and|then)\s|,\s", re.IGNORECASE)
-_QUOTED = re.compile(r'"[^"\n]{1,300}"|`[^`\n]{1,300}`|“[^”\n]{1,300}”')
+_QUOTED = re.compile(r'"[^"\n]{1,200}"|`[^`\n]{1,200}`|“[^“”\n]{1,200}”')
 _AGAIN = re.compile(r"\s*(?:in|for|of|at|to|from|with)\s+\S")
 _UNWANTED = re.compile(
     r"\b(?:without|no|not (?:use|call)(?: any)?|don't (?:use|call)(?: any)?) (?:the )?tools?\b", re.IGNORECASE

@@ -31,7 +31,7 @@ _TAGGED = re.compile(r"<([a-z][a-z_-]{2,40})>")
 _STEP = re.compile(r"(?:^|(?<=\s))(?:step\s{1,3})?(\d{1,3})[.):]\s", re.IGNORECASE)
 _SENTENCE = re.compile(r"[^.?!\n]{3,400}")
 _EXACTLY = re.compile(
-    r"\b(?:say|reply|answer|respond|repeat|output|print|return)\b[^\"“`\n]{0,60}[\"“`]([^\"”`\n]{1,500})[\"”`]",
+    r"\b(?:say|reply|answer|respond|repeat|output|print|return)\b[^\"“`\n]{0,60}[\"“`]([^\"”`\n]{1,200})[\"”`]",
     re.IGNORECASE,
 )
 _ONE_WORD = re.compile(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-_QUOTED = re.compile(r'"([^"\n]{1,2000})"|`([^`\n]{1,2000})`|“([^”\n]{1,2000})”|(?<!\w)\'([^\'\n]{1,2000})\'(?!\w)')
+_QUOTED = re.compile(r'"([^"\n]{1,200})"|`([^`\n]{1,200})`|“([^“”\n]{1,200})”|(?<!\w)\'([^\'\n]{1,200})\'(?!\w)')
 _ADDRESS = re.compile(r"https?://[^\s\"'`<>)]{1,500}")
 _PATH = re.compile(
     r"(?<![\w/.~-])[\w.~-]{0,100}(?:/[\w.~-]{1,100}){1,20}|(?<![\w/.])[\w-]{1,100}\.[A-Za-z]\w{0,5}(?!\w)"
@@ -14,7 +14,7 @@ _PATH = re.compile(
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,15}(?:\.\d{1,10})?(?![\w])")
 _PLACE = re.compile(r"\b(?:in|for|of|at|to|near|from)\s+([A-Z][\w'-]{0,40}(?:,?\s[A-Z][\w'-]{0,40}){0,4})")
 _NAMED = re.compile(r"(?<=[a-z,:]\s)[A-Z][\w'-]{0,40}(?:\s[A-Z][\w'-]{0,40}){0,4}")
-_RUN = re.compile(r"\b(?:run|execute)\s+(?:the\s+command\s+)?([^\n]{1,300})", re.IGNORECASE)
+_RUN = re.compile(r"\b(?:run|execute)\s(.*)", re.IGNORECASE)
 _LONGEST = 300
 _READ = 20_000
 
@@ -49,7 +49,7 @@ class TextHints:
         if _PLACES.search(name) and (place := self._places.give()):
             return place
         if _COMMANDS.search(name) and (command := _RUN.search(self._text)):
-            return command[1].strip()
+            return command[1].strip().removeprefix("the command ")[:_LONGEST] or "text"
         return self._text[:_LONGEST] or "text"
 
     def give_number(self, name: str) -> float | None:

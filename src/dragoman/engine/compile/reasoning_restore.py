@@ -176,7 +176,8 @@ def _lost(note: Note) -> list[Part]:
     """The parts that a note says are gone or changed."""
     if note.part is not None or not isinstance(note.before, Message):
         return [] if note.part is None else [note.part]
-    left = {id(part) for message in note.after or () if isinstance(message, Message) for part in message.parts}
+    after = note.after if isinstance(note.after, tuple) else (note.after,)
+    left = {id(part) for message in after if isinstance(message, Message) for part in message.parts}
     return [part for part in note.before.parts if id(part) not in left]
 
 
