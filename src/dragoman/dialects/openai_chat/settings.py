@@ -69,7 +69,7 @@ _SWITCHES = {"enabled": True, "disabled": False}
 
 def _parse_switch(raw: Json) -> ParsedMember:
     """The switch. What else stands beside it, such as Claude's budget, is not known here and stays."""
-    wire = split_members(raw)
+    wire = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     switch = _SWITCHES[unquote(bytes(wire.pop("type")))]
     return {"thinking.on": switch}, {name: bytes(value) for name, value in wire.items()}
 

@@ -38,9 +38,12 @@ from dragoman.rules.rule import rule
 def system_parts(conversation: Conversation, context: Context) -> Rewrite:
     if context.facts.system_parts is Stance.REFUSES:
         return rewrite_messages(conversation, _one)
-    first, choice = conversation.messages[0], context.choice("many-systems")
+    first = conversation.messages[0]
+    if len(first.parts) < 2 or first.at < 0 or not context.translated:
+        return Rewrite(conversation)
+    choice = context.choice("many-systems")
     apart = choice is not None and parse_choice(choice) == SEPARATE  # each part is an instruction of its own
-    done = _one(first) if context.translated and first.at >= 0 and not apart else None
+    done = None if apart else _one(first)
     if done is None:
         return Rewrite(conversation)
     note = Note(done.did, first, before=first, after=done.messages)
