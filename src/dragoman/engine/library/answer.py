@@ -10,6 +10,7 @@ Sending is yours; everything here is pure.
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -24,6 +25,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.answer.client_failures import render_failure, with_numbers
 from dragoman.engine.answer.translation import Translation, translation_of
 from dragoman.engine.compile.reasoning_restore import KeptParts
+from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.wire.error_bodies import parse_failure
 
@@ -182,4 +184,5 @@ def context_of(adapted: AdaptedRequest, id: str, created: int) -> AnswerContext:
         id=id or "req_" + blake2b(ask.source, digest_size=12).hexdigest(),
         include_usage=ask.include_usage,
         request=ask.members,
+        input_tokens=partial(reserved_tokens, ask.conversation),
     )
