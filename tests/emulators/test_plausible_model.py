@@ -281,6 +281,14 @@ def test_arguments_and_structured_answers_fit_their_schema() -> None:
     Draft202012Validator(DEEP).validate(asked("The door is open.", response_format=wanted).json)
 
 
+def test_a_schema_that_is_told_in_words_is_kept_to() -> None:
+    schema = '{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}'
+    told = {"role": "system", "content": f"Answer with JSON that follows this JSON schema:\n{schema}"}
+    asked_for = {"role": "user", "content": "Who is it?"}
+    turn = ask({"messages": [told, asked_for], "response_format": {"type": "json_object"}})
+    assert list(turn.json) == ["name"]
+
+
 def test_the_same_request_gets_the_same_answer() -> None:
     core = EmulatorCore(provider("openai"), model=answer_plausibly)
     body = b'{"model":"gpt-4o","messages":[{"role":"user","content":"Hello"}],"logprobs":true,"top_logprobs":2}'

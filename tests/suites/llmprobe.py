@@ -121,12 +121,19 @@ def _is_about(excuse: dict[str, str], model: str, line: str) -> bool:
 def write_page(verdicts: list[Verdict], excuses: list[dict[str, str]]) -> None:
     rows = [f"| `{one.model}` | {one.passed} of {one.total} | {len(one.failures)} |" for one in verdicts]
     lines = [f"| `{one['line']}` | `{one.get('model', '*')}` | {one['why']} |" for one in excuses]
+    open_lines: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        for failure in verdict.failures:
+            if not excuse_of(excuses, verdict.model, failure.line):
+                open_lines.setdefault(failure.line, []).append(f"`{verdict.model}`")
+    failing = [f"| `{line}` | {', '.join(models)} |" for line, models in open_lines.items()]
     PAGE.write_text(
         "# What the suites of others say\n\n"
         "`make judges` runs the published suite [llmprobe](https://www.npmjs.com/package/llmprobe) against a gateway"
         " without keys, on the\nmodels of several emulated providers, and writes this page. Nothing is uploaded.\n\n"
         "| model | MUST lines passed | failed |\n|---|---|---|\n" + "\n".join(rows) + "\n\n"
-        "Lines that may fail, and why:\n\n| line | model | why |\n|---|---|---|\n" + "\n".join(lines) + "\n"
+        "Lines that may fail, and why:\n\n| line | model | why |\n|---|---|---|\n" + "\n".join(lines) + "\n\n"
+        "Lines that fail and are not cured yet:\n\n| line | models |\n|---|---|\n" + "\n".join(failing) + "\n"
     )
 
 

@@ -39,6 +39,7 @@ _ONE_WORD = re.compile(
 )
 _IN_JSON = re.compile(r"\bJSON\b")
 _DECODER = json.JSONDecoder()
+_ANY_OBJECT = {"type": "object"}
 _KEYS = re.compile(r"[\"`“]([A-Za-z_]\w{0,60})[\"`”]")
 _COUNT = re.compile(r"\bcount (?:from (\d{1,4}) )?(?:up )?to (\d{1,4})\b", re.IGNORECASE)
 _SUM = re.compile(r"(-?\d{1,12}(?:\.\d{1,6})?)\s{0,2}([+*/×x-]|plus|minus|times)\s{0,2}(-?\d{1,12}(?:\.\d{1,6})?)")
@@ -80,7 +81,7 @@ def _answer(view: RequestView) -> ModelTurn:
     text = _answer_from(results, since) if results else _talk(view, task, start)
     asked_in_words = next((text for text in (task, *_systems(view)[-1:]) if _IN_JSON.search(text[-_READ:])), None)
     if view.schema is not None or asked_in_words is not None:
-        schema = view.schema or _schema_in(asked_in_words or "")
+        schema = _schema_in(asked_in_words or "") if view.schema in (None, _ANY_OBJECT) else view.schema
         return ModelTurn(reasoning=f"{thought} I answer in JSON.", json=_json_answer(schema, task, text))
     return ModelTurn(reasoning=f"{thought} I have what I need.", text=text)
 
