@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from dragoman.emulators.catalogue import provider
 from dragoman.emulators.emulator_core import EmulatorCore
-from dragoman.emulators.plausible import answer_plausibly
+from dragoman.emulators.plausible import answer_plausibly, asked_tools
 from dragoman.emulators.provider import ModelTurn, Operation, ReceivedRequest
 from dragoman.emulators.schema_sample import sample
 from dragoman.testing import emulator
@@ -287,6 +287,24 @@ def test_a_schema_that_is_told_in_words_is_kept_to() -> None:
     asked_for = {"role": "user", "content": "Who is it?"}
     turn = ask({"messages": [told, asked_for], "response_format": {"type": "json_object"}})
     assert list(turn.json) == ["name"]
+
+
+def _count(value: Any) -> int:
+    return 1 + sum(map(_count, value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()))
+
+
+def test_a_schema_that_refers_to_itself_again_and_again_has_an_end() -> None:
+    names = [f"p{number}" for number in range(60)]
+    node = {"type": "object", "properties": {name: {"$ref": "#/$defs/node"} for name in names}, "required": names}
+    assert 1_000 < _count(sample({"$defs": {"node": node}, "$ref": "#/$defs/node"})) <= 20_001
+
+
+def test_the_words_of_tools_are_read_once_for_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    monkeypatch.setattr(asked_tools, "word_set", lambda text: read.append(text) or {text})
+    steps = "\n".join(f"{number}. go on, {'and so on, ' * 50}" for number in range(1, 200))
+    asked(steps, tools=[function(f"tool_{number}", "does it") for number in range(40)])
+    assert len(read) <= 2 * 40 + 50 * 5 + 100
 
 
 def test_the_same_request_gets_the_same_answer() -> None:

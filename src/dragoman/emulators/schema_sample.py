@@ -9,8 +9,10 @@ from typing import Any, Protocol
 _DEEPEST = 12  # recursive schemas end here
 _DEEP = 4  # from here on, what is not required is left out
 _LARGEST = 1000
+_MOST = 10_000  # values: a schema that refers to itself many times over has no end
 _LONGEST_PATTERN = 300
-_REPEATED_REPEAT = re.compile(r"[+*}]\??\)[+*{]")
+REPEATED_REPEAT = re.compile(r"[+*}]\??\)[+*{]")
+"""Finds, in a pattern, the repetition of a repetition: such a pattern may never end."""
 _FORMATS = {
     "date": "2026-01-01",
     "date-time": "2026-01-01T00:00:00Z",
@@ -61,9 +63,11 @@ class _Sampler:
         self._root = root
         self._hints = hints
         self._only_required = only_required
+        self._left = _MOST
 
     def value(self, schema: Any, name: str, depth: int) -> Any:
-        if not isinstance(schema, dict) or depth > _DEEPEST:
+        self._left -= 1
+        if not isinstance(schema, dict) or depth > _DEEPEST or self._left < 0:
             return None
         for key in ("const", "default", "example"):
             if key in schema:
@@ -200,7 +204,7 @@ def _list(value: Any) -> list[str]:
 
 def _fitting(pattern: str, text: str) -> str:
     """A text that the pattern finds itself in, if one that is tried does. Patterns of strangers stay simple."""
-    if len(pattern) > _LONGEST_PATTERN or _REPEATED_REPEAT.search(pattern):
+    if len(pattern) > _LONGEST_PATTERN or REPEATED_REPEAT.search(pattern):
         return text
     try:
         found = re.compile(pattern)

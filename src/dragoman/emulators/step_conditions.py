@@ -19,6 +19,7 @@ from typing import Any
 
 from dragoman.emulators.echo_answer import declared_tools, request_turns
 from dragoman.emulators.provider import ReceivedRequest
+from dragoman.emulators.schema_sample import REPEATED_REPEAT
 
 CONDITIONS = ("tool", "results", "turn", "matches", "model")
 LONGEST_PATTERN = 500
@@ -26,7 +27,6 @@ SEARCHED = 20_000
 """Characters of a text that a pattern is searched in."""
 _RESULTS = ("tool_result", "function_call_output", "custom_tool_call_output")
 _ASSISTANTS = ("assistant", "model")
-_REPEATED_REPEAT = re.compile(r"[+*}]\??\)[+*{]")
 
 
 class BadConditionError(ValueError):
@@ -84,7 +84,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     """The pattern. It searches text of strangers, so it must be short and must not repeat a repetition."""
     if len(pattern) > LONGEST_PATTERN:
         raise BadConditionError("matches", f"matches has more than {LONGEST_PATTERN} characters")
-    if _REPEATED_REPEAT.search(pattern):
+    if REPEATED_REPEAT.search(pattern):
         raise BadConditionError("matches", f'matches is "{pattern}"; it repeats a repetition, which may never end')
     try:
         return re.compile(pattern, re.IGNORECASE)

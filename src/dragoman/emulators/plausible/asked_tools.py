@@ -10,6 +10,8 @@ from dragoman.emulators.plausible.request_view import OfferedTool
 
 _READ = 20_000
 """Characters of a text that are read, and of a description."""
+_CLAUSES = 100
+"""Clauses of a text that are looked at."""
 _NAMED = 100
 _ENOUGH = 10
 _DESCRIBED = 3
@@ -81,6 +83,10 @@ _COMMON = frozenset(
 )
 
 
+ReadTool = tuple[OfferedTool, str, set[str], set[str]]
+"""A tool, its name in small letters, and the words of its name and of its description."""
+
+
 @dataclass(frozen=True, slots=True)
 class AskedTool:
     """A tool, and the words that ask for it."""
@@ -89,15 +95,24 @@ class AskedTool:
     words: str
 
 
-def find_asked_tools(text: str, tools: Iterable[OfferedTool]) -> list[AskedTool]:
-    """The tools that a text asks for, in the order of the text. One may be asked for several times."""
-    offered = [(tool, tool.name.lower(), word_set(_spaced(tool.name)), word_set(tool.description)) for tool in tools]
-    text = text[:_READ]
-    if not offered or _UNWANTED.search(text):
-        return []
+class ToolFinder:
+    """Finds the tools that a text asks for. The words of the tools are read once."""
+
+    def __init__(self, tools: Iterable[OfferedTool]) -> None:
+        self._offered = [
+            (tool, tool.name.lower(), word_set(_spaced(tool.name)), word_set(tool.description)) for tool in tools
+        ]
+
+    def find(self, text: str, most_clauses: int = _CLAUSES) -> list[AskedTool]:
+        """In the order of the text. A tool may be asked for several times."""
+        text = text[:_READ]
+        return [] if not self._offered or _UNWANTED.search(text) else _find(text, self._offered, most_clauses)
+
+
+def _find(text: str, offered: list[ReadTool], most_clauses: int) -> list[AskedTool]:
     asked: list[AskedTool] = []
     waiting = ""
-    for clause in _clauses(text):
+    for clause in _clauses(text)[:most_clauses]:
         lower, words = clause.lower(), word_set(clause)
         scores = [_score(lower, words, name, of_name, of_text) for _, name, of_name, of_text in offered]
         best = max(range(len(offered)), key=scores.__getitem__)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from dragoman.emulators.plausible.asked_tools import AskedTool, find_asked_tools, word_set
+from dragoman.emulators.plausible.asked_tools import AskedTool, ToolFinder, word_set
 from dragoman.emulators.plausible.limits import limit_turn
 from dragoman.emulators.plausible.request_view import RequestView, Saying, Speaker, view_request
 from dragoman.emulators.plausible.text_hints import TextHints
@@ -23,6 +23,9 @@ from dragoman.emulators.schema_sample import sample
 
 _QUOTED_RESULT = 400
 _QUOTED_TURN = 200
+_STEPS = 50
+_STEP_CLAUSES = 5
+"""The most steps of a task, and the clauses of each that are looked at for a tool."""
 _READ = 5_000
 """Characters of a text in which what it says about the answer are looked for."""
 _REMEMBERED = 40_000
@@ -131,8 +134,9 @@ def _next_calls(view: RequestView, task: str, made: int) -> list[AskedTool]:
     named = next((tool for tool in view.tools if tool.name == view.choice), None)
     if named is not None:
         return [AskedTool(named, task)]
-    steps = [asked for step in _steps(task) for asked in find_asked_tools(step, view.tools)[:1]]
-    asked = steps or find_asked_tools(task, view.tools)
+    finder = ToolFinder(view.tools)
+    steps = [asked for step in _steps(task) for asked in finder.find(step, _STEP_CLAUSES)[:1]]
+    asked = steps or finder.find(task)
     if view.choice == "required" and made >= len(asked):
         return asked[-1:] or [AskedTool(view.tools[0], task)]
     if steps or view.one_call:
@@ -147,6 +151,7 @@ def _steps(task: str) -> list[str]:
         if int(found[1]) == number:
             marks.append(found)
             number += 1
+    marks = marks[:_STEPS]
     if len(marks) < 2:
         return []
     ends = [mark.start() for mark in marks[1:]] + [len(task)]
