@@ -234,12 +234,13 @@ def _sends(services: Services, recent: RecentExchange) -> tuple[ShownSend, ...]:
     began, lessons = recent.since_start(dispatch.asked_at), list(exchange.lessons)
     for number, refused in enumerate(exchange.attempts.failures):
         at = recent.since_start(refused.at) if refused.at else recent.entry.duration
-        failed = _failed_send(services, exchange, refused, (began, at))
+        failed = _failed_send(services, exchange, refused, (min(began, at), at))  # a wait may end a little early
         lesson = _lesson(lessons, exchange, number)
         found.append(msgspec.structs.replace(failed, waited=refused.waited, lesson=lesson))
         began = at + refused.waited
     if exchange.failure is None:
-        found.append(ShownSend(target=exchange.destination.name, begins=began, ends=recent.entry.ttfb or began))
+        ends = recent.entry.ttfb or began
+        found.append(ShownSend(target=exchange.destination.name, begins=min(began, ends), ends=ends))
     return tuple(found)
 
 
