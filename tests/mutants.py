@@ -21,6 +21,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "src")]
 
@@ -40,7 +42,7 @@ from dragoman.rules.rule import Repair, Rule  # noqa: E402
 PAGE = ROOT / "docs" / "reference" / "mutants.md"
 FOLDERS = ("tests/rules", "tests/engine")
 SWITCHED_OFF = "does nothing"
-replace, break_ = msgspec.structs.replace, msgspec.structs.force_setattr
+break_ = msgspec.structs.force_setattr
 
 # Ways to break a rule: what becomes of each repair.
 
@@ -80,20 +82,20 @@ def unmapped(rule: Rule, before: Conversation, done: Rewrite) -> Rewrite:
 
 def wrong_role(rule: Rule, before: Conversation, done: Rewrite) -> Rewrite:
     def turned(message: Message) -> list[Message]:
-        return [message.but(role=Role.ASSISTANT if message.role is Role.USER else Role.USER)]
+        return [replace(message, role=Role.ASSISTANT if message.role is Role.USER else Role.USER)]
 
     return _with_first_change(before, done, turned)
 
 
 def lost_part(rule: Rule, before: Conversation, done: Rewrite) -> Rewrite:
-    return _with_first_change(before, done, lambda message: [message.but(parts=message.parts[:-1])])
+    return _with_first_change(before, done, lambda message: [replace(message, parts=message.parts[:-1])])
 
 
 def wrong_place(rule: Rule, before: Conversation, done: Rewrite) -> Rewrite:
     """The message that changed stands at the end."""
     moved = _with_first_change(before, done, lambda message: [])
     gone = [message for message in done.conversation.messages if message not in moved.conversation.messages]
-    return replace(moved, conversation=moved.conversation.but(messages=(*moved.conversation.messages, *gone[:1])))
+    return replace(moved, conversation=replace(moved.conversation, messages=(*moved.conversation.messages, *gone[:1])))
 
 
 def _noted(done: Rewrite, change: Callable[[Note], Note]) -> Rewrite:
@@ -108,7 +110,7 @@ def _with_first_change(before: Conversation, done: Rewrite, change: Callable[[Me
         if id(message) not in known:
             messages[at : at + 1] = change(message)
             break
-    return replace(done, conversation=done.conversation.but(messages=tuple(messages)))
+    return replace(done, conversation=replace(done.conversation, messages=tuple(messages)))
 
 
 BREAKS: dict[str, Break] = {

@@ -7,6 +7,7 @@ from itertools import zip_longest
 
 import msgspec
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import arguments_of, tell
@@ -148,7 +149,7 @@ def fragments(reply: Reply, size: int) -> list[Event]:
         if isinstance(event, TextDelta | ReasoningDelta | CallDelta):
             text = unquote(event.literal)
             pieces = [text[at : at + size] for at in range(0, len(text), size)]
-            events += [msgspec.structs.replace(event, literal=quote(piece)) for piece in pieces]
+            events += [replace(event, literal=quote(piece)) for piece in pieces]
         else:
             events.append(event)
     return events

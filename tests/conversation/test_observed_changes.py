@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from tests.strategies import SHAPES, request
 from tests.targets import ONE_OF_EACH, SEEDS, signer
 
@@ -65,7 +66,7 @@ def test_all_is_looked_at_where_order_or_ids_changed(
     at: int, changes: dict[str, object], looked_at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = conversation()
-    after = (*before[:at], before[at].but(**changes), *before[at + 1 :])
+    after = (*before[:at], replace(before[at], **changes), *before[at + 1 :])
     whole, seen = observe_messages(after), observe_messages(before)
     sizes: list[int] = []
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import orjson
 import pytest
+from msgspec.structs import replace
 from tests.corpus import sampled
 from tests.openai_answers import ASKED, folded, meaning, parsed, recorded, rendered, sse
 
@@ -552,7 +553,7 @@ def test_tokens_are_counted_alike_with_and_without_the_rest(usage: object) -> No
     whole, quick = parse_usage(raw), count_usage(raw)
     assert (whole is None) == (quick is None)
     if whole is not None and quick is not None:
-        assert msgspec.structs.replace(quick, extras=None) == msgspec.structs.replace(whole, extras=None)
+        assert replace(quick, extras=None) == replace(whole, extras=None)
 
 
 def test_the_role_stands_alone_before_the_first_thought() -> None:

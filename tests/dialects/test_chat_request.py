@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.conversation import Ask, Conversation
@@ -220,7 +221,7 @@ def test_a_touched_message_is_the_only_one_written_anew() -> None:
     source = b'{"messages": [{"role":"user","content":"\\u0061" }, {"role":"user","content":"b"}], "model":"m"}'
     ask = parse_request(source)
     changed = Message(Role.USER, (text("c"),))
-    amended = render_request(ask.conversation.but(messages=(ask.conversation.messages[0], changed)), WANTED, ask)
+    amended = render_request(replace(ask.conversation, messages=(ask.conversation.messages[0], changed)), WANTED, ask)
     assert amended == b'{"messages":[{"role":"user","content":"\\u0061" },{"role":"user","content":"c"}],"model":"m"}'
 
 

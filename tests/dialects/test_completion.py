@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import msgspec
 import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.corpus import exchanges, sampled
 from tests.strict_readers import Unacceptable, read
 
@@ -191,7 +191,7 @@ def test_streams_are_completed_where_that_is_configured() -> None:
     """By default a stream in the client's own dialect goes through as it is."""
     relayed = Translation("openai-chat", "openai-chat", context=ASKED, completes=True)
     assert relayed.feed(CHUNKS) + relayed.close() == CHUNKS
-    asked = msgspec.structs.replace(ASKED, completes=True, include_usage=True)
+    asked = replace(ASKED, completes=True, include_usage=True)
     completed = Translation("openai-chat", "openai-chat", context=asked)
     assert read("openai-chat", completed.feed(CHUNKS) + completed.close(), True).text == "Hi"
     with pytest.raises(Unacceptable):

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.judges import judge
 from tests.shapes.words import PIXEL, SOUND
 
@@ -168,8 +169,8 @@ UNSAYABLE = {
     "arguments that are no object": _message(Call("c", "f", b'"x"'), role=Role.ASSISTANT),
     "an error": _message(Result("c", (A_TEXT,), True), role=Role.TOOL),
     "two thoughts": _message(Reasoning(text=A_TEXT), Reasoning(text=A_TEXT), role=Role.ASSISTANT),
-    "a user": _message(A_TEXT).but(settings=Settings(user="u")),
-    "a little effort": _message(A_TEXT).but(settings=Settings(thinking=Thinking(effort=Effort.MINIMAL))),
+    "a user": replace(_message(A_TEXT), settings=Settings(user="u")),
+    "a little effort": replace(_message(A_TEXT), settings=Settings(thinking=Thinking(effort=Effort.MINIMAL))),
 }
 
 

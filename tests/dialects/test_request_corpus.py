@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 from tests.corpus import recorded_in, sampled
 
 from dragoman.conversation.conversation import Ask
@@ -82,7 +83,7 @@ def test_one_more_message_leaves_the_other_items_alone(dialect: Dialect) -> None
         if not isinstance(body[LISTS[dialect.name]], list):
             continue
         ask = dialect.requests.parse(wire)
-        longer = ask.conversation.but(messages=(*ask.conversation.messages, more))
+        longer = replace(ask.conversation, messages=(*ask.conversation.messages, more))
         amended = orjson.loads(dialect.requests.render(longer, RenderOptions(ask.model or "", ask.stream), ask))
         assert amended[LISTS[dialect.name]][:-1] == body[LISTS[dialect.name]], name
 

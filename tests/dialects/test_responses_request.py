@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.conversation import Ask, Conversation
@@ -236,7 +237,7 @@ def test_a_text_as_input_becomes_a_list_only_when_it_is_amended() -> None:
         "model": "x",
         "input": "hi",
     }
-    longer = ask.conversation.but(messages=(*ask.conversation.messages, Message(Role.USER, (text("more"),))))
+    longer = replace(ask.conversation, messages=(*ask.conversation.messages, Message(Role.USER, (text("more"),))))
     amended = orjson.loads(render_request(longer, WANTED, ask))["input"]
     assert [item["content"] for item in amended] == ["hi", "more"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from dragoman.engine.exchange.visit import configured
 from dragoman.engine.library.adapt import AdaptedRequest, adapt
@@ -14,7 +14,7 @@ from dragoman.engine.library.adapt import AdaptedRequest, adapt
 
 def with_body(body: Any) -> AdaptedRequest:
     plain = adapt({"model": "m", "messages": [{"role": "user", "content": "Hi"}]}, target="openai/gpt-4o")
-    return msgspec.structs.replace(plain, body=json.dumps(body).encode())
+    return replace(plain, body=json.dumps(body).encode())
 
 
 @pytest.mark.parametrize(

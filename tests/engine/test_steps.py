@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.engine.test_exchange import GOOD, HI, Driver, destination, doubted, exchange, refused
 
 from dragoman.conversation.changes import Loss
@@ -92,7 +92,7 @@ def unsure_of_urls() -> Destination:
     """Nobody knows whether it takes pictures by URL."""
     layer = Layer("test", {"media": {"image": {"url": "unknown"}}})
     known = destination("together/x")
-    return msgspec.structs.replace(known, target=patched(known.target, layer))
+    return replace(known, target=patched(known.target, layer))
 
 
 ROUTES: dict[str, tuple[Destination, ...]] = {

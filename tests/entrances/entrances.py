@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import msgspec
 from click.testing import CliRunner
+from msgspec.structs import replace
 from tests.gateway.running import Running, gateway, provider
 
 import dragoman
@@ -152,7 +152,7 @@ class Library(Entrance):
             target=self.stage.target,
             stream=question.stream if self.stage.dialect == "gemini" else None,
             policy=dragoman.Policy(max_loss=question.max_loss or "content", doubt=question.doubt or "faithful"),
-            state=msgspec.structs.replace(self.state, media=media),
+            state=replace(self.state, media=media),
         )
 
 

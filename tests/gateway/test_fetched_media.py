@@ -13,8 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.gateway.upstream import Upstream, upstream
 
@@ -135,7 +135,7 @@ def test_a_request_that_waits_too_long_is_told_to_come_again(tmp_path: Path) -> 
     with stage(tmp_path, max_total_bytes=10_000, timeout=60) as (running, behind, server):
         media = running.services.media
         patient = media.config
-        server.meanwhile = lambda: setattr(media, "config", msgspec.structs.replace(patient, timeout=0.01))
+        server.meanwhile = lambda: setattr(media, "config", replace(patient, timeout=0.01))
         held = media.hold()
         held.add(5000)
         said = running.post("/v1/chat/completions", request(f"{server.url}/7000"))

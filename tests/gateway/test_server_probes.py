@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import msgspec
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.probe.telling_server import telling_server
 
@@ -157,7 +157,7 @@ def test_it_is_asked_once_until_its_models_change(running: Running, server: Runn
     assert chat_requests(server) == count + 1
     # as if it had been asked while it had other models
     lessons = running.services.store.lessons
-    running.do(lambda: lessons.put(msgspec.structs.replace(first, request_id="probe-0", facts={"tools": "refuses"})))
+    running.do(lambda: lessons.put(replace(first, request_id="probe-0", facts={"tools": "refuses"})))
     ask(running)
     again = probed(running)
     assert again.learnt > first.learnt

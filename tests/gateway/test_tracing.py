@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.gateway.running import Running, wait_for
 
 from dragoman.gateway.records.tracing import Spans, SpansError, attributes, open_spans
@@ -71,9 +72,8 @@ def test_a_span_has_the_times_and_the_parent_of_its_request() -> None:
 
 
 def test_a_failure_is_one() -> None:
-    import msgspec
 
-    span = exported(msgspec.structs.replace(ENTRY, error_kind="rate_limit", status=429), {})
+    span = exported(replace(ENTRY, error_kind="rate_limit", status=429), {})
     assert span.parent is None
     assert not span.status.is_ok
     assert span.attributes["error.type"] == "rate_limit"

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
@@ -106,7 +107,7 @@ class Example(msgspec.Struct, frozen=True):
         target = choose(self.compiled_for, self.profiles, self.choices)
         own = self.is_request and self.dialect == target.dialect
         known = context_for(target, FAITHFUL_CLIENT if own else EXPECTING_CLIENT)
-        return msgspec.structs.replace(known, media=self.media)
+        return replace(known, media=self.media)
 
 
 def examples(rule: Rule) -> Iterator[Example]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.rules.runs import facts, run, sent
 
 from dragoman.conversation.tools import Tool
@@ -24,7 +25,7 @@ def test_the_list_is_left_out() -> None:
 
 
 def test_tools_that_another_rule_put_there_stay_without_a_word() -> None:
-    filled = run(empty_tools, EMPTY, facts(empty_tools="accepts")).conversation.but(tools=(Tool("f"),))
+    filled = replace(run(empty_tools, EMPTY, facts(empty_tools="accepts")).conversation, tools=(Tool("f"),))
     done = run(empty_tools, filled, REFUSES)
     assert done.conversation.tools == (Tool("f"),)
     assert not done.conversation.empty_tools

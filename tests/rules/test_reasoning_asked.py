@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.rules.runs import facts, sent
 
 from dragoman.conversation.conversation import Conversation
@@ -180,7 +180,7 @@ def _run(settings: Settings, known: Facts, *, translated: bool = True, expects: 
 def test_each_wish_is_asked_for_on_its_own() -> None:
     shows = facts(thoughts_on_request="visible", thinking_visible="accepts", thinking_form="budget", thinking="accepts")
     sums = facts(thoughts_on_request="summary", thinking_form="effort", reasoning_default=True)
-    keeps = msgspec.structs.replace(sums, state_on_request=True)
+    keeps = replace(sums, state_on_request=True)
     high = Settings(thinking=Thinking(effort=Effort.HIGH))
     assert _run(high, shows).thinking == Thinking(effort=Effort.HIGH, visible=True)
     assert _run(high, shows, expects=False) == high

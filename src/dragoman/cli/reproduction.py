@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.cli.output.console import print_error
 from dragoman.config import Config, Provider
@@ -93,7 +94,7 @@ class Reproduction(msgspec.Struct, frozen=True):
             if route is None:
                 hint = "configure it, or set its environment variable"
                 raise OptionError(f'no provider is configured for "{self.destination.name}"', hint=hint)
-            ask = msgspec.structs.replace(self.ask, stream=False)
+            ask = replace(self.ask, stream=False)
             context = AnswerContext(model=ask.model or "", id="replay")
             dispatch = services.dispatcher.open(ask, TargetRoute((route.first,)), context)
             end = await dispatch.run()
@@ -119,7 +120,7 @@ def reproduction(
 def _compile(failure: RefusalLine, request: dict[str, Any], dialect: str, destination: HttpDestination) -> Reproduction:
     ask = registry.dialect(dialect).requests.parse(msgspec.json.encode(request))
     if registry.dialect(dialect).model_in_path:
-        ask = msgspec.structs.replace(ask, model=destination.target.model, stream=failure.stage == "stream")
+        ask = replace(ask, model=destination.target.model, stream=failure.stage == "stream")
     _, adapted = compile_offline(ask, destination)
     return Reproduction(failure, request, dialect, destination, ask, adapted)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dragoman.config.known_names import KnownNames
 from dragoman.config.schema import Config, Model, Provider
@@ -41,9 +41,7 @@ def complete(config: Config, known: KnownNames, variables: Environment) -> Compl
     if "default_model" in origins and default is not None and default.startswith(f"{GATEWAY}/"):
         # Clients may also ask for it by its own name, and find it in the list of models.
         models = {**models, default.removeprefix(f"{GATEWAY}/"): Model(target=default)}
-    return Completed(
-        msgspec.structs.replace(config, providers=providers, models=models, default_model=default), origins
-    )
+    return Completed(replace(config, providers=providers, models=models, default_model=default), origins)
 
 
 def _implied(config: Config, known: KnownNames, variables: Environment) -> Iterator[str]:
@@ -89,7 +87,7 @@ def _completed(
     if not url or provider.base_url is not None:
         return keyed
     origins[f"providers.{name}.base_url"] = variables.origin(address)
-    return msgspec.structs.replace(keyed, base_url=url.rstrip("/"))
+    return replace(keyed, base_url=url.rstrip("/"))
 
 
 def _with_key(
@@ -99,7 +97,7 @@ def _with_key(
     if provider.key_pool() or provider.base_url is not None or variable is None:
         return provider
     origins[f"providers.{name}.api_key"] = variables.origin(variable)
-    return msgspec.structs.replace(provider, api_key=Secret(variables.values[variable].strip()))
+    return replace(provider, api_key=Secret(variables.values[variable].strip()))
 
 
 def _with_cloud(
@@ -111,8 +109,8 @@ def _with_cloud(
         variable = next((one for one in named.get(profile, ()) if variables.values.get(one)), None)
         if getattr(cloud, place) is None and variable is not None:
             origins[f"providers.{name}.cloud.{place}"] = variables.origin(variable)
-            cloud = msgspec.structs.replace(cloud, **{place: variables.values[variable].strip()})
-    return provider if cloud is provider.cloud else msgspec.structs.replace(provider, cloud=cloud)
+            cloud = replace(cloud, **{place: variables.values[variable].strip()})
+    return provider if cloud is provider.cloud else replace(provider, cloud=cloud)
 
 
 def _gateway(
@@ -123,13 +121,13 @@ def _gateway(
     url = variables.values.get(GATEWAY_URL)
     if not url or (configured is not None and configured.base_url is not None):
         return
-    found = msgspec.structs.replace(configured or Provider(profile=known.gateway_profile), base_url=url.rstrip("/"))
+    found = replace(configured or Provider(profile=known.gateway_profile), base_url=url.rstrip("/"))
     if found.profile is None:
-        found = msgspec.structs.replace(found, profile=known.gateway_profile)
+        found = replace(found, profile=known.gateway_profile)
     origins[f"providers.{GATEWAY}.base_url"] = variables.origin(GATEWAY_URL)
     key = variables.values.get(GATEWAY_KEY)
     if key and not found.key_pool():
-        found = msgspec.structs.replace(found, api_key=Secret(key.strip()))
+        found = replace(found, api_key=Secret(key.strip()))
         origins[f"providers.{GATEWAY}.api_key"] = variables.origin(GATEWAY_KEY)
     providers[GATEWAY] = found
 

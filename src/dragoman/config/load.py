@@ -9,8 +9,8 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dragoman.config.build import Builder, build_config, join_path, quote
 from dragoman.config.environment_providers import complete
@@ -59,7 +59,7 @@ def load(
     if missing := list(_missing(loaded)):
         raise InvalidConfig(missing)
     exposed = _exposed(path, files, loaded)
-    return msgspec.structs.replace(loaded, file=name, warnings=(*warnings, *loaded.warnings, *exposed))
+    return replace(loaded, file=name, warnings=(*warnings, *loaded.warnings, *exposed))
 
 
 def parse(
@@ -139,15 +139,15 @@ def _origin(node: Node, file: str, variables: Environment) -> str:
 def _normalise(config: Config) -> Config:
     """The configuration in one spelling: no slash at the end of a base URL, hashes and hosts in lower case."""
     providers = {name: _normalise_provider(provider) for name, provider in config.providers.items()}
-    keys = {name: msgspec.structs.replace(key, sha256=key.sha256.lower()) for name, key in config.keys.items()}
+    keys = {name: replace(key, sha256=key.sha256.lower()) for name, key in config.keys.items()}
     hosts = tuple([host.strip("[]").lower() for host in config.server.hosts])
-    server = msgspec.structs.replace(config.server, hosts=hosts) if hosts else config.server
-    return msgspec.structs.replace(config, providers=providers, keys=keys, server=server)
+    server = replace(config.server, hosts=hosts) if hosts else config.server
+    return replace(config, providers=providers, keys=keys, server=server)
 
 
 def _normalise_provider(provider: Provider) -> Provider:
     url = provider.base_url
-    return provider if url is None else msgspec.structs.replace(provider, base_url=url.rstrip("/"))
+    return provider if url is None else replace(provider, base_url=url.rstrip("/"))
 
 
 def read_environment(process: Mapping[str, str], files: Sequence[Path]) -> tuple[Environment, list[str]]:

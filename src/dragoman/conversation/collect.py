@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.events import (
     CallDelta,
@@ -118,7 +119,7 @@ class Folding:
         choices: list[Choice] = []
         for index in sorted(self._choices):
             choices.append(self._choices[index].choice())
-        return msgspec.structs.replace(self.reply, choices=tuple(choices), usage=self.usage)
+        return replace(self.reply, choices=tuple(choices), usage=self.usage)
 
     def _choice(self, index: int) -> _Folded:
         found = self._choices.get(index)
@@ -375,7 +376,7 @@ def _parts_events(index: int, choice: Choice, events: list[Event]) -> None:
             number += 1
         made = _EVENTS_OF[type(part)](index, number, part)
         if logprobs is not None and type(part) is Text:
-            made[0] = msgspec.structs.replace(made[0], logprobs=logprobs)
+            made[0] = replace(made[0], logprobs=logprobs)
             logprobs = None
         events += made
 

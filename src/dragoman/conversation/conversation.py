@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypedDict, Unpack
 
 import msgspec
 
@@ -14,18 +13,6 @@ from dragoman.conversation.settings import Settings
 from dragoman.conversation.tools import NativeTool, Tool
 
 SYSTEM_ROLES = (Role.SYSTEM, Role.DEVELOPER)
-
-
-class ConversationChanges(TypedDict, total=False):
-    """The fields of a conversation that can be replaced."""
-
-    messages: tuple[Message, ...]
-    tools: tuple[Tool | NativeTool, ...]
-    settings: Settings
-    extras: Extras | None
-    hint: CacheHint | None
-    empty_tools: bool
-    near_misses: tuple[NearMiss, ...]
 
 
 class Conversation(msgspec.Struct, frozen=True, gc=False):
@@ -51,10 +38,6 @@ class Conversation(msgspec.Struct, frozen=True, gc=False):
 
     def __hash__(self) -> int:
         return hash((len(self.messages), len(self.tools)))
-
-    def but(self, **changes: Unpack[ConversationChanges]) -> Conversation:
-        """The same conversation with some fields replaced."""
-        return msgspec.structs.replace(self, **changes)
 
     @property
     def opening(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
 
 class FailureKind(StrEnum):
@@ -85,7 +86,7 @@ class Failure(msgspec.Struct, frozen=True):
 
     def at(self, provider: str) -> Failure:
         """With the provider's name, where the provider does not name one itself."""
-        return self if self.provider else msgspec.structs.replace(self, provider=provider)
+        return self if self.provider else replace(self, provider=provider)
 
     @property
     def retryable(self) -> bool:

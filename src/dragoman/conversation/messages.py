@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TypedDict, Unpack
 
 import msgspec
 
@@ -25,23 +24,6 @@ class Role(StrEnum):
 
 SYSTEM, DEVELOPER, USER, ASSISTANT, TOOL = Role
 """The roles as plain names: a look-up in the enum costs four times as much, and hot loops ask for them often."""
-
-
-class MessageChanges(TypedDict, total=False):
-    """The fields of a message that can be replaced."""
-
-    role: Role
-    parts: tuple[Part, ...]
-    at: int
-    span: int
-    name: str | None
-    hint: CacheHint | None
-    extras: Extras | None
-    listed: bool
-    inline: bool
-    prefill: bool
-    role_text: str
-    blank: bytes
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
@@ -77,7 +59,3 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
     def __hash__(self) -> int:
         return hash((self.role, len(self.parts)))
-
-    def but(self, **changes: Unpack[MessageChanges]) -> Message:
-        """The same message with some fields replaced."""
-        return msgspec.structs.replace(self, **changes)

@@ -31,6 +31,7 @@ import re
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
@@ -100,7 +101,7 @@ class _Reader:
         self.open = False
 
     def conversation(self) -> Conversation:
-        placed = tuple(message.but(at=index) for index, message in enumerate(self.messages))
+        placed = tuple(replace(message, at=index) for index, message in enumerate(self.messages))
         return Conversation(placed, tuple(self.tools), Settings(**self.settings), **self.top)
 
     def take(self, line: str) -> None:
@@ -133,17 +134,17 @@ class _Reader:
             raise MalformedRequest("not a line of a script", hint="write `role: text`, `call name(id) {}` or `+ text`")
         word, name, content = found[1], found[2], found[3] or ""
         message = Message(_ROLES.get(word, Role.USER), (), role_text="" if word in _ROLES else word)
-        message = message.but(name=None if name is None else _word(name))
+        message = replace(message, name=None if name is None else _word(name))
         content, fields = _without_extras(content)
         if fields is not None:
             extras = Extras(DEFAULT_DIALECT, {key: _encode(value) for key, value in fields.items()})
-            message = message.but(extras=extras)
+            message = replace(message, extras=extras)
         parts = () if content == _NOTHING else (_part(content),)
         last = self._last()
         if last is not None and _is_thought(last) and message.role is Role.ASSISTANT:
-            self.messages[-1] = message.but(parts=last.parts + parts)
+            self.messages[-1] = replace(message, parts=last.parts + parts)
         else:
-            self._put(message.but(parts=parts))
+            self._put(replace(message, parts=parts))
 
     def _last(self) -> Message | None:
         return self.messages[-1] if self.open else None
@@ -156,15 +157,15 @@ class _Reader:
         last = self._last()
         if last is None:
             raise MalformedRequest("there is no message above to add to")
-        self.messages[-1] = last.but(parts=(*last.parts, part))
+        self.messages[-1] = replace(last, parts=(*last.parts, part))
 
     def _add_inside(self, part: Part) -> None:
         last = self._last()
         result = last.parts[-1] if last is not None and last.parts else None
         if last is None or not isinstance(result, Result):
             raise MalformedRequest("there is no result above to add to")
-        more = msgspec.structs.replace(result, parts=(*result.parts, part))
-        self.messages[-1] = last.but(parts=(*last.parts[:-1], more))
+        more = replace(result, parts=(*result.parts, part))
+        self.messages[-1] = replace(last, parts=(*last.parts[:-1], more))
 
     def _set(self, line: str) -> None:
         found = _SETTING.match(line)
@@ -327,7 +328,7 @@ def _shown_message(message: Message) -> list[str]:
     lines = _short_message(message)
     if _reads_back(lines, message):
         return lines
-    return [f"[message {_compact(message.but(at=MADE))}]"]
+    return [f"[message {_compact(replace(message, at=MADE))}]"]
 
 
 def _reads_back(lines: list[str], message: Message) -> bool:

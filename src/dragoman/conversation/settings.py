@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TypedDict, Unpack
 
 import msgspec
 
@@ -84,38 +83,6 @@ class ResponseFormat(msgspec.Struct, frozen=True, gc=False):
     spelled: str = ""
 
 
-class SettingsChanges(TypedDict, total=False):
-    """The settings that can be replaced."""
-
-    max_tokens: int | None
-    temperature: Number | None
-    top_p: Number | None
-    top_k: Number | None
-    min_p: Number | None
-    stop: tuple[bytes, ...]
-    seed: int | None
-    frequency_penalty: Number | None
-    presence_penalty: Number | None
-    n: int | None
-    logprobs: bool | None
-    top_logprobs: int | None
-    thinking: Thinking | None
-    tool_choice: ToolChoice | None
-    parallel_tool_calls: bool | None
-    response_format: ResponseFormat | None
-    verbosity: str | None
-    user: str | None
-    metadata: Json | None
-    service_tier: str | None
-    store: bool | None
-    reasoning_state: bool | None
-    prompt_cache_key: str | None
-    limit_as: str
-    seed_as: str
-    stop_listed: bool
-    nulls: tuple[str, ...]
-
-
 class Settings(msgspec.Struct, frozen=True, gc=False):
     """`reasoning_state`: the answer shall carry the encrypted state of its thinking. `limit_as`: what the client called
     the token limit. `nulls`: top-level keys it wrote as null (their absence)."""
@@ -147,10 +114,6 @@ class Settings(msgspec.Struct, frozen=True, gc=False):
     seed_as: str = ""
     stop_listed: bool = True
     nulls: tuple[str, ...] = ()
-
-    def but(self, **changes: Unpack[SettingsChanges]) -> Settings:
-        """The same settings with some replaced."""
-        return msgspec.structs.replace(self, **changes)
 
 
 THINKING_FIELDS = ("reasoning_effort", "reasoning", "thinking")

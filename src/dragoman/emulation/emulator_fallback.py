@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import msgspec
+from msgspec.structs import replace
 
 from dragoman.config import Config, Model, Provider
 from dragoman.config.load import Loaded
@@ -96,13 +96,13 @@ class EmulatorFallback:
             name: Provider(profile=name, base_url=url, api_key=EMULATOR_KEY) for name, url in self._urls.items()
         }
         store = loaded.config.store
-        config = msgspec.structs.replace(
+        config = replace(
             loaded.config,
             providers=providers,
             models={**self._models(), **loaded.config.models},
-            store=store if loaded.file is not None else msgspec.structs.replace(store, kind=StoreKind.MEMORY),
+            store=store if loaded.file is not None else replace(store, kind=StoreKind.MEMORY),
         )
-        return msgspec.structs.replace(loaded, config=config)
+        return replace(loaded, config=config)
 
     def _models(self) -> dict[str, Model]:
         """Short names: `claude-sonnet-4-6` for `anthropic/claude-sonnet-4-6`."""

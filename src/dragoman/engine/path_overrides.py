@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Ask
 from dragoman.dialects import registry
@@ -54,5 +55,5 @@ def apply_path(ask: Ask, model: str | None, stream: bool | None) -> Ask:
         members = {**ask.members, "model": msgspec.json.encode(named), "stream": b"true" if streams else b"false"}
         if not streams:
             members.pop("stream")
-        ask = msgspec.structs.replace(ask, source=render_object(members), members=members)
-    return msgspec.structs.replace(ask, model=named, stream=streams)
+        ask = replace(ask, source=render_object(members), members=members)
+    return replace(ask, model=named, stream=streams)

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.dialects.dialect import MODEL, Framing, Job
@@ -200,7 +201,7 @@ def _passed_on() -> Iterator[ServedRoute]:
 
 
 def _spelled(route: ServedRoute, path: str) -> ServedRoute:
-    return msgspec.structs.replace(route, path=path, says="", is_public=False)
+    return replace(route, path=path, says="", is_public=False)
 
 
 # Dialects

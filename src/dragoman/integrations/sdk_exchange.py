@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.config import Config, Provider, Secret
 from dragoman.config.schema import Cloud, MaxLoss, Synthetic
@@ -222,10 +223,10 @@ class SdkBridge:
             raise RequestError(f'"{name}" leads nowhere', hint="give the transport a target like PROFILE/MODEL")
         destination = route.first
         if self._policy.history is not None:
-            destination = msgspec.structs.replace(destination, history=self._policy.history)
+            destination = replace(destination, history=self._policy.history)
         options = caller_options(headers, loosen=True)
         if options.doubt is None and self._policy.doubt == "careful":
-            options = msgspec.structs.replace(options, doubt=Doubt.CAREFUL)
+            options = replace(options, doubt=Doubt.CAREFUL)
         exchange = Exchange(ask, TargetRoute((destination,)), context, options, self._redaction)
         return SdkExchange(exchange, self._memory, self._authorizers)
 

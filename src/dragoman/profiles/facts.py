@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 
 class Stance(StrEnum):
@@ -705,12 +706,12 @@ def settled(facts: Facts, care: Care) -> Facts:
         changes |= {name: REFUSES for name in _FORM if getattr(facts, name) is UNKNOWN}
     changes["media"] = {kind: _settle(medium, decided) for kind, medium in facts.media.items()}
     changes["settings"] = {name: _settle(setting, decided) for name, setting in facts.settings.items()}
-    return msgspec.structs.replace(facts, **changes)
+    return replace(facts, **changes)
 
 
 def _settle(value: Any, decided: Mapping[Stance, Stance]) -> Any:
     changes = _decisions(value, decided)
-    return msgspec.structs.replace(value, **changes) if changes else value
+    return replace(value, **changes) if changes else value
 
 
 def _decisions(value: Any, decided: Mapping[Stance, Stance]) -> dict[str, Any]:

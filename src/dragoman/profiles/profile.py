@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.errors import ProfileError, TargetError, near_match, nearest_first
@@ -338,7 +339,7 @@ def _target_hint(text: str) -> str:
 def inherited(profile: Profile, parent: Profile, fields: tuple[str, ...] = INHERITED) -> Profile:
     """What the parent says, where the profile says nothing of its own."""
     taken = {field: getattr(parent, field) for field in fields if getattr(profile, field) == getattr(_BLANK, field)}
-    return msgspec.structs.replace(profile, headers={**parent.headers, **profile.headers}, **taken)
+    return replace(profile, headers={**parent.headers, **profile.headers}, **taken)
 
 
 _BLANK = Profile()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Set
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import joined, prefixed, quote
@@ -46,7 +48,7 @@ def results_to_text(conversation: Conversation, chosen: Set[Spot], did: str) -> 
             continue
         rest = tuple(part for index, part in enumerate(message.parts) if (at, index) not in chosen)
         if rest:
-            messages.append(message.but(parts=rest))
+            messages.append(replace(message, parts=rest))
         words: list[Part] = []
         for result in picked:
             assert isinstance(result, Result)
@@ -54,4 +56,4 @@ def results_to_text(conversation: Conversation, chosen: Set[Spot], did: str) -> 
             words += text
             notes.append(Note(did, message, result, before=result, after=text))
         messages.append(Message(Role.USER, tuple(words), message.at, message.span, listed=len(words) > 1))
-    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes))
+    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes))

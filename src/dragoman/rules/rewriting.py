@@ -7,6 +7,7 @@ from operator import is_
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.changes import ChangeKind, Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
@@ -62,10 +63,10 @@ def rewrite_indexed(
         messages += done.messages
         after = done.messages if done.messages else None
         note = Note(done.did, message, done.part, loses=done.loses, kind=done.kind, before=message, after=after)
-        notes.append(but(note, respelled=True) if done.respelled else note)
+        notes.append(replace(note, respelled=True) if done.respelled else note)
     if not notes:
         return Rewrite(conversation)
-    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes))
+    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes))
 
 
 class Swap(msgspec.Struct, frozen=True):
@@ -91,10 +92,10 @@ def rewrite_parts(
             continue
         touched = True
         if parts:
-            messages.append(message.but(parts=parts))
+            messages.append(replace(message, parts=parts))
     if not touched:
         return Rewrite(conversation)
-    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes))
+    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes))
 
 
 def _without_fields(part: Part, instead: Parts) -> str:
@@ -119,7 +120,7 @@ def _changed_parts(
             inner = _changed_parts(message, part.parts, change, False, notes)
             if inner is not part.parts:
                 touched = True
-                part = but(part, parts=inner)
+                part = replace(part, parts=inner)
         swap = change(message, part)
         if swap is None:
             changed.append(part)
@@ -139,11 +140,6 @@ def kept(before: tuple[Value, ...], after: list[Value]) -> tuple[Value, ...]:
     return before if same else tuple(after)
 
 
-def but(value: Struct, **changes: Any) -> Struct:
-    """The same value with some fields replaced."""
-    return msgspec.structs.replace(value, **changes)
-
-
 def plain_text(parts: Iterable[Part]) -> bool:
     """Nothing but texts without cache hints, signatures or extras."""
     return all(
@@ -161,11 +157,11 @@ def rewrite_tools(conversation: Conversation, change: Callable[[Tool], tuple[Too
             tool, note = changed
             notes.append(note)
         tools.append(tool)
-    return Rewrite(conversation.but(tools=tuple(tools)), tuple(notes)) if notes else Rewrite(conversation)
+    return Rewrite(replace(conversation, tools=tuple(tools)), tuple(notes)) if notes else Rewrite(conversation)
 
 
 def rewrite_settings(conversation: Conversation, notes: list[Note], **changes: Any) -> Rewrite:
     """Changed settings, if any note was made."""
     if not notes:
         return Rewrite(conversation)
-    return Rewrite(conversation.but(settings=conversation.settings.but(**changes)), tuple(notes))
+    return Rewrite(replace(conversation, settings=replace(conversation.settings, **changes)), tuple(notes))

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from dragoman.conversation.replies import MOST_TOKENS
 from dragoman.engine.history.trimming import TrimStatistics
@@ -175,7 +176,7 @@ def sanitized(entry: Entry, redactor: Redactor, bodies: bool) -> Entry:
     if entry.error is not None:
         changed["error"] = redactor.text(entry.error)
     changed |= {name: _kept_body(getattr(entry, name), redactor, bodies) for name in _BODIES}
-    return msgspec.structs.replace(entry, **changed)
+    return replace(entry, **changed)
 
 
 def _kept_body(body: bytes | None, redactor: Redactor, bodies: bool) -> bytes | None:

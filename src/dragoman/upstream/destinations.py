@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.config import Config, ConfiguredTarget, FallbackReason, ModelLead, TargetSettings, find_lead, settings_for
 from dragoman.config.schema import (
@@ -229,7 +230,7 @@ def _in_cloud(target: Target, place: dict[str, str]) -> Target:
         for name, value in known.items():
             path = path.replace(name, value)
         if not _UNFILLED.search(path):
-            return msgspec.structs.replace(target, profile=msgspec.structs.replace(target.profile, path=path))
+            return replace(target, profile=replace(target.profile, path=path))
     return target
 
 

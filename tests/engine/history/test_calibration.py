@@ -12,6 +12,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.corpus import exchanges
 from tests.engine.history.conversations import agent_loop, user
 
@@ -99,7 +100,7 @@ def test_whatever_is_reported_the_scale_stays_within_bounds(counts: list[tuple[f
 def test_requests_with_tools_are_counted_by_themselves() -> None:
     talk = Conversation((user("Hi"),))
     assert calibration_key("anthropic/x", talk) == "anthropic/x"
-    assert calibration_key("anthropic/x", talk.but(tools=(Tool("look"),))) == "anthropic/x +tools"
+    assert calibration_key("anthropic/x", replace(talk, tools=(Tool("look"),))) == "anthropic/x +tools"
 
 
 def test_what_the_provider_adds_by_itself_says_nothing_about_estimates() -> None:
@@ -107,7 +108,7 @@ def test_what_the_provider_adds_by_itself_says_nothing_about_estimates() -> None
     assert can_be_estimated(talk)
     assert can_be_estimated(Conversation(agent_loop(3)))
     searching = NativeTool("web_search", b'{"type":"web_search"}', "openai-responses")
-    assert not can_be_estimated(talk.but(tools=(searching,)))
+    assert not can_be_estimated(replace(talk, tools=(searching,)))
     picture = read(
         {
             "model": "m",

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.engine.history.conversations import agent_loop, assistant, calls, chat, requests_of, results, system, user
 from tests.strategies import Asked, conversations
 
@@ -145,7 +146,7 @@ def _working_turns(draw: st.DrawFn, turn: int) -> list[Message]:
         first, *others = answered.parts
         assert isinstance(first, Result)
         seen = Result(first.call_id, (*first.parts, PICTURE))
-        answered = answered.but(parts=(seen, *others))
+        answered = replace(answered, parts=(seen, *others))
     return [Message(Role.ASSISTANT, (thought, *parts) if draw(st.booleans()) else parts), answered]
 
 
@@ -158,7 +159,7 @@ def agent_histories(draw: st.DrawFn) -> tuple[Message, ...]:
         for turn in range(draw(st.integers(0, 30))):
             made += draw(_working_turns(100 * question + turn))
         made.append(assistant(f"answer {question} " * draw(st.sampled_from([1, 20, 200]))))
-    return tuple(message.but(at=at) for at, message in enumerate((*made, user("And now?"))))
+    return tuple(replace(message, at=at) for at, message in enumerate((*made, user("And now?"))))
 
 
 any_budget = given(

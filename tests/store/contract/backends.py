@@ -6,7 +6,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 from tests.store.postgres_server import running_postgres
 from tests.store.redis_server import RedisServer, running_redis
 
@@ -136,7 +136,7 @@ class Redis(Backend):
     def make(self, config: StoreConfig, redactor: Redactor) -> Store:
         # A busy machine may take its time: what a deadline does is tested elsewhere.
         options = RedisOptions(prefix=self.prefix, deadline_ms=5_000)
-        config = msgspec.structs.replace(config, redis=options)
+        config = replace(config, redis=options)
         address = parse_address(self.server.url)
         hot = RedisStore(address, config, self.time.clocks, self.time.script_clock, beat_seconds=0.05)
         return ComposedStore(hot, SqliteStore(self.folder / "s.sqlite3", config, self.time.clocks, redactor))
@@ -153,7 +153,7 @@ class Postgres(Backend):
         self.address = running_postgres().new_schema()
 
     def make(self, config: StoreConfig, redactor: Redactor) -> Store:
-        config = msgspec.structs.replace(config, ledger=Secret(self.address))
+        config = replace(config, ledger=Secret(self.address))
         opening = StoreOpening(config, self.folder / "s.sqlite3", self.time.clocks, redactor)
         return ComposedStore(MemoryStore(config, self.time.clocks, redactor), open_part(opening))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.store.contract.backends import Backend, lesson
 
 
@@ -28,7 +28,7 @@ async def test_a_record_is_kept_by_target_name_and_caller(backend: Backend) -> N
 async def test_a_record_replaces_the_one_of_its_name(backend: Backend) -> None:
     lessons, first = (await backend.open()).lessons, lesson("a", backend.time)
     await lessons.put(first)
-    second = msgspec.structs.replace(first, confirmed=True, facts={})
+    second = replace(first, confirmed=True, facts={})
     await lessons.put(second)
     assert lessons.find("groq/x") == (second,)
 

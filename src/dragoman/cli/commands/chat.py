@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.cli.commands.config import chosen_file, config_option, env_option
 from dragoman.cli.inputs.image_files import image_part
@@ -79,7 +80,7 @@ def _opened(runner: asyncio.Runner, path: Path | None, env_files: tuple[Path, ..
         loaded = emulators.complete(loaded)
         note(f"{NOTICE}; their answers are made up")
     quiet = Log(level=LogLevel.ERROR, provider_errors=ProviderErrors(path=None))
-    loaded = in_memory_only(msgspec.structs.replace(loaded, config=msgspec.structs.replace(loaded.config, log=quiet)))
+    loaded = in_memory_only(replace(loaded, config=replace(loaded.config, log=quiet)))
     services = Services(loaded, file)
     gateway = Gateway(services, watch=False)
     try:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.cli.inputs.compile_context import file_type, parse_choices, profile_options
 from dragoman.cli.inputs.state_access import key_option, url_option
@@ -49,7 +50,7 @@ def explain(
         from dragoman.cli.learnt_profile import learnt_profiles
 
         learnt = learnt_profiles(ctx, target, config, url, key, choices.profiles)
-        choices = msgspec.structs.replace(choices, profiles=learnt)
+        choices = replace(choices, profiles=learnt)
     found = explaining.explain(target, profiles=choices.profiles, rules=choices.rules)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(found)).decode())

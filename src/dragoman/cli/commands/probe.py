@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from dragoman import __version__
 from dragoman.cli.output.console import print_note, print_table, printable
@@ -263,7 +264,7 @@ def _profile(name: str, wanted: _Wanted, probed: _Probed) -> FoundProfile:
 
 def _found_key(wanted: _Wanted, dialect: str) -> Key | None:
     form = _usual_key(dialect) if wanted.target is None else wanted.target.profile.key
-    return msgspec.structs.replace(form, env=wanted.key_env) if wanted.key_env else None
+    return replace(form, env=wanted.key_env) if wanted.key_env else None
 
 
 def _compared(wanted: _Wanted, probed: _Probed) -> tuple[ComparedFact, ...]:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.cli.output.console import print_error
 from dragoman.cli.value_completion import complete_dialects, complete_formats, complete_rule_choices
@@ -178,4 +179,4 @@ def _configured_destination(name: str, choices: UserChoices, config: Path) -> De
         raise TargetError(f'{config} has no model "{name}"; {near_match(name, known)}')
     if not choices.rules:
         return route.first
-    return msgspec.structs.replace(route.first, target=patched(route.first.target, Layer("request", {}, choices.rules)))
+    return replace(route.first, target=patched(route.first.target, Layer("request", {}, choices.rules)))

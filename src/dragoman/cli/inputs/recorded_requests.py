@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.cli.commands.config import loaded_or_exit
 from dragoman.cli.inputs.state_access import call_gateway, opened_store
@@ -96,7 +97,7 @@ def _from_its_memory(url: str, key: str | None, place: str, line: RefusalLine) -
     except OptionError:
         return _with_request(line)
     request, sent = view.client.decode(), view.upstream.decode()
-    return _with_request(msgspec.structs.replace(line, input_request=request, sent_request=sent))
+    return _with_request(replace(line, input_request=request, sent_request=sent))
 
 
 def from_config(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...], request_id: str) -> RefusalLine:

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.cli.output.console import is_terminal
 from dragoman.errors import MalformedRequest
@@ -163,7 +164,7 @@ def _sample(lines: Iterator[RequestItem], ahead: list[RequestItem]) -> Iterator[
 
 def _in_format(items: Iterator[RequestItem], form: TranscriptFormat) -> Iterator[RequestItem]:
     for item in items:
-        yield msgspec.structs.replace(item, form=form.name, dialect=form.dialect or AUTO)
+        yield replace(item, form=form.name, dialect=form.dialect or AUTO)
 
 
 def _session_items(name: str, lines: Iterator[RequestItem], form: TranscriptFormat) -> Iterator[RequestItem]:

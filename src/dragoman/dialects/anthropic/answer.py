@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import tell
@@ -190,7 +191,7 @@ class AnthropicAnswerParser:
         """The message's head. Members that a stream sends at its end are kept for the stop."""
         model = text_in(message.get("model"))
         if model and not self.origin.model:
-            self.origin = msgspec.structs.replace(self.origin, model=model)
+            self.origin = replace(self.origin, model=model)
         self._id = text_in(message.get("id"))
         others = {key: bytes(raw) for key, raw in message.items() if key not in _MESSAGE and bytes(raw) != _NULL}
         self._late = {key: others.pop(key) for key in LATE if key in others}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from dragoman.conversation.collect import UNFINISHED
 from dragoman.conversation.events import Event, Started, TextDelta, Used
@@ -213,7 +214,7 @@ class AnthropicStreamRenderer(BlockBuilder):
         usage, estimate = self.usage, self._context.input_tokens
         if estimate is None or (usage is not None and usage.input):
             return usage
-        return msgspec.structs.replace(usage or Usage(), input=estimate())
+        return replace(usage or Usage(), input=estimate())
 
     def open_block(self, kind: bytes, block: Json) -> None:
         if not self._begun:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 from msgspec import UNSET, Raw
+from msgspec.structs import replace
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.bounded_cache import remembered
@@ -150,7 +151,7 @@ def parse_blocks(raw: bytes, at: str) -> tuple[Part, ...]:
         part = _parse_block(block, f"{at}/{index}")
         hint = hint_of(part)
         if hint is not None and parts and parts[-1].hint is None and not isinstance(parts[-1], Opaque):
-            parts[-1] = msgspec.structs.replace(parts[-1], hint=hint)
+            parts[-1] = replace(parts[-1], hint=hint)
         else:
             parts.append(part)
     return reattached(parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import quote
@@ -150,7 +150,7 @@ def _render_piece(piece: MeantPart) -> Json:
         return piece.kept or b"{}"
     part = piece.meant
     if type(part) is Call and part.arguments[:1] != b"{":
-        part = msgspec.structs.replace(part, arguments=b'{"arguments":' + as_text(part.arguments) + b"}")
+        part = replace(part, arguments=b'{"arguments":' + as_text(part.arguments) + b"}")
     out: Pieces = []
     render_block(part, out)
     return b"".join(out)

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
@@ -226,7 +227,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
         return TopLevel(settings, (), extras, False, near_misses=misses)
     tools, choice, rest = _parse_tool_config(config)
     if choice is not None:
-        settings = settings.but(tool_choice=choice)
+        settings = replace(settings, tool_choice=choice)
     if rest:
         extras = Extras(NAME, {**(extras.fields if extras is not None else {}), **rest})
     return TopLevel(settings, tools.tools, extras, tools.empty, near_misses=joined_misses(tools.misses, misses))

@@ -6,6 +6,7 @@ from functools import partial
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.identity_cache import IdentityCache
@@ -45,8 +46,8 @@ FORM = ToolForm(partial(fits, open_tool), _render_meant, place=f"/{TOOL_CONFIG}/
 def parse_tools(raw: bytes) -> MeantTools:
     """The tools, and whether the client sent an empty list."""
     found = parse_meant_tools(raw, FORM, _parse_list)
-    misses = [msgspec.structs.replace(miss, members=(TOOL_CONFIG,)) for miss in found.misses]
-    return msgspec.structs.replace(found, misses=tuple(misses))
+    misses = [replace(miss, members=(TOOL_CONFIG,)) for miss in found.misses]
+    return replace(found, misses=tuple(misses))
 
 
 def _parse_list(raw: bytes) -> tuple[Tools, bool]:
@@ -58,7 +59,7 @@ def _parse_list(raw: bytes) -> tuple[Tools, bool]:
         hint = parse_hint(entry)
         last = found[-1] if found else None
         if hint is not None and isinstance(last, Tool) and last.hint is None:
-            found[-1] = msgspec.structs.replace(last, hint=hint)
+            found[-1] = replace(last, hint=hint)
         else:
             found.append(_parse_tool(entry, at))
     return tuple(found), not found

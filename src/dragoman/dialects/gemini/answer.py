@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import UNFINISHED, arguments_of, collect, merged, tell
@@ -315,7 +316,7 @@ class GeminiAnswerParser:
         self.begun = True
         model = chunk.model_version or ""
         if model and not self.origin.model:
-            self.origin = msgspec.structs.replace(self.origin, model=model)
+            self.origin = replace(self.origin, model=model)
         self.seed = chunk.response_id or self.seed
         out.append(Started(chunk.response_id or "", model, _seconds(chunk.create_time)))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw
+from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import EMPTY, quote
@@ -102,7 +103,7 @@ def render_request(conversation: Conversation, options: RenderOptions, ask: Ask 
     if conversation is ask.conversation and (options.model == ask.model or not named):
         return ask.source
     if named and options.model != ask.model:
-        ask = msgspec.structs.replace(ask, members={**ask.members, "model": quote(options.model)})
+        ask = replace(ask, members={**ask.members, "model": quote(options.model)})
     return amend_body(LAYOUT, ask, conversation, options)
 
 
@@ -253,12 +254,12 @@ def _part(piece: MeantPart) -> Json:
         return piece.kept or b"{}"
     out: Pieces = []
     if type(part) is Result:
-        render_result(msgspec.structs.replace(part, hint=None), part.name or "tool", out)
+        render_result(replace(part, hint=None), part.name or "tool", out)
         return b"".join(out)
     if type(part) is Call and part.arguments[:1] != b"{":
-        part = msgspec.structs.replace(part, arguments=b'{"arguments":' + as_text(part.arguments) + b"}")
+        part = replace(part, arguments=b'{"arguments":' + as_text(part.arguments) + b"}")
     if type(part) is Media:
-        part = msgspec.structs.replace(part, detail=None)
+        part = replace(part, detail=None)
     render_part(part, out)
     return b"".join(out)
 
@@ -292,7 +293,7 @@ def _trim_system(raw: Json) -> Trimmed | None:
     trimmed = items_without_misfits(fields.get("parts", NULL), open_part)
     if trimmed is None:
         return None
-    misfits = [msgspec.structs.replace(one, below=f"/parts{one.below}") for one in trimmed.misfits]
+    misfits = [replace(one, below=f"/parts{one.below}") for one in trimmed.misfits]
     return Trimmed(render_object({**fields, "parts": trimmed.raw}), tuple(misfits))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Call, Json, Result
@@ -106,7 +107,7 @@ def _identify_call(piece: MeantPart, call: Call, ids: CallIds, form: WireForm, l
     identity = ids.call(call)
     if call.id:
         return
-    piece.meant = msgspec.structs.replace(call, id=identity, spelled=form.no_id)
+    piece.meant = replace(call, id=identity, spelled=form.no_id)
     if form.needs_ids:
         log.note(Miss.ID, piece.below)
         piece.kept = None
@@ -116,8 +117,8 @@ def _identify_result(piece: MeantPart, result: Result, ids: CallIds, form: WireF
     identity, name = ids.result(result)
     if not form.needs_ids:
         spelled = "" if result.call_id else form.no_id
-        piece.meant = msgspec.structs.replace(result, call_id=identity, name=result.name or name, spelled=spelled)
+        piece.meant = replace(result, call_id=identity, name=result.name or name, spelled=spelled)
     elif not result.call_id:
-        piece.meant = msgspec.structs.replace(result, call_id=identity)
+        piece.meant = replace(result, call_id=identity)
         log.note(Miss.ID, piece.below)
         piece.kept = None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.literals import quote
 from dragoman.conversation.near_misses import Miss, NearMiss
@@ -108,7 +109,7 @@ def _miss(kind: Miss, at: str, lost: Json | None = None) -> NearMiss:
 
 
 def _placed(tool: Tool | NativeTool, origins: list[int]) -> Tool | NativeTool:
-    return msgspec.structs.replace(tool, at=origins[tool.at]) if 0 <= tool.at < len(origins) else tool
+    return replace(tool, at=origins[tool.at]) if 0 <= tool.at < len(origins) else tool
 
 
 def _parse_entry(entry: Json, at: str, form: ToolForm, misses: list[NearMiss]) -> list[Json]:

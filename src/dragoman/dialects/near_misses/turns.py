@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.conversation import SYSTEM_ROLES
 from dragoman.conversation.literals import EMPTY, quote
@@ -213,7 +214,7 @@ class TurnReader:
         if text_of(fields.get("type")) not in _ITEM_TYPES:
             return MeantTurn(_role_of(part), [MeantPart(part)], {})
         if type(part) is Call:
-            part = msgspec.structs.replace(part, id=text_of(fields.get("call_id")))
+            part = replace(part, id=text_of(fields.get("call_id")))
         return MeantTurn(_role_of(part), [MeantPart(part)], rest)
 
     def _note_item(self, fields: Fields, part: Part) -> None:
@@ -394,7 +395,7 @@ class TurnReader:
         lost = {key: value for key, value in fields.items() if key not in CONSUMED and value != NULL}
         if part.hint is not None and not self._form.takes_hints:
             lost["cache_control"] = part.hint.json
-            part = msgspec.structs.replace(part, hint=None)
+            part = replace(part, hint=None)
         if lost:
             self._log.note(Miss.UNKNOWN_KEY, below, render_object(lost))
         return part
@@ -407,7 +408,7 @@ class TurnReader:
         if first_of(fields, ("tool_call_id",)) == result.call_id.encode() != b"":
             self._log.note(Miss.ID, "/tool_call_id")  # a number
         if not result.parts:
-            result = msgspec.structs.replace(result, parts=(Text(EMPTY),))
+            result = replace(result, parts=(Text(EMPTY),))
         if not self._form.has_calls:
             self._log.note(Miss.TURN)
         elif content is None or (content[:1] != b'"' and not self._fits_all(content)):
@@ -442,7 +443,7 @@ class TurnReader:
                 self._log.note(Miss.ID, f"{below}/id")  # a number
             self._note_call(fields, below)
             others = {key: value for key, value in fields.items() if key not in CALL_KEYS}
-            call = msgspec.structs.replace(call, extras=Extras(self._form.name, others) if others else None)
+            call = replace(call, extras=Extras(self._form.name, others) if others else None)
         return MeantPart(call, None, below)
 
     def _note_call(self, fields: Fields, below: str) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import joined
@@ -165,13 +165,13 @@ def _one_text(parts: list[Part]) -> tuple[Part, ...]:
 
 def _plain_result(part: Part) -> Part:
     assert type(part) is Result
-    return msgspec.structs.replace(part, parts=_one_text(list(part.parts)))
+    return replace(part, parts=_one_text(list(part.parts)))
 
 
 def _whole_call(call: Call) -> Call:
     if call.arguments[:1] == b"{":
         return call
-    return msgspec.structs.replace(call, arguments=b'{"arguments":' + as_text(call.arguments) + b"}")
+    return replace(call, arguments=b'{"arguments":' + as_text(call.arguments) + b"}")
 
 
 MEMBERS = MemberForm("messages", "", lambda raw: True, lambda texts: b"")

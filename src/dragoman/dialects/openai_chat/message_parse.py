@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
+from msgspec.structs import replace
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.conversation import SYSTEM_ROLES
@@ -268,14 +269,14 @@ def _identify(messages: list[ParsedMessage]) -> list[ParsedMessage]:
             if type(part) is Call:
                 calls += 1
                 if not part.id:
-                    part = msgspec.structs.replace(part, id=made_id(calls, part.name))
+                    part = replace(part, id=made_id(calls, part.name))
                 if part.spelled == LEGACY:
                     legacy = part.id
             elif type(part) is Result and part.spelled == LEGACY:
-                part = msgspec.structs.replace(part, call_id=legacy)
+                part = replace(part, call_id=legacy)
             parts.append(part)
         same = all(map(is_, parts, one.message.parts))
-        done.append(one if same else describe(one.message.but(parts=tuple(parts))))
+        done.append(one if same else describe(replace(one.message, parts=tuple(parts))))
     return done
 
 
@@ -285,7 +286,7 @@ def _unmark(one: ParsedMessage) -> ParsedMessage:
     if not message.prefill:
         return one
     fields = dict(message.extras.fields) if message.extras is not None else {}
-    return describe(message.but(prefill=False, extras=Extras(NAME, {**fields, "prefix": b"true"})))
+    return describe(replace(message, prefill=False, extras=Extras(NAME, {**fields, "prefix": b"true"})))
 
 
 # Messages with more than that

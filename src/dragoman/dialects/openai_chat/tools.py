@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 from msgspec import UNSET, Raw
+from msgspec.structs import replace
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.identity_cache import IdentityCache
@@ -159,7 +160,7 @@ def _with_extras(wire: Mapping[str, Raw], at: int) -> Tool:
     extras = {key: bytes(value) for key, value in wire.items() if key not in ("type", "function", "cache_control")}
     tool = _bare(render_object(known), at, "", place)
     extras |= {f"function.{key}": bytes(value) for key, value in function.items()}
-    return msgspec.structs.replace(tool, hint=cache_hint(wire.get("cache_control")), extras=extras_of(NAME, extras))
+    return replace(tool, hint=cache_hint(wire.get("cache_control")), extras=extras_of(NAME, extras))
 
 
 def _bare(raw: bytes, at: int, wrapper: str, place: str) -> Tool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.bounded_cache import remembered
@@ -204,12 +205,12 @@ def _parse_message(item: ResponsesMessage | ResponsesShortMessage, index: int) -
 def _place_marks(message: Message, extras: Extras) -> ParsedMessage:
     """The message with the fields that its item has besides. The first part of an assistant's holds them."""
     if message.role is not ASSISTANT:
-        return describe(message.but(extras=extras))
+        return describe(replace(message, extras=extras))
     first = message.parts[0]
     fields = dict(first.extras.fields) if first.extras is not None else {}
     fields |= {ITEM + key: value for key, value in extras.fields.items()}
-    part = msgspec.structs.replace(first, extras=Extras(NAME, fields))
-    return describe(message.but(parts=(part, *message.parts[1:])))
+    part = replace(first, extras=Extras(NAME, fields))
+    return describe(replace(message, parts=(part, *message.parts[1:])))
 
 
 def _parse_reasoning_item(item: ResponsesReasoning, index: int) -> Sequence[ParsedMessage] | None:
@@ -375,7 +376,7 @@ def _join(run: list[ParsedMessage]) -> ParsedMessage:
     parts: list[Part] = []
     for one in run:
         if one.code == CALLING and parts and _signs_call(parts[-1]):
-            parts[-1] = msgspec.structs.replace(one.message.parts[0], signature=parts[-1].state)  # type: ignore[attr-defined]
+            parts[-1] = replace(one.message.parts[0], signature=parts[-1].state)  # type: ignore[attr-defined]
             signed = True
         else:
             parts += one.message.parts
@@ -409,7 +410,7 @@ def _parse_instruction(raw: Json) -> tuple[ParsedMessage, ...]:
     if b'"role"' not in raw:  # a part needs a message around it
         raw = b'{"role":"system","content":[%b]}' % raw
     found = parse_item(raw, 0) or parse_odd_item(raw, 0)
-    return tuple([describe(one.message.but(role=SYSTEM, at=FIELD)) for one in found])
+    return tuple([describe(replace(one.message, role=SYSTEM, at=FIELD)) for one in found])
 
 
 # Items with more than that
@@ -477,7 +478,7 @@ def _parse_odd_message(item: _OddItem) -> ParsedMessage:
         return describe(message) if extras is None else _place_marks(message, extras)
     role_text = "" if role is not None else named
     message = Message(role or USER, parts, item.index, extras=extras, listed=content[:1] == b"[", role_text=role_text)
-    return describe(message.but(inline=role is SYSTEM))
+    return describe(replace(message, inline=role is SYSTEM))
 
 
 def _parse_odd_call(item: _OddItem) -> ParsedMessage:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import quote
@@ -107,7 +107,7 @@ def render_request(conversation: Conversation, options: RenderOptions, ask: Ask 
         return render_body(LAYOUT, conversation, options)
     if conversation.messages is not ask.conversation.messages:
         items = _listed(bytes(ask.members.get("input", b"")))
-        ask = msgspec.structs.replace(ask, members={**ask.members, "input": items})
+        ask = replace(ask, members={**ask.members, "input": items})
     return amend_body(LAYOUT, ask, conversation, options)
 
 

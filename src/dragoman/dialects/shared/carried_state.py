@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.parts import Call, Part, Reasoning, Text
@@ -22,7 +22,7 @@ def reattached(parts: list[Part]) -> tuple[Part, ...]:
     carried: Part | None = None
     for part in parts:
         if carried is not None and isinstance(part, (Call, Text)):
-            part, carried = msgspec.structs.replace(part, signature=carried.state), None  # type: ignore[attr-defined]
+            part, carried = replace(part, signature=carried.state), None  # type: ignore[attr-defined]
         if carried is not None:
             _attach_late(carried, attached)
             carried = None
@@ -38,7 +38,7 @@ def reattached(parts: list[Part]) -> tuple[Part, ...]:
 def _attach_late(carrier: Any, attached: list[Part]) -> None:
     last = attached[-1] if attached else None
     if isinstance(last, Text) and last.signature is None:
-        attached[-1] = msgspec.structs.replace(last, signature=carrier.state)
+        attached[-1] = replace(last, signature=carrier.state)
     else:
         attached.append(carrier)
 

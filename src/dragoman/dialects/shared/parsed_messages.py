@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from dragoman.conversation.literals import blank
 from dragoman.conversation.messages import TOOL, USER, Message, Role
@@ -177,12 +178,12 @@ class ListParser(msgspec.Struct, frozen=True):
 
 def _mark_made(message: Message, made: frozenset[str]) -> Message:
     """The message with its made-up ids marked as such."""
-    return message.but(parts=tuple([_mark_made_part(part, made) for part in message.parts]))
+    return replace(message, parts=tuple([_mark_made_part(part, made) for part in message.parts]))
 
 
 def _mark_made_part(part: Part, made: frozenset[str]) -> Part:
     identity = part.id if type(part) is Call else part.call_id if type(part) is Result else ""
-    return msgspec.structs.replace(part, spelled=NO_ID) if identity in made else part
+    return replace(part, spelled=NO_ID) if identity in made else part
 
 
 def join_results(messages: Sequence[ParsedMessage]) -> list[ParsedMessage]:
@@ -231,8 +232,7 @@ def share_places(messages: Iterable[ParsedMessage]) -> list[ParsedMessage]:
             groups.append([start, stop])
         homes.append((one, groups[-1]))
     return [
-        one if at < 0 else msgspec.structs.replace(one, message=one.message.but(at=at, span=end - at))
-        for one, (at, end) in homes
+        one if at < 0 else replace(one, message=replace(one.message, at=at, span=end - at)) for one, (at, end) in homes
     ]
 
 
@@ -262,5 +262,5 @@ def mark_inline(listed: ParsedList) -> ParsedList:
     for place, one in enumerate(listed.messages):
         if one.code != "s":
             break
-        listed.messages[place] = describe(one.message.but(inline=True))
+        listed.messages[place] = describe(replace(one.message, inline=True))
     return listed

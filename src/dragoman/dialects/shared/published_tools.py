@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import CacheHint, Json
@@ -379,7 +380,7 @@ def functions_of(kind: str, wire: Mapping[str, Json], at: int) -> tuple[Tool, ..
         return (Tool(name, description, encode(found.schema), hint=cached, at=at, called=form),)
     off = _disabled(wire.get("configs", b"null"))
     tools = [_member(found, tool, at) for name, tool in found.members.items() if name not in off]
-    return (*tools[:-1], msgspec.structs.replace(tools[-1], hint=cached)) if tools else ()
+    return (*tools[:-1], replace(tools[-1], hint=cached)) if tools else ()
 
 
 _LONGEST = 64

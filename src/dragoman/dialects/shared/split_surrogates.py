@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.events import CallDelta, Event, ReasoningDelta, RefusalDelta, TextDelta
 from dragoman.wire.surrogates import REPLACEMENT, SurrogateJoiner, mark_surrogates
@@ -32,7 +32,7 @@ class SurrogateMender:
             event: Any = out[place]
             if type(event) in _DELTAS:
                 literal = self._surrogates.join((type(event), event.choice, event.part), event.literal)
-                out[place] = msgspec.structs.replace(event, literal=literal)
+                out[place] = replace(event, literal=literal)
 
     def flush(self, out: list[Event]) -> None:
         """Half a pair at the very end of a text."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.events import CallDelta, CallEnded, CallStarted, Ended, Event, Failed, Stopped, TextDelta
 from dragoman.conversation.replies import Stop
@@ -64,7 +64,7 @@ class AnswerTool:
         """An answer is no call that the client has to make."""
         if event.reason is not Stop.CALLS or event.choice not in self._answers or event.choice in self._called:
             return event
-        return msgspec.structs.replace(event, reason=Stop.END, word="")
+        return replace(event, reason=Stop.END, word="")
 
     def _released(self) -> list[Event]:
         held = [event for events in self._held.values() for event in events]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.collect import arguments_of
 from dragoman.conversation.events import CallDelta, CallEnded, CallStarted, Ended, Event, Failed, OpaqueBlock, Stopped
@@ -40,7 +41,7 @@ class ClientCalls:
         if form.kind or form.custom:
             self._held[event.choice, event.part] = _HeldCall(event, form, [])
         extras = Extras(self._dialect, dict(form.fields)) if form.fields else event.extras
-        return msgspec.structs.replace(event, custom=form.custom or event.custom, extras=extras)
+        return replace(event, custom=form.custom or event.custom, extras=extras)
 
     def put(self, events: list[Event]) -> list[Event]:
         """The events with every such call in its form."""

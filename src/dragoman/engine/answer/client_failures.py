@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
@@ -48,7 +49,7 @@ def clipped(failure: Failure) -> Failure:
     """A failure with no more of the provider's words than anybody reads."""
     if len(failure.raw) <= _LONGEST_RAW and len(failure.message) <= _LONGEST_MESSAGE:
         return failure
-    return msgspec.structs.replace(failure, raw=failure.raw[:_LONGEST_RAW], message=failure.message[:_LONGEST_MESSAGE])
+    return replace(failure, raw=failure.raw[:_LONGEST_RAW], message=failure.message[:_LONGEST_MESSAGE])
 
 
 def with_numbers(failure: Failure, ask: Ask, context_window: int) -> Failure:
@@ -61,4 +62,4 @@ def with_numbers(failure: Failure, ask: Ask, context_window: int) -> Failure:
         return failure
     tokens = failure.tokens or max(estimate_request(ask.conversation), limit + 1)
     message = f"{failure.message} [dragoman: the number of tokens is an estimate]"
-    return msgspec.structs.replace(failure, message=message, tokens=tokens, limit=limit)
+    return replace(failure, message=message, tokens=tokens, limit=limit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.failures import Failure
 
@@ -23,4 +24,4 @@ class Redaction(msgspec.Struct, frozen=True):
         changed["raw"] = self.data(failure.raw)
         if all(changed[name] == getattr(failure, name) for name in changed):
             return failure
-        return msgspec.structs.replace(failure, **changed)
+        return replace(failure, **changed)

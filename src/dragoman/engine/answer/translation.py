@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Undo
 from dragoman.conversation.collect import collect, merged
@@ -360,7 +360,7 @@ class Translation:
         if prompt is None or (usage.input and usage.output) or type(events[-1]) is not Ended:
             return events
         tokens = usage.input or estimate_request(prompt, self._origin.model if self._origin is not None else "")
-        estimated = Used(msgspec.structs.replace(usage, input=tokens, output=self.output_tokens()[0]))
+        estimated = Used(replace(usage, input=tokens, output=self.output_tokens()[0]))
         return [*events[:-1], estimated, events[-1]]
 
     def _noted(self, events: list[Event]) -> list[Event]:
@@ -392,23 +392,23 @@ class Translation:
         if type(event) is not TextDelta or seen is None or event.choice in seen:
             return event
         seen.add(event.choice)
-        return msgspec.structs.replace(event, literal=prefixed(self._context.prefix, event.literal))
+        return replace(event, literal=prefixed(self._context.prefix, event.literal))
 
     def _started(self, event: Started) -> Started:
         """The answer's id, as one of the client's vendor. Other members of the answer are made from it."""
         if self._upstream is self._client or not event.id:
             return event
-        return msgspec.structs.replace(event, id=vendor_id(self._client.id_prefix, event.id))
+        return replace(event, id=vendor_id(self._client.id_prefix, event.id))
 
     def _call(self, event: CallStarted) -> CallStarted:
         undo = self._undo
         if event.made:
-            event = msgspec.structs.replace(event, id=vendor_call_id(self._client.call_id_prefix, event.id))
+            event = replace(event, id=vendor_call_id(self._client.call_id_prefix, event.id))
         name, identity = undo.names.get(event.name, event.name), undo.ids.get(event.id, event.id)
         form = undo.calls.get(event.name)
         if name is event.name and identity is event.id and form is None:
             return event
-        event = msgspec.structs.replace(event, name=name, id=identity)
+        event = replace(event, name=name, id=identity)
         return event if form is None or self._client_calls is None else self._client_calls.begin(event, form)
 
     def _used(self, event: Used) -> Used:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.changes import Note
 from dragoman.conversation.conversation import Conversation
@@ -51,7 +51,7 @@ class Watched:
 def watched(context: Context) -> tuple[Context, Watched]:
     """The same context for a rule, and the list of the facts that it reads."""
     watching = Watched(context.facts)
-    return msgspec.structs.replace(context, facts=cast(Facts, watching)), watching
+    return replace(context, facts=cast(Facts, watching)), watching
 
 
 def reasons(read: Iterable[str], facts: Facts) -> tuple[str, ...]:
@@ -96,8 +96,8 @@ class RuleRun:
         """Would the rule repair this, too, if the target were lenient in these facts?"""
         if pardoned not in self._runs:
             lenient = {name: _lenient(name, self._context.facts) for name in pardoned}
-            facts = msgspec.structs.replace(self._context.facts, **lenient)
-            again = msgspec.structs.replace(self._context, facts=facts)
+            facts = replace(self._context.facts, **lenient)
+            again = replace(self._context, facts=facts)
             done = self.rule.repair(self._conversation, again).notes if self.rule.when(facts) else ()
             self._runs[pardoned] = {_place(one) for one in done}
         return _place(note) in self._runs[pardoned]

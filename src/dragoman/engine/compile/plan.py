@@ -42,7 +42,7 @@ class Top:
     def __init__(self, key: _Key, owner: TopLevelCache, conversation: Conversation) -> None:
         # Kept for their ids only, which nothing else can get while they are here. The messages are not kept.
         self._owner = owner
-        self._conversation = conversation.but(messages=())
+        self._conversation = replace(conversation, messages=())
         self._key = key
         self._done: dict[int, Rewrite] = {}
         self.traits = observe_rest(conversation)
@@ -59,7 +59,7 @@ class Top:
         done = rule.repair(conversation, context)
         changed = done.conversation
         if changed is not conversation and changed.messages is conversation.messages and not done.undo:
-            kept = changed.but(messages=())
+            kept = replace(changed, messages=())
             self._done[bit] = Rewrite(kept, done.notes)
             _TOPS.grow(self._key, size_of(kept))
         return done

@@ -7,6 +7,7 @@ from operator import attrgetter, is_
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.changes import Loss, Note, Rewrite
@@ -124,7 +125,7 @@ def restored(conversation: Conversation, kept: Mapping[str, KeptParts], facts: F
             notes.append(_note(message, messages[-1]))
         before = message
     same = len(messages) == len(conversation.messages) and all(map(is_, messages, conversation.messages))
-    return Rewrite(conversation if same else conversation.but(messages=tuple(messages)), tuple(notes))
+    return Rewrite(conversation if same else replace(conversation, messages=tuple(messages)), tuple(notes))
 
 
 def _note(before: Message, after: Message) -> Note:
@@ -157,7 +158,7 @@ class PutBack:
             elif note.after is None or note.part is None:
                 self._gone.update(key for part in lost for key in _marks(part))
             else:
-                found.append(msgspec.structs.replace(note, kind="added", loses=Loss.NOTHING))
+                found.append(replace(note, kind="added", loses=Loss.NOTHING))
         return found
 
     def stayed(self, conversation: Conversation) -> list[Note]:
@@ -234,7 +235,7 @@ def _restored(message: Message, before: Message | None, kept: Mapping[str, KeptP
     same = len(parts) == len(message.parts) and all(
         one is other for one, other in zip(parts, message.parts, strict=True)
     )
-    return message if same else message.but(parts=parts)
+    return message if same else replace(message, parts=parts)
 
 
 def _with_thinking(parts: tuple[Part, ...], kept: list[Reasoning]) -> tuple[Part, ...]:
@@ -332,7 +333,7 @@ def _signed(part: Part, kept: Mapping[str, KeptParts], of_words: KeptParts, fact
         return part
     held = kept.get(part.id, ()) if isinstance(part, Call) else of_words
     states = [state for state in held if isinstance(state, Opaque) and fits(state, facts)]
-    return msgspec.structs.replace(part, signature=states[0]) if states else part
+    return replace(part, signature=states[0]) if states else part
 
 
 def pack(parts: KeptParts) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.changes import Note
 from dragoman.conversation.conversation import Ask, Conversation
@@ -67,9 +67,9 @@ def _narrowed(fault: Unrepresentable, note: Note, render: RenderRequest, options
     """The part of the message that is refused alone, else the message."""
     message = note.message
     for part in message.parts if message is not None else ():
-        alone = Conversation((message.but(parts=(part,)),)) if message is not None else Conversation(())
+        alone = Conversation((replace(message, parts=(part,)),)) if message is not None else Conversation(())
         if _refusal(alone, render, options) == fault.message:
-            return msgspec.structs.replace(note, part=part)
+            return replace(note, part=part)
     return note
 
 

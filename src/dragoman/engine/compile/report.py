@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.canonical import same
 from dragoman.conversation.changes import Change, Hashing, Loss, Note
@@ -190,7 +191,7 @@ class _Crowd(msgspec.Struct):
         role = message.role
         if role not in self.pointers:
             parts = tuple([part for member in self.members.values() for part in member.parts])
-            self.pointers[role] = locate_parts(message.but(parts=parts, listed=True))
+            self.pointers[role] = locate_parts(replace(message, parts=parts, listed=True))
         begin = self._begins()[id(message)]
         return self.pointers[role][begin : begin + len(message.parts)]
 

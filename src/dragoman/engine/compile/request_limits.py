@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import Annotated
 
-from msgspec import Meta, Struct, structs
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.parts import Call
@@ -78,7 +79,7 @@ def _parse_wrapped(dialect: str, body: bytes, headers: Mapping[str, str] | None,
     except RequestError as inner:
         inner.at = found.wrapper.at + place_in(found.body, inner.at)
         raise
-    return structs.replace(ask, wrapper=found.wrapper)
+    return replace(ask, wrapper=found.wrapper)
 
 
 def check_body(body: bytes, limits: RequestLimits = DEFAULT_LIMITS) -> None:

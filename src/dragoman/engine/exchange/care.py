@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.traits import observe
@@ -63,7 +64,7 @@ def _body(ask: Ask, target: Target, options: Options, refused: list[Patch]) -> b
     known = msgspec.to_builtins(target.facts, str_keys=True)
     facts = msgspec.convert(merge(known, _merged(refused)), Facts)
     client = client_of(ask, target, faithful=True)
-    context = msgspec.structs.replace(context_for(target, client), facts=settled(facts, client.care))
+    context = replace(context_for(target, client), facts=settled(facts, client.care))
     return compile_by(plan_for(context), ask, target, options).body
 
 
@@ -76,7 +77,7 @@ def _merged(patches: list[Patch]) -> Patch:
 
 def _read_by_rules_that_act(ask: Ask, context: Context, options: Options) -> set[str]:
     """The names of the facts that were read by those rules which change this conversation."""
-    context = msgspec.structs.replace(context, media=options.media)
+    context = replace(context, media=options.media)
     conversation = restored(ask.conversation, options.kept, context.facts).conversation
     traits = observe(conversation)
     found: set[str] = set()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Generic
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.canonical import digest
 from dragoman.conversation.changes import Change, Loss
@@ -74,7 +75,7 @@ class Attempts(msgspec.Struct):
         if len(last) < 2:
             return failure
         asked = ", ".join(f"{one.target}: {one.status or one.failed}" for one in last.values())
-        return msgspec.structs.replace(failure, message=f"{failure.message} (asked without success: {asked})")
+        return replace(failure, message=f"{failure.message} (asked without success: {asked})")
 
 
 class Visit(msgspec.Struct, Generic[D]):
@@ -189,7 +190,7 @@ def configured(adapted: AdaptedRequest, options: Mapping[str, Any], omit: tuple[
     ]
     if not changes:
         return adapted
-    return msgspec.structs.replace(adapted, body=msgspec.json.encode(after), changes=(*adapted.changes, *changes))
+    return replace(adapted, body=msgspec.json.encode(after), changes=(*adapted.changes, *changes))
 
 
 def _did(name: str, after: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.changes import Loss, Note, Rewrite
@@ -156,7 +157,7 @@ def fulfilled(conversation: Conversation, choice: HistoryChoice, facts: Facts, c
         return Rewrite(conversation)
     gone = {note.key for note in notes}
     left = {name: value for name, value in extras.fields.items() if name not in gone}
-    return Rewrite(conversation.but(extras=Extras(extras.dialect, left) if left else None), tuple(notes))
+    return Rewrite(replace(conversation, extras=Extras(extras.dialect, left) if left else None), tuple(notes))
 
 
 def _is_honoured(choice: HistoryChoice, facts: Facts, extras: Extras) -> bool:

@@ -13,6 +13,7 @@ from math import ceil
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
@@ -118,7 +119,7 @@ def compacted(conversation: Conversation, used: UsedSummary) -> Rewrite:
         before=before,
         after=summed_up,
     )
-    return Rewrite(conversation.but(messages=(*kept[:opening], summed_up, *kept[opening:])), (note,))
+    return Rewrite(replace(conversation, messages=(*kept[:opening], summed_up, *kept[opening:])), (note,))
 
 
 def _messages(seen: Measured, unit: Unit) -> Sequence[Message]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from hashlib import blake2b
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.failures import Failure, FailureKind
@@ -52,5 +53,5 @@ def shorter(request: TrimRequest, failure: Failure, estimate: float) -> TrimRequ
     estimate = max(1.0, estimate)
     counted = failure.tokens or estimate * request.tokens_per_estimate + request.fixed_tokens
     limit = int(failure.limit * _ROOM_FOR_ANSWER) if failure.limit else int(counted * _SHRINK)
-    exact = msgspec.structs.replace(policy, max_history_tokens=0, window=min(limit, MOST_TOKENS), context_budget=1.0)
+    exact = replace(policy, max_history_tokens=0, window=min(limit, MOST_TOKENS), context_budget=1.0)
     return TrimRequest(exact, (), max(request.tokens_per_estimate, counted / estimate))

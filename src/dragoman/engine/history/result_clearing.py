@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.changes import Note, Rewrite
 from dragoman.conversation.conversation import Conversation
@@ -104,7 +105,7 @@ def clear_results(conversation: Conversation, policy: ClearPolicy, bytes_per_tok
     made = list(messages)
     for at, results in walk.cleared.items():
         made[at] = _without(messages[at], results, bytes_per_token, notes)
-    return Rewrite(conversation.but(messages=tuple(made)), tuple(notes))
+    return Rewrite(replace(conversation, messages=tuple(made)), tuple(notes))
 
 
 def _without(message: Message, results: list[_OldResult], bytes_per_token: float, notes: list[Note]) -> Message:
@@ -112,8 +113,8 @@ def _without(message: Message, results: list[_OldResult], bytes_per_token: float
     for one in results:
         old = parts[one.part]
         assert isinstance(old, Result)
-        new = parts[one.part] = msgspec.structs.replace(old, parts=(CLEARED,))
+        new = parts[one.part] = replace(old, parts=(CLEARED,))
         whose = f"an old result of {one.tool}" if one.tool else "an old result"
         did = f"cleared {whose}, about {round(one.size / bytes_per_token)} tokens"
         notes.append(Note(did, message, old, before=old, after=new))
-    return message.but(parts=tuple(parts))
+    return replace(message, parts=tuple(parts))

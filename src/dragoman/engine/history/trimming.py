@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation import literals
 from dragoman.conversation.changes import Loss, Note, Rewrite
@@ -109,7 +110,7 @@ def trim(conversation: Conversation, request: TrimRequest, model: str = "") -> T
         return TrimmedHistory(Rewrite(conversation), cut, None)
     if 0 < request.policy.max_history_tokens < statistics.kept_tokens:
         notes.append(Note(_EXCEEDS, messages[0], loses=Loss.NOTHING))
-    return TrimmedHistory(Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)), cut, statistics)
+    return TrimmedHistory(Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)), cut, statistics)
 
 
 def _apply(cut: Cut, seen: Measured) -> tuple[list[Message], list[Note], int]:
@@ -153,7 +154,7 @@ def _shorten(unit: Unit, limit: Limit, seen: Measured, messages: list[Message], 
         cost = shortened_size(size, message, limit)
         total += cost
         if cost < size.total:
-            short = message.but(parts=_shortened_parts(message.parts, cost - size.fixed))
+            short = replace(message, parts=_shortened_parts(message.parts, cost - size.fixed))
             did = f"shortened from about {_tokens(size.total, seen)} to {_tokens(cost, seen)} tokens to fit the budget"
             notes.append(Note(did, message, before=message, after=short))
             message = short
@@ -176,7 +177,7 @@ def _shortened(part: Part, room: int) -> Part:
     if type(part) is Text and is_plain(part):
         return _shortened_text(part, room)
     if type(part) is Result:
-        return msgspec.structs.replace(part, parts=_shortened_parts(part.parts, room))
+        return replace(part, parts=_shortened_parts(part.parts, room))
     return part
 
 
@@ -184,9 +185,9 @@ def _shortened_text(text: Text, room: int) -> Text:
     if plain_size(text) <= room:
         return text
     if b"\\" not in text.literal and text.literal.isascii():  # each byte is a character of its own
-        return msgspec.structs.replace(text, literal=text.literal[: room + 1] + _MARKER_END)
+        return replace(text, literal=text.literal[: room + 1] + _MARKER_END)
     beginning = text.text.encode("utf-8", "replace")[:room].decode("utf-8", "ignore")
-    return msgspec.structs.replace(text, literal=literals.quote(beginning + MARKER))
+    return replace(text, literal=literals.quote(beginning + MARKER))
 
 
 def _tokens(size: int, seen: Measured) -> int:

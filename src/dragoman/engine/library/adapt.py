@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.dialect_names import SourceName
@@ -87,7 +88,7 @@ def read(
     body = as_bytes(request)
     ask = _read_any(body, headers, limits) if source == "auto" else parse_ask(source, body, headers, limits)
     if stream is not None and registry.dialect(ask.dialect).model_in_path:
-        ask = msgspec.structs.replace(ask, stream=stream)
+        ask = replace(ask, stream=stream)
     return ask
 
 

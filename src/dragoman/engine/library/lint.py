@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.changes import Change, ChangeKind, Loss, Note
 from dragoman.conversation.conversation import Ask, Conversation
@@ -141,7 +142,7 @@ def _rewritten(ask: Ask, repaired: Conversation) -> bytes:
     try:
         return write(repaired, wanted, ask)
     except Unrepresentable:
-        return write(repaired.but(settings=ask.conversation.settings), wanted, ask)
+        return write(replace(repaired, settings=ask.conversation.settings), wanted, ask)
 
 
 def every_target(profiles: Profiles | None = None) -> list[str]:

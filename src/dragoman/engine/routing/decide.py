@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.engine.routing.cache_prices import CacheHabits, expected_price
@@ -71,7 +72,7 @@ class Routing:
 
     def _priced(self, candidate: Candidate) -> Candidate:
         price = expected_price(candidate, self._is_warm(candidate), self._policy.caches)
-        return candidate if price == candidate.price else msgspec.structs.replace(candidate, price=price)
+        return candidate if price == candidate.price else replace(candidate, price=price)
 
     @property
     def _left_out(self) -> tuple[LeftOut, ...]:

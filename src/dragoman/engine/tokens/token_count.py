@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.literals import quote
@@ -46,7 +47,7 @@ def parse_count_request(
         ask = parse_ask(registry.recognise(split_members(foreign)), foreign, headers, limits)
     else:
         ask = parse_ask(dialect, counting.parse_question(body), headers, limits)
-    return ask if model is None else msgspec.structs.replace(ask, model=model)
+    return ask if model is None else replace(ask, model=model)
 
 
 def count_request(request: AdaptedRequest, profile: Profile) -> CountRequest | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.config import Config, Provider
 from dragoman.conversation.conversation import Ask
@@ -87,7 +88,7 @@ def _dry_run(services: Services, ask: Ask, name: str, options: CallerOptions, ca
     found = services.routes.find(name, ask.dialect)
     try:
         destination = found.first if found is not None else profile_destination(name, services.profiles)
-        corrected = msgspec.structs.replace(destination, target=services.memory.correct(destination, caller)[0])
+        corrected = replace(destination, target=services.memory.correct(destination, caller)[0])
         exchange, sent = compile_offline(ask, corrected, AnswerContext(model=name), options)
         return ShownDryRun(
             target=name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.changes import ChangeKind
 from dragoman.dialects.registry import dialect
@@ -199,7 +200,7 @@ def _view(
     client, sent, answer = bodies
     return ExchangeView(
         id=entry.id,
-        entry=msgspec.Raw(msgspec.structs.replace(entry, request=None, sent=None, answer=None).report()),
+        entry=msgspec.Raw(replace(entry, request=None, sent=None, answer=None).report()),
         kept=kept,
         note=note,
         client=_shown(services, entry.client_dialect, client),
@@ -236,7 +237,7 @@ def _sends(services: Services, recent: RecentExchange) -> tuple[ShownSend, ...]:
         at = recent.since_start(refused.at) if refused.at else recent.entry.duration
         failed = _failed_send(services, exchange, refused, (min(began, at), at))  # a wait may end a little early
         lesson = _lesson(lessons, exchange, number)
-        found.append(msgspec.structs.replace(failed, waited=refused.waited, lesson=lesson))
+        found.append(replace(failed, waited=refused.waited, lesson=lesson))
         began = at + refused.waited
     if exchange.failure is None:
         ends = recent.entry.ttfb or began

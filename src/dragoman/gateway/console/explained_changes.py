@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.changes import Change, ChangeKind
 from dragoman.engine.exchange.exchange import Exchange
@@ -126,7 +127,7 @@ def _without_place(exchange: Exchange[HttpDestination], at: str) -> bytes:
     assert target is not None
     request = without_place(msgspec.json.decode(ask.source), at)
     again = apply_path(read(request, source=ask.dialect), ask.model, ask.stream)
-    corrected = msgspec.structs.replace(destination, target=target)
+    corrected = replace(destination, target=target)
     return compile_offline(again, corrected, exchange.context)[1].body
 
 
@@ -146,7 +147,7 @@ def _by_weight(changes: Sequence[ReportedChange]) -> dict[str, list[ReportedChan
 def _fitting(reason: Reason, changes: list[ReportedChange]) -> Reason:
     """A reason without words that were said about something else than was changed."""
     fits = not reason.names or any(reason.names in one.did or reason.names in one.at for one in changes)
-    return reason if fits else msgspec.structs.replace(reason, says="", seen="")
+    return reason if fits else replace(reason, says="", seen="")
 
 
 def _shown_rule(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.config import ClientKey
 from dragoman.config.client_keys import make_key, sha256_of
@@ -88,7 +89,7 @@ async def _spent(services: Services, name: str, key: ClientKey) -> tuple[SpentBu
     if key.budget is None:
         return ()
     periods = periods_at(key.budget, services.clocks.wall())
-    unlimited = tuple(msgspec.structs.replace(one, limit=None) for one in periods)
+    unlimited = tuple(replace(one, limit=None) for one in periods)
     spent = await services.store.budgets.reserve(name, unlimited, 0.0)
     if isinstance(spent, Exhausted):
         return ()

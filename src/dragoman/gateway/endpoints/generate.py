@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from functools import partial
 
-import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
@@ -135,7 +135,7 @@ async def _dispatch(
     record.context = _context(record, ask)
     options = caller_options(inbound.headers, loosen=record.caller.admin)
     if record.caller.counts_tokens or record.caller.budget is not None:
-        options = USAGE_ASKED if options is NOTHING_SET else msgspec.structs.replace(options, ask_usage=True)
+        options = USAGE_ASKED if options is NOTHING_SET else replace(options, ask_usage=True)
     record.dispatch = dispatch = services.dispatcher.open(
         ask, route, record.context, record.caller.name, options=options, work=work
     )

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.errors import near_match
@@ -59,7 +60,7 @@ async def _page(services: Services, caller: Caller, asked: LedgerQuery, rule: st
     if rule is None:
         return await ledger.recent(caller, asked)
     found: list[Entry] = []
-    wider = msgspec.structs.replace(asked, limit=LARGEST_PAGE)
+    wider = replace(asked, limit=LARGEST_PAGE)
     for _ in range(0, MOST_LOOKED_AT, LARGEST_PAGE):
         page = await ledger.recent(caller, wider)
         found += [entry for entry in page.entries if has_rule(entry, rule)]
@@ -67,7 +68,7 @@ async def _page(services: Services, caller: Caller, asked: LedgerQuery, rule: st
             return LedgerPage(tuple(found[: asked.page_size()]), cursor_of(found[asked.page_size() - 1]))
         if page.next is None:
             return LedgerPage(tuple(found))
-        wider = msgspec.structs.replace(wider, after=page.next)
+        wider = replace(wider, after=page.next)
     return LedgerPage(tuple(found), wider.after)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from dragoman.config import Config
 from dragoman.config.file_watch import ConfigFile
@@ -44,7 +44,7 @@ def keep_running_values(loaded: Loaded, running: Config) -> Loaded:
         if now != new:
             warnings.append(f"{path} stays {now} until a restart; the file has {new}")
             config = _put(config, steps, now)
-    return msgspec.structs.replace(loaded, config=config, warnings=tuple(warnings))
+    return replace(loaded, config=config, warnings=tuple(warnings))
 
 
 class NewestConfig:
@@ -76,4 +76,4 @@ def _at(value: Any, steps: list[str]) -> Any:
 def _put(value: Any, steps: list[str], leaf: Any) -> Any:
     if not steps:
         return leaf
-    return msgspec.structs.replace(value, **{steps[0]: _put(getattr(value, steps[0]), steps[1:], leaf)})
+    return replace(value, **{steps[0]: _put(getattr(value, steps[0]), steps[1:], leaf)})

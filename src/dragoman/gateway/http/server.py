@@ -19,6 +19,7 @@ from pathlib import Path
 
 import msgspec
 import uvicorn
+from msgspec.structs import replace
 
 from dragoman.config import Config, InvalidConfig
 from dragoman.config.file_watch import ConfigFile
@@ -117,7 +118,7 @@ def _loaded(file: ServedFile, options: ServeOptions) -> tuple[Loaded, str]:
     except InvalidConfig as fault:
         if not options.setup:
             raise
-        local = msgspec.structs.replace(options, host=None, workers=1)
+        local = replace(options, host=None, workers=1)
         return _with_options(Loaded(config=Config()), local), f"{fault}\nOpen the console to put it right."
 
 
@@ -157,8 +158,8 @@ def url_of(listening: socket.socket, host: str) -> str:
 def _with_options(loaded: Loaded, options: ServeOptions) -> Loaded:
     overrides = {"host": options.host, "port": options.port, "workers": options.workers}
     named = {name: value for name, value in overrides.items() if value is not None}
-    server = msgspec.structs.replace(loaded.config.server, **named)
-    return msgspec.structs.replace(loaded, config=msgspec.structs.replace(loaded.config, server=server))
+    server = replace(loaded.config.server, **named)
+    return replace(loaded, config=replace(loaded.config, server=server))
 
 
 def _with_emulators(file: ServedFile, loaded: Loaded) -> tuple[Loaded, str]:
@@ -218,7 +219,7 @@ def _serve(
     if summary is not None:
         if _needs_setup(options, services.config):
             services.setup_token = secrets.token_urlsafe(24)
-        summary = msgspec.structs.replace(summary, state=services.store.place, setup=services.setup_token)
+        summary = replace(summary, state=services.store.place, setup=services.setup_token)
         started = partial(announce, summary, loaded.config.log)
     parent = role.parent if role is not None else None
     server = Server(services, Gateway(services, watch=options.watch), started, parent)

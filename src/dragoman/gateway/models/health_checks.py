@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.config.model_lookup import AUTO, find_candidates
 from dragoman.config.schema import Config, HealthChecks, LogLevel
@@ -146,7 +147,7 @@ class HealthChecker:
         if route is None:
             return "the model has no target"
         ask = read({"model": name, **_QUESTION}, source=DEFAULT_DIALECT)
-        only = msgspec.structs.replace(route, destinations=(route.first,), reserved={})
+        only = replace(route, destinations=(route.first,), reserved={})
         dispatch = self._dispatcher.open(ask, only, AnswerContext(model=name, id=f"check-{name}"))
         end = await dispatch.run()
         if isinstance(end, GaveUp):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from random import random
 
-import msgspec
+from msgspec.structs import replace
 
 from dragoman.config import Config
 from dragoman.config.model_lookup import find_candidates
@@ -122,7 +122,7 @@ def live_candidate(services: Services, name: str) -> Candidate:
     found = candidate(services.config, services.routes, name)
     live = services.figures.of(found.target)
     resting = services.dispatcher.health.resting(time.perf_counter())
-    return msgspec.structs.replace(
+    return replace(
         found,
         healthy=services.checks.is_healthy(name) and found.target not in resting,
         latency=live.first_byte,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.config.schema import LogLevel
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
@@ -200,4 +201,4 @@ def _refusals(record: LessonRecord, asked: AskedServer) -> Iterator[LessonRecord
     """A record for each refusal: what was asked, and the server's words."""
     for refusal in asked.refusals:
         name, facts = f"{refusal.asks}: {refusal.says}"[:_LONGEST_NAME], dict(refusal.facts)
-        yield msgspec.structs.replace(record, target=record.target + REFUSALS, name=name, facts=facts)
+        yield replace(record, target=record.target + REFUSALS, name=name, facts=facts)

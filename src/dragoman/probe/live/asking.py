@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.exchange.lessons import is_recognised
@@ -105,7 +106,7 @@ class Asker:
         self._next = time.monotonic() + 1.0 / self._budget.rate
         seconds = max(min(self._left(), self._budget.answer_seconds), 0.05)
         failure = await send_question(self._server, self._transport, request.body, request.streamed, seconds)
-        return failure and msgspec.structs.replace(failure, message=self._redact(failure.message))
+        return failure and replace(failure, message=self._redact(failure.message))
 
     async def _waited(self, failure: Failure, times: int) -> bool:
         """Wait as long as a busy server wants; False if that is not worth it."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.errors import TemplateError
 from dragoman.probe.asked.question_kinds import ACCEPTS, REFUSES
@@ -228,7 +229,7 @@ class TemplateProber:
         tried: list[Rendering] = []
         for parses in (True, False):
             self._prompts.parses = parses
-            forms = [msgspec.structs.replace(form, listed=self._forms.listed) for _, form in _BLANKS]
+            forms = [replace(form, listed=self._forms.listed) for _, form in _BLANKS]
             renderings = [self._prompts.make(_history(form, tools)) for form in forms]
             words = (*marked_words(_history(self._forms, tools)), "lookup")
             fit = [index for index, rendering in enumerate(renderings) if _carries(rendering, words)]

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.engine.library.adapt import BUILTIN, adapt
@@ -124,7 +125,7 @@ class Rehearsal:
             if self._prompts.ended:
                 break
             self._facts = merge(self._facts, correction.facts)
-            yield msgspec.structs.replace(correction, cause=failing[0].rendering)
+            yield replace(correction, cause=failing[0].rendering)
             failing = self._failing(self._facts, rehearsed())
         self.unsolved = tuple(dict.fromkeys(_words(one) for one in failing))
 

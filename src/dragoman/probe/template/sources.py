@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.errors import TemplateError, near_match
 from dragoman.probe.template.gguf import MAGIC, GgufMetadata, read_gguf
@@ -75,9 +76,9 @@ def from_text(text: str, origin: str = "chat template") -> TemplateSource:
 
 def from_gguf(metadata: GgufMetadata, origin: str, name: str = "") -> TemplateSource:
     source = _chosen(metadata.templates, origin, name)
-    found = msgspec.structs.replace(source, context_window=metadata.context_window, engine=TemplateEngine.LLAMA_CPP)
+    found = replace(source, context_window=metadata.context_window, engine=TemplateEngine.LLAMA_CPP)
     if metadata.bos or metadata.eos:
-        found = msgspec.structs.replace(found, bos=metadata.bos, eos=metadata.eos)
+        found = replace(found, bos=metadata.bos, eos=metadata.eos)
     return found
 
 
@@ -87,7 +88,7 @@ def from_props(props: Mapping[str, Any], origin: str = "llama.cpp /props") -> Te
     source = _chosen({name: text for name, text in templates.items() if isinstance(text, str) and text}, origin, "")
     settings = props.get("default_generation_settings")
     window = settings.get("n_ctx") if isinstance(settings, dict) else None
-    return msgspec.structs.replace(
+    return replace(
         source,
         bos=_mark(props.get("bos_token"), source.bos),
         eos=_mark(props.get("eos_token"), source.eos),
@@ -104,7 +105,7 @@ def _from_json(content: bytes, origin: str, name: str) -> TemplateSource:
     templates = _templates(table.get("chat_template"))
     source = _chosen(templates, origin, name)
     window = table.get("model_max_length")
-    return msgspec.structs.replace(
+    return replace(
         source,
         bos=_mark(table.get("bos_token"), source.bos),
         eos=_mark(table.get("eos_token"), source.eos),
@@ -132,7 +133,7 @@ def _chosen(templates: Mapping[str, str], origin: str, name: str) -> TemplateSou
     if name:
         return from_text(templates[name], f"{origin}, {name}")
     text = templates.get(DEFAULT) or next(iter(templates.values()))
-    return msgspec.structs.replace(from_text(text, origin), tool_template=templates.get(TOOL_USE, ""))
+    return replace(from_text(text, origin), tool_template=templates.get(TOOL_USE, ""))
 
 
 def _mark(value: Any, otherwise: str) -> str:

@@ -16,6 +16,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import blank
@@ -24,7 +26,7 @@ from dragoman.conversation.parts import Call, Part
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 
 
@@ -44,4 +46,4 @@ def _wrapped(message: Message, part: Part) -> Swap | None:
     text = part.arguments.strip()
     empty = text in (b"", b"null") or (text[:1] == b'"' and blank(text))
     arguments = b"{}" if empty else b'{"arguments":' + part.arguments + b"}"
-    return Swap((but(part, arguments=arguments),), f"wrapped the arguments of {part.name} into an object")
+    return Swap((replace(part, arguments=arguments),), f"wrapped the arguments of {part.name} into an object")

@@ -23,6 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 from operator import is_
 
+from msgspec.structs import replace
+
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
@@ -35,7 +37,6 @@ from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
 from dragoman.rules.naming import base62
 from dragoman.rules.native_kinds import takes_block, takes_tool
-from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
 
@@ -61,7 +62,8 @@ def client_tool(conversation: Conversation, context: Context) -> Rewrite:
     settings = _named(conversation.settings, tools, notes)
     if not notes:
         return Rewrite(conversation)
-    changed = conversation.but(
+    changed = replace(
+        conversation,
         messages=tuple(history.messages),
         tools=tuple(tools.declared),
         settings=settings,
@@ -106,7 +108,7 @@ class _Tools:
             self._add(tool)
         for tool in late:
             if isinstance(tool, Tool):
-                self._put(but(tool, at=-1))
+                self._put(replace(tool, at=-1))
             else:
                 self._add(tool)
 
@@ -137,10 +139,10 @@ class _Tools:
         if made != form.name:
             self.names[made] = form.name
         if form.kind or form.fields:
-            self.calls[made] = but(form, custom=False)
+            self.calls[made] = replace(form, custom=False)
         if form.fields:
             self._marked.setdefault(form.name, []).append((form, made))
-        return but(function, name=made)
+        return replace(function, name=made)
 
     def name_of(self, name: str) -> str:
         """The name under which the target knows a function that stands for a vendor's tool."""
@@ -156,7 +158,7 @@ class _Tools:
         for form, made in self._marked.get(call.name, ()) if extras is not None else ():
             if extras is not None and form.fields.items() <= extras.fields.items():
                 rest = {name: value for name, value in extras.fields.items() if name not in form.fields}
-                return but(call, name=made, extras=Extras(extras.dialect, rest) if rest else None)
+                return replace(call, name=made, extras=Extras(extras.dialect, rest) if rest else None)
         return call
 
 
@@ -184,17 +186,17 @@ class _History:
             return
         parts = tuple([self._renamed(message, part) for part in message.parts])
         if not any(self._is_meant(part) for part in parts):
-            made = message if all(map(is_, parts, message.parts)) else message.but(parts=parts)
+            made = message if all(map(is_, parts, message.parts)) else replace(message, parts=parts)
             calls = any(type(part) is Call for part in parts)
             self._join(made) if self._made and calls else self._append(made)
             return
         if message.role is not ASSISTANT:
             rest = tuple(self._meanings(message, parts))
             if rest:
-                self._append(message.but(parts=rest))
+                self._append(replace(message, parts=rest))
             return
         for role, run in _runs(self._meanings(message, parts)):
-            self._join(message.but(role=role, parts=run))
+            self._join(replace(message, role=role, parts=run))
             self._made = True
 
     def _append(self, message: Message) -> None:
@@ -208,7 +210,7 @@ class _History:
             self._append(message)
             return
         span = max(message.at + message.span - last.at, last.span)
-        self.messages[-1] = last.but(parts=_signed(last.parts, message.parts), span=span)
+        self.messages[-1] = replace(last, parts=_signed(last.parts, message.parts), span=span)
 
     def _renamed(self, message: Message, part: Part) -> Part:
         made = self.tools.renamed_call(part) if type(part) is Call else part
@@ -253,7 +255,7 @@ class _History:
         if not isinstance(part, Call):
             return part
         self._asked.add(part.id)
-        return but(part, name=self.tools.name_of(part.name))
+        return replace(part, name=self.tools.name_of(part.name))
 
 
 def _words(meant: tuple[Part, ...]) -> str:
@@ -279,7 +281,7 @@ def _signed(before: tuple[Part, ...], after: tuple[Part, ...]) -> tuple[Part, ..
     """Both, as one turn. Thinking that is nothing but the state of the call after it goes to that call."""
     match before[-1:], after[:1]:
         case (Reasoning(text=None, state=Opaque(kind=reasoning_states.THOUGHT) as state),), (Call() as call,):
-            return (*before[:-1], but(call, signature=state), *after[1:])
+            return (*before[:-1], replace(call, signature=state), *after[1:])
     return before + after
 
 
@@ -290,7 +292,7 @@ def _named(settings: Settings, tools: _Tools, notes: list[Note]) -> Settings:
         return settings
     if any(name not in tools.made for name in choice.names):
         return settings
-    made = but(choice, mode=ChoiceMode.NAMED, names=tuple(tools.made[name] for name in choice.names), json=None)
+    made = replace(choice, mode=ChoiceMode.NAMED, names=tuple(tools.made[name] for name in choice.names), json=None)
     note = Note("named the function that stands for the tool", key="tool_choice", loses=Loss.NOTHING, before=choice)
     notes.append(note)
-    return settings.but(tool_choice=but(made, origin=None))
+    return replace(settings, tool_choice=replace(made, origin=None))

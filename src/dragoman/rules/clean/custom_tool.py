@@ -16,6 +16,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
@@ -24,7 +26,7 @@ from dragoman.conversation.tools import CallForm, NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, but, kept, rewrite_parts
+from dragoman.rules.rewriting import Swap, kept, rewrite_parts
 from dragoman.rules.rule import rule
 
 _SCHEMA = b'{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}'
@@ -44,21 +46,21 @@ def custom_tool(conversation: Conversation, context: Context) -> Rewrite:
         return Rewrite(conversation)
     custom = [tool.name for tool in conversation.tools if isinstance(tool, Tool) and tool.custom]
     undo = Undo(calls={name: CallForm(name, custom=True) for name in custom})
-    return Rewrite(done.conversation.but(tools=tools), tuple(notes), undo)
+    return Rewrite(replace(done.conversation, tools=tools), tuple(notes), undo)
 
 
 def _as_function(message: Message, part: Part) -> Swap | None:
     if type(part) is Call and part.custom:
-        made = but(part, custom=False, arguments=b'{"input":' + part.arguments + b"}")
+        made = replace(part, custom=False, arguments=b'{"input":' + part.arguments + b"}")
         return Swap((made,), f"wrote the input of {part.name} as an argument", Loss.NOTHING)
     if type(part) is Result and part.custom:
-        return Swap((but(part, custom=False),), "wrote a custom tool's result as a function's", Loss.NOTHING)
+        return Swap((replace(part, custom=False),), "wrote a custom tool's result as a function's", Loss.NOTHING)
     return None
 
 
 def _function(tool: Tool | NativeTool, notes: list[Note]) -> Tool | NativeTool:
     if isinstance(tool, NativeTool) or not tool.custom:
         return tool
-    made = but(tool, custom=False, schema=_SCHEMA)
+    made = replace(tool, custom=False, schema=_SCHEMA)
     notes.append(Note(f"turned the tool {tool.name} into a function", key=tool.place, before=tool, after=made))
     return made

@@ -16,6 +16,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import EMPTY, quote
@@ -69,7 +71,7 @@ def _beside(message: Message, facts: Facts) -> Edit | None:
         return None
     kept = tuple(part for part in message.parts if not (type(part) is Text and part.literal == EMPTY))
     return (
-        edit(message.but(parts=kept), "took out an empty text", loses=Loss.NOTHING)
+        edit(replace(message, parts=kept), "took out an empty text", loses=Loss.NOTHING)
         if len(kept) < len(message.parts)
         else None
     )
@@ -81,7 +83,7 @@ def _alone(message: Message, texts: tuple[Part, ...], context: Context) -> Edit 
     if not as_block and not _refused(message.role, empty, context.facts):
         return None
     if message.role is Role.USER:
-        filled = message.but(parts=(Text(quote(context.text("empty_content"))),), listed=False)
+        filled = replace(message, parts=(Text(quote(context.text("empty_content"))),), listed=False)
         return Edit((filled,), "put a placeholder into an empty turn", loses=Loss.NOTHING, kind="synthetic")
     thought = len(texts) < len(message.parts)
     return Edit((), "took out an empty message", loses=Loss.METADATA if thought else Loss.NOTHING)

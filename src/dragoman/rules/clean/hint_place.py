@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Note
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Result
-from dragoman.rules.rewriting import but, kept
+from dragoman.rules.rewriting import kept
 
 
 def outside_results(conversation: Conversation, notes: list[Note]) -> Conversation:
     """The conversation whose results have no hints inside. The same one where none has."""
     messages = kept(conversation.messages, [_message(message, notes) for message in conversation.messages])
-    return conversation if messages is conversation.messages else conversation.but(messages=messages)
+    return conversation if messages is conversation.messages else replace(conversation, messages=messages)
 
 
 def _message(message: Message, notes: list[Note]) -> Message:
     parts = kept(message.parts, [_part(message, part, notes) for part in message.parts])
-    return message if parts is message.parts else message.but(parts=parts)
+    return message if parts is message.parts else replace(message, parts=parts)
 
 
 def _part(message: Message, part: Part, notes: list[Note]) -> Part:
@@ -28,5 +30,5 @@ def _part(message: Message, part: Part, notes: list[Note]) -> Part:
     if not hints:
         return part
     notes.append(Note("moved a cache hint from inside a result to the result", message, part, before=hints[-1]))
-    bare = tuple([inner if inner.hint is None else but(inner, hint=None) for inner in part.parts])
-    return but(part, parts=bare, hint=part.hint or hints[-1])
+    bare = tuple([inner if inner.hint is None else replace(inner, hint=None) for inner in part.parts])
+    return replace(part, parts=bare, hint=part.hint or hints[-1])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from dragoman.conversation.cache_hints import SCOPE, names_scope
 from dragoman.conversation.changes import Note
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import CacheHint, Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.rules.rewriting import but, kept
+from dragoman.rules.rewriting import kept
 from dragoman.wire.json_reader import render_object, split_members
 
 _DID = f"left out the `{SCOPE}` of a cache hint"
@@ -25,7 +27,7 @@ def without_scope(conversation: Conversation, notes: list[Note]) -> Conversation
     if names_scope(hint):
         notes.append(Note(_DID, key="cache_control", before=hint))
         hint = _narrowed(hint)
-    return conversation.but(messages=messages, tools=tools, hint=hint) if len(notes) > before else conversation
+    return replace(conversation, messages=messages, tools=tools, hint=hint) if len(notes) > before else conversation
 
 
 def _narrowed(hint: CacheHint | None) -> CacheHint | None:
@@ -39,7 +41,7 @@ def _tool(tool: Tool | NativeTool, notes: list[Note]) -> Tool | NativeTool:
     if isinstance(tool, NativeTool) or not names_scope(tool.hint):
         return tool
     notes.append(Note(_DID, key=tool.place, before=tool.hint))
-    return but(tool, hint=_narrowed(tool.hint))
+    return replace(tool, hint=_narrowed(tool.hint))
 
 
 def _message(message: Message, notes: list[Note]) -> Message:
@@ -50,7 +52,7 @@ def _message(message: Message, notes: list[Note]) -> Message:
     if names_scope(message.hint):
         notes.append(Note(_DID, message, before=message.hint))
         changes["hint"] = _narrowed(message.hint)
-    return message.but(**changes) if changes else message
+    return replace(message, **changes) if changes else message
 
 
 def _parts(message: Message, parts: tuple[Part, ...], notes: list[Note]) -> tuple[Part, ...]:
@@ -68,4 +70,4 @@ def _part(message: Message, part: Part, notes: list[Note]) -> Part:
     if names_scope(part.hint):
         notes.append(Note(_DID, message, part, before=part.hint))
         changes["hint"] = _narrowed(part.hint)
-    return but(part, **changes) if changes else part
+    return replace(part, **changes) if changes else part

@@ -18,6 +18,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
@@ -26,7 +28,7 @@ from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, but, kept, rewrite_parts
+from dragoman.rules.rewriting import Swap, kept, rewrite_parts
 from dragoman.rules.rule import rule
 
 LEGACY = "function_call"
@@ -46,16 +48,16 @@ def legacy_function_call(conversation: Conversation, context: Context) -> Rewrit
     choice = conversation.settings.tool_choice
     settings = conversation.settings
     if choice is not None and choice.spelled == LEGACY:
-        settings = settings.but(tool_choice=but(choice, spelled=""))
+        settings = replace(settings, tool_choice=replace(choice, spelled=""))
         notes.append(Note("wrote `function_call` as `tool_choice`", key="function_call"))
     if not notes:
         return Rewrite(conversation)
-    return Rewrite(done.conversation.but(tools=tools, settings=settings), tuple(notes))
+    return Rewrite(replace(done.conversation, tools=tools, settings=settings), tuple(notes))
 
 
 def _modern(message: Message, part: Part) -> Swap | None:
     if isinstance(part, (Call, Result)) and part.spelled == LEGACY:
-        return Swap((but(part, spelled=""),), "wrote a function call the new way")
+        return Swap((replace(part, spelled=""),), "wrote a function call the new way")
     return None
 
 
@@ -63,4 +65,4 @@ def _modern_tool(tool: Tool | NativeTool, notes: list[Note]) -> Tool | NativeToo
     if isinstance(tool, NativeTool) or tool.wrapper != "functions":
         return tool
     notes.append(Note(f"wrote the function {tool.name} as a tool", key=f"functions/{tool.at}"))
-    return but(tool, wrapper="")
+    return replace(tool, wrapper="")

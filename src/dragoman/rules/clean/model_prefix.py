@@ -20,6 +20,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
@@ -27,7 +29,7 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
 from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, but, edit, rewrite_messages
+from dragoman.rules.rewriting import Edit, edit, rewrite_messages
 from dragoman.rules.rule import rule
 
 _PREFIX = re.compile(r"^\[([\w.:@-]+(?:/[\w.:@/-]+)?)\] ")
@@ -55,9 +57,9 @@ def _stripped(message: Message) -> Edit | None:
         text = _bare(part.text)
         if text == part.text:
             return None
-        bare = but(part, literal=quote(text))
+        bare = replace(part, literal=quote(text))
         return edit(
-            message.but(parts=(*message.parts[:index], bare, *message.parts[index + 1 :])),
+            replace(message, parts=(*message.parts[:index], bare, *message.parts[index + 1 :])),
             "took off the model's name",
             part,
         )

@@ -15,6 +15,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.literals import EMPTY, quote
@@ -42,14 +44,14 @@ def null_content(conversation: Conversation, context: Context) -> Rewrite:
         if message.role not in _ASKING and facts.no_parts is not Stance.REFUSES:
             return None
         if message.role in SYSTEM_ROLES and index >= conversation.opening and _becomes_a_turn(context):
-            return Edit((message.but(parts=(Text(EMPTY),), listed=False),), "wrote no content as an empty text")
+            return Edit((replace(message, parts=(Text(EMPTY),), listed=False),), "wrote no content as an empty text")
         if message.role is not Role.USER:
             return Edit(
                 (), "took out a message without content", loses=Loss.METADATA if message.parts else Loss.NOTHING
             )
         text = Text(quote(context.text("empty_content")))
         return Edit(
-            (message.but(parts=(text,), listed=False),),
+            (replace(message, parts=(text,), listed=False),),
             "put a placeholder into an empty turn",
             loses=Loss.NOTHING,
             kind="synthetic",

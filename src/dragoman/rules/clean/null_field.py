@@ -14,6 +14,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
@@ -21,7 +23,7 @@ from dragoman.conversation.parts import Call, Extras, Part, Result
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import but, kept
+from dragoman.rules.rewriting import kept
 from dragoman.rules.rule import rule
 
 _NOTHING = (b"null", b"[]")
@@ -38,7 +40,7 @@ def null_field(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     notes: list[Note] = []
     messages = tuple([_message(message, facts, notes) for message in conversation.messages])
-    return Rewrite(conversation.but(messages=messages), tuple(notes)) if notes else Rewrite(conversation)
+    return Rewrite(replace(conversation, messages=messages), tuple(notes)) if notes else Rewrite(conversation)
 
 
 def have_fields(parts: tuple[Part, ...]) -> bool:
@@ -58,13 +60,13 @@ def _message(message: Message, facts: Facts, notes: list[Note]) -> Message:
         if extras is not message.extras:
             notes.append(_note(message.extras, extras, message, None))
     same = parts is message.parts and extras is message.extras
-    return message if same else message.but(parts=parts, extras=extras)
+    return message if same else replace(message, parts=parts, extras=extras)
 
 
 def _part(message: Message, part: Part, facts: Facts, notes: list[Note]) -> Part:
     if type(part) is Result and have_fields(part.parts):
         inner = kept(part.parts, [_part(message, one, facts, notes) for one in part.parts])
-        part = part if inner is part.parts else but(part, parts=inner)
+        part = part if inner is part.parts else replace(part, parts=inner)
     if part.extras is None:
         return part
     inside = type(part) is not Call and type(part) is not Result
@@ -72,7 +74,7 @@ def _part(message: Message, part: Part, facts: Facts, notes: list[Note]) -> Part
     if extras is part.extras:
         return part
     notes.append(_note(part.extras, extras, message, part))
-    return but(part, extras=extras)
+    return replace(part, extras=extras)
 
 
 def _filled(extras: Extras | None, holder: str, facts: Facts, inside: bool = False) -> Extras | None:

@@ -19,6 +19,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
@@ -70,7 +72,7 @@ def _cleared(conversation: Conversation, cleared: list[NearMiss]) -> Rewrite:
     whole = any(miss.kind is Miss.LIST for miss in cleared)
     messages = tuple([_written_anew(message, items, whole) for message in conversation.messages])
     notes = tuple([_note(miss) for miss in cleared])
-    return Rewrite(conversation.but(messages=messages, near_misses=kept), notes)
+    return Rewrite(replace(conversation, messages=messages, near_misses=kept), notes)
 
 
 def _is_refused(miss: NearMiss, facts: Facts) -> bool:
@@ -81,7 +83,7 @@ def _is_refused(miss: NearMiss, facts: Facts) -> bool:
 def _written_anew(message: Message, items: set[int], whole: bool) -> Message:
     """An equal message that is not the client's own any more, so that it is not copied from its text."""
     here = whole or not items.isdisjoint(_items(message))
-    return message.but() if here else message
+    return replace(message) if here else message
 
 
 def _items(message: Message) -> range:

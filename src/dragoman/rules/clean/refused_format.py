@@ -28,6 +28,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
@@ -100,7 +101,7 @@ def _by_json(form: ResponseFormat, conversation: Conversation, context: Context)
         return _by_words(form, conversation, context, as_json=False)
     kept = ResponseFormat(FormatKind.JSON)
     note = Note("asked for any JSON, since no schema is given", key="response_format", before=form, after=kept)
-    return Rewrite(conversation.but(settings=conversation.settings.but(response_format=kept)), (note,))
+    return Rewrite(replace(conversation, settings=replace(conversation.settings, response_format=kept)), (note,))
 
 
 def _will_have_tools(conversation: Conversation, facts: Facts) -> bool:
@@ -142,10 +143,10 @@ def _name(form: ResponseFormat, conversation: Conversation) -> str:
 def _by_tool(form: ResponseFormat, conversation: Conversation, choice: ToolChoice) -> Rewrite:
     name = _name(form, conversation)
     about = form.description or quote("Give the answer by calling this tool.")
-    settings = conversation.settings.but(response_format=None, tool_choice=choice)
+    settings = replace(conversation.settings, response_format=None, tool_choice=choice)
     note = Note(f"asked for the answer as a call of the tool {name}", key="response_format", before=form, after=choice)
-    changed = conversation.but(
-        tools=(*conversation.tools, Tool(name, about, form.schema)), settings=settings, empty_tools=False
+    changed = replace(
+        conversation, tools=(*conversation.tools, Tool(name, about, form.schema)), settings=settings, empty_tools=False
     )
     return Rewrite(changed, (note,), Undo(answer=name))
 
@@ -161,5 +162,5 @@ def _by_words(form: ResponseFormat, conversation: Conversation, context: Context
     kept = ResponseFormat(FormatKind.JSON) if as_json else None
     did = "asked for JSON, and for the schema in words" if as_json else "asked for the answer's form in words"
     note = Note(did, key="response_format", kind="synthetic", before=form, after=turn)
-    settings = conversation.settings.but(response_format=kept)
-    return Rewrite(conversation.but(messages=messages, settings=settings), (note,))
+    settings = replace(conversation.settings, response_format=kept)
+    return Rewrite(replace(conversation, messages=messages, settings=settings), (note,))

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from dragoman.conversation.cache_hints import hints_of
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
@@ -30,7 +32,7 @@ from dragoman.profiles.facts import Stance
 from dragoman.rules.clean.hint_place import outside_results
 from dragoman.rules.clean.hint_scope import without_scope
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import but, kept
+from dragoman.rules.rewriting import kept
 from dragoman.rules.rule import rule
 
 
@@ -52,7 +54,7 @@ def refused_hint(conversation: Conversation, context: Context) -> Rewrite:
     if not facts.cache_hints_on_tools:
         everywhere = len(conversation.tools) + len(notes)
         tools = kept(conversation.tools, [_bare_tool(tool, everywhere, notes) for tool in conversation.tools])
-        conversation = conversation.but(tools=tools)
+        conversation = replace(conversation, tools=tools)
     count = sum(1 for _ in hints_of(conversation))
     surplus = count if facts.cache_hints is Stance.REFUSES else count - (facts.cache_hint_max or count)
     if surplus > 0:
@@ -71,14 +73,14 @@ def _without_surplus(conversation: Conversation, surplus: int, report: list[Note
         notes.append(Note("took off a cache hint", key="cache_control", before=hint))
         hint = None
     report += notes
-    return conversation.but(messages=messages, tools=tools, hint=hint)
+    return replace(conversation, messages=messages, tools=tools, hint=hint)
 
 
 def _bare_tool(tool: Tool | NativeTool, surplus: int, notes: list[Note]) -> Tool | NativeTool:
     if isinstance(tool, NativeTool) or tool.hint is None or len(notes) >= surplus:
         return tool
     notes.append(Note("took off a cache hint", key=tool.place, before=tool.hint))
-    return but(tool, hint=None)
+    return replace(tool, hint=None)
 
 
 def _have_hints(parts: tuple[Part, ...]) -> bool:
@@ -97,7 +99,7 @@ def _bare(message: Message, surplus: int, notes: list[Note]) -> Message:
     if message.hint is not None and len(notes) < surplus:
         notes.append(Note("took off a cache hint", message, before=message.hint))
         changes["hint"] = None
-    return message.but(**changes) if changes else message
+    return replace(message, **changes) if changes else message
 
 
 def _bare_parts(message: Message, parts: tuple[Part, ...], surplus: int, notes: list[Note]) -> tuple[Part, ...]:
@@ -112,5 +114,5 @@ def _bare_parts(message: Message, parts: tuple[Part, ...], surplus: int, notes: 
         if part.hint is not None and len(notes) < surplus:
             notes.append(Note("took off a cache hint", message, part, before=part.hint))
             changes["hint"] = None
-        changed.append(but(part, **changes) if changes else part)
+        changed.append(replace(part, **changes) if changes else part)
     return tuple(changed) if len(notes) > before else parts

@@ -13,6 +13,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.traits import Trait
@@ -32,6 +34,6 @@ def refused_prefill(conversation: Conversation, context: Context) -> Rewrite:
     last = conversation.messages[-1]
     if not last.prefill:
         return Rewrite(conversation)
-    plain = last.but(prefill=False)
+    plain = replace(last, prefill=False)
     note = Note("took off the mark that asks to continue it", last, before=last, after=plain)
-    return Rewrite(conversation.but(messages=(*conversation.messages[:-1], plain)), (note,))
+    return Rewrite(replace(conversation, messages=(*conversation.messages[:-1], plain)), (note,))

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
@@ -28,7 +30,7 @@ from dragoman.conversation.traits import LEFTOVERS, Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.clean.null_field import have_fields, refuses_fields
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import but, kept
+from dragoman.rules.rewriting import kept
 from dragoman.rules.rule import rule
 
 _MOST_LISTED = 1_000
@@ -48,16 +50,16 @@ def stray_field(conversation: Conversation, context: Context) -> Rewrite:
     tools = kept(conversation.tools, [_clean_tool(tool, facts, notes) for tool in conversation.tools])
     if not notes:
         return Rewrite(conversation)
-    return Rewrite(conversation.but(messages=messages, tools=tools), tuple(notes))
+    return Rewrite(replace(conversation, messages=messages, tools=tools), tuple(notes))
 
 
 def _clean_message(message: Message, facts: Facts, notes: list[Note]) -> Message:
     parts = _clean_parts(message, message.parts, facts, notes)
     extras = None if message.extras is None else _kept(message.extras, message.role.value, facts)
     if extras is message.extras:
-        return message if parts is message.parts else message.but(parts=parts)
+        return message if parts is message.parts else replace(message, parts=parts)
     notes.append(_note(message.extras, extras, message, None))
-    return message.but(parts=parts, extras=extras)
+    return replace(message, parts=parts, extras=extras)
 
 
 def _clean_parts(message: Message, parts: tuple[Part, ...], facts: Facts, notes: list[Note]) -> tuple[Part, ...]:
@@ -80,7 +82,7 @@ def _clean_part(message: Message, part: Part, facts: Facts, notes: list[Note]) -
     if extras is not part.extras:
         notes.append(_note(part.extras, extras, message, part))
         changes["extras"] = extras
-    return but(part, **changes) if changes else part
+    return replace(part, **changes) if changes else part
 
 
 def _clean_tool(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Tool | NativeTool:
@@ -92,7 +94,7 @@ def _clean_tool(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Too
     gone = sorted(tool.extras.fields.keys() - (extras.fields.keys() if extras else set()))
     did = f"took {_listed(gone)} out of the tool {tool.name}"
     notes.append(Note(did, key=tool.place, before=tool.extras, after=extras))
-    return but(tool, extras=extras)
+    return replace(tool, extras=extras)
 
 
 def _kept(

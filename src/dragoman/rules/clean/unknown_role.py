@@ -13,6 +13,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
@@ -36,4 +38,4 @@ def unknown_role(conversation: Conversation, context: Context) -> Rewrite:
 def _turned(message: Message) -> Edit | None:
     if not message.role_text:
         return None
-    return edit(message.but(role_text=""), f"turned the role `{message.role_text}` into a user turn")
+    return edit(replace(message, role_text=""), f"turned the role `{message.role_text}` into a user turn")

@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.literals import quote
@@ -25,7 +27,7 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Text
 from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 
 _QUOTED = re.compile(r'("message_id"\s*:\s*")[^"]*(")')
@@ -50,4 +52,4 @@ def _fixed(message: Message, part: Part) -> Swap | None:
         return None
     text = part.text
     fixed = _BRACKETED.sub(rf"\g<1>{CONSTANT}\g<2>", _QUOTED.sub(rf"\g<1>{CONSTANT}\g<2>", text))
-    return None if fixed == text else Swap((but(part, literal=quote(fixed)),), "made message ids constant")
+    return None if fixed == text else Swap((replace(part, literal=quote(fixed)),), "made message ids constant")

@@ -19,13 +19,15 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Media, MediaKind, Part
 from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 
 _LONGEST = 200
@@ -44,7 +46,7 @@ def document_title(conversation: Conversation, context: Context) -> Rewrite:
         if type(part) is not Media or part.kind is not MediaKind.DOCUMENT or part.title is None:
             return None
         title = _fitting(part.title, pattern)
-        return None if title == part.title else Swap((but(part, title=title),), "wrote the name of a document anew")
+        return None if title == part.title else Swap((replace(part, title=title),), "wrote the name of a document anew")
 
     return rewrite_parts(conversation, titled, inside_results=True)
 

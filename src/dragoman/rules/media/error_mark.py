@@ -15,6 +15,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
@@ -23,7 +25,7 @@ from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.place.late_system import tagged
-from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 
 TAG = "[error] "
@@ -42,4 +44,4 @@ def error_mark(conversation: Conversation, context: Context) -> Rewrite:
 def _in_words(message: Message, part: Part) -> Swap | None:
     if type(part) is not Result or not part.is_error:
         return None
-    return Swap((but(part, is_error=False, parts=tagged(part.parts, TAG)),), "put the error mark into words")
+    return Swap((replace(part, is_error=False, parts=tagged(part.parts, TAG)),), "put the error mark into words")

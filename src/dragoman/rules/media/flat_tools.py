@@ -20,6 +20,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.literals import joined
@@ -29,7 +31,6 @@ from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
 from dragoman.rules.flattening import call_text, result_text
 from dragoman.rules.name.tool_name_form import new_names
-from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
 
@@ -47,7 +48,7 @@ def flat_tools(conversation: Conversation, context: Context) -> Rewrite:
     messages: list[Message] = []
     for message in conversation.messages:
         messages += _flat(message, names, notes, context.translated)
-    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
 
 
 def _flat(message: Message, names: dict[str, str], notes: list[Note], translated: bool) -> list[Message]:
@@ -62,7 +63,7 @@ def _flat(message: Message, names: dict[str, str], notes: list[Note], translated
         notes.append(Note("joined its parts into one text", message, loses=Loss.METADATA, before=message))
     if not texts:
         return []
-    return [message.but(parts=(Text(joined("\n", texts)),), listed=False, hint=None)]
+    return [replace(message, parts=(Text(joined("\n", texts)),), listed=False, hint=None)]
 
 
 def _is_flat(message: Message, translated: bool) -> bool:
@@ -76,7 +77,7 @@ def _words(message: Message, part: Part, names: dict[str, str], notes: list[Note
         return [part.literal]
     if type(part) is Call:
         notes.append(Note("wrote a call as text", message, part, loses=Loss.METADATA, before=part))
-        return [call_text(but(part, name=names.get(part.id, part.name))).literal]
+        return [call_text(replace(part, name=names.get(part.id, part.name))).literal]
     loses = Loss.METADATA if type(part) is Reasoning or message.role in SYSTEM_ROLES else Loss.CONTENT
     notes.append(
         Note(f"left out a part of kind {type(part).__name__.lower()}", message, part, loses=loses, before=part)

@@ -18,6 +18,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.media_types import usual_type
@@ -25,7 +27,7 @@ from dragoman.conversation.parts import Inline, Media, MediaKind, Part
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Medium
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 
 _ALL = ("*",)
@@ -55,7 +57,7 @@ def _form(part: Part, context: Context) -> Swap | None:
         return _in_vendors_form(part, facts)
     if not part.spelled or facts.media_forms == _ALL or part.spelled in facts.media_forms:
         return None
-    return Swap((but(part, spelled=""),), f"wrote the {part.kind.value} in the dialect's own shape", Loss.NOTHING)
+    return Swap((replace(part, spelled=""),), f"wrote the {part.kind.value} in the dialect's own shape", Loss.NOTHING)
 
 
 def _plain_bytes(part: Media, source: Inline, context: Context) -> Swap | None:
@@ -64,12 +66,12 @@ def _plain_bytes(part: Media, source: Inline, context: Context) -> Swap | None:
     made = source
     usual = usual_type(source.media_type)
     if usual != source.media_type and _wants_usual(source.media_type, context.facts.medium(part.kind.value), context):
-        made = but(made, media_type=usual)
+        made = replace(made, media_type=usual)
         did.append(f"wrote the type {source.media_type} as {usual}")
     if context.translated and b"\\" in source.data:
-        made = but(made, data=source.data.replace(b"\\n", b"").replace(b"\\r", b""))
+        made = replace(made, data=source.data.replace(b"\\n", b"").replace(b"\\r", b""))
         did.append(f"left out line breaks in the base64 of the {part.kind.value}")
-    return None if made == source else Swap((but(part, source=made),), ", ".join(did), Loss.NOTHING)
+    return None if made == source else Swap((replace(part, source=made),), ", ".join(did), Loss.NOTHING)
 
 
 def _wants_usual(media_type: str, medium: Medium, context: Context) -> bool:
@@ -80,5 +82,5 @@ def _in_vendors_form(part: Media, facts: Facts) -> Swap | None:
     if part.spelled == facts.document_form:
         return None
     did = f"wrote the document as `{facts.document_form}`"
-    made = but(part, spelled=facts.document_form, title=None)
+    made = replace(part, spelled=facts.document_form, title=None)
     return Swap((made,), did, Loss.NOTHING if part.title is None else Loss.METADATA)

@@ -22,6 +22,8 @@ from __future__ import annotations
 from base64 import b64decode
 from fnmatch import fnmatchcase
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import prefixed, quote, unquote
@@ -45,7 +47,7 @@ from dragoman.profiles.facts import Facts, Medium, Stance
 from dragoman.rules.block_words import block_words
 from dragoman.rules.context import Context
 from dragoman.rules.native_kinds import takes_block
-from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 
 REFUSES = Stance.REFUSES
@@ -100,10 +102,10 @@ def _media(message: Message, part: Media, facts: Facts) -> Swap | None:
     if not _refused(message.role, part, medium, facts, message.at == FIELD):
         if part.detail is None or facts.media_detail is not REFUSES:
             return None
-        return Swap((but(part, detail=None),), "left out the level of detail", Loss.METADATA)
+        return Swap((replace(part, detail=None),), "left out the level of detail", Loss.METADATA)
     plain = part.source if isinstance(part.source, Plain) else _plain(part)
     if plain is not None:
-        as_text = but(part, source=plain)
+        as_text = replace(part, source=plain)
         if plain is not part.source and not _refused(message.role, as_text, medium, facts, message.at == FIELD):
             return Swap((as_text,), "gave a document as its text", Loss.NOTHING)
         head = f"[document: {part.title}]\n" if part.title else ""
@@ -185,7 +187,7 @@ def _move_out_of_results(conversation: Conversation, facts: Facts) -> Rewrite:
     waiting: list[Part] = []
     for message in conversation.messages:
         if waiting and message.role is Role.USER:
-            message = message.but(parts=(*waiting, *message.parts), listed=True)
+            message = replace(message, parts=(*waiting, *message.parts), listed=True)
         elif waiting:
             messages.append(Message(Role.USER, tuple(waiting), MADE, listed=True))
         waiting = []
@@ -194,7 +196,7 @@ def _move_out_of_results(conversation: Conversation, facts: Facts) -> Rewrite:
         messages.append(message)
     if waiting:
         messages.append(Message(Role.USER, tuple(waiting), MADE, listed=True))
-    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
 
 
 def _emptied(message: Message, facts: Facts, notes: list[Note]) -> tuple[Message, list[Part]]:
@@ -211,7 +213,7 @@ def _emptied(message: Message, facts: Facts, notes: list[Note]) -> tuple[Message
         gone = {id(media) for media in out}
         kept = tuple(part for part in result.parts if id(part) not in gone)
         kept = kept or (Text(quote(f"[{', '.join(media.kind.value for media in out)}: see the next message]")),)
-        parts.append(but(result, parts=kept, listed=len(kept) > 1))
+        parts.append(replace(result, parts=kept, listed=len(kept) > 1))
         taken += out
         notes += [
             Note(
@@ -224,7 +226,7 @@ def _emptied(message: Message, facts: Facts, notes: list[Note]) -> tuple[Message
             )
             for media in out
         ]
-    return (message.but(parts=tuple(parts)), taken) if taken else (message, [])
+    return (replace(message, parts=tuple(parts)), taken) if taken else (message, [])
 
 
 def _movable(part: Media, facts: Facts) -> bool:

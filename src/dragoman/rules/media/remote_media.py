@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from base64 import b64encode
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
@@ -26,7 +28,7 @@ from dragoman.conversation.parts import Inline, Media, Part, Remote
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 
 _MAGIC = (
@@ -54,7 +56,7 @@ def remote_media(conversation: Conversation, context: Context) -> Rewrite:
             return None
         media_type = part.source.media_type or recognise(content) or "application/octet-stream"
         inline = Inline(media_type, b'"' + b64encode(content) + b'"')
-        return Swap((but(part, source=inline),), "put the fetched bytes in place of a URL")
+        return Swap((replace(part, source=inline),), "put the fetched bytes in place of a URL")
 
     return rewrite_parts(conversation, fetched, inside_results=True)
 

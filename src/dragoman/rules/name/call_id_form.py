@@ -19,6 +19,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, TOOL, Message
@@ -28,7 +30,6 @@ from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.clean.legacy_function_call import LEGACY
 from dragoman.rules.context import Context
 from dragoman.rules.naming import base62, form, takes_common_ids
-from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
 
@@ -47,7 +48,7 @@ def call_id_form(conversation: Conversation, context: Context) -> Rewrite:
     called = {part.id for message in conversation.messages for part in message.parts if type(part) is Call}
     messages = tuple([_renamed(message, names, called, notes) for message in conversation.messages])
     undo = Undo(ids={made: old for old, made in names.items()})
-    return Rewrite(conversation.but(messages=messages), tuple(notes), undo)
+    return Rewrite(replace(conversation, messages=messages), tuple(notes), undo)
 
 
 def _new_ids(conversation: Conversation, context: Context) -> dict[str, str]:
@@ -88,15 +89,15 @@ def _renamed(message: Message, names: dict[str, str], called: set[str], notes: l
     touched = False
     for part in message.parts:
         if type(part) is Call and part.id in names:
-            made: Part = but(part, id=names[part.id])
+            made: Part = replace(part, id=names[part.id])
             notes.append(Note("wrote its id in the target's form", message, part, before=part, after=made))
             touched = True
         elif type(part) is Result and part.call_id in names:
-            made = but(part, call_id=names[part.call_id])
+            made = replace(part, call_id=names[part.call_id])
             if part.call_id not in called:
                 notes.append(Note("wrote its id in the target's form", message, part, before=part, after=made))
             touched = True
         else:
             made = part
         parts.append(made)
-    return message.but(parts=tuple(parts)) if touched else message
+    return replace(message, parts=tuple(parts)) if touched else message

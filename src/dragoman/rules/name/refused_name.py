@@ -21,6 +21,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
@@ -29,7 +31,7 @@ from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.place.late_system import tagged
-from dragoman.rules.rewriting import Edit, but, edit, kept, rewrite_messages
+from dragoman.rules.rewriting import Edit, edit, kept, rewrite_messages
 from dragoman.rules.rule import rule
 
 
@@ -55,9 +57,10 @@ def refused_name(conversation: Conversation, context: Context) -> Rewrite:
             return _fitted(message, form) if facts.message_name_pattern else None
         if in_text:
             return edit(
-                message.but(name=None, parts=tagged(message.parts, f"{message.name}: ")), "put its name into the text"
+                replace(message, name=None, parts=tagged(message.parts, f"{message.name}: ")),
+                "put its name into the text",
             )
-        return edit(message.but(name=None), "took off its name")
+        return edit(replace(message, name=None), "took off its name")
 
     return rewrite_messages(conversation, nameless)
 
@@ -66,11 +69,11 @@ def _without_tool_names(message: Message) -> Edit | None:
     parts = kept(message.parts, [_unnamed(part) for part in message.parts])
     if parts is message.parts:
         return None
-    return edit(message.but(parts=parts), "took the name of its tool off a result", loses=Loss.NOTHING)
+    return edit(replace(message, parts=parts), "took the name of its tool off a result", loses=Loss.NOTHING)
 
 
 def _unnamed(part: Part) -> Part:
-    return but(part, name=None) if isinstance(part, Result) and part.name is not None else part
+    return replace(part, name=None) if isinstance(part, Result) and part.name is not None else part
 
 
 def _fitted(message: Message, form: re.Pattern[str]) -> Edit | None:
@@ -78,4 +81,4 @@ def _fitted(message: Message, form: re.Pattern[str]) -> Edit | None:
     if message.name is None or form.fullmatch(message.name):
         return None
     name = "".join([letter if form.fullmatch(letter) else "_" for letter in message.name])
-    return edit(message.but(name=name or None), f"wrote its name as {name}" if name else "took off its empty name")
+    return edit(replace(message, name=name or None), f"wrote its name as {name}" if name else "took off its empty name")

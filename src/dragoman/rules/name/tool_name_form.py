@@ -22,6 +22,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, Message
@@ -31,7 +33,7 @@ from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
 from dragoman.rules.naming import base62, form, takes_common_names
-from dragoman.rules.rewriting import but, kept
+from dragoman.rules.rewriting import kept
 from dragoman.rules.rule import rule
 
 _ODD = re.compile(r"[^a-zA-Z0-9_-]")
@@ -54,10 +56,12 @@ def tool_name_form(conversation: Conversation, context: Context) -> Rewrite:
     choice = conversation.settings.tool_choice
     settings = conversation.settings
     if choice is not None and any(name in names for name in choice.names):
-        settings = settings.but(tool_choice=but(choice, names=tuple(names.get(name, name) for name in choice.names)))
+        settings = replace(
+            settings, tool_choice=replace(choice, names=tuple(names.get(name, name) for name in choice.names))
+        )
         notes.append(Note("wrote the tool's name in the target's form", key="tool_choice", before=choice))
     undo = Undo(names={made: old for old, made in names.items()})
-    return Rewrite(conversation.but(messages=messages, tools=tools, settings=settings), tuple(notes), undo)
+    return Rewrite(replace(conversation, messages=messages, tools=tools, settings=settings), tuple(notes), undo)
 
 
 def new_names(conversation: Conversation, facts: Facts) -> dict[str, str]:
@@ -103,7 +107,7 @@ def _made(name: str, used: set[str], facts: Facts) -> str:
 def _renamed_tool(tool: Tool | NativeTool, names: dict[str, str], notes: list[Note]) -> Tool | NativeTool:
     if isinstance(tool, NativeTool) or tool.name not in names:
         return tool
-    made = but(tool, name=names[tool.name])
+    made = replace(tool, name=names[tool.name])
     notes.append(Note("wrote its name in the target's form", key=tool.place, before=tool.name, after=made.name))
     return made
 
@@ -113,13 +117,13 @@ def _renamed(message: Message, names: dict[str, str], notes: list[Note]) -> Mess
     touched = False
     for part in message.parts:
         if type(part) is Call and part.name in names:
-            made: Part = but(part, name=names[part.name])
+            made: Part = replace(part, name=names[part.name])
             notes.append(Note("wrote its name in the target's form", message, part, before=part, after=made))
             touched = True
         elif type(part) is Result and part.name in names:
-            made = but(part, name=names[part.name])
+            made = replace(part, name=names[part.name])
             touched = True
         else:
             made = part
         parts.append(made)
-    return message.but(parts=tuple(parts)) if touched else message
+    return replace(message, parts=tuple(parts)) if touched else message

@@ -21,6 +21,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
@@ -30,7 +32,6 @@ from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.naming import fresh_id
-from dragoman.rules.rewriting import but
 from dragoman.rules.rule import FAIL, rule
 
 
@@ -48,7 +49,7 @@ def duplicate_call_id(conversation: Conversation, context: Context) -> Rewrite:
         return Rewrite(conversation)
     notes: list[Note] = []
     messages = tuple([_renamed(message, at, renamed, notes) for at, message in enumerate(conversation.messages)])
-    return Rewrite(conversation.but(messages=messages), tuple(notes), Undo(ids=undo))
+    return Rewrite(replace(conversation, messages=messages), tuple(notes), Undo(ids=undo))
 
 
 def _new_ids(conversation: Conversation, facts: Facts, everywhere: bool) -> tuple[dict[Spot, str], dict[str, str]]:
@@ -85,7 +86,7 @@ def _renamed(message: Message, at: int, renamed: dict[Spot, str], notes: list[No
             continue
         touched = True
         is_call = type(part) is Call
-        parts[index] = but(part, id=made) if is_call else but(part, call_id=made)
+        parts[index] = replace(part, id=made) if is_call else replace(part, call_id=made)
         if is_call:
             notes.append(Note("gave a repeated call id a new one", message, part, before=part, after=parts[index]))
-    return message.but(parts=tuple(parts)) if touched else message
+    return replace(message, parts=tuple(parts)) if touched else message

@@ -16,6 +16,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
@@ -54,10 +56,10 @@ def late_result(conversation: Conversation, context: Context) -> Rewrite:
         if len(rest) == len(message.parts):
             out.append(message)
         elif rest:
-            out.append(message.but(parts=rest))
+            out.append(replace(message, parts=rest))
         if at in turns:
             out.append(_turn(calls[at], messages, answers, moved, notes))
-    return Rewrite(conversation.but(messages=tuple(out)), tuple(notes))
+    return Rewrite(replace(conversation, messages=tuple(out)), tuple(notes))
 
 
 def _ends(messages: tuple[Message, ...], facts: Facts) -> list[int]:
@@ -98,4 +100,4 @@ def _turn(
         results.append(result)
         if call in moved:
             notes.append(Note("moved a result to its call", holder, result, before=result, after=result))
-    return messages[answers[calls[0]][0]].but(role=Role.TOOL, parts=tuple(results))
+    return replace(messages[answers[calls[0]][0]], role=Role.TOOL, parts=tuple(results))

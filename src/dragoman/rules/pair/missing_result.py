@@ -17,6 +17,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
@@ -45,7 +47,7 @@ def missing_result(conversation: Conversation, context: Context) -> Rewrite:
     waiting: list[Part] = []
     for at, message in enumerate(conversation.messages):
         if waiting and message.role is Role.TOOL:
-            message = message.but(parts=message.parts + tuple(waiting))
+            message = replace(message, parts=message.parts + tuple(waiting))
             waiting = []
         elif waiting:
             messages.append(_turn(waiting))
@@ -54,7 +56,7 @@ def missing_result(conversation: Conversation, context: Context) -> Rewrite:
         waiting = _made_up(message, at, unanswered, words, notes)
     if waiting:
         messages.append(_turn(waiting))
-    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes))
+    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes))
 
 
 def _turn(results: list[Part]) -> Message:

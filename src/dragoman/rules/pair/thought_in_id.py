@@ -16,6 +16,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
@@ -23,7 +25,7 @@ from dragoman.conversation.parts import Call, Part, Result
 from dragoman.conversation.traits import THOUGHT_MARK, Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 
 DID = "took a thought signature off its id"
@@ -42,9 +44,9 @@ def thought_in_id(conversation: Conversation, context: Context) -> Rewrite:
         if type(part) is Call and THOUGHT_MARK in part.id:
             short = part.id.partition(THOUGHT_MARK)[0]
             undo[short] = part.id
-            return Swap((but(part, id=short),), DID)
+            return Swap((replace(part, id=short),), DID)
         if type(part) is Result and THOUGHT_MARK in part.call_id:
-            return Swap((but(part, call_id=part.call_id.partition(THOUGHT_MARK)[0]),), DID)
+            return Swap((replace(part, call_id=part.call_id.partition(THOUGHT_MARK)[0]),), DID)
         return None
 
     done = rewrite_parts(conversation, bare)

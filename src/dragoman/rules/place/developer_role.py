@@ -14,6 +14,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
@@ -37,4 +39,4 @@ def developer_role(conversation: Conversation, context: Context) -> Rewrite:
 def _system(message: Message) -> Edit | None:
     if message.role is not Role.DEVELOPER:
         return None
-    return edit(message.but(role=Role.SYSTEM), "turned into a system message")
+    return edit(replace(message, role=Role.SYSTEM), "turned into a system message")

@@ -14,6 +14,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import EMPTY
@@ -42,4 +44,4 @@ def _in_field(message: Message) -> Edit | None:
         return None
     if all(type(part) is Text and part.literal == EMPTY for part in message.parts):
         return Edit((), "took out an empty message")
-    return edit(message.but(inline=False), "moved to the system field")
+    return edit(replace(message, inline=False), "moved to the system field")

@@ -25,6 +25,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.literals import prefixed, quote
@@ -34,7 +36,7 @@ from dragoman.conversation.traits import Trait
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Facts, Stance, SystemPlace
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, but, edit, rewrite_indexed
+from dragoman.rules.rewriting import Edit, edit, rewrite_indexed
 from dragoman.rules.rule import KEEP, rule
 
 DID = "turned into a user turn"
@@ -70,14 +72,14 @@ def late_system(conversation: Conversation, context: Context) -> Rewrite:
 
 def as_user(message: Message, prefix: str) -> Message:
     """The system's words as a user turn, tagged."""
-    return message.but(role=Role.USER, parts=tagged(message.parts, prefix), name=None)
+    return replace(message, role=Role.USER, parts=tagged(message.parts, prefix), name=None)
 
 
 def tagged(parts: tuple[Part, ...], prefix: str) -> tuple[Part, ...]:
     first = parts[0] if parts else None
     if type(first) is not Text:
         return (Text(quote(prefix)), *parts)
-    return (but(first, literal=prefixed(prefix, first.literal)), *parts[1:])
+    return (replace(first, literal=prefixed(prefix, first.literal)), *parts[1:])
 
 
 def _refused(messages: tuple[Message, ...], opening: int, facts: Facts) -> set[int]:
@@ -120,9 +122,9 @@ def _hoisted(conversation: Conversation, refused: set[int]) -> Rewrite:
     messages = conversation.messages
     opening = conversation.opening
     # New values, because a message that has moved is not written from the source text of its old place.
-    moved = [messages[index].but(inline=False) for index in sorted(refused)]
+    moved = [replace(messages[index], inline=False) for index in sorted(refused)]
     rest = [message for index, message in enumerate(messages[opening:], opening) if index not in refused]
     notes = tuple(
         Note("moved to the opening", message, loses=Loss.ORDER, before=message, after=message) for message in moved
     )
-    return Rewrite(conversation.but(messages=(*messages[:opening], *moved, *rest)), notes)
+    return Rewrite(replace(conversation, messages=(*messages[:opening], *moved, *rest)), notes)

@@ -30,6 +30,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import joined
@@ -99,11 +101,11 @@ def many_systems(conversation: Conversation, context: Context) -> Rewrite:
     notes = tuple(
         Note("joined with the system message before it", message, before=message, after=one) for message in leading[1:]
     )
-    return Rewrite(conversation.but(messages=(one, *conversation.messages[opening:])), notes)
+    return Rewrite(replace(conversation, messages=(one, *conversation.messages[opening:])), notes)
 
 
 def _of_parts(leading: tuple[Message, ...]) -> Message:
-    return leading[0].but(parts=tuple(part for message in leading for part in message.parts), listed=True)
+    return replace(leading[0], parts=tuple(part for message in leading for part in message.parts), listed=True)
 
 
 def separator(choice: Any) -> str:
@@ -120,7 +122,7 @@ def _joined(leading: tuple[Message, ...], between: str, facts: Facts) -> Message
         return apart
     if all(type(part) is Text for part in apart.parts):
         texts = [_one_text(message) for message in leading]
-        return apart.but(parts=(Text(joined(between, [text for text in texts if text != b'""'])),), listed=False)
+        return replace(apart, parts=(Text(joined(between, [text for text in texts if text != b'""'])),), listed=False)
     return apart
 
 

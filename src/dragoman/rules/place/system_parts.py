@@ -16,6 +16,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.literals import joined
@@ -47,11 +49,11 @@ def system_parts(conversation: Conversation, context: Context) -> Rewrite:
     if done is None:
         return Rewrite(conversation)
     note = Note(done.did, first, before=first, after=done.messages)
-    return Rewrite(conversation.but(messages=done.messages + conversation.messages[1:]), (note,))
+    return Rewrite(replace(conversation, messages=done.messages + conversation.messages[1:]), (note,))
 
 
 def _one(message: Message) -> Edit | None:
     if message.role not in SYSTEM_ROLES or not plain_text(message.parts) or len(message.parts) < 2:
         return None
     text = Text(joined("\n", [part.literal for part in message.parts if type(part) is Text]))
-    return edit(message.but(parts=(text,), listed=False), "joined its parts")
+    return edit(replace(message, parts=(text,), listed=False), "joined its parts")

@@ -22,6 +22,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
@@ -30,7 +32,7 @@ from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import fits
-from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 from dragoman.rules.tagging import thinking_text
 
@@ -47,7 +49,7 @@ def foreign_reasoning(conversation: Conversation, context: Context) -> Rewrite:
 
     def own(message: Message, part: Part) -> Swap | None:
         if isinstance(part, (Call, Text)) and part.signature is not None and not fits(part.signature, facts):
-            return Swap((but(part, signature=None),), "took off a signature that another model made")
+            return Swap((replace(part, signature=None),), "took off a signature that another model made")
         if type(part) is Reasoning and part.state is not None:
             if not fits(part.state, facts):
                 return _unproven(part, context)
@@ -63,7 +65,7 @@ def _unproven(part: Reasoning, context: Context) -> Swap:
     facts = context.facts
     if part.text is not None and not part.text.blank:
         if facts.reasoning_text is Stance.ACCEPTS:
-            kept = but(part, state=None, redacted=False, field=facts.reasoning_field)
+            kept = replace(part, state=None, redacted=False, field=facts.reasoning_field)
             return Swap((kept,), "took the signature off thinking that another model made")
         if context.choice("foreign-reasoning") == "text":
             return Swap((thinking_text(part.text),), "turned another model's thinking into text")

@@ -20,6 +20,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
@@ -27,7 +29,6 @@ from dragoman.conversation.parts import Call, Extras, Part, Reasoning, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
 ID, ITEM_ID = "id", "item.id"
@@ -49,7 +50,7 @@ def item_id_form(conversation: Conversation, context: Context) -> Rewrite:
         cleaned = _clean(message, facts, seen, notes)
         if cleaned.parts or not message.parts:
             messages.append(cleaned)
-    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
 
 
 def _clean(message: Message, facts: Facts, seen: set[bytes], notes: list[Note]) -> Message:
@@ -61,13 +62,15 @@ def _clean(message: Message, facts: Facts, seen: set[bytes], notes: list[Note]) 
                 continue
         elif part.extras is not None and _odd(part, part.extras, facts):
             notes.append(Note("took off an id of another form", message, part, before=part.extras))
-            part = but(part, extras=_without(part.extras))
+            part = replace(part, extras=_without(part.extras))
         parts.append(part)
     extras = message.extras
     if extras is not None and ID in extras.fields and not _fits(extras.fields[ID], "message", facts):
         notes.append(Note("took off an id of another form", message, before=extras))
-        return message.but(parts=tuple(parts), extras=_without(extras))
-    return message if len(parts) == len(message.parts) and _same(parts, message) else message.but(parts=tuple(parts))
+        return replace(message, parts=tuple(parts), extras=_without(extras))
+    return (
+        message if len(parts) == len(message.parts) and _same(parts, message) else replace(message, parts=tuple(parts))
+    )
 
 
 def _same(parts: list[Part], message: Message) -> bool:

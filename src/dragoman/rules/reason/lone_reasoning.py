@@ -16,6 +16,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
@@ -44,7 +46,7 @@ def lone_reasoning(conversation: Conversation, context: Context) -> Rewrite:
         parts = list(message.parts)
         while parts and type(parts[-1]) is Reasoning:
             parts.pop()
-        kept = (message.but(parts=tuple(parts)),) if parts else ()
+        kept = (replace(message, parts=tuple(parts)),) if parts else ()
         return Edit(kept, "left out thinking that nothing follows")
 
     return rewrite_indexed(conversation, followed)

@@ -21,6 +21,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
@@ -30,7 +32,6 @@ from dragoman.conversation.reasoning_states import THOUGHT
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
 
@@ -48,7 +49,7 @@ def missing_signature(conversation: Conversation, context: Context) -> Rewrite:
     messages = list(conversation.messages)
     for at in range(since, len(messages)):
         messages[at] = _signed(messages[at], skip, notes)
-    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
 
 
 def _current_turn(messages: tuple[Message, ...]) -> int:
@@ -64,7 +65,7 @@ def _signed(message: Message, skip: Opaque, notes: list[Note]) -> Message:
         if type(part) is Call:
             if part.signature is not None:
                 return message
-            signed = but(part, signature=skip)
+            signed = replace(part, signature=skip)
             notes.append(Note("put the documented skip value on a call", message, part, kind="added", after=signed))
-            return message.but(parts=(*message.parts[:index], signed, *message.parts[index + 1 :]))
+            return replace(message, parts=(*message.parts[:index], signed, *message.parts[index + 1 :]))
     return message

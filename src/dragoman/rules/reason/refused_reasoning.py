@@ -27,6 +27,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
@@ -35,7 +37,7 @@ from dragoman.conversation.reasoning_states import CHAT_FIELDS
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Need, Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, but, rewrite_parts
+from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 from dragoman.rules.tagging import thinking_text
 
@@ -65,7 +67,7 @@ def refused_reasoning(conversation: Conversation, context: Context) -> Rewrite:
         if part.field == facts.reasoning_field or not facts.reasoning_field or not moves:
             return None
         did = "" if translated else f"moved thinking to `{facts.reasoning_field}`"
-        return Swap((but(part, field=facts.reasoning_field),), did, Loss.NOTHING)
+        return Swap((replace(part, field=facts.reasoning_field),), did, Loss.NOTHING)
 
     return rewrite_parts(conversation, taken)
 

@@ -15,6 +15,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
@@ -22,7 +24,6 @@ from dragoman.conversation.parts import CacheHint
 from dragoman.conversation.traits import Trait, observe
 from dragoman.profiles.facts import CachePlace, Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
 
@@ -41,10 +42,10 @@ def cache_marks(conversation: Conversation, context: Context) -> Rewrite:
     if at is None:
         return Rewrite(conversation)
     message = conversation.messages[at]
-    marked = message.but(parts=(*message.parts[:-1], but(message.parts[-1], hint=CacheHint())), listed=True)
+    marked = replace(message, parts=(*message.parts[:-1], replace(message.parts[-1], hint=CacheHint())), listed=True)
     messages = (*conversation.messages[:at], marked, *conversation.messages[at + 1 :])
     note = Note("put a cache hint on it", message, kind="added", before=message, after=marked)
-    return Rewrite(conversation.but(messages=messages), (note,))
+    return Rewrite(replace(conversation, messages=messages), (note,))
 
 
 def _place(conversation: Conversation, place: CachePlace) -> int | None:

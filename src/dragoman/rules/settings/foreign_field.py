@@ -17,6 +17,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Extras
@@ -43,8 +45,12 @@ def foreign_field(conversation: Conversation, context: Context) -> Rewrite:
     if len(nulls) < len(settings.nulls):
         gone = [name for name in settings.nulls if name not in nulls]
         notes += [Note(f"left out {name}, which was null", key=name, loses=Loss.NOTHING) for name in gone]
-        settings = settings.but(nulls=nulls)
-    return Rewrite(conversation.but(settings=settings, extras=extras), tuple(notes)) if notes else Rewrite(conversation)
+        settings = replace(settings, nulls=nulls)
+    return (
+        Rewrite(replace(conversation, settings=settings, extras=extras), tuple(notes))
+        if notes
+        else Rewrite(conversation)
+    )
 
 
 def _own(extras: Extras, facts: Facts, notes: list[Note]) -> Extras | None:

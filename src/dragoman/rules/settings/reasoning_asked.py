@@ -29,13 +29,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.settings import SUMMARY, Settings, Thinking
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, ThinkingForm, ThoughtRequest
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import but, rewrite_settings
+from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
 from dragoman.rules.shape.missing_reasoning import can_be_asked, thinks
 
@@ -78,12 +80,12 @@ def _visible(thinking: Thinking, facts: Facts) -> Thinking | None:
     if thinking.visible is not None:
         return None
     if facts.thinking_form is ThinkingForm.ADAPTIVE and thinking.on is None:
-        thinking = but(thinking, on=True, adaptive=True)  # it thinks by default, and this says so
-    return but(thinking, visible=True)
+        thinking = replace(thinking, on=True, adaptive=True)  # it thinks by default, and this says so
+    return replace(thinking, visible=True)
 
 
 def _summary(thinking: Thinking, facts: Facts) -> Thinking | None:
-    return but(thinking, summary=SUMMARY) if thinking.summary is None else None
+    return replace(thinking, summary=SUMMARY) if thinking.summary is None else None
 
 
 SHOWN = {ThoughtRequest.NONE: _not_asked, ThoughtRequest.VISIBLE: _visible, ThoughtRequest.SUMMARY: _summary}

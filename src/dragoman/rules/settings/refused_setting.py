@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Extras, Json
@@ -81,7 +83,7 @@ def refused_setting(conversation: Conversation, context: Context) -> Rewrite:
         changes["limit_as"] = ""
     if not notes:
         return Rewrite(conversation)
-    return Rewrite(conversation.but(settings=settings.but(**changes), extras=extras), tuple(notes))
+    return Rewrite(replace(conversation, settings=replace(settings, **changes), extras=extras), tuple(notes))
 
 
 _LOSSES = {

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Extras
@@ -24,7 +26,6 @@ from dragoman.conversation.settings import THINKING_FIELDS, Settings, Thinking
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
 _LIMITS = ("max_tokens", "max_completion_tokens")
@@ -62,7 +63,7 @@ def setting_name(conversation: Conversation, context: Context) -> Rewrite:
     extras = _without_doubles(conversation.extras, settings, facts, notes)
     if not changes and extras is conversation.extras:
         return Rewrite(conversation)
-    return Rewrite(conversation.but(settings=settings.but(**changes), extras=extras), tuple(notes))
+    return Rewrite(replace(conversation, settings=replace(settings, **changes), extras=extras), tuple(notes))
 
 
 def _respelled(thinking: Thinking, fields: str, notes: list[Note]) -> Thinking:
@@ -70,8 +71,8 @@ def _respelled(thinking: Thinking, fields: str, notes: list[Note]) -> Thinking:
     if thinking.spelled and thinking.effort is not None and fields == SWITCH_FIELD:
         note = f"left out the effort: the target knows only `{fields}`"
         notes.append(Note(note, key="reasoning_effort", loses=Loss.METADATA, before=thinking.effort))
-        thinking = but(thinking, effort=None)
-    return but(thinking, spelled=fields)
+        thinking = replace(thinking, effort=None)
+    return replace(thinking, spelled=fields)
 
 
 def _misspelled(spelled: str, facts: Facts) -> bool:

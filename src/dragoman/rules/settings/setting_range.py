@@ -23,6 +23,7 @@ from hashlib import blake2b
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
@@ -88,7 +89,7 @@ def setting_range(conversation: Conversation, context: Context) -> Rewrite:
         _fit_metadata(settings.metadata, facts.setting("metadata"), changes, notes)
     extras = _in_form(conversation.extras, facts, notes) if facts.field_patterns else conversation.extras
     if extras is not conversation.extras:
-        conversation = conversation.but(extras=extras)
+        conversation = replace(conversation, extras=extras)
     return rewrite_settings(conversation, notes, **changes)
 
 

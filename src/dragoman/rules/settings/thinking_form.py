@@ -27,6 +27,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Extras
@@ -43,7 +45,7 @@ from dragoman.conversation.settings import (
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance, ThinkingForm
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import but, rewrite_settings
+from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
 from dragoman.rules.shape.missing_reasoning import can_be_asked, is_shown_by_thinking
 
@@ -78,7 +80,7 @@ def thinking_form(conversation: Conversation, context: Context) -> Rewrite:
     else:
         note = Note(did, key="thinking", before=thinking, after=formed)
     if formed is None:
-        conversation = conversation.but(extras=drop_thinking_fields(conversation.extras))
+        conversation = replace(conversation, extras=drop_thinking_fields(conversation.extras))
     return rewrite_settings(conversation, [note], thinking=formed)
 
 
@@ -87,7 +89,7 @@ def _switched_on(thinking: Thinking, facts: Facts) -> Thinking:
     by_itself = facts.reasoning_default and facts.thinking_form is not ThinkingForm.OPEN
     if not _says_nothing(thinking) or by_itself or facts.thinking_form not in _SWITCHED_ON:
         return thinking
-    return but(thinking, on=True)
+    return replace(thinking, on=True)
 
 
 def drop_thinking_fields(extras: Extras | None) -> Extras | None:
@@ -111,9 +113,9 @@ def formed_thinking(thinking: Thinking, settings: Settings, facts: Facts, tools:
         return None
     formed = _shown(formed, facts)
     if formed.spelled == EFFORT_ALONE:
-        formed = but(formed, spelled="")
+        formed = replace(formed, spelled="")
     if facts.tools_with_effort is Stance.REFUSES and tools and formed.effort is not None:
-        return but(formed, effort=Effort.NONE) if _offers_none(facts) else None
+        return replace(formed, effort=Effort.NONE) if _offers_none(facts) else None
     return formed
 
 
@@ -121,9 +123,9 @@ def _with_shown_as(thinking: Thinking, facts: Facts) -> Thinking:
     """The wish to see the thoughts in the target's form: a summary of them, or the thoughts themselves."""
     sums, shows = facts.thinking_summary is not Stance.REFUSES, facts.thinking_visible is not Stance.REFUSES
     if thinking.summary is not None and shows and not sums:
-        return but(thinking, summary=None, visible=thinking.visible is not False)
+        return replace(thinking, summary=None, visible=thinking.visible is not False)
     if thinking.visible and sums and not shows:
-        return but(thinking, visible=None, summary=thinking.summary or SUMMARY)
+        return replace(thinking, visible=None, summary=thinking.summary or SUMMARY)
     return thinking
 
 
@@ -138,7 +140,7 @@ def _any(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | Non
     tokens = _bounded(thinking.budget, settings, facts)
     if tokens is None:
         return Thinking(on=False, visible=thinking.visible)
-    return but(thinking, budget=tokens, effort=_at_least_low(thinking.effort))
+    return replace(thinking, budget=tokens, effort=_at_least_low(thinking.effort))
 
 
 def _bounded(tokens: int, settings: Settings, facts: Facts) -> int | None:
@@ -208,9 +210,9 @@ def _budget(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
     if tokens is None and thinking.effort is None and not thinking.on:
         if not is_shown_by_thinking(thinking, facts):
             return thinking
-        thinking = but(thinking, on=True)
+        thinking = replace(thinking, on=True)
     if tokens is not None and tokens < 0 and facts.dynamic_budget is not Stance.REFUSES:
-        return thinking if thinking.effort is None else but(thinking, effort=None)
+        return thinking if thinking.effort is None else replace(thinking, effort=None)
     if tokens is None or tokens < 0:
         fitting = _worth(thinking.effort or Effort.MEDIUM, settings, facts)
     else:
@@ -302,14 +304,14 @@ def _switch(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
 def _open(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
     """An effort, a budget or a switch, as the client gave it. That the model decides needs no mark."""
     if thinking.adaptive:
-        thinking = but(thinking, adaptive=False)
+        thinking = replace(thinking, adaptive=False)
     if _is_off(thinking):
         return thinking
     if thinking.budget is not None and thinking.budget < 0:
-        thinking = but(thinking, budget=None, on=True)
+        thinking = replace(thinking, budget=None, on=True)
     if thinking.budget is not None:
         tokens = _bounded(thinking.budget, settings, facts)
-        return _switched_off(thinking) if tokens is None else but(thinking, budget=tokens)
+        return _switched_off(thinking) if tokens is None else replace(thinking, budget=tokens)
     if facts.budget_min and settings.max_tokens is not None and settings.max_tokens <= facts.budget_min:
         return _switched_off(thinking)  # no budget fits below the limit
     return thinking
@@ -323,9 +325,9 @@ def _switched_off(thinking: Thinking) -> Thinking:
 def _shown(thinking: Thinking, facts: Facts) -> Thinking:
     """Without what says how to show the thoughts, where the target does not take it."""
     if thinking.visible is not None and facts.thinking_visible is Stance.REFUSES:
-        thinking = but(thinking, visible=None)
+        thinking = replace(thinking, visible=None)
     if thinking.summary is not None and facts.thinking_summary is Stance.REFUSES:
-        thinking = but(thinking, summary=None)
+        thinking = replace(thinking, summary=None)
     return thinking
 
 
@@ -345,19 +347,19 @@ def _offered(thinking: Thinking, facts: Facts) -> Thinking | None:
     tokens = BUDGETS[effort]
     offered = {BUDGETS[found]: found for name in facts.efforts if (found := Effort(name)) is not Effort.NONE}
     if not offered:  # it thinks as much as it likes
-        return but(thinking, on=True, effort=None) if facts.thinking_form is ThinkingForm.SWITCH else None
+        return replace(thinking, on=True, effort=None) if facts.thinking_form is ThinkingForm.SWITCH else None
     nearest = min(sorted(offered), key=lambda other: max(other, tokens) / min(other, tokens))
-    return but(thinking, effort=offered[nearest])
+    return replace(thinking, effort=offered[nearest])
 
 
 def _without_effort(thinking: Thinking, facts: Facts) -> Thinking:
     """No thinking: as an effort, by a switch, or as little as the model offers."""
     if facts.thinking_form not in (ThinkingForm.EFFORT, ThinkingForm.LEVEL):
-        return thinking if _offers_none(facts) else but(thinking, on=False, effort=None)
+        return thinking if _offers_none(facts) else replace(thinking, on=False, effort=None)
     if _offers_none(facts) and facts.thinking_off is not Stance.REFUSES:
         return thinking
     least = min(_ORDER.index(Effort(name)) for name in facts.efforts if name != Effort.NONE.value)
-    return but(thinking, effort=_ORDER[least])
+    return replace(thinking, effort=_ORDER[least])
 
 
 FORMS: dict[ThinkingForm, Callable[[Thinking, Settings, Facts], Thinking | None]] = {

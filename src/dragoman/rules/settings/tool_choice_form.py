@@ -18,13 +18,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import but, rewrite_settings
+from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
 
 ODD_SPELLINGS = ("any", "typeless")
@@ -64,7 +66,7 @@ def tool_choice_form(conversation: Conversation, context: Context) -> Rewrite:
     if formed == choice:
         if not _is_odd(choice, facts):
             return Rewrite(conversation)
-        formed, loses = but(choice, spelled=""), Loss.NOTHING
+        formed, loses = replace(choice, spelled=""), Loss.NOTHING
     elif formed is None and choice.mode is ChoiceMode.AUTO:
         loses = Loss.NOTHING  # it is what the model does anyway
     note = Note(
@@ -89,7 +91,7 @@ def _only_tool(done: Rewrite, name: str) -> Rewrite:
     if not kept or len(kept) == len(tools):
         return done
     note = Note(f"sent only the tool {name}, which is to be called", key="tools", before=tools, after=kept)
-    return Rewrite(done.conversation.but(tools=kept), (*done.notes, note))
+    return Rewrite(replace(done.conversation, tools=kept), (*done.notes, note))
 
 
 def _is_odd(choice: ToolChoice, facts: Facts) -> bool:

@@ -14,6 +14,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import unquote
@@ -41,7 +43,9 @@ def user_alias(conversation: Conversation, context: Context) -> Rewrite:
     if value[:1] != b'"':
         return Rewrite(conversation)
     rest = {name: field for name, field in extras.fields.items() if name != ALIAS}
-    changed = conversation.but(
-        settings=settings.but(user=unquote(value)), extras=Extras(extras.dialect, rest) if rest else None
+    changed = replace(
+        conversation,
+        settings=replace(settings, user=unquote(value)),
+        extras=Extras(extras.dialect, rest) if rest else None,
     )
     return Rewrite(changed, (Note("wrote it as the user's name", key=ALIAS, before=value, after=unquote(value)),))

@@ -18,6 +18,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.settings import Settings, Thinking
@@ -25,7 +27,7 @@ from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance, ThinkingForm
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import but, rewrite_settings
+from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
 from dragoman.rules.shape.missing_reasoning import can_be_asked, thinks
 
@@ -76,4 +78,4 @@ def _by_budget(settings: Settings, facts: Facts) -> bool:
 
 def softened(choice: ToolChoice) -> ToolChoice:
     """The same choice, and the model may also call none."""
-    return but(choice, must=False) if choice.mode is ChoiceMode.ALLOWED else ToolChoice(ChoiceMode.AUTO)
+    return replace(choice, must=False) if choice.mode is ChoiceMode.ALLOWED else ToolChoice(ChoiceMode.AUTO)

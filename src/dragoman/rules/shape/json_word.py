@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
@@ -46,7 +48,7 @@ def json_word(conversation: Conversation, context: Context) -> Rewrite:
     last = conversation.messages[-1] if conversation.messages else None
     turn = Message(Role.USER, (Text(quote(context.text("json_word"))),))
     note = Note("appended a user turn that says the word", last, kind="synthetic", after=turn)
-    return Rewrite(conversation.but(messages=(*conversation.messages, turn)), (note,))
+    return Rewrite(replace(conversation, messages=(*conversation.messages, turn)), (note,))
 
 
 def _texts(parts: Iterable[Part]) -> Iterator[bytes]:

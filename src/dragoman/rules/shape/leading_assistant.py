@@ -15,6 +15,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
@@ -37,4 +39,4 @@ def leading_assistant(conversation: Conversation, context: Context) -> Rewrite:
     messages = conversation.messages
     turn = Message(Role.USER, (Text(quote(context.text("leading_user"))),))
     note = Note("put a user turn before it", messages[opening], kind="synthetic", after=turn)
-    return Rewrite(conversation.but(messages=(*messages[:opening], turn, *messages[opening:])), (note,))
+    return Rewrite(replace(conversation, messages=(*messages[:opening], turn, *messages[opening:])), (note,))

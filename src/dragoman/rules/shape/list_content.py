@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import joined, quote
@@ -25,7 +27,7 @@ from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, but, edit, kept, plain_text, respell, rewrite_messages
+from dragoman.rules.rewriting import Edit, edit, kept, plain_text, respell, rewrite_messages
 from dragoman.rules.rule import rule
 
 
@@ -47,7 +49,7 @@ def _as_string(message: Message) -> Edit | None:
         if parts is message.parts:
             return None
         single = all(type(part) is Result and len(part.parts) == 1 for part in message.parts)
-        return (respell if single else edit)(message.but(parts=parts), _DID)
+        return (respell if single else edit)(replace(message, parts=parts), _DID)
     if len(message.parts) < 2 and not message.listed:
         return None  # nearly all messages
     content = [part for part in message.parts if not isinstance(part, (Call, Reasoning))]
@@ -56,7 +58,7 @@ def _as_string(message: Message) -> Edit | None:
     thoughts = [part for part in message.parts if isinstance(part, Reasoning)]
     calls = [part for part in message.parts if isinstance(part, Call)]
     one = _one(content, _seam if message.role is Role.ASSISTANT else _line_break)
-    written = message.but(parts=(*thoughts, one, *calls), listed=False)
+    written = replace(message, parts=(*thoughts, one, *calls), listed=False)
     single = len(content) == 1 and len(calls) + len(thoughts) == 0
     return (respell if single else edit)(written, _DID)
 
@@ -91,4 +93,4 @@ def _result(part: Part) -> Part:
     if type(part) is not Result or (len(part.parts) < 2 and not part.listed) or not plain_text(part.parts):
         return part
     parts = (_one(list(part.parts), _line_break),) if part.parts else (Text(b'""'),)
-    return but(part, parts=parts, listed=False)
+    return replace(part, parts=parts, listed=False)

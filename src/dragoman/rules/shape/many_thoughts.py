@@ -18,6 +18,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import joined
@@ -25,7 +27,7 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Reasoning, Text
 from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, but, edit, rewrite_messages
+from dragoman.rules.rewriting import Edit, edit, rewrite_messages
 from dragoman.rules.rule import rule
 
 
@@ -44,7 +46,7 @@ def _merged(message: Message) -> Edit | None:
     if len(thoughts) < 2 or len({part.field for part in thoughts}) == len(thoughts):
         return None
     texts = list(dict.fromkeys(part.text.literal for part in thoughts if part.text is not None))
-    one = but(thoughts[0], text=Text(joined("\n", texts)))
+    one = replace(thoughts[0], text=Text(joined("\n", texts)))
     surplus = {id(part) for part in thoughts[1:]}
     parts = tuple(one if part is thoughts[0] else part for part in message.parts if id(part) not in surplus)
-    return edit(message.but(parts=parts), "put thinking into one field", thoughts[1])
+    return edit(replace(message, parts=parts), "put thinking into one field", thoughts[1])

@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import joined
@@ -28,7 +30,7 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Media, Part, Result, Text
 from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, but, edit, kept, plain_text, rewrite_messages
+from dragoman.rules.rewriting import Edit, edit, kept, plain_text, rewrite_messages
 from dragoman.rules.rule import rule
 
 
@@ -44,7 +46,9 @@ def media_apart(conversation: Conversation, context: Context) -> Rewrite:
 
 def _texts_first(message: Message) -> Edit | None:
     parts = kept(message.parts, [_with_texts_first(part) for part in message.parts])
-    return None if parts is message.parts else edit(message.but(parts=parts), "put the text of a result before media")
+    return (
+        None if parts is message.parts else edit(replace(message, parts=parts), "put the text of a result before media")
+    )
 
 
 def _with_texts_first(part: Part) -> Part:
@@ -52,21 +56,21 @@ def _with_texts_first(part: Part) -> Part:
         return part
     texts = [inner for inner in part.parts if type(inner) is Text]
     parts = kept(part.parts, texts + [inner for inner in part.parts if type(inner) is not Text])
-    return part if parts is part.parts else but(part, parts=parts)
+    return part if parts is part.parts else replace(part, parts=parts)
 
 
 def _sorted(message: Message) -> Edit | None:
     parts = kept(message.parts, [_result(part) for part in _apart(message.parts)])
     if parts is message.parts:
         return None
-    return edit(message.but(parts=parts, listed=False), "put media before the text")
+    return edit(replace(message, parts=parts, listed=False), "put media before the text")
 
 
 def _result(part: Part) -> Part:
     if type(part) is not Result:
         return part
     inner = _apart(part.parts)
-    return part if inner is part.parts else but(part, parts=inner, listed=False)
+    return part if inner is part.parts else replace(part, parts=inner, listed=False)
 
 
 def _apart(parts: tuple[Part, ...]) -> tuple[Part, ...]:

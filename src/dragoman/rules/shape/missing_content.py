@@ -21,6 +21,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import EMPTY
@@ -56,7 +58,7 @@ def missing_content(conversation: Conversation, context: Context) -> Rewrite:
         # A list without anything in it is recognised by its spelling.
         if (message.blank == _BLANKS[wanted] and not message.listed) or not _only_calls(message):
             return None
-        return edit(message.but(blank=_BLANKS[wanted], listed=False), _DID[wanted])
+        return edit(replace(message, blank=_BLANKS[wanted], listed=False), _DID[wanted])
 
     return rewrite_messages(conversation, filled)
 

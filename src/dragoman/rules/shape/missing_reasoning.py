@@ -21,6 +21,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
@@ -86,7 +88,7 @@ def _filled(conversation: Conversation, facts: Facts) -> Rewrite:
         if not calls or any(type(part) is Reasoning and part.text is not None for part in message.parts):
             return None
         rest = [part for part in message.parts if type(part) is not Reasoning or part.state is not None]
-        filled = message.but(parts=(filler, *rest))
+        filled = replace(message, parts=(filler, *rest))
         return Edit((filled,), "put a filler where the target demands thinking", loses=Loss.NOTHING, kind="synthetic")
 
     return rewrite_messages(conversation, fill)

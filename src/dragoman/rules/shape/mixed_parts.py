@@ -17,6 +17,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
@@ -46,4 +48,4 @@ def _sorted(message: Message) -> Edit | None:
     ordered = tuple(sorted(message.parts, key=lambda part: _RANKS.get(type(part), 1)))
     if all(one is other for one, other in zip(ordered, message.parts, strict=True)):
         return None
-    return edit(message.but(parts=ordered), "put words before calls")
+    return edit(replace(message, parts=ordered), "put words before calls")

@@ -12,6 +12,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
@@ -33,4 +35,4 @@ def no_user_turn(conversation: Conversation, context: Context) -> Rewrite:
     last = conversation.messages[-1] if conversation.messages else None
     turn = Message(Role.USER, (Text(quote(context.text("no_user_turn"))),))
     note = Note("appended a user turn", last, kind="synthetic", after=turn)
-    return Rewrite(conversation.but(messages=(*conversation.messages, turn)), (note,))
+    return Rewrite(replace(conversation, messages=(*conversation.messages, turn)), (note,))

@@ -22,6 +22,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
@@ -55,7 +57,7 @@ def parallel_calls(conversation: Conversation, context: Context) -> Rewrite:
             continue
         notes.append(Note("made each of its calls a turn of its own", message, before=message, after=tuple(split)))
     messages += split
-    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
 
 
 def _one_by_one(message: Message) -> list[Message]:
@@ -64,7 +66,7 @@ def _one_by_one(message: Message) -> list[Message]:
     if len(calls) < 2:
         return []
     later = {id(call) for call in calls[1:]}
-    first = message.but(parts=tuple([part for part in message.parts if id(part) not in later]))
+    first = replace(message, parts=tuple([part for part in message.parts if id(part) not in later]))
     return [first, *(Message(Role.ASSISTANT, (call,), message.at, message.span) for call in calls[1:])]
 
 
@@ -82,4 +84,4 @@ def _interleaved(calling: list[Message], answers: Message) -> list[Message]:
 
 
 def _turn(answers: Message, parts: list[Part]) -> list[Message]:
-    return [answers.but(parts=tuple(parts), span=len(parts))] if parts else []
+    return [replace(answers, parts=tuple(parts), span=len(parts))] if parts else []

@@ -13,6 +13,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.literals import joined
@@ -47,7 +49,7 @@ def repeated_role(conversation: Conversation, context: Context) -> Rewrite:
         _close(run, messages, notes, flat)
         run = [message]
     _close(run, messages, notes, flat)
-    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
 
 
 def _last_run(messages: tuple[Message, ...]) -> int:
@@ -74,18 +76,18 @@ def merged(run: list[Message], flat: bool = False) -> Message:
     """One turn of several. A name that not all of them have goes. `flat`: the target takes no list of texts."""
     first = run[0]
     if any(message.name != first.name for message in run):
-        first = first.but(name=None)
+        first = replace(first, name=None)
     parts = tuple(part for message in run for part in message.parts)
     if first.role is Role.TOOL:
-        return first.but(parts=parts, span=len(parts))
+        return replace(first, parts=parts, span=len(parts))
     if all(len(message.parts) == 1 for message in run) and plain_text(parts):
-        return first.but(
-            parts=(Text(joined("\n\n", [part.literal for part in parts if type(part) is Text])),), listed=False
+        return replace(
+            first, parts=(Text(joined("\n\n", [part.literal for part in parts if type(part) is Text])),), listed=False
         )
     contents = [[part for part in message.parts if type(part) not in _ASIDE] for message in run]
     if flat and any(contents) and all(plain_text(texts) for texts in contents):
         words = [joined("\n", [part.literal for part in texts if type(part) is Text]) for texts in contents if texts]
         thoughts = [part for part in parts if type(part) is Reasoning]
         calls = [part for part in parts if type(part) is Call]
-        return first.but(parts=(*thoughts, Text(joined("\n\n", words)), *calls), listed=False)
-    return first.but(parts=parts, listed=len(parts) > 1)
+        return replace(first, parts=(*thoughts, Text(joined("\n\n", words)), *calls), listed=False)
+    return replace(first, parts=parts, listed=len(parts) > 1)

@@ -14,6 +14,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
@@ -39,4 +41,4 @@ def string_content(conversation: Conversation, context: Context) -> Rewrite:
 def _as_list(message: Message) -> Edit | None:
     if message.listed or message.role is Role.TOOL or not any(type(part) is Text for part in message.parts):
         return None
-    return edit(message.but(listed=True), "wrote its text as a list of parts")
+    return edit(replace(message, listed=True), "wrote its text as a list of parts")

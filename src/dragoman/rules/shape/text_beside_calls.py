@@ -20,6 +20,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
@@ -47,12 +49,12 @@ def text_beside_calls(conversation: Conversation, context: Context) -> Rewrite:
             messages.append(message)
             continue
         if all(type(part) is Text and part.blank for part in words):
-            messages.append(message.but(parts=calls))
+            messages.append(replace(message, parts=calls))
             notes.append(Note("left out white space beside its calls", message, loses=Loss.NOTHING, before=message))
             continue
-        messages += (message.but(parts=words), bridge, message.but(parts=calls))
+        messages += (replace(message, parts=words), bridge, replace(message, parts=calls))
         notes.append(Note("parted its words from its calls", message, kind="synthetic", after=bridge))
-    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
 
 
 def _apart(message: Message) -> tuple[tuple[Part, ...], tuple[Part, ...]]:

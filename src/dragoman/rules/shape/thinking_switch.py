@@ -22,6 +22,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.settings import EFFORT_ALONE, Effort, Thinking
@@ -53,7 +55,7 @@ def thinking_switch(conversation: Conversation, context: Context) -> Rewrite:
         return Rewrite(conversation)  # as far as this model can be asked
     did = "asked for thinking" if wanted else "asked for no thinking"
     note = Note(f"{did}, as configured", key="thinking", before=thinking, after=switched)
-    return rewrite_settings(conversation.but(extras=extras), [note], thinking=switched)
+    return rewrite_settings(replace(conversation, extras=extras), [note], thinking=switched)
 
 
 def _asks(thinking: Thinking | None) -> bool:

@@ -14,6 +14,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
@@ -37,4 +39,4 @@ def trailing_assistant(conversation: Conversation, context: Context) -> Rewrite:
         return Rewrite(conversation)
     turn = Message(Role.USER, (Text(quote(context.text("trailing_user"))),))
     note = Note("appended a user turn", last, kind="synthetic", after=turn)
-    return Rewrite(conversation.but(messages=(*conversation.messages, turn)), (note,))
+    return Rewrite(replace(conversation, messages=(*conversation.messages, turn)), (note,))

@@ -13,6 +13,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
@@ -20,7 +22,6 @@ from dragoman.conversation.parts import Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
 
@@ -35,7 +36,7 @@ def trailing_space(conversation: Conversation, context: Context) -> Rewrite:
     last = message.parts[-1] if message.parts else None
     if type(last) is not Text or last.text == last.text.rstrip():
         return Rewrite(conversation)
-    cut = but(last, literal=quote(last.text.rstrip()))
+    cut = replace(last, literal=quote(last.text.rstrip()))
     note = Note("cut off the white space at its end", message, last, before=last, after=cut)
-    messages = (*conversation.messages[:-1], message.but(parts=(*message.parts[:-1], cut)))
-    return Rewrite(conversation.but(messages=messages), (note,))
+    messages = (*conversation.messages[:-1], replace(message, parts=(*message.parts[:-1], cut)))
+    return Rewrite(replace(conversation, messages=messages), (note,))

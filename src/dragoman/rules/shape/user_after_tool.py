@@ -19,6 +19,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
@@ -45,4 +47,4 @@ def user_after_tool(conversation: Conversation, context: Context) -> Rewrite:
             messages.append(bridge)
             notes.append(Note("put an assistant turn before it", message, kind="synthetic", after=bridge))
         messages.append(message)
-    return Rewrite(conversation.but(messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)

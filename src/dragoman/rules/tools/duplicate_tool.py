@@ -17,13 +17,14 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
 
@@ -43,9 +44,9 @@ def duplicate_tool(conversation: Conversation, context: Context) -> Rewrite:
             kept.append(tool)
         else:
             notes.append(_note(tool, first[tool.name]))
-    return Rewrite(conversation.but(tools=tuple(kept)), tuple(notes)) if notes else Rewrite(conversation)
+    return Rewrite(replace(conversation, tools=tuple(kept)), tuple(notes)) if notes else Rewrite(conversation)
 
 
 def _note(tool: Tool, first: Tool) -> Note:
-    loses = Loss.NOTHING if but(tool, at=first.at) == first else Loss.CONTENT
+    loses = Loss.NOTHING if replace(tool, at=first.at) == first else Loss.CONTENT
     return Note(f"left out another tool of the name {tool.name}", key=tool.place, loses=loses, before=tool)

@@ -15,6 +15,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import EMPTY
@@ -22,7 +24,7 @@ from dragoman.conversation.tools import Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import but, rewrite_tools
+from dragoman.rules.rewriting import rewrite_tools
 from dragoman.rules.rule import rule
 
 
@@ -40,4 +42,4 @@ def empty_description(conversation: Conversation, context: Context) -> Rewrite:
 def _described(tool: Tool) -> tuple[Tool, Note] | None:
     if tool.description != EMPTY:
         return None
-    return but(tool, description=None), Note(f"left out the empty description of {tool.name}", key=tool.place)
+    return replace(tool, description=None), Note(f"left out the empty description of {tool.name}", key=tool.place)

@@ -13,6 +13,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.traits import Trait
@@ -30,5 +32,5 @@ from dragoman.rules.rule import rule
 )
 def empty_tools(conversation: Conversation, context: Context) -> Rewrite:
     if conversation.tools:
-        return Rewrite(conversation.but(empty_tools=False))
-    return Rewrite(conversation.but(empty_tools=False), (Note("left out an empty list of tools", key="tools"),))
+        return Rewrite(replace(conversation, empty_tools=False))
+    return Rewrite(replace(conversation, empty_tools=False), (Note("left out an empty list of tools", key="tools"),))

@@ -19,13 +19,14 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 from dragoman.rules.schema.weight import Weight, weight
 
@@ -50,10 +51,10 @@ def many_strict(conversation: Conversation, context: Context) -> Rewrite:
             count, total = count + 1, together
             tools.append(tool)
             continue
-        tools.append(but(tool, strict=None))
+        tools.append(replace(tool, strict=None))
         did = f"sent {tool.name} without `strict`: more than the target compiles"
         notes.append(Note(did, key=tool.place, before=tool.strict))
-    return Rewrite(conversation.but(tools=tuple(tools)), tuple(notes)) if notes else Rewrite(conversation)
+    return Rewrite(replace(conversation, tools=tuple(tools)), tuple(notes)) if notes else Rewrite(conversation)
 
 
 def _light(own: Weight, total: Weight, facts: Facts) -> bool:

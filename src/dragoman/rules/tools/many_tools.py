@@ -17,6 +17,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Call
@@ -40,7 +42,7 @@ def many_tools(conversation: Conversation, context: Context) -> Rewrite:
         if at in left_out
     )
     kept = tuple(tool for at, tool in enumerate(tools) if at not in left_out)
-    return Rewrite(conversation.but(tools=kept), notes)
+    return Rewrite(replace(conversation, tools=kept), notes)
 
 
 def _needed_names(conversation: Conversation) -> set[str]:

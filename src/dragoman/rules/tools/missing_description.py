@@ -15,6 +15,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import EMPTY
@@ -22,7 +24,7 @@ from dragoman.conversation.tools import Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import but, rewrite_tools
+from dragoman.rules.rewriting import rewrite_tools
 from dragoman.rules.rule import rule
 
 
@@ -40,4 +42,4 @@ def missing_description(conversation: Conversation, context: Context) -> Rewrite
 def _described(tool: Tool) -> tuple[Tool, Note] | None:
     if tool.description is not None:
         return None
-    return but(tool, description=EMPTY), Note(f"gave {tool.name} an empty description", key=tool.place, after=EMPTY)
+    return replace(tool, description=EMPTY), Note(f"gave {tool.name} an empty description", key=tool.place, after=EMPTY)

@@ -14,6 +14,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.settings import Settings
@@ -45,7 +47,7 @@ def native_tool(conversation: Conversation, context: Context) -> Rewrite:
     settings = _choice(conversation.settings, facts, notes)
     if not notes:
         return Rewrite(conversation)
-    changed = conversation.but(tools=tuple(tools), settings=settings, empty_tools=False)
+    changed = replace(conversation, tools=tuple(tools), settings=settings, empty_tools=False)
     return Rewrite(changed, tuple(notes))
 
 
@@ -56,4 +58,4 @@ def _choice(settings: Settings, facts: Facts, notes: list[Note]) -> Settings:
     if choice.origin is not None and choice.origin.dialect == facts.dialect:
         return settings
     notes.append(Note("left out a tool choice that only its own dialect has", key="tool_choice", loses=Loss.METADATA))
-    return settings.but(tool_choice=None)
+    return replace(settings, tool_choice=None)

@@ -13,6 +13,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
@@ -32,6 +34,6 @@ def refused_tools(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     none = facts.tools_last_resort and facts.choice_without_tools is Stance.ACCEPTS
     choice = ToolChoice(ChoiceMode.NONE) if none else None
-    settings = conversation.settings.but(tool_choice=choice, parallel_tool_calls=None)
+    settings = replace(conversation.settings, tool_choice=choice, parallel_tool_calls=None)
     note = Note("left out all tools", key="tools", before=conversation.tools)
-    return Rewrite(conversation.but(tools=(), settings=settings), (note,))
+    return Rewrite(replace(conversation, tools=(), settings=settings), (note,))

@@ -21,6 +21,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Call, Part
@@ -29,7 +31,7 @@ from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Swap, but, kept, rewrite_parts
+from dragoman.rules.rewriting import Swap, kept, rewrite_parts
 from dragoman.rules.rule import rule
 from dragoman.rules.schema import FORMS, Compiled, SchemaForm, compile_schema, renamed_arguments
 from dragoman.rules.schema.weight import weight
@@ -37,7 +39,7 @@ from dragoman.rules.schema.weight import weight
 NO_ARGUMENTS = b'{"type":"object","properties":{}}'
 """The schema of a tool that takes none."""
 _STRICT = "-strict"
-_SPARE = {name: but(form, empty_required=False) for name, form in FORMS.items()}
+_SPARE = {name: replace(form, empty_required=False) for name, form in FORMS.items()}
 """The forms for a target that may refuse `required: []`."""
 MAX_TOTAL_GROWTH = 2 * 1024 * 1024
 """Bytes that copies of definitions may add to all schemas of a request."""
@@ -62,8 +64,8 @@ def schema_keyword(conversation: Conversation, context: Context) -> Rewrite:
         return Rewrite(conversation)
     settings = conversation.settings
     if form is not settings.response_format:
-        settings = settings.but(response_format=form)
-    changed = conversation.but(tools=tools, settings=settings)
+        settings = replace(settings, response_format=form)
+    changed = replace(conversation, tools=tools, settings=settings)
     if not renamed:
         return Rewrite(changed, tuple(notes))
     history = rewrite_parts(changed, lambda message, part: _renamed_call(part, renamed))
@@ -88,7 +90,7 @@ def _compiled(
     if tool.schema is None and facts.tools_without_schema is Stance.REFUSES:
         did = f"{tool.name}: said that it takes no arguments"
         notes.append(Note(did, key=tool.place, loses=Loss.NOTHING, after=NO_ARGUMENTS))
-        tool = but(tool, schema=NO_ARGUMENTS)
+        tool = replace(tool, schema=NO_ARGUMENTS)
     if tool.strict is not None and facts.strict_tools is Stance.REFUSES:
         tool = _unmarked(tool, notes, "the target has no strict mode")
     if tool.strict and facts.strict_optional is Stance.REFUSES and tool.schema and weight(tool.schema).optional:
@@ -108,7 +110,7 @@ def _compiled(
         notes.append(Note(did, key=tool.place, loses=_LOSSES[note.loses], before=tool.schema))
     if compiled.names:
         renamed[tool.name] = dict(compiled.names)
-    return but(tool, schema=compiled.json)
+    return replace(tool, schema=compiled.json)
 
 
 def _compile(schema: bytes | None, facts: Facts, form: str, strict: bool, grows: bool = True) -> Compiled | None:
@@ -129,7 +131,7 @@ def _unmarked(tool: Tool, notes: list[Note], why: str) -> Tool:
     notes.append(
         Note(f"sent {tool.name} without `strict`: {why}", key=tool.place, loses=Loss.METADATA, before=tool.strict)
     )
-    return but(tool, strict=None)
+    return replace(tool, strict=None)
 
 
 def _format(form: ResponseFormat | None, facts: Facts, notes: list[Note]) -> ResponseFormat | None:
@@ -141,7 +143,7 @@ def _format(form: ResponseFormat | None, facts: Facts, notes: list[Note]) -> Res
         return form
     if form.strict and compiled.loses == "content":
         notes.append(Note("sent the answer's schema without `strict`", key="response_format", loses=Loss.METADATA))
-        form = but(form, strict=None)
+        form = replace(form, strict=None)
         compiled = _compile(form.schema, facts, schema_form, False)
         if compiled is None:
             return form
@@ -154,7 +156,7 @@ def _format(form: ResponseFormat | None, facts: Facts, notes: list[Note]) -> Res
         )
         for note in compiled.notes
     ]
-    return but(form, schema=compiled.json)
+    return replace(form, schema=compiled.json)
 
 
 def _renamed_call(part: Part, renamed: dict[str, dict[str, str]]) -> Swap | None:
@@ -164,4 +166,4 @@ def _renamed_call(part: Part, renamed: dict[str, dict[str, str]]) -> Swap | None
     arguments = renamed_arguments(part.arguments, {own: new for new, own in renamed[part.name].items()})
     if arguments == part.arguments:
         return None
-    return Swap((but(part, arguments=arguments),), "renamed arguments as in the schema", Loss.NOTHING)
+    return Swap((replace(part, arguments=arguments),), "renamed arguments as in the schema", Loss.NOTHING)

@@ -17,13 +17,14 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import but
 from dragoman.rules.rule import rule
 
 LEGACY = "functions"
@@ -34,7 +35,7 @@ def tool_wrapper(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     notes: list[Note] = []
     tools = tuple([_wrapped(tool, facts, notes) for tool in conversation.tools])
-    return Rewrite(conversation.but(tools=tools), tuple(notes)) if notes else Rewrite(conversation)
+    return Rewrite(replace(conversation, tools=tools), tuple(notes)) if notes else Rewrite(conversation)
 
 
 def _wrapped(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Tool | NativeTool:
@@ -46,4 +47,4 @@ def _wrapped(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Tool |
         return tool
     shape = wrapper or "the target's own shape"
     notes.append(Note(f"wrote the tool {tool.name} in {shape}", key=tool.place, before=tool, after=tool))
-    return but(tool, wrapper=wrapper, schema_as=schema_as)
+    return replace(tool, wrapper=wrapper, schema_as=schema_as)

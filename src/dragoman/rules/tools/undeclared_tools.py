@@ -16,6 +16,8 @@ becomes
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Call
@@ -38,4 +40,4 @@ def undeclared_tools(conversation: Conversation, context: Context) -> Rewrite:
     called = {part.name: None for message in conversation.messages for part in message.parts if type(part) is Call}
     tools = tuple(Tool(name, schema=b'{"type":"object","properties":{}}') for name in called)
     note = Note(f"declared {', '.join(called)}", key="tools", kind="synthetic", after=tools)
-    return Rewrite(conversation.but(tools=tools, empty_tools=False), (note,))
+    return Rewrite(replace(conversation, tools=tools, empty_tools=False), (note,))

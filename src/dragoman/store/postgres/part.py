@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
+from msgspec.structs import replace
 
 from dragoman.config.schema import StoreConfig
 from dragoman.store.contracts.health import StoreHealth
@@ -47,7 +47,7 @@ class PostgresPart:
         self._settings.config = config
 
     def health(self) -> StoreHealth:
-        return msgspec.structs.replace(self._writer.health(), unread=self._entries.unread)
+        return replace(self._writer.health(), unread=self._entries.unread)
 
     async def forget(self, caller: str) -> int:
         return await self.ledger.forget(caller)

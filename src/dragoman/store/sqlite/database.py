@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.store.contracts.health import StoreHealth
 from dragoman.store.errors import StoreError
@@ -94,7 +95,7 @@ class Database:
 
     def health(self) -> StoreHealth:
         written = self._writer.jobs.health()
-        return msgspec.structs.replace(
+        return replace(
             written,
             unread=self._reads.unread + self._reports.unread,
             replaced=self._writer.replaced,

@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from dragoman.config.schema import StoreConfig
 from dragoman.store.books import CALIBRATION_BOOK, LESSON_BOOK, BookCalibrations, BookLessons
@@ -72,7 +72,7 @@ class SqliteStore(TableStore):
         health, limits, budgets = self._database.health(), self.limits, self.budgets
         error = health.last_error or limits.last_error or budgets.last_error
         failed = health.failed + limits.failed + budgets.failed
-        return msgspec.structs.replace(health, failed=failed, last_error=error)
+        return replace(health, failed=failed, last_error=error)
 
     async def forget(self, caller: str) -> int:
         await self.flush()

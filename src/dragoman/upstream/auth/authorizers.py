@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import msgspec
+from msgspec.structs import replace
 
 from dragoman.upstream.auth.authorizer import Authorizer, AuthScheme
 from dragoman.upstream.transport import Outgoing
@@ -67,4 +67,4 @@ class Authorizers:
 
 
 def _with_headers(request: Outgoing, authorizer: Authorizer) -> Outgoing:
-    return msgspec.structs.replace(request, headers=(*request.headers, *authorizer.headers_for(request)))
+    return replace(request, headers=(*request.headers, *authorizer.headers_for(request)))
