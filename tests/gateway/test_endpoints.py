@@ -198,8 +198,9 @@ def test_model_lists_in_each_shape(running: Running) -> None:
     shown = [*(name for name, model in MODELS.items() if "hidden" not in model), "auto"]
     assert [model.id for model in running.openai().models.list()] == shown
     listed = running.anthropic().models.list()
-    assert [model.id for model in listed] == shown
+    assert [model.id for model in listed] == [*shown, *aliases(shown)]
     assert listed.data[0].display_name == "Claude, the helpful"
+    assert (listed.data[0].max_input_tokens, listed.data[0].lifecycle) == (200_000, "active")
     google = list(running.gemini().models.list())
     assert [model.name for model in google] == [f"models/{name}" for name in shown]
     assert google[1].input_token_limit == 1000
@@ -210,6 +211,21 @@ def test_one_model_in_each_shape(running: Running) -> None:
     assert running.openai().models.retrieve("team/gpt").id == "team/gpt"
     assert running.anthropic().models.retrieve("claude").display_name == "Claude, the helpful"
     assert running.gemini().models.get(model="gem").name == "models/gem"
+
+
+def aliases(names: list[str]) -> list[str]:
+    """The further names by which a coding agent finds models that it would leave out."""
+    return [f"anthropic/via/{name}" for name in names if "claude" not in name]
+
+
+def test_a_model_answers_to_the_name_under_which_an_agent_finds_it(running: Running) -> None:
+    shown = running.anthropic().models.retrieve("anthropic/via/gem")
+    assert (shown.id, shown.display_name, shown.max_input_tokens) == ("anthropic/via/gem", "gem", 1000)
+    for name in ("anthropic/via/gpt", "anthropic/via/team/gpt", "anthropic/via/openai/gpt-4o"):
+        told = running.post("/v1/messages", {**body("anthropic", name), "stream": False})
+        assert (told.status_code, told.json()["model"]) == (200, name), told.text
+    assert running.post("/v1/messages", body("anthropic", "anthropic/via/auto")).status_code == 200
+    assert running.post("/v1/messages", body("anthropic", "anthropic/via/none")).status_code == 404
 
 
 @pytest.mark.parametrize("model", ["claude", "gpt", "gem"])
@@ -312,10 +328,10 @@ def test_models_come_in_pages(running: Running, query: str, part: slice, more: b
     assert names[:5] == ["claude", "gem", "gpt", "team/gpt", "vectors"]
     shown = httpx.get(f"{running.url}/v1/models{query}", headers=CLAUDE).json()
     listed = [one["id"] for one in shown["data"]]
-    assert (listed, shown["has_more"]) == (names[part], more)
+    assert (listed, shown["has_more"]) == ([*names, *aliases(names)][part], more)
     assert (shown["first_id"], shown["last_id"]) == (listed[0], listed[-1])
     plain = httpx.get(f"{running.url}/v1/models{query}").json()
-    assert [one["id"] for one in plain["data"]] == listed
+    assert [one["id"] for one in plain["data"]] == names[part]
     assert plain.get("has_more") == (more if query else None)
 
 

@@ -192,7 +192,7 @@ def test_lists_show_the_models_of_all_providers_where_the_file_has_none(tmp_path
         assert "gpt-4o" in names
         assert any(name.startswith("claude-") for name in names)
         assert any(name.startswith("gemini-") for name in names)
-        assert [model.id for model in running.anthropic().models.list()] == names
+        assert [model.id for model in running.anthropic().models.list()][: len(names)] == names
         assert [model.name for model in running.gemini().models.list()] == [f"models/{name}" for name in names]
         for name in names[:8]:
             assert running.openai().models.retrieve(name).id == name

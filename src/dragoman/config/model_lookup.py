@@ -1,9 +1,10 @@
 """Where a model's name leads: `find_lead` is the one place that decides it.
 
-In this order: a name of the file; the name by which its provider knows a model of the file; a pattern (`team-*`);
-`PROVIDER/MODEL`; the pattern `*`; the beginning of one name of the file; and a bare name such as `claude-sonnet-4-6`,
-by its family. The only configured provider of a family is taken. Of several, the configuration decides (`families`),
-else the one in the client's dialect, else the maker's own profile.
+In this order: a name of the file; of an alias such as `anthropic/via/NAME`, which lists show to agents, its NAME;
+the name by which its provider knows a model of the file; a pattern (`team-*`); `PROVIDER/MODEL`; the pattern `*`; the
+beginning of one name of the file; and a bare name such as `claude-sonnet-4-6`, by its family. The only configured
+provider of a family is taken. Of several, the configuration decides (`families`), else the one in the client's dialect,
+else the maker's own profile.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from dragoman.config.schema import Config, Model, Provider
+from dragoman.dialects.registry import strip_alias
 from dragoman.profiles.families import Family, families_of
 from dragoman.profiles.offers import offered_names
 from dragoman.profiles.profile import Profile, Profiles
@@ -71,6 +73,7 @@ class ModelLead(Struct, frozen=True):
 
 def find_lead(config: Config, profiles: Profiles, name: str, client: str = "") -> ModelLead:
     """Where a name leads. `client` is the dialect of who asks: it may decide which provider a bare name means."""
+    name = asked_name(config, name)
     family = None if name in config.models else find_family(config, profiles, name, client)
     meant = _meant(config, name, family)
     targets, reserved = _targets(config, meant)
@@ -80,6 +83,11 @@ def find_lead(config: Config, profiles: Profiles, name: str, client: str = "") -
     is_bare = match_pattern(config.models, name) is None and name.partition("/")[0] not in config.providers
     full = targets[0].target if targets and family is not None and is_bare else name
     return ModelLead((meant, full), find_candidates(config, name), targets, reserved, family)
+
+
+def asked_name(config: Config, name: str) -> str:
+    """The name that a client asks for, behind the prefix of an alias."""
+    return name if name in config.models else strip_alias(name)
 
 
 def _meant(config: Config, name: str, family: FamilyChoice | None) -> str:
@@ -238,6 +246,7 @@ def find_candidates(config: Config, name: str) -> tuple[str, ...] | None:
 
     `auto` chooses from all, `PREFIX/auto` from those whose provider or name begins so.
     """
+    name = asked_name(config, name)
     route = config.routes.get(name)
     if (route is None and not name.endswith(AUTO)) or name in config.models:
         return None

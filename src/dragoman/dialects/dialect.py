@@ -394,17 +394,25 @@ class ListedModel(msgspec.Struct, frozen=True):
     description: str = ""
     created: int = 0
     context_window: int | None = None
+    output_limit: int | None = None
     metadata: Mapping[str, Any] | None = None
     capabilities: tuple[str, ...] = ("completion",)
 
 
 class ModelListing(msgspec.Struct, frozen=True):
-    """How a dialect shows one model, and a list of them. `shows_abilities`: with what each can do."""
+    """How a dialect shows one model, and a list of them."""
 
     render_model: Callable[[ListedModel], bytes]
     render_models: Callable[[Sequence[ListedModel], bool | None], bytes]
     """`more`: are there further ones? None if the client asked for all of them."""
     shows_abilities: bool = False
+    """It shows what a model can do and how much it holds."""
+    known_words: tuple[str, ...] = ()
+    """Agents of this dialect leave out names that have none of these words; empty: they take every name."""
+    alias_prefix: str = ""
+    """Names that such agents would leave out are listed a second time, behind this."""
+    timeout: float = 3.0
+    """Seconds that its clients wait for a list that a provider has not sent yet. Agents ask as they start."""
 
 
 # Stored answers

@@ -62,6 +62,19 @@ def model_listing(name: str) -> ModelListing:
     return dialect(name).model_listing or model_listing(DEFAULT_DIALECT)
 
 
+@cache
+def _alias_prefixes() -> tuple[str, ...]:
+    return tuple([model_listing(one.name).alias_prefix for one in all_dialects() if one.model_listing is not None])
+
+
+def strip_alias(name: str) -> str:
+    """The name of a model behind the prefix under which a list of models shows it a second time."""
+    for prefix in _alias_prefixes():
+        if prefix and name.startswith(prefix):
+            return name.removeprefix(prefix)
+    return name
+
+
 def recognise(body: Mapping[str, Any]) -> DialectName:
     """The dialect of a request, by its members; the default dialect where no other one fits better."""
     seen = RequestGlance(body)

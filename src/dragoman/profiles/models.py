@@ -116,6 +116,12 @@ def known_window(name: str, stated: int) -> int:
     return found.context_window if found is not None else 0
 
 
+def known_output(name: str, stated: int) -> int:
+    """The greatest token limit of an answer, in the same way."""
+    found = None if stated else find_model(name)
+    return found.output_limit if found is not None else stated
+
+
 def facts_from(model: ModelEntry, use: CatalogueUse) -> Mapping[str, Any]:
     """The facts that a profile takes from an entry."""
     facts: dict[str, Any] = _thinking_facts(model.thinking, use.thinking) if use.thinking else {}

@@ -36,7 +36,15 @@ _CREATED = "2025-01-01T00:00:00Z"
 
 
 def _model(model: ListedModel) -> dict[str, Any]:
-    return {"type": "model", "id": model.name, "display_name": model.description or model.name, "created_at": _CREATED}
+    return {
+        "type": "model",
+        "id": model.name,
+        "display_name": model.description or model.name,
+        "created_at": _CREATED,
+        "lifecycle": "active",
+        "max_input_tokens": model.context_window,
+        "max_tokens": model.output_limit,
+    }
 
 
 def _render_model(model: ListedModel) -> bytes:
@@ -49,7 +57,14 @@ def _render_models(models: Sequence[ListedModel], more: bool | None) -> bytes:
     return encode({"data": shown, "has_more": bool(more), "first_id": first, "last_id": last})
 
 
-ANTHROPIC_MODELS = ModelListing(_render_model, _render_models)
+ANTHROPIC_MODELS = ModelListing(
+    _render_model,
+    _render_models,
+    shows_abilities=True,
+    known_words=("claude", "anthropic"),
+    alias_prefix="anthropic/via/",
+    timeout=0.15,
+)
 
 
 _NOT_COUNTED = ("max_tokens", "stream", "metadata", "stop_sequences", "temperature", "top_p", "top_k", "service_tier")

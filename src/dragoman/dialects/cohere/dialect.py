@@ -41,7 +41,7 @@ def _render_models(models: Sequence[ListedModel], more: bool | None) -> bytes:
     return encode({"models": [_model(model) for model in models], **token})
 
 
-COHERE_MODELS = ModelListing(_render_model, _render_models)
+COHERE_MODELS = ModelListing(_render_model, _render_models, shows_abilities=True)
 
 
 _MEMBERS = frozenset({"citation_options", "safety_mode", "strict_tools", "chat_history", "preamble"})

@@ -41,7 +41,8 @@ def _model(model: ListedModel) -> dict[str, Any]:
         "displayName": model.description or model.name,
         "supportedGenerationMethods": _METHODS,
     }
-    return shown | ({"inputTokenLimit": model.context_window} if model.context_window else {})
+    limits = {"inputTokenLimit": model.context_window, "outputTokenLimit": model.output_limit}
+    return shown | {name: limit for name, limit in limits.items() if limit}
 
 
 def _render_model(model: ListedModel) -> bytes:
@@ -53,7 +54,7 @@ def _render_models(models: Sequence[ListedModel], more: bool | None) -> bytes:
     return encode({"models": [_model(model) for model in models], **token})
 
 
-GEMINI_MODELS = ModelListing(_render_model, _render_models)
+GEMINI_MODELS = ModelListing(_render_model, _render_models, shows_abilities=True)
 
 
 def parse_question(body: bytes) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from dragoman.config.model_lookup import asked_name
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import ListedModel, ModelListing
 from dragoman.dialects.registry import caller_dialect, model_listing
@@ -16,6 +17,7 @@ from dragoman.gateway.models.live_models import Entry, context_window
 from dragoman.gateway.models.model_names import find_lead, visible_names
 from dragoman.gateway.services import Services
 from dragoman.profiles.facts import Stance, ThinkingForm
+from dragoman.profiles.models import known_output, known_window
 
 
 async def models(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
@@ -88,8 +90,9 @@ def _able(listed: ListedModel, services: Services, client: str) -> ListedModel:
     able += ["vision"] * (facts.medium("image").inline is Stance.ACCEPTS)
     able += ["audio"] * (facts.medium("audio").inline is Stance.ACCEPTS)
     able += ["thinking"] * (facts.thinking is Stance.ACCEPTS and facts.thinking_form is not ThinkingForm.NONE)
-    window = listed.context_window or facts.context_window or None
-    return replace(listed, capabilities=tuple(able), context_window=window)
+    window = listed.context_window or known_window(facts.model, facts.context_window) or None
+    most = known_output(facts.model, facts.output_limit) or None
+    return replace(listed, capabilities=tuple(able), context_window=window, output_limit=most)
 
 
 def _listing(inbound: Inbound) -> ModelListing:
@@ -115,8 +118,10 @@ async def _described(listed: ListedModel, services: Services, client: str) -> Li
 
 
 def _listed(name: str, services: Services, entry: Entry | None = None) -> ListedModel:
-    configured = services.config.models.get(name)
+    behind = asked_name(services.config, name)
+    configured = services.config.models.get(behind)
     window = context_window(entry) if entry is not None else None
     if configured is None:
-        return ListedModel(name, created=int(services.started), context_window=window)
-    return ListedModel(name, configured.description or "", int(services.started), configured.context_window)
+        shown = "" if behind == name else behind
+        return ListedModel(name, shown, created=int(services.started), context_window=window)
+    return ListedModel(name, configured.description or behind, int(services.started), configured.context_window)

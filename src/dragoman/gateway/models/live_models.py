@@ -67,14 +67,17 @@ class LiveModels:
             known = self._described_models[key] = _Listed(time.monotonic() + kept, {"": found})
         return known.entries[""]
 
-    async def entries(self, destination: HttpDestination, transport: Transport) -> Mapping[str, Entry]:
-        """All models of a destination's provider, by their names; none where it does not tell."""
+    async def entries(
+        self, destination: HttpDestination, transport: Transport, seconds: float = FIRST_TIMEOUT
+    ) -> Mapping[str, Entry]:
+        """All models of a destination's provider, by their names; none where it does not tell. `seconds`: how long to
+        wait for its first list."""
         key = (destination.provider, destination.base_url)
         known = self._known.get(key)
         if known is None or known.until < time.monotonic():
             asking = self._asked(key, destination, transport)
             if known is None:
-                await asyncio.wait((asking,), timeout=FIRST_TIMEOUT)
+                await asyncio.wait((asking,), timeout=seconds)
         return self._known.get(key, _NOTHING).entries
 
     def known_names(self) -> Iterable[str]:

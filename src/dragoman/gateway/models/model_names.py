@@ -18,6 +18,8 @@ from dragoman.config.model_lookup import (
     match_pattern,
 )
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.dialects.dialect import ModelListing
+from dragoman.dialects.registry import model_listing
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.gateway.callers.callers import LONGEST_MODEL, Caller, Refused, may_ask
 from dragoman.gateway.models.live_models import Entry
@@ -73,25 +75,35 @@ async def visible_names(services: Services, caller: Caller, client: str) -> dict
     Names and routes of the file, and `auto`, which chooses from all its models; its patterns with the models of their
     providers; without any models in the file, the models of all providers.
     """
-    config = services.config
+    config, listing = services.config, model_listing(client)
     found: dict[str, Entry | None] = dict.fromkeys((*listed_names(config), *config.routes))
     if config.models:
-        found |= await _expanded(services)
+        found |= await _expanded(services, listing.timeout)
     else:
-        found |= await _offered(services, client)
+        found |= await _offered(services, client, listing.timeout)
     if find_candidates(config, AUTO):
         found.setdefault(AUTO, None)
-    return {name: entry for name, entry in found.items() if caller.client is None or caller.client.may_ask(name)}
+    allowed = {name: entry for name, entry in found.items() if caller.client is None or caller.client.may_ask(name)}
+    return allowed | {
+        alias: entry for name, entry in allowed.items() if (alias := _alias(name, listing)) not in allowed
+    }
 
 
-async def _expanded(services: Services) -> dict[str, Entry | None]:
+def _alias(name: str, listing: ModelListing) -> str:
+    """The name under which agents of a dialect take a model up that they would leave out; else the name itself."""
+    known = not listing.known_words or any(word in name.lower() for word in listing.known_words)
+    return name if known else listing.alias_prefix + name
+
+
+async def _expanded(services: Services, seconds: float) -> dict[str, Entry | None]:
     """The names that patterns stand for. A pattern with one model for all stands for nothing that could be listed."""
     found: dict[str, Entry | None] = {}
     models = services.config.models.items()
     shown = [
         (pattern, model.target.partition("/")) for pattern, model in models if is_pattern(pattern) and not model.hidden
     ]
-    lists = await provider_lists(services, {provider for _, (provider, _, rest) in shown if is_pattern(rest)})
+    starred = {provider for _, (provider, _, rest) in shown if is_pattern(rest)}
+    lists = await provider_lists(services, starred, seconds)
     for pattern, (provider, _, rest) in shown:
         for name, entry in lists.get(provider, {}).items():
             match = match_pattern((rest,), name)
@@ -100,11 +112,11 @@ async def _expanded(services: Services) -> dict[str, Entry | None]:
     return found
 
 
-async def _offered(services: Services, client: str) -> dict[str, Entry | None]:
+async def _offered(services: Services, client: str, seconds: float) -> dict[str, Entry | None]:
     """The models of every provider: by their bare names where those lead to one. A provider that has no list, or does
     not answer, has those that it is known to run."""
     found: dict[str, Entry | None] = {}
-    for provider, listed in (await provider_lists(services, services.config.providers)).items():
+    for provider, listed in (await provider_lists(services, services.config.providers, seconds)).items():
         profile = services.config.providers[provider].profile or provider
         known: Mapping[str, Entry | None] = listed or dict.fromkeys(offered_names(profile))
         for name, entry in known.items():
@@ -113,11 +125,12 @@ async def _offered(services: Services, client: str) -> dict[str, Entry | None]:
     return found
 
 
-async def provider_lists(services: Services, names: Iterable[str]) -> dict[str, Mapping[str, Entry]]:
+async def provider_lists(services: Services, names: Iterable[str], seconds: float) -> dict[str, Mapping[str, Entry]]:
     """What providers list. All are asked at the same time, so that one that is silent delays nobody else."""
     places = {name: place for name in names if (place := services.routes.provider(name)) is not None}
     asking = [
-        services.live_models.entries(place, services.dispatcher.transports.of(place)) for place in places.values()
+        services.live_models.entries(place, services.dispatcher.transports.of(place), seconds)
+        for place in places.values()
     ]
     return dict(zip(places, await asyncio.gather(*asking), strict=True))
 

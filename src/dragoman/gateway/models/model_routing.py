@@ -12,7 +12,7 @@ from random import random
 from msgspec.structs import replace
 
 from dragoman.config import Config
-from dragoman.config.model_lookup import find_candidates
+from dragoman.config.model_lookup import asked_name, find_candidates
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.exchange.destination import TargetRoute
@@ -38,6 +38,7 @@ ROUTER = "router"
 
 async def choose_model(services: Services, caller: Caller, ask: Ask, name: str, request_id: str) -> RoutedRequest:
     """The destinations for a request to a route. Raises Refused and NoHealthyModel."""
+    name = asked_name(services.config, name)
     names = find_candidates(services.config, name) or ()
     services.checks.note_request()
     allowed = [one for one in names if caller.client is None or caller.client.may_ask(one)]
