@@ -9,6 +9,7 @@ from _pytest.mark import ParameterSet
 from tests.corpus import FULL
 from tests.shapes.words import Signer
 
+from dragoman.emulators.anthropic.thinking import issuer
 from dragoman.engine.library.adapt import BUILTIN
 
 MODELS: dict[str, tuple[str, ...]] = {
@@ -92,16 +93,18 @@ def _sweeps() -> Iterator[ParameterSet]:
 SWEEPS = [*_sweeps()]
 """Each target with the seeds of its requests. But for one target of each dialect all seeds after the first are slow."""
 
+_CLAUDE = "anthropic/{model}"
 _SIGNERS = {
-    "anthropic": "anthropic/{model}",
-    "anthropic-compatible": "anthropic/{model}",
-    "anthropic-compatible-strict": "anthropic/{model}",
-    "vertex-anthropic": "anthropic/{model}",
-    "azure-anthropic": "anthropic/{model}",
+    "anthropic": _CLAUDE,
+    "anthropic-compatible": _CLAUDE,
+    "anthropic-compatible-strict": _CLAUDE,
+    "vertex-anthropic": _CLAUDE,
+    "azure-anthropic": _CLAUDE,
     "azure-openai-responses": "openai-responses",
-    "bedrock": "anthropic/{model}",
-    "bedrock-anthropic": "anthropic/{model}",
+    "bedrock": _CLAUDE,
+    "bedrock-anthropic": _CLAUDE,
     "gemini": "gemini/{model}",
+    "gemini-openai": "gemini/{model}",
     "gemini-native-compatible": "gemini/{model}",
     "gemini-native-compatible-strict": "gemini/{model}",
     "vertex": "vertex/{model}",
@@ -118,4 +121,6 @@ def split(target: str) -> tuple[str, str]:
 def signer(target: str) -> Signer:
     """The emulator that will judge the target signs what the client holds of it."""
     name, model = split(target)
-    return Signer(_SIGNERS.get(name, "nobody").format(model=model), name, model)
+    signs = _SIGNERS.get(name, "nobody")
+    by = issuer(model) if signs == _CLAUDE else signs.format(model=model)
+    return Signer(by, name, model)

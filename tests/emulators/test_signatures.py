@@ -9,8 +9,9 @@ import httpx
 import orjson
 import pytest
 
+from dragoman.emulators.anthropic.thinking import issuer
 from dragoman.emulators.catalogue import provider
-from dragoman.emulators.provider import ModelTurn, ReceivedRequest
+from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
 from dragoman.emulators.signatures import check_signature, is_masked, mint
 from dragoman.testing import emulator
 
@@ -102,3 +103,33 @@ def test_openrouter_streams_each_thought_twice_and_its_signature_last() -> None:
     assert [delta["reasoning"] for delta in spoken] == [delta["reasoning_details"][0]["text"] for delta in spoken]
     assert "".join(delta["reasoning"] for delta in spoken) == "Clouds, so it will rain."
     assert signed["reasoning_details"][0].keys() == {"type", "signature", "format", "index"}
+
+
+def test_claude_signs_the_same_on_all_platforms() -> None:
+    names = ("claude-sonnet-4-5", "claude-sonnet-4-5@20250929", "us.anthropic.claude-sonnet-4-5-20250929-v1:0")
+    assert {issuer(name) for name in names} == {"anthropic/claude-sonnet-4-5"}
+    assert issuer("anthropic.claude-opus-4-8") != issuer("claude-opus-4-7")
+
+
+def _refusal(body: dict[str, Any]) -> Any:
+    one = provider("gemini-openai", signatures="strict")
+    call = one.parse_request("POST", one.example[0], {}, {}, orjson.dumps(body))
+    assert isinstance(call, ReceivedRequest)
+    return one.judge(call)
+
+
+def test_geminis_compatible_endpoint_wants_its_signatures_back() -> None:
+    one = provider("gemini-openai", signatures="strict")
+    path, body = one.example
+    body = {**body, "model": "gemini-3-pro-preview"}
+    asked = one.parse_request("POST", path, {}, {}, orjson.dumps(body))
+    assert isinstance(asked, ReceivedRequest)
+    said = one.render_answer(asked, ModelTurn(calls=(ModelCall("look", {}), ModelCall("look", {}))))
+    turn = said["choices"][0]["message"]
+    results = [{"role": "tool", "tool_call_id": call["id"], "content": "x"} for call in turn["tool_calls"]]
+    assert ["extra_content" in call for call in turn["tool_calls"]] == [True, False]
+    assert _refusal({**body, "messages": [*body["messages"], turn, *results]}) is None
+    for changed, words in ((None, "missing a thought_signature"), ("b3RoZXI=", "Corrupted thought signature")):
+        turn["tool_calls"][0]["extra_content"] = {"google": {"thought_signature": changed}}
+        assert words in str(_refusal({**body, "messages": [*body["messages"], turn, *results]}))
+    assert _refusal({**body, "model": "gemini-2.5-flash", "messages": [*body["messages"], turn, *results]}) is not None

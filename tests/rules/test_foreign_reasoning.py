@@ -207,3 +207,57 @@ def test_it_goes_to_neither_openai_nor_gemini() -> None:
     turns = [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": parts}]
     done = sent({"contents": [*turns, turns[0]]}, "gemini/gemini-3-pro-preview")
     assert "thoughtSignature" not in str(done.json["contents"])
+
+
+SHARED = {
+    "of another platform, unnamed": (state("bedrock"), True),
+    "of another platform, by name": (state("bedrock", "fam", "us.anthropic.m-20250929-v1:0"), True),
+    "of another maker": (state("bedrock", "other", "m"), False),
+    "of another model": (state("bedrock", "fam", "n"), False),
+    "of a kind that is not shared": (state("bedrock", kind="redacted_thinking"), False),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_platforms_that_share_state(name: str) -> None:
+    proof, stays = SHARED[name]
+    stated = {"family": "fam", "reasoning_scope": "model", "shared_states": ["signature"]}
+    known = own(**stated, reasoning_states=["signature", "redacted_thinking"])
+    assert through(known, thought(proof), WORDS).untouched is stays
+
+
+CLAUDE_TARGETS = (
+    "anthropic/claude-sonnet-4-5",
+    "vertex-anthropic/claude-sonnet-4-5@20250929",
+    "bedrock-anthropic/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+)
+
+
+@pytest.mark.parametrize("target", CLAUDE_TARGETS)
+def test_a_signature_of_claude_moves_between_platforms(target: str) -> None:
+    text = {"text": "Hm", "signature": THINKING["signature"]}
+    turn = {"role": "assistant", "content": [{"reasoningContent": {"reasoningText": text}}, {"text": "Hello"}]}
+    user = {"role": "user", "content": [{"text": "Hi"}]}
+    for body, source in (({"messages": [user, turn, user]}, "bedrock"), (claude(THINKING), "anthropic")):
+        done = sent(body, target, source=source)
+        assert "foreign-reasoning" not in [change[0] for change in done.changes]
+        first = done.json["messages"][1]["content"][0]
+        assert (first.get("reasoningContent", {}).get("reasoningText") == text) or first == THINKING
+
+
+SIGNED_CALL = {
+    "id": "c",
+    "type": "function",
+    "function": {"name": "look", "arguments": "{}"},
+    "extra_content": {"google": {"thought_signature": THINKING["signature"]}},
+}
+
+
+def test_a_signature_of_gemini_moves_between_its_endpoints() -> None:
+    chat = [{"role": "user", "content": "Hi"}, {"role": "assistant", "tool_calls": [SIGNED_CALL]}]
+    body = {"messages": [*chat, {"role": "tool", "tool_call_id": "c", "content": "12"}]}
+    native = sent(body, "gemini/gemini-3-pro-preview", source="openai-chat").json["contents"]
+    assert native[1]["parts"][0]["thoughtSignature"] == THINKING["signature"]
+    back = sent({"contents": native}, "gemini-openai/gemini-3-pro-preview", source="gemini").json["messages"]
+    assert back[1]["tool_calls"][0]["extra_content"] == SIGNED_CALL["extra_content"]

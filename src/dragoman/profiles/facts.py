@@ -549,6 +549,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     reasoning_states: Annotated[
         tuple[str, ...], Meta(description="kinds of opaque reasoning state it issues and takes")
     ] = ()
+    shared_states: Annotated[
+        tuple[str, ...], Meta(description="kinds of that state that it takes from other platforms of the same models")
+    ] = ()
     reasoning_scope: Annotated[Scope, Meta(description="how far that state may travel")] = Scope.PROVIDER
     reasoning_trusted: Annotated[bool, Meta(description="its own reasoning state is valid")] = True
     item_ids: Annotated[

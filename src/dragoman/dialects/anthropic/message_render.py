@@ -24,7 +24,7 @@ from dragoman.conversation.parts import (
     Text,
 )
 from dragoman.dialects.anthropic import NAME
-from dragoman.dialects.shared.ownership import own_block, own_or_sealed, render_extras
+from dragoman.dialects.shared.ownership import own_block, plain_or_sealed, render_extras
 from dragoman.dialects.shared.rendering import Pieces, leading_systems
 from dragoman.errors import Unrepresentable
 
@@ -177,7 +177,7 @@ def _render_reasoning(part: Reasoning, out: Pieces) -> None:
         return
     out += (b'{"type":"thinking","thinking":', part.text.literal if part.text is not None else EMPTY)
     if held is not None:
-        out += (b',"signature":', own_or_sealed(held, reasoning_states.SIGNATURE, NAME))
+        out += (b',"signature":', plain_or_sealed(held, reasoning_states.SIGNATURE))
 
 
 def _render_opaque(part: Opaque, out: Pieces) -> None:

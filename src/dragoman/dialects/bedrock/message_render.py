@@ -13,7 +13,7 @@ from dragoman.conversation.parts import CacheHint, Call, Json, Media, Opaque, Pa
 from dragoman.dialects.bedrock import NAME
 from dragoman.dialects.bedrock.media import render_media
 from dragoman.dialects.bedrock.message_parse import HINTS
-from dragoman.dialects.shared.ownership import own_block, own_or_sealed, render_extras, require_own
+from dragoman.dialects.shared.ownership import own_block, plain_or_sealed, render_extras, require_own
 from dragoman.dialects.shared.rendering import Pieces, leading_systems
 from dragoman.errors import Unrepresentable
 
@@ -141,7 +141,7 @@ def _render_reasoning(part: Reasoning, out: Pieces) -> None:
         return
     out += (b'"reasoningContent":{"reasoningText":{"text":', part.text.literal if part.text is not None else EMPTY)
     if held is not None:
-        out += (b',"signature":', own_or_sealed(held, reasoning_states.SIGNATURE, NAME))
+        out += (b',"signature":', plain_or_sealed(held, reasoning_states.SIGNATURE))
     render_extras(part.extras, NAME, out)
     out.append(b"}}")
 

@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation import reasoning_states
-from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import (
@@ -34,7 +33,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_parse import guess, kind_of, parse_response
-from dragoman.dialects.shared.ownership import own_block, render_extras
+from dragoman.dialects.shared.ownership import own_block, plain_or_sealed, render_extras
 from dragoman.dialects.shared.rendering import Pieces, leading_systems
 from dragoman.dialects.shared.tool_names import ToolNames
 from dragoman.errors import Unrepresentable
@@ -220,10 +219,8 @@ def _render_text(part: Text, out: Pieces) -> None:
 
 
 def _render_signature(held: Opaque | None, out: Pieces) -> None:
-    """Google's signature as it is, whichever of its endpoints made it; any other sealed under its maker's name."""
     if held is not None:
-        own = held.kind == reasoning_states.THOUGHT
-        out += (b',"thoughtSignature":', held.json if own else quote(seal(held)))
+        out += (b',"thoughtSignature":', plain_or_sealed(held, reasoning_states.THOUGHT))
 
 
 def _render_call(part: Call, out: Pieces) -> None:

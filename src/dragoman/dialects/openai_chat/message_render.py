@@ -30,7 +30,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.dialects.openai_chat import NAME
 from dragoman.dialects.openai_chat.message_parse import BARE, DOCUMENT_URL, LEGACY, UNTITLED
-from dragoman.dialects.shared.ownership import own_block, render_extras
+from dragoman.dialects.shared.ownership import own_block, plain_or_sealed, render_extras
 from dragoman.dialects.shared.parsing import data_url
 from dragoman.dialects.shared.rendering import Pieces
 from dragoman.errors import Unrepresentable
@@ -259,7 +259,11 @@ def _calls(calls: list[Call], out: Pieces) -> None:
                 b"}",
             )
         if call.signature is not None:
-            out += (b',"extra_content":{"google":{"thought_signature":', _signature(call.signature), b"}}")
+            out += (
+                b',"extra_content":{"google":{"thought_signature":',
+                plain_or_sealed(call.signature, reasoning_states.THOUGHT),
+                b"}}",
+            )
         if call.hint is not None:
             out += (b',"cache_control":', call.hint.json)
         render_extras(call.extras, NAME, out)
@@ -267,11 +271,6 @@ def _calls(calls: list[Call], out: Pieces) -> None:
         mark = b","
     if mark == b",":
         out.append(b"]")
-
-
-def _signature(held: Opaque) -> bytes:
-    """Google's signature as it is, whichever of its endpoints made it; any other sealed under its maker's name."""
-    return held.json if held.kind == reasoning_states.THOUGHT else quote(seal(held))
 
 
 def argument_text(call: Call) -> bytes:

@@ -70,6 +70,11 @@ def own_choice(choice: ToolChoice, dialect: str) -> Json:
     return choice.json
 
 
+def plain_or_sealed(state: Opaque, kind: str) -> Json:
+    """Opaque state of this kind as it is, whichever platform made it; any other sealed under its maker's name."""
+    return state.json if state.kind == kind else quote(seal(state))
+
+
 def own_or_sealed(state: Opaque, kind: str, dialect: str) -> Json:
     """Opaque state as it is where this dialect made it; any other sealed under its maker's name."""
     own = state.kind == kind and state.origin.dialect == dialect

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from dragoman.emulators.anthropic.conversation import ClaudeTurn, turns_of
@@ -16,9 +17,13 @@ _THINKING_FIRST = (
 )
 
 
+_PLATFORM = re.compile(r"^.*?(?=claude)|[@-]20\d{6}|-v\d+(:\d+)?$|:\d+$")
+"""What Bedrock and Google Cloud write around the name of a model, and the date of its version."""
+
+
 def issuer(model: str) -> str:
-    """The issuer of signatures: a signature is bound to its model."""
-    return f"anthropic/{model}"
+    """The issuer of signatures: a signature is bound to its model, and is the same on all platforms."""
+    return f"anthropic/{_PLATFORM.sub('', model)}"
 
 
 def sign(model: str, text: str) -> str:

@@ -75,6 +75,7 @@ class AnswerStyle:
     choice_fields: Callable[[str], dict[str, Any]] = lambda reason: {}  # further fields beside the finish reason
     finish_fields: Callable[[str, TokenUsage], dict[str, Any]] = lambda seed, usage: {}  # of the last chunk
     logprobs: bool = True  # choices carry `logprobs: null`
+    call_fields: Callable[[ReceivedRequest, ModelCall, int], dict[str, Any]] = lambda request, call, index: {}
     closing_calls: bool = False  # the chunk with the finish reason carries all calls whole (Mistral)
     repeats_message: bool = False  # every chunk carries the message so far (Perplexity)
 
@@ -94,7 +95,7 @@ def render_answer(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle)
     choices = [
         {
             "index": index,
-            "message": _message(request, turn, style, seed),
+            "message": _message(request, turn, style),
             **_logprobs(request, style, turn.visible_text),
             "finish_reason": reason,
             **style.choice_fields(reason),
@@ -144,13 +145,13 @@ def _choices(
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """The choice of each chunk, and the fields beside it."""
     text_so_far = ""
-    for delta in _deltas(request, turn, style, seed):
+    for delta in _deltas(request, turn, style):
         text_so_far += delta.get("content") or ""
         probable = _logprobs(request, style, delta.get("content") or "")
         yield _repeating({"delta": delta, **probable, "finish_reason": None}, text_so_far, style), {}
     reason = finish_reason(turn)
     last = {
-        "delta": _closing(turn, style, seed),
+        "delta": _closing(request, turn, style),
         **_logprobs(request, style, ""),
         "finish_reason": reason,
         **style.choice_fields(reason),
@@ -169,11 +170,11 @@ def _logprobs(request: ReceivedRequest, style: AnswerStyle, text: str) -> dict[s
     return {"logprobs": {"content": openai_logprobs(text, request.body.get("top_logprobs")), "refusal": None}}
 
 
-def _closing(turn: ModelTurn, style: AnswerStyle, seed: str) -> dict[str, Any]:
+def _closing(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> dict[str, Any]:
     """The delta beside the finish reason. Most services leave it empty."""
     if not style.closing_calls:
         return {}
-    calls = [{"index": index, **_call(tool_call, index, style, seed)} for index, tool_call in enumerate(turn.calls)]
+    calls = [{"index": index, **_call(request, tool_call, index, style)} for index, tool_call in enumerate(turn.calls)]
     return {"tool_calls": calls} if calls else {"content": ""}
 
 
@@ -183,7 +184,7 @@ def _repeating(choice: dict[str, Any], text_so_far: str, style: AnswerStyle) -> 
     return choice
 
 
-def _deltas(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle, seed: str) -> Iterator[dict[str, Any]]:
+def _deltas(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> Iterator[dict[str, Any]]:
     yield {"role": "assistant", "content": "", **({"refusal": None} if "refusal" in style.message_fields else {})}
     if turn.reasoning:
         yield from _reasoning_deltas(request, turn.reasoning, style)
@@ -192,7 +193,7 @@ def _deltas(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle, seed:
     if turn.refusal:
         yield from ({"refusal": piece} for piece in fragments(turn.refusal))
     if not style.closing_calls:
-        yield from ({"tool_calls": [piece]} for piece in _call_pieces(turn, style, seed))
+        yield from ({"tool_calls": [piece]} for piece in _call_pieces(request, turn, style))
 
 
 def _reasoning_deltas(request: ReceivedRequest, text: str, style: AnswerStyle) -> Iterator[dict[str, Any]]:
@@ -208,32 +209,37 @@ def _reasoning_deltas(request: ReceivedRequest, text: str, style: AnswerStyle) -
     yield from ({"reasoning_details": [entry]} for entry in proofs)
 
 
-def _call_pieces(turn: ModelTurn, style: AnswerStyle, seed: str) -> Iterable[dict[str, Any]]:
+def _call_pieces(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> Iterable[dict[str, Any]]:
     if style.whole_calls:
-        return [{"index": index, **_call(tool_call, index, style, seed)} for index, tool_call in enumerate(turn.calls)]
-    each = [list(_one_call(tool_call, index, style, seed)) for index, tool_call in enumerate(turn.calls)]
+        return [
+            {"index": index, **_call(request, tool_call, index, style)} for index, tool_call in enumerate(turn.calls)
+        ]
+    each = [list(_one_call(request, tool_call, index, style)) for index, tool_call in enumerate(turn.calls)]
     if turn.interleave:
         return [piece for row in zip_longest(*each) for piece in row if piece is not None]
     return [piece for pieces in each for piece in pieces]
 
 
-def _one_call(tool_call: ModelCall, index: int, style: AnswerStyle, seed: str) -> Iterator[dict[str, Any]]:
-    opening = _call(tool_call, index, style, seed)
+def _one_call(
+    request: ReceivedRequest, tool_call: ModelCall, index: int, style: AnswerStyle
+) -> Iterator[dict[str, Any]]:
+    opening = _call(request, tool_call, index, style)
     opening["function"] = {"name": tool_call.name, "arguments": ""}
     yield {"index": index, **opening}
     for piece in fragments(tool_call.arguments_text):
         yield {"index": index, "function": {"arguments": piece}}
 
 
-def _call(tool_call: ModelCall, index: int, style: AnswerStyle, seed: str) -> dict[str, Any]:
+def _call(request: ReceivedRequest, tool_call: ModelCall, index: int, style: AnswerStyle) -> dict[str, Any]:
     return {
-        "id": tool_call.id or style.call_id(seed, index),
+        "id": tool_call.id or style.call_id(answer_seed(request), index),
         "type": "function",
         "function": {"name": tool_call.name, "arguments": tool_call.arguments_text},
+        **style.call_fields(request, tool_call, index),
     }
 
 
-def _message(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle, seed: str) -> dict[str, Any]:
+def _message(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> dict[str, Any]:
     message: dict[str, Any] = {
         "role": "assistant",
         "content": turn.visible_text or _no_text(turn, style),
@@ -246,7 +252,7 @@ def _message(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle, seed
     if turn.reasoning and style.reasoning_details:
         message["reasoning_details"] = style.reasoning_details(request, turn.reasoning)
     if turn.calls:
-        calls = [_call(tool_call, index, style, seed) for index, tool_call in enumerate(turn.calls)]
+        calls = [_call(request, tool_call, index, style) for index, tool_call in enumerate(turn.calls)]
         message["tool_calls"] = [{**c, "index": i} for i, c in enumerate(calls)] if style.numbered_calls else calls
     return message
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import orjson
@@ -20,6 +21,7 @@ from dragoman.emulators.chat.openai.settings import check_types
 from dragoman.emulators.chat.pairs import after_opening, orphan_results, role, unanswered_calls
 from dragoman.emulators.chat.providers import COMPATIBLE, ERROR_RENDERERS, PROVIDER_SPECS, ProviderSpec
 from dragoman.emulators.chat.service import ChatRefusal, ChatService, Check
+from dragoman.emulators.chat.thought_signatures import check_signed_calls
 from dragoman.emulators.provider import EmulatorOptions, ReceivedRequest
 
 SpecCheck = Callable[[ProviderSpec, ReceivedRequest], ChatRefusal | None]
@@ -269,6 +271,10 @@ _SWITCHES: dict[str, tuple[str, Any]] = {
 }
 
 
+def _signature_checks(spec: ProviderSpec, options: EmulatorOptions) -> tuple[Check, ...]:
+    return (partial(check_signed_calls, strict=options.strict_signatures),) if spec.signed_calls else ()
+
+
 def provider(options: EmulatorOptions) -> ChatService:
     """The emulator of the provider that the options name."""
     name = options.more.get("provider", "compatible")
@@ -276,7 +282,7 @@ def provider(options: EmulatorOptions) -> ChatService:
     return ChatService(
         name=name if name != "lenient" else "compatible-lenient",
         options=options,
-        checks=spec.checks or tuple(_bound(check, spec) for check in SPEC_CHECKS),
+        checks=spec.checks or (*(_bound(check, spec) for check in SPEC_CHECKS), *_signature_checks(spec, options)),
         style=spec.style,
         root=spec.root,
         further_paths=spec.further_paths,

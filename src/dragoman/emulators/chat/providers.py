@@ -16,6 +16,7 @@ from dragoman.emulators.chat.openai import emulator as openai
 from dragoman.emulators.chat.openai.request_types import bracketed, mismatch_refusal
 from dragoman.emulators.chat.openai.settings import KNOWN_PARAMETERS
 from dragoman.emulators.chat.service import ChatRefusal, Check, ErrorRenderer, render_openai_error
+from dragoman.emulators.chat.thought_signatures import sign_call
 from dragoman.emulators.provider import FaultKind
 from dragoman.emulators.request_shape import MismatchKind, Shape, ShapeMismatch, integer, nullable, text
 from dragoman.emulators.wire import make_id
@@ -46,6 +47,7 @@ class ProviderSpec:
     alternation_sentence: str | None = None  # refuses two turns of one side in a row
     system_first_sentence: str | None = None  # refuses a system message after the first turn
     reasoning_required_sentence: str | None = None  # refuses a turn with calls and no `reasoning_content`
+    signed_calls: bool = False  # Gemini 3 signs calls and wants its signatures back
     thinking_models: str | None = None  # a pattern for the models that think; None: all
     empty_assistant_refusal: ChatRefusal | None = None  # refuses an assistant turn without content and calls
     unanswered_sentence: str | None = None  # refuses a call without its result
@@ -260,6 +262,8 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
     ),
     "gemini-openai": ProviderSpec(
         root="/v1beta/openai",
+        signed_calls=True,
+        style=AnswerStyle(render_usage=detailed_usage, call_fields=sign_call),
         render_error=render_google_error,
         faults={
             FaultKind.AUTH: ChatRefusal(400, "API key not valid. Please pass a valid API key."),

@@ -28,7 +28,7 @@ def check_signatures(contents: list[dict[str, Any]], flavour: Flavour, model: Ge
         _check_present(contents, flavour)
     for content in contents:
         for part in content["parts"]:
-            if not _is_good(part.get("thoughtSignature", ""), issuer(flavour, model.name), strict):
+            if not is_good(part.get("thoughtSignature", ""), issuer(flavour, model.name), strict):
                 raise GeminiRefusal(
                     "Unable to submit request because Thought signature is not valid"
                     if flavour.is_vertex
@@ -36,7 +36,8 @@ def check_signatures(contents: list[dict[str, Any]], flavour: Flavour, model: Ge
                 )
 
 
-def _is_good(signature: str, expected: str, strict: bool) -> bool:
+def is_good(signature: str, expected: str, strict: bool) -> bool:
+    """Can the issuer have made it? None at all, or a value that skips the check, is good too."""
     if not signature or is_masked(signature) or _skips(signature):
         return True
     return check_signature(expected, signature, strict) == "ok"
@@ -60,7 +61,7 @@ def _check_step(contents: list[dict[str, Any]], step: list[int], flavour: Flavou
             if "functionCall" not in part:
                 continue
             if not part.get("thoughtSignature"):
-                raise GeminiRefusal(_missing(part["functionCall"]["name"], i + 1, flavour))
+                raise GeminiRefusal(describe_missing(part["functionCall"]["name"], i + 1, flavour))
             return
 
 
@@ -73,7 +74,8 @@ def _current_turn(contents: list[dict[str, Any]]) -> int:
     return 0
 
 
-def _missing(name: str, position: int, flavour: Flavour) -> str:
+def describe_missing(name: str, position: int, flavour: Flavour) -> str:
+    """The refusal of a call without its signature."""
     if flavour.is_vertex:
         return (
             f"Unable to submit request because function call `{name}` in the {position}. content block is missing a "

@@ -38,6 +38,7 @@ from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.tokens.answer_tally import AnswerTally
 from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.profiles.profile import NO_ENVELOPE
+from dragoman.rules.reasoning import issuer
 
 __all__ = ["Translation", "translation_of"]
 
@@ -493,7 +494,7 @@ def translation_of(adapted: AdaptedRequest, context: AnswerContext, redaction: R
         context,
         keep,
         facts.think_tags,
-        Origin(adapted.dialect, facts.family or facts.provider, facts.model),
+        Origin(adapted.dialect, issuer(facts), facts.model),
         redaction,
         not facts.complete_answers,
         last_turn(adapted.ask) if keep and dialect(client).optional_ids else "",

@@ -17,6 +17,7 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import NO_ID, Call, Opaque, Origin, Part, Reasoning, Text
 from dragoman.engine.answer.reasoning_capture import call_key, text_key, turn_key
 from dragoman.profiles.facts import Facts, Need, Scope, Stance
+from dragoman.profiles.model_patterns import bare_name
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import fits
 from dragoman.rules.rule import Rule
@@ -55,7 +56,7 @@ def may_keep(facts: Facts, ask: Ask) -> bool:
 
 def scope(facts: Facts) -> str:
     """How far state of this target may travel, as the store's key."""
-    return facts.model if facts.reasoning_scope is Scope.MODEL else ""
+    return bare_name(facts.model) if facts.reasoning_scope is Scope.MODEL else ""
 
 
 def has_keys(conversation: Conversation) -> bool:

@@ -78,6 +78,7 @@ from dragoman.engine.tokens.answer_tally import NOTHING_SPENT, Spent, parse_amou
 from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.errors import RequestError
 from dragoman.profiles.profile import Layer, Target, patched
+from dragoman.rules.reasoning import issuer
 from dragoman.wire.error_bodies import parse_failure
 
 
@@ -177,9 +178,9 @@ class Exchange(Generic[D]):
             return None
         facts = visit.target.facts
         if not trims:
-            return StateToKeep(facts.provider, scope(facts), states)
+            return StateToKeep(issuer(facts), scope(facts), states)
         return StateToKeep(
-            facts.provider,
+            issuer(facts),
             scope(facts),
             states,
             cut=visit.cut_to_keep(self.request.cut if self.request is not None else None),
@@ -240,7 +241,7 @@ class Exchange(Generic[D]):
         facts, destination = visit.target.facts, visit.destination
         wants_state = keeps(facts, ask) and has_keys(ask.conversation)
         if destination.compact is None and destination.history is None and ask.conversation.extras is None:
-            return Recall(facts.provider, scope(facts), keys(ask.conversation, facts)) if wants_state else None
+            return Recall(issuer(facts), scope(facts), keys(ask.conversation, facts)) if wants_state else None
         policy = self._trim_policy()
         trims = policy is not None and may_need_cut(ask, policy)
         self._summary_keys = self._find_summary_keys()
@@ -249,7 +250,7 @@ class Exchange(Generic[D]):
         if not wants_state and not trims and not self._summary_keys:
             return None
         return Recall(
-            provider=facts.provider if wants_state else "",
+            provider=issuer(facts) if wants_state else "",
             scope=scope(facts),
             keys=keys(ask.conversation, facts) if wants_state else (),
             summaries=self._summary_keys,
