@@ -45,6 +45,7 @@ class Trait(IntFlag):
     MANY_SYSTEMS = auto()
     INLINE_SYSTEM = auto()
     MIXED_SYSTEM = auto()
+    SYSTEM_PARTS = auto()
     LEADING_ASSISTANT = auto()
     TRAILING_ASSISTANT = auto()
     REPEATED_ROLE = auto()
@@ -98,6 +99,7 @@ _NAMES = Trait.__members__
     _MANY_SYSTEMS,
     _INLINE_SYSTEM,
     _MIXED_SYSTEM,
+    _SYSTEM_PARTS,
     _LEADING_ASSISTANT,
     _TRAILING_ASSISTANT,
     _REPEATED_ROLE,
@@ -181,8 +183,9 @@ def observe_messages(messages: tuple[Message, ...]) -> int:
                         found |= _NO_PARTS
             if part.hint is not None or part.extras is not None:
                 found |= _aside_traits(part)
-        if code in _INSTRUCTIONS and any(type(part) is not Text for part in parts):
-            found |= _MIXED_SYSTEM
+        if code in _INSTRUCTIONS:
+            found |= _SYSTEM_PARTS if len(parts) > 1 else 0
+            found |= 0 if all(type(part) is Text for part in parts) else _MIXED_SYSTEM
         if calls:
             called = calls
             ids += calls

@@ -139,7 +139,7 @@ def _parse_blocks(blocks: list[Block], role: Role, index: int) -> Sequence[Parse
         else:
             is_plain = False
     apart = answered and (len(answered) < len(parts) or role is not USER)
-    if not is_plain or not parts or apart or (calls and role is SYSTEM):
+    if not is_plain or not parts or apart or role is SYSTEM:
         return compose(role, reattached(parts), index, True)
     if answered:
         return (ParsedMessage(Message(TOOL, tuple(parts), index, listed=True), seen, "t", answered),)

@@ -85,7 +85,7 @@ def parse_turn(turn: BedrockTurn, index: int) -> Sequence[ParsedMessage] | None:
             seen |= (_BLANK_TEXT if is_blank(literal) else 0) | (_MIXED_PARTS if calls else 0)
             parts.append(Text(literal))
     apart = answered and (len(answered) < len(parts) or role is not USER)
-    if not parts or apart or (calls and role is SYSTEM):
+    if not parts or apart or role is SYSTEM:
         return compose(role, tuple(parts), index, listed=True)
     if answered:
         return (ParsedMessage(Message(TOOL, tuple(parts), index, listed=True), seen, "t", answered),)

@@ -165,7 +165,7 @@ def _observe(message: Message, ids: Sequence[str] = ()) -> ParsedMessage:
             seen |= _CALLS | observe_name(part.name)
         else:
             return describe(message)
-    if not parts:
+    if not parts or message.role is SYSTEM:
         return describe(message)
     return ParsedMessage(message, seen, CALLING, ids) if ids else ParsedMessage(message, seen, CODES[message.role])
 

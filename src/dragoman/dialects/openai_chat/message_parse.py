@@ -151,7 +151,7 @@ def parse_turn(turn: Any, index: int) -> Sequence[ParsedMessage] | None:
     if found is None:
         return None
     message = Message(role, found.parts, index, name=name, listed=True)
-    if found.traits & _MEDIA and role in SYSTEM_ROLES:
+    if role in SYSTEM_ROLES:
         return (describe(message),)
     return (ParsedMessage(message, seen | found.traits, CODES[role]),)
 

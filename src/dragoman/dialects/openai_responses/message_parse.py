@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.bounded_cache import remembered
+from dragoman.conversation.conversation import SYSTEM_ROLES
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import (
@@ -182,7 +183,7 @@ def _parse_message(item: ResponsesMessage | ResponsesShortMessage, index: int) -
     wire = decode_output(item.content) if role is ASSISTANT else decode_input(item.content)
     parts: list[Part] = []
     seen = 0 if role is ASSISTANT else _LISTED
-    is_plain = extras is None and role is not SYSTEM
+    is_plain = extras is None and role not in SYSTEM_ROLES
     for one in wire:
         part = PARSERS[type(one)](one, "", None)
         if part is None or (type(one) is ResponsesImage and one.detail is None):

@@ -34,14 +34,14 @@ from dragoman.rules.rule import rule
 @rule(
     "system-parts",
     when=lambda facts: Stance.REFUSES in (facts.system_parts, facts.inline_system),
-    looks_for=Trait.SYSTEM,
+    looks_for=Trait.SYSTEM_PARTS,
     loses=Loss.NOTHING,
 )
 def system_parts(conversation: Conversation, context: Context) -> Rewrite:
     if context.facts.system_parts is Stance.REFUSES:
         return rewrite_messages(conversation, _one)
     first = conversation.messages[0]
-    if len(first.parts) < 2 or first.at < 0 or not context.translated:
+    if first.at < 0 or not context.translated:
         return Rewrite(conversation)
     choice = context.choice("many-systems")
     apart = choice is not None and parse_choice(choice) == SEPARATE  # each part is an instruction of its own
