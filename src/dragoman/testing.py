@@ -14,6 +14,7 @@ name of a provider. The emulator stops when the test ends. The emulators are the
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -64,17 +65,19 @@ def emulator(
     write_size: int = 0,
     max_body: int = 32 << 20,
     request_seconds: float = 30.0,
+    clock: Callable[[], float] = time.time,
     **options: Any,
 ) -> Iterator[RunningEmulator]:
     """Run the emulator of that name on a free port while the block lasts.
 
     `script` lists the turns to answer with. After them, a plausible model answers, or with `answers="echo"` a
     description of the request. `fault` is a standing fault. `write_size` is the number of bytes per write
-    of a stream. The other options are the emulator's: `strict`, `models` (a closed list), `signatures="strict"`,
-    `window` (the most tokens of a prompt), `refuses` (patterns of bodies to refuse) and its own.
+    of a stream. `clock` tells the prompt cache the time in seconds. The other options are the emulator's: `strict`,
+    `models` (a closed list), `signatures="strict"`, `window` (the most tokens of a prompt), `refuses` (patterns of
+    bodies to refuse) and its own.
     """
     limits = ServerLimits(body=max_body, write_size=write_size, request_seconds=request_seconds)
-    running = RunningEmulator(provider(name, **options), limits, answering(answers))
+    running = RunningEmulator(provider(name, **options), limits, answering(answers), clock)
     running.script(*script)
     running.fault(fault)
     running.start()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
+from collections.abc import Callable
 
 from dragoman.emulators.answer_script import Script, StepSource
 from dragoman.emulators.emulator_core import EmulatorCore, RecordedRequest
@@ -17,8 +19,14 @@ _SDK_ROOTS = ("/chat/completions", "/responses", "/v1/messages", "/v1beta/models
 class RunningEmulator:
     """An emulated provider on a port of this machine."""
 
-    def __init__(self, provider: EmulatedProvider, limits: ServerLimits, model: Model) -> None:
-        self._core = EmulatorCore(provider, model=model)
+    def __init__(
+        self,
+        provider: EmulatedProvider,
+        limits: ServerLimits,
+        model: Model,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._core = EmulatorCore(provider, model=model, clock=clock)
         self._limits = limits
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -12,11 +13,13 @@ from typing import Any
 from dragoman.emulators.answer_script import Script
 from dragoman.emulators.echo_answer import echo
 from dragoman.emulators.faults import BAD_GATEWAY, HEADER, BadFaultError, Fault, parse_fault
+from dragoman.emulators.prompt_cache import PromptCache
 from dragoman.emulators.provider import (
     EmulatedProvider,
     ErrorResponse,
     FaultKind,
     Model,
+    ModelTurn,
     Operation,
     ReceivedRequest,
     ShowsModels,
@@ -64,11 +67,13 @@ class EmulatorCore:
         on_record: Callable[[RecordedRequest], None] | None = None,
         keep: int = 10_000,
         model: Model = echo,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self.provider = provider
         self.script = script or Script()
         self.model = model
         self.standing_fault: Fault | None = None
+        self.prompt_cache = PromptCache(clock)
         self.records: deque[RecordedRequest] = deque(maxlen=keep)  # bounded: a server may run for days
         self._on_record = on_record
         self._fault_counts: dict[str, int] = {}
@@ -145,7 +150,7 @@ class EmulatorCore:
         fault = fault or step.fault
         if fault is not None and fault.replaces_answer:
             return self._apply_fault(fault, request)
-        turn = step.turn_for(request, self.model)
+        turn = self._with_cache(request, step.turn_for(request, self.model))
         if not request.stream:
             return self._whole(request, self.provider.render_answer(request, turn), fault)
         self._record(request, "fault" if fault else "accepted", 200, None)
@@ -158,6 +163,11 @@ class EmulatorCore:
             fault=fault,
             error_frame=self._error_frame(fault, request),
         )
+
+    def _with_cache(self, request: ReceivedRequest, turn: ModelTurn) -> ModelTurn:
+        """The turn with what its prompt reads from the cache and writes."""
+        plan = self.provider.plan_cache(request)
+        return turn if plan is None else replace(turn, cache=self.prompt_cache.use(request, plan))
 
     def _error_frame(self, fault: Fault | None, request: ReceivedRequest) -> bytes:
         if fault is None or fault.name != "stream-error":

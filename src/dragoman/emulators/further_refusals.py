@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from dragoman.emulators.prompt_cache import CachePlan
 from dragoman.emulators.provider import (
     EmulatedProvider,
     ErrorResponse,
@@ -68,6 +69,9 @@ class FurtherRefusals:
 
     def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
         return self._inner.render_fault(kind, request)
+
+    def plan_cache(self, request: ReceivedRequest) -> CachePlan | None:
+        return self._inner.plan_cache(request)
 
     def list_models(self) -> Any:
         return self._inner.list_models()

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from dragoman.emulators.prompt_cache import CachePlan
 from dragoman.emulators.provider import EmulatorOptions, ErrorResponse, FaultKind, Operation, ReceivedRequest
 
 
@@ -120,6 +121,9 @@ class NativeApi(ABC):
     def list_names(self) -> tuple[str, ...]:
         """The models that the list shows."""
         return self.options.models or self.known_models
+
+    def plan_cache(self, request: ReceivedRequest) -> CachePlan | None:
+        return None
 
     def count_tokens(self, request: ReceivedRequest) -> Any:
         return {"input_tokens": max(1, self.count_prompt(request))}

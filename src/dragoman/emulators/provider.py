@@ -18,9 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from dragoman.emulators.wire import render_json
+
+if TYPE_CHECKING:
+    from dragoman.emulators.prompt_cache import CachePlan
 
 
 class Operation(StrEnum):
@@ -88,6 +91,25 @@ class ModelCall:
 
 
 @dataclass(frozen=True, slots=True)
+class CacheMiss:
+    """Why an earlier prompt was not found, as the vendor says it. `reason` is empty if nothing was changed."""
+
+    reason: str
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CacheUse:
+    """What a request read from the prompt cache, and what it wrote."""
+
+    read: int = 0
+    written: Mapping[str, int] = field(default_factory=dict)
+    """Tokens by the lifetime that was asked for: `{"5m": 1200}`."""
+    miss: CacheMiss | None = None
+    """The answer to a question about the cache, if there was one."""
+
+
+@dataclass(frozen=True, slots=True)
 class ModelTurn:
     """One answer of the emulated model. Reasoning comes first, then text, then calls."""
 
@@ -99,7 +121,8 @@ class ModelTurn:
     stopped_by: str | None = None  # the stop text that ended it; formats that have a word for it name it
     json: Any = None  # structured output: this value as JSON text
     interleave: bool = False  # stream the arguments of parallel calls alternately, if the format allows it
-    cached: int = 0  # input tokens that the usage reports as cached
+    cached: int = 0  # input tokens that the usage reports as cached; 0: as many as the prompt cache has
+    cache: CacheUse = CacheUse()  # what the prompt cache read and wrote
 
     @property
     def visible_text(self) -> str:
@@ -180,6 +203,10 @@ class EmulatedProvider(Protocol):
 
     def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
         """A fault in this provider's words. `request` is None if it could not be parsed."""
+        ...
+
+    def plan_cache(self, request: ReceivedRequest) -> CachePlan | None:
+        """The prompt as the cache sees it; None if the provider is not known to cache."""
         ...
 
     def list_models(self) -> Any:

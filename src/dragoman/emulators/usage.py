@@ -5,7 +5,8 @@ There is no tokenizer: four bytes of UTF-8 are one token, so that a test can com
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman.emulators.provider import ModelTurn, ReceivedRequest
@@ -14,19 +15,32 @@ from dragoman.emulators.wire import render_json
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """`input` includes `cached`; `output` includes `reasoning`."""
+    """`input` includes `cached` and `written`; `output` includes `reasoning`."""
 
     input: int
     output: int
     cached: int = 0
     reasoning: int = 0
+    written_by_lifetime: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
         return self.input + self.output
 
+    @property
+    def written(self) -> int:
+        """The tokens that the prompt cache keeps from now on."""
+        return sum(self.written_by_lifetime.values())
+
+    @property
+    def uncached(self) -> int:
+        """The tokens that were neither read from the prompt cache nor written to it."""
+        return self.input - self.cached - self.written
+
 
 TOKEN_BYTES = 4
+MARKERS = frozenset({"cache_control", "cachePoint", "prompt_cache_breakpoint"})
+"""Members that say what to cache. The model does not read them."""
 
 
 def count_text_tokens(text: str) -> int:
@@ -40,7 +54,7 @@ def count_tokens(value: Any) -> int:
         case str():
             return count_text_tokens(value)
         case dict():
-            return sum(count_tokens(member) for member in value.values())
+            return sum(count_tokens(member) for name, member in value.items() if name not in MARKERS)
         case list():
             return sum(map(count_tokens, value))
         case None | bool():
@@ -55,7 +69,9 @@ def count_usage(prompt: Any, turn: ModelTurn) -> TokenUsage:
     calls = sum(count_text_tokens(call.name) + count_tokens(call.arguments) for call in turn.calls)
     text = count_text_tokens(turn.visible_text) + count_text_tokens(turn.refusal or "")
     prompt_tokens = max(1, count_tokens(prompt))
-    return TokenUsage(prompt_tokens, reasoning + calls + text, min(turn.cached, prompt_tokens), reasoning)
+    cached = min(turn.cached or turn.cache.read, prompt_tokens)
+    written = {} if turn.cached else turn.cache.written
+    return TokenUsage(prompt_tokens, reasoning + calls + text, cached, reasoning, written)
 
 
 def answer_seed(request: ReceivedRequest | None) -> str:

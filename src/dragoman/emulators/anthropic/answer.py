@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from dragoman.emulators.anthropic.caching import render_diagnostics
 from dragoman.emulators.anthropic.models import claude_model
 from dragoman.emulators.anthropic.thinking import sign
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
@@ -25,6 +26,7 @@ def render_answer(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
         "stop_reason": _reason(turn),
         "stop_sequence": turn.stopped_by,
         "usage": {**_render_input_usage(_usage(request, turn)), **_render_output_usage(_usage(request, turn))},
+        **render_diagnostics(request, turn.cache.miss),
     }
 
 
@@ -32,6 +34,7 @@ def render_stream(request: ReceivedRequest, turn: ModelTurn) -> Iterator[bytes]:
     """The same message as events, with a ping after the start of the first block."""
     usage = _usage(request, turn)
     opening = {**_frame(request), "usage": {**_render_input_usage(usage), "output_tokens": min(1, usage.output)}}
+    opening |= render_diagnostics(request, turn.cache.miss)
     yield _event({"type": "message_start", "message": opening})
     blocks = _blocks(request, turn)
     if not blocks:
@@ -58,9 +61,14 @@ def _event(payload: dict[str, Any]) -> bytes:
     return render_sse_event(payload, event=payload["type"])
 
 
+def message_id(request: ReceivedRequest) -> str:
+    """The id of the answer."""
+    return make_id("msg_01", 22, answer_seed(request))
+
+
 def _frame(request: ReceivedRequest) -> dict[str, Any]:
     return {
-        "id": make_id("msg_01", 22, answer_seed(request)),
+        "id": message_id(request),
         "type": "message",
         "role": "assistant",
         "model": request.model,
@@ -170,13 +178,13 @@ def _usage(request: ReceivedRequest, turn: ModelTurn) -> TokenUsage:
 
 def _render_input_usage(usage: TokenUsage, short: bool = False) -> dict[str, Any]:
     counts: dict[str, Any] = {
-        "input_tokens": usage.input - usage.cached,
-        "cache_creation_input_tokens": 0,
+        "input_tokens": usage.uncached,
+        "cache_creation_input_tokens": usage.written,
         "cache_read_input_tokens": usage.cached,
     }
     if short:
         return counts
-    created = {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0}
+    created = {f"ephemeral_{name}_input_tokens": usage.written_by_lifetime.get(name, 0) for name in ("5m", "1h")}
     return {**counts, "cache_creation": created, "service_tier": "standard", "inference_geo": "global"}
 
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from dragoman.emulators.anthropic import answer, judge
+from dragoman.emulators.anthropic import answer, caching, judge
 from dragoman.emulators.anthropic.field_checks import AnthropicRefusal
 from dragoman.emulators.native_api import NativeApi
+from dragoman.emulators.prompt_cache import CachePlan
 from dragoman.emulators.provider import (
     EmulatedProvider,
     EmulatorOptions,
@@ -89,6 +90,9 @@ class Anthropic(NativeApi):
 
     def count_prompt(self, request: ReceivedRequest) -> int:
         return count_tokens(answer.prompt(request))
+
+    def plan_cache(self, request: ReceivedRequest) -> CachePlan:
+        return caching.plan_cache(request, answer.message_id(request))
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         return answer.render_answer(request, turn)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from dragoman.emulators.anthropic import thinking
@@ -112,11 +113,28 @@ _HINTED = frozenset({"tools", "system", "messages", "content"})
 
 
 def _check_cache_marks(body: dict[str, Any]) -> None:
-    system = body.get("system")
-    places = [*(body.get("tools") or []), *(system if isinstance(system, list) else [])]
-    for message in body["messages"]:
-        if isinstance(message.get("content"), list):
-            places.extend(message["content"])
-    found = sum(bool(place.get("cache_control")) for place in places)
+    """At most four markers, and long lifetimes before short ones. A marker of the whole request is one of the four."""
+    marks = [(at, place["cache_control"]) for at, place in _markable(body) if place.get("cache_control")]
+    found = len(marks) + bool(body.get("cache_control"))
     if found > MAX_CACHE_MARKS:
         raise AnthropicRefusal(f"A maximum of 4 blocks with cache_control may be provided. Found {found}.")
+    is_short = False
+    for at, mark in marks:
+        if mark.get("ttl") == "1h" and is_short:
+            raise invalid(f"{at}.cache_control.ttl", _LATE_HOUR)
+        is_short = is_short or mark.get("ttl") != "1h"
+
+
+_LATE_HOUR = (
+    "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are processed "
+    "in the following order: `tools`, `system`, `messages`."
+)
+
+
+def _markable(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What may carry a marker, in the order in which it is read, each with its path."""
+    lists = {name: body.get(name) for name in ("tools", "system")}
+    lists |= {f"messages.{at}.content": message.get("content") for at, message in enumerate(body["messages"])}
+    for path, places in lists.items():
+        for at, place in enumerate(places if isinstance(places, list) else []):
+            yield f"{path}.{at}", place

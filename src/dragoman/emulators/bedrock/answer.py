@@ -144,13 +144,15 @@ def _usage(request: ReceivedRequest, turn: ModelTurn) -> TokenUsage:
 
 def _render_usage(usage: TokenUsage) -> dict[str, Any]:
     """Cached tokens stand beside the others, and the sum holds them all. Two counts are sent twice."""
+    details = [{"ttl": name, "inputTokens": tokens} for name, tokens in usage.written_by_lifetime.items()]
     return {
-        "inputTokens": usage.input - usage.cached,
+        "inputTokens": usage.uncached,
         "outputTokens": usage.output,
         "totalTokens": usage.total,
         "cacheReadInputTokens": usage.cached,
         "cacheReadInputTokenCount": usage.cached,
-        "cacheWriteInputTokens": 0,
-        "cacheWriteInputTokenCount": 0,
+        "cacheWriteInputTokens": usage.written,
+        "cacheWriteInputTokenCount": usage.written,
+        **({"cacheDetails": details} if details else {}),
         "serverToolUsage": {},
     }

@@ -81,7 +81,8 @@ def _blocks(blocks: list[Block]) -> list[Block]:
         kind, content = next(iter(block.items()))
         if kind == "cachePoint":
             if made:
-                made[-1] = {**made[-1], "cache_control": {"type": "ephemeral"}}
+                ttl = {"ttl": content["ttl"]} if "ttl" in content else {}
+                made[-1] = {**made[-1], "cache_control": {"type": "ephemeral", **ttl}}
             continue
         made += _block(kind, content)
     return made

@@ -12,13 +12,15 @@ from urllib.parse import unquote
 import orjson
 
 from dragoman.emulators.anthropic import answer as claude_answer
+from dragoman.emulators.anthropic import caching as claude_caching
 from dragoman.emulators.anthropic import judge as claude_judge
 from dragoman.emulators.anthropic.field_checks import AnthropicRefusal
-from dragoman.emulators.bedrock import answer, judge
+from dragoman.emulators.bedrock import answer, caching, judge
 from dragoman.emulators.bedrock.families import family_of
 from dragoman.emulators.bedrock.frames import render_event, render_exception
 from dragoman.emulators.bedrock.refusals import BedrockRefusal
 from dragoman.emulators.native_api import NativeApi
+from dragoman.emulators.prompt_cache import CachePlan
 from dragoman.emulators.provider import (
     EmulatedProvider,
     EmulatorOptions,
@@ -143,6 +145,11 @@ class Bedrock(NativeApi):
             claude_judge.check(request, self.options)
         except AnthropicRefusal as refusal:
             raise BedrockRefusal(refusal.message) from None
+
+    def plan_cache(self, request: ReceivedRequest) -> CachePlan | None:
+        if is_invocation(request):
+            return claude_caching.plan_cache(request, claude_answer.message_id(request))
+        return caching.plan_cache(request)
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         if not is_invocation(request):

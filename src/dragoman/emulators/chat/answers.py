@@ -37,9 +37,10 @@ def plain_usage(usage: TokenUsage) -> dict[str, Any]:
 
 def detailed_usage(usage: TokenUsage) -> dict[str, Any]:
     """The three counts with the cached and the reasoning tokens among them."""
+    written = {"cache_write_tokens": usage.written} if usage.written else {}
     return {
         **plain_usage(usage),
-        "prompt_tokens_details": {"cached_tokens": usage.cached, "audio_tokens": 0},
+        "prompt_tokens_details": {"cached_tokens": usage.cached, "audio_tokens": 0, **written},
         "completion_tokens_details": {
             "reasoning_tokens": usage.reasoning,
             "audio_tokens": 0,
@@ -47,6 +48,11 @@ def detailed_usage(usage: TokenUsage) -> dict[str, Any]:
             "rejected_prediction_tokens": 0,
         },
     }
+
+
+def cached_usage(usage: TokenUsage) -> dict[str, Any]:
+    """The three counts with the cached tokens among them."""
+    return {**plain_usage(usage), "prompt_tokens_details": {"cached_tokens": usage.cached}}
 
 
 def openai_call_id(seed: str, index: int) -> str:

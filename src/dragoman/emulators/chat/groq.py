@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dragoman.emulators.chat import request_types as chat_types
-from dragoman.emulators.chat.answers import AnswerStyle, plain_usage
+from dragoman.emulators.chat.answers import AnswerStyle, cached_usage, plain_usage
 from dragoman.emulators.chat.openai.request_types import json_type
 from dragoman.emulators.chat.openai.settings import check_json_mentioned
 from dragoman.emulators.chat.service import ChatRefusal, ChatService
@@ -301,7 +301,12 @@ def check_settings(request: ReceivedRequest) -> ChatRefusal | None:
 
 
 def _finish(seed: str, usage: TokenUsage) -> dict[str, Any]:
-    return {"x_groq": {"id": make_id("req_", 26, seed), "usage": plain_usage(usage)}}
+    return {"x_groq": {"id": make_id("req_", 26, seed), "usage": _render_usage(usage)}}
+
+
+def _render_usage(usage: TokenUsage) -> dict[str, Any]:
+    """Cached tokens are told only if there are some."""
+    return cached_usage(usage) if usage.cached else plain_usage(usage)
 
 
 def _render_error_frame(refusal: ChatRefusal, request: ReceivedRequest) -> Any:
@@ -321,6 +326,7 @@ ANSWER_STYLE = AnswerStyle(
     whole_calls=True,
     top_fields={"system_fingerprint": "fp_emulated_groq"},
     finish_fields=_finish,
+    render_usage=_render_usage,
 )
 
 FAULTS = {

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from dragoman.emulators.chat.answers import AnswerStyle
+from dragoman.emulators.chat.answers import AnswerStyle, cached_usage
 from dragoman.emulators.chat.service import NOT_JSON, ChatRefusal, Check, ErrorRenderer, render_openai_error
 from dragoman.emulators.provider import FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
@@ -439,6 +439,7 @@ SERVERS: Mapping[str, LocalServer] = {
             empty_content="",
             logprobs=False,
             top_fields={"system_fingerprint": "b1-emulated"},
+            render_usage=cached_usage,
         ),
         faults={
             FaultKind.AUTH: ChatRefusal(401, "Invalid API Key", "authentication_error"),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, plain_usage
+from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, cached_usage
 from dragoman.emulators.chat.pairs import call_ids, role
 from dragoman.emulators.chat.service import ChatRefusal, ChatService
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
@@ -32,7 +32,6 @@ from dragoman.emulators.request_shape import (
     text,
 )
 from dragoman.emulators.signatures import is_masked
-from dragoman.emulators.usage import TokenUsage
 from dragoman.emulators.wire import make_id
 
 _type: Mapping[str, Shape] = {"type": nullable(text)}
@@ -384,15 +383,11 @@ def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
     return None
 
 
-def _render_usage(usage: TokenUsage) -> dict[str, Any]:
-    return {**plain_usage(usage), "prompt_tokens_details": {"cached_tokens": usage.cached}}
-
-
 ANSWER_STYLE = AnswerStyle(
     answer_id=lambda seed: make_id("", 32, seed, alphabet="0123456789abcdef"),
     call_id=lambda seed, index: make_id("", 9, seed, index),
     usage_place=UsagePlace.FINISH,
-    render_usage=_render_usage,
+    render_usage=cached_usage,
     closing_calls=True,
     logprobs=False,
     empty_content="",

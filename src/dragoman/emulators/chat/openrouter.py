@@ -14,13 +14,16 @@ from typing import Any
 
 import orjson
 
+from dragoman.emulators.anthropic.caching import cache_policy as claude_policy
 from dragoman.emulators.chat import request_types as chat_types
 from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, plain_usage
+from dragoman.emulators.chat.caching import gemini_policy, openai_policy
 from dragoman.emulators.chat.openai.messages import longest_id
 from dragoman.emulators.chat.openai.models import chat_model
 from dragoman.emulators.chat.openai.request_types import bracketed, json_type
 from dragoman.emulators.chat.pairs import after_opening, orphan_results, role, unanswered_calls
 from dragoman.emulators.chat.service import ChatRefusal, ChatService
+from dragoman.emulators.prompt_cache import AUTOMATIC, CachePolicy
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
     MismatchKind,
@@ -464,13 +467,24 @@ def _details(request: ReceivedRequest, text: str) -> list[Any]:
     return [{"type": "reasoning.summary", "summary": text, "format": "unknown", "index": 0}]
 
 
+_WRITE_PRICES = {"5m": 1.25, "1h": 2.0, "30m": 1.25, "12h": 1.25}
+_READ_PRICE = 0.1
+
+
 def _render_usage(usage: TokenUsage) -> dict[str, Any]:
+    """A token costs a millionth of a dollar: less if it is read from the prompt cache, more if it is written to it."""
+    written = sum(_WRITE_PRICES[name] * tokens for name, tokens in usage.written_by_lifetime.items())
+    cost = (usage.uncached + _READ_PRICE * usage.cached + written + usage.output) / 1_000_000
     return {
         **plain_usage(usage),
-        "cost": usage.total / 1_000_000,
+        "cost": cost,
         "is_byok": False,
-        "prompt_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": 0, "audio_tokens": 0},
-        "cost_details": {"upstream_inference_cost": usage.total / 1_000_000},
+        "prompt_tokens_details": {
+            "cached_tokens": usage.cached,
+            "cache_write_tokens": usage.written,
+            "audio_tokens": 0,
+        },
+        "cost_details": {"upstream_inference_cost": cost},
         "completion_tokens_details": {"reasoning_tokens": usage.reasoning, "audio_tokens": 0},
     }
 
@@ -518,6 +532,15 @@ FAULTS = {
 }
 
 
+_UPSTREAM_CACHES = {"anthropic": claude_policy, "openai": openai_policy, "google": gemini_policy}
+
+
+def _cache_policy(model: str) -> CachePolicy:
+    """The cache is that of the upstream."""
+    upstream = _UPSTREAM_CACHES.get(model.partition("/")[0])
+    return upstream(model) if upstream else AUTOMATIC
+
+
 def provider(options: EmulatorOptions) -> EmulatedProvider:
     """The emulator of `openrouter.ai`."""
     return ChatService(
@@ -540,5 +563,6 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
         render_error_frame=_render_error_frame,
         stream_type="text/event-stream",
         example_model="openai/gpt-4o-mini",
+        cache_policy=_cache_policy,
         listed_models=("openai/gpt-4o-mini", "anthropic/claude-haiku-4.5", "google/gemini-2.5-flash"),
     )

@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import orjson
 
 from dragoman.emulators.chat import answers as chat_answers
 from dragoman.emulators.chat.answers import CREATED, AnswerStyle
+from dragoman.emulators.chat.caching import plan_chat, policy_of
+from dragoman.emulators.prompt_cache import CachePlan, CachePolicy
 from dragoman.emulators.provider import EmulatorOptions, ErrorResponse, FaultKind, ModelTurn, Operation, ReceivedRequest
 from dragoman.emulators.usage import answer_seed, count_tokens
 from dragoman.emulators.wire import make_id, render_sse_event
@@ -133,6 +136,7 @@ class ChatService:
     stream_type: str = "text/event-stream; charset=utf-8"
     example_model: str = "gpt-4o-mini"
     listed_models: tuple[str, ...] = ()  # the model list, if the options name no models
+    cache_policy: Callable[[str], CachePolicy | None] | None = None  # by model, if the service's name does not tell it
 
     @property
     def example(self) -> tuple[str, Any]:
@@ -182,6 +186,10 @@ class ChatService:
         if refusal is None and self.options.overflows(chat_answers.count_prompt(request)):
             return self.render_fault(FaultKind.CONTEXT, request)
         return None if refusal is None else self._render(refusal)
+
+    def plan_cache(self, request: ReceivedRequest) -> CachePlan | None:
+        policy = (self.cache_policy or partial(policy_of, self.name))(request.model)
+        return plan_chat(request, policy) if policy else None
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         return chat_answers.render_answer(request, turn, self.style)

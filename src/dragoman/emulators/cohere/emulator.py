@@ -8,6 +8,7 @@ from typing import Any
 from dragoman.emulators.cohere import answer, judge
 from dragoman.emulators.cohere.judge import CohereRefusal
 from dragoman.emulators.native_api import NativeApi
+from dragoman.emulators.prompt_cache import CachePlan
 from dragoman.emulators.provider import (
     EmulatedProvider,
     EmulatorOptions,
@@ -84,6 +85,9 @@ class CohereApi(NativeApi):
             return values
         window = self.options.window
         return values | {"excess": self.count_prompt(request) - window, "limit": window}
+
+    def plan_cache(self, request: ReceivedRequest) -> CachePlan:
+        return answer.plan_cache(request)
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         return answer.render_answer(request, turn)

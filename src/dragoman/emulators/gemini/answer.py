@@ -179,6 +179,7 @@ def _render_usage(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -
         counts["thoughtsTokenCount"] = usage.reasoning
     if usage.cached:
         counts["cachedContentTokenCount"] = usage.cached
+        counts["cacheTokensDetails"] = [{"modality": "TEXT", "tokenCount": usage.cached}]
     return {**counts, "trafficType": "ON_DEMAND"} if flavour.is_vertex else {**counts, "serviceTier": "standard"}
 
 

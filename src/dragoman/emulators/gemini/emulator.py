@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dragoman.emulators.gemini import answer, judge
+from dragoman.emulators.gemini import answer, caching, judge
 from dragoman.emulators.gemini.flavour import AI_STUDIO, ON_VERTEX, Flavour, GeminiRefusal
 from dragoman.emulators.native_api import NativeApi
+from dragoman.emulators.prompt_cache import CachePlan
 from dragoman.emulators.provider import (
     EmulatedProvider,
     EmulatorOptions,
@@ -119,6 +120,9 @@ class Gemini(NativeApi):
 
     def count_prompt(self, request: ReceivedRequest) -> int:
         return answer.count_prompt(request)
+
+    def plan_cache(self, request: ReceivedRequest) -> CachePlan:
+        return caching.plan_cache(request)
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         return answer.render_answer(request, turn, self.flavour)

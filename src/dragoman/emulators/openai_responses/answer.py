@@ -8,7 +8,7 @@ from typing import Any
 from dragoman.emulators.logprobs import openai_logprobs
 from dragoman.emulators.openai_responses.models import model_of
 from dragoman.emulators.openai_responses.pairs import encrypt
-from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
+from dragoman.emulators.provider import CacheMiss, ModelCall, ModelTurn, ReceivedRequest
 from dragoman.emulators.usage import answer_seed, count_usage
 from dragoman.emulators.wire import make_id, render_json
 
@@ -71,7 +71,19 @@ def render_answer(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
         "incomplete_details": {"reason": reason} if reason else None,
         "output": items(request, turn),
         "usage": render_usage(request, turn),
+        **_render_diagnostics(turn.cache.miss),
     }
+
+
+def _render_diagnostics(miss: CacheMiss | None) -> dict[str, Any]:
+    """What the answer says about the cache, if the request named a response to compare with."""
+    if miss is None:
+        return {}
+    if miss.reason in ("", "not_found"):
+        kind = "comparison_response_not_found" if miss.reason else "cache_hit"
+        return {"prompt_cache_diagnostics": {"type": kind}}
+    found = {"type": "cache_miss", "reason": miss.reason, "cache_missed_tokens": miss.tokens}
+    return {"prompt_cache_diagnostics": found}
 
 
 def render_compacted(request: ReceivedRequest) -> dict[str, Any]:
@@ -167,9 +179,14 @@ def prompt(request: ReceivedRequest) -> list[Any]:
 def render_usage(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
     """Token counts that add up."""
     counted = count_usage(prompt(request), turn if _thinks(request) else replace(turn, reasoning=None))
+    written = {f"ttl_{name}_tokens": counted.written_by_lifetime.get(name, 0) for name in ("30m", "12h")}
     return {
         "input_tokens": counted.input,
-        "input_tokens_details": {"cached_tokens": counted.cached, "cache_write_tokens": 0},
+        "input_tokens_details": {
+            "cached_tokens": counted.cached,
+            "cache_write_tokens": counted.written,
+            **({"cache_write_tokens_details": written} if counted.written else {}),
+        },
         "output_tokens": counted.output,
         "output_tokens_details": {"reasoning_tokens": counted.reasoning},
         "total_tokens": counted.total,

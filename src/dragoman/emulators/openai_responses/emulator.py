@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from dragoman.emulators.chat.caching import plan_responses
 from dragoman.emulators.native_api import NativeApi
 from dragoman.emulators.openai_responses import answer, events, judge
 from dragoman.emulators.openai_responses.field_checks import ResponsesRefusal
+from dragoman.emulators.prompt_cache import CachePlan
 from dragoman.emulators.provider import (
     EmulatedProvider,
     EmulatorOptions,
@@ -101,6 +103,9 @@ class Responses(NativeApi):
     def overflows(self, request: ReceivedRequest) -> bool:
         """A client may have the history cut instead (`truncation: auto`)."""
         return super().overflows(request) and request.body.get("truncation") != "auto"
+
+    def plan_cache(self, request: ReceivedRequest) -> CachePlan:
+        return plan_responses(request, answer.item_id("resp_", request))
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         return (
