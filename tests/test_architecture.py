@@ -36,7 +36,8 @@ LAYERS = {
     "emulation": 8,
     "gateway": 9,
     "integrations": 9,
-    "cli": 10,
+    "verification": 10,
+    "cli": 11,
 }
 PURE = ("conversation", "wire", "dialects", "profiles", "transcripts", "rules", "engine")
 PROBE_EDGES = ("live", "template")

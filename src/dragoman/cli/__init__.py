@@ -25,6 +25,7 @@ COMMANDS = {
     "rules": "List the rules, or show the page of one.",
     "profiles": "List the profiles, or show each fact of one with its evidence.",
     "probe": "Find out what a server accepts, and write a profile.",
+    "verify": "Prove it with your own keys: directly and through the gateway.",
     "models": "List the models that providers run, with sizes and prices.",
     "demo": "Show refusal, repair and answer on emulated providers.",
     "chat": "Talk to any model in the terminal.",

@@ -49,24 +49,24 @@ def _head(found: FoundProfile) -> Iterator[str]:
     yield from (f"# {_one_line(remark)}" for remark in found.remarks)
     yield from (f"# Never read by the model: {_one_line(loss.what)}" for loss in found.losses)
     if found.like:
-        yield f"like = {_value(found.like)}"
-    yield f"dialect = {_value(found.dialect)}"
-    yield f"title = {_value(found.title or found.name)}"
+        yield f"like = {toml_value(found.like)}"
+    yield f"dialect = {toml_value(found.dialect)}"
+    yield f"title = {toml_value(found.title or found.name)}"
     if found.url:
-        yield f"url = {_value(found.url)}"
+        yield f"url = {toml_value(found.url)}"
     if found.key is not None:
         usual = msgspec.to_builtins(Key())
         stated = {name: value for name, value in msgspec.to_builtins(found.key).items() if value != usual[name]}
-        yield f"key = {_value(stated)}"
+        yield f"key = {toml_value(stated)}"
 
 
 def _fact_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     tables = {name: value for name, value in facts.items() if isinstance(value, Mapping)}
     yield from ("", "[facts]")
-    yield from (f"{name} = {_value(value)}" for name, value in facts.items() if name not in tables)
+    yield from (f"{name} = {toml_value(value)}" for name, value in facts.items() if name not in tables)
     for name, table in tables.items():
         yield from ("", f"[facts.{name}]")
-        yield from (f"{entry} = {_value(value)}" for entry, value in table.items())
+        yield from (f"{entry} = {toml_value(value)}" for entry, value in table.items())
 
 
 def _evidence_lines(found: FoundProfile) -> Iterator[str]:
@@ -76,11 +76,11 @@ def _evidence_lines(found: FoundProfile) -> Iterator[str]:
         for finding in evidence_of(fact, found.findings, found.questions):
             if finding.verdict is not Verdict.REFUSED or not finding.says:
                 continue
-            yield from ("", "[[evidence]]", f"fact = {_value(fact)}", f"seen = {found.seen}")
-            yield from (f"kind = {_value(MEASURED)}", f"says = {_value(finding.says)}")
-            yield f"source = {_value(f'{found.source}: {asked[finding.question].asks}')}"
+            yield from ("", "[[evidence]]", f"fact = {toml_value(fact)}", f"seen = {found.seen}")
+            yield from (f"kind = {toml_value(MEASURED)}", f"says = {toml_value(finding.says)}")
+            yield f"source = {toml_value(f'{found.source}: {asked[finding.question].asks}')}"
             if found.model:
-                yield f"model = {_value(found.model)}"
+                yield f"model = {toml_value(found.model)}"
 
 
 def _fact_names(facts: Mapping[str, Any]) -> Iterator[str]:
@@ -91,12 +91,12 @@ def _fact_names(facts: Mapping[str, Any]) -> Iterator[str]:
             yield name
 
 
-def _value(value: Any) -> str:
+def toml_value(value: Any) -> str:
     """A value as TOML. Texts, numbers and lists are written as in JSON."""
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_value(inner)}" for key, inner in value.items()) + " }"
+        return "{ " + ", ".join(f"{key} = {toml_value(inner)}" for key, inner in value.items()) + " }"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return "[" + ", ".join(map(_value, value)) + "]"
+        return "[" + ", ".join(map(toml_value, value)) + "]"
     if isinstance(value, str):
         return _text(value)
     return msgspec.json.encode(value).decode()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
-from msgspec.structs import replace
 
 from dragoman.cli.commands.config import chosen_file, config_option, env_option
 from dragoman.cli.inputs.image_files import image_part
@@ -22,6 +21,7 @@ from dragoman.errors import DragomanError, OptionError
 
 if TYPE_CHECKING:
     from dragoman.cli.chat_turns import ChangesMade, TurnEvent
+    from dragoman.config.load import Loaded
     from dragoman.gateway.services import Services
 
 HELP = """\
@@ -63,33 +63,25 @@ def chat(model: str, path: Path | None, env_files: tuple[Path, ...], system: str
 
 @contextmanager
 def _opened(runner: asyncio.Runner, path: Path | None, env_files: tuple[Path, ...]) -> Iterator[Services]:
-    """The services of a gateway with this configuration, in memory and without a log."""
-    import os
-
-    from dragoman.config.file_watch import ConfigFile
-    from dragoman.config.schema import Log, LogLevel, ProviderErrors
+    """The services of a gateway with this configuration; if it has no providers, the emulators stand in."""
+    from dragoman.cli.inputs.own_gateway import own_gateway
     from dragoman.emulation.emulator_fallback import NOTICE, EmulatorFallback, needs_emulators
-    from dragoman.gateway.app import Gateway
-    from dragoman.gateway.models.known_names import known_names
-    from dragoman.gateway.services import Services, in_memory_only
 
-    file = ConfigFile(path, known=known_names(), process=os.environ, env_files=env_files)
-    loaded = file.load()
-    emulators = EmulatorFallback().start() if needs_emulators(loaded.config) else None
-    if emulators is not None:
-        loaded = emulators.complete(loaded)
+    emulators: list[EmulatorFallback] = []
+
+    def complete(loaded: Loaded) -> Loaded:
+        if not needs_emulators(loaded.config):
+            return loaded
+        emulators.append(EmulatorFallback().start())
         note(f"{NOTICE}; their answers are made up")
-    quiet = Log(level=LogLevel.ERROR, provider_errors=ProviderErrors(path=None))
-    loaded = in_memory_only(replace(loaded, config=replace(loaded.config, log=quiet)))
-    services = Services(loaded, file)
-    gateway = Gateway(services, watch=False)
+        return emulators[0].complete(loaded)
+
     try:
-        runner.run(services.store.start())
-        yield services
+        with own_gateway(runner, path, env_files, complete) as gateway:
+            yield gateway.services
     finally:
-        runner.run(gateway.close())
-        if emulators is not None:
-            emulators.stop()
+        for one in emulators:
+            one.stop()
 
 
 def _first_model(services: Services) -> str:

@@ -1,0 +1,38 @@
+"""A gateway inside this process, for commands that send requests themselves. It has no port."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from dragoman.config.file_watch import ConfigFile
+from dragoman.config.load import Loaded
+from dragoman.config.schema import Log, LogLevel, ProviderErrors
+from dragoman.gateway.app import Gateway
+from dragoman.gateway.models.known_names import known_names
+from dragoman.gateway.services import Services, in_memory_only
+
+
+@contextmanager
+def own_gateway(
+    runner: asyncio.Runner,
+    path: Path | None,
+    env_files: tuple[Path, ...],
+    complete: Callable[[Loaded], Loaded] = lambda loaded: loaded,
+) -> Iterator[Gateway]:
+    """A gateway with this configuration, in memory and without a log. `complete` may change what was read."""
+    file = ConfigFile(path, known=known_names(), process=os.environ, env_files=env_files)
+    loaded = complete(file.load())
+    quiet = Log(level=LogLevel.ERROR, provider_errors=ProviderErrors(path=None))
+    loaded = in_memory_only(replace(loaded, config=replace(loaded.config, log=quiet)))
+    gateway = Gateway(Services(loaded, file), watch=False)
+    try:
+        runner.run(gateway.services.store.start())
+        yield gateway
+    finally:
+        runner.run(gateway.close())
