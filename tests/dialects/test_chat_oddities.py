@@ -14,7 +14,7 @@ from dragoman.conversation.failures import FailureKind
 from dragoman.conversation.parts import Opaque, Origin, Reasoning, Text
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.openai_chat.answer import glance, parse_answer, render_answer
+from dragoman.dialects.openai_chat.answer import parse_answer, peek_usage, render_answer
 from dragoman.dialects.openai_chat.dialect import DIALECT
 from dragoman.engine.answer.translation import Translation
 from dragoman.engine.library.adapt import adapt
@@ -116,7 +116,7 @@ def test_a_choice_that_broke_off_is_a_failure(choice: dict[str, Any], says: str)
         failed = events[-1]
         assert isinstance(failed, Failed)
         assert failed.failure.message == says
-    assert glance(whole) is None
+    assert peek_usage(whole) is None
 
 
 GRAMMAR = {"syntax": "lark", "definition": "start: /a+/"}

@@ -46,7 +46,7 @@ def test_counts_are_bounded_where_they_are_read(dialect: str, count: Any) -> Non
     for usage in counted:
         numbers = (usage.input, usage.output, usage.cached, usage.cache_written, usage.reasoning)
         assert all(isinstance(number, int) and 0 <= number <= 3 * MOST_TOKENS for number in numbers)
-    glanced = registry.dialect(dialect).answers.glance(body)
+    glanced = registry.dialect(dialect).answers.peek_usage(body)
     if glanced is not None and glanced[0] is not None:
         assert 0 <= glanced[0].input <= 3 * MOST_TOKENS
         assert 0 <= glanced[0].output <= 3 * MOST_TOKENS

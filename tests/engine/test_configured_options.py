@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from dragoman.engine.exchange.visit import configured
+from dragoman.engine.exchange.target_attempt import configured
 from dragoman.engine.library.adapt import AdaptedRequest, adapt
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.conversation.events import Stopped, Used
-from dragoman.dialects.openai_chat.answer import glance, parse_answer
+from dragoman.dialects.openai_chat.answer import parse_answer, peek_usage
 from dragoman.engine.answer.translation import Translation
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}
@@ -50,12 +50,12 @@ def test_a_glance_sees_what_reading_sees(body: bytes) -> None:
     events = parse_answer(body)
     usage = next((event.usage for event in events if isinstance(event, Used)), None)
     stop = next(event.reason for event in events if isinstance(event, Stopped))
-    assert glance(body) == (usage, stop)
+    assert peek_usage(body) == (usage, stop)
 
 
 @pytest.mark.parametrize("body", UNREAD.values(), ids=UNREAD)
 def test_what_is_odd_is_read(body: bytes) -> None:
-    assert glance(body) is None
+    assert peek_usage(body) is None
 
 
 @pytest.mark.parametrize("body", [*READ.values(), *UNREAD.values()], ids=[*READ, *UNREAD])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.dialects.openai_chat.dialect import ONE_CALL_EACH, tidy_chunk
+from dragoman.dialects.openai_chat.dialect import ONE_CALL_EACH, finish_stripped_chunk
 from dragoman.engine.answer.relay_frames import RelayFrames
 
 SECRET = b"sk-0123456789abcdef"
@@ -112,7 +112,7 @@ TOLD = {
 @pytest.mark.parametrize("size", [1, 7, 4096])
 @pytest.mark.parametrize("name", TOLD)
 def test_usage_that_the_client_did_not_ask_for_is_taken_out(name: str, size: int) -> None:
-    frames = RelayFrames(None, LEFTOVERS, lambda chunk: None, tidy_chunk, frozenset({"usage"}))
+    frames = RelayFrames(None, LEFTOVERS, lambda chunk: None, finish_stripped_chunk, frozenset({"usage"}))
     told, shown = TOLD[name]
     wire = b"data: " + told + b"\n\ndata: [DONE]\n\n"
     fed = [frames.feed(wire[at : at + size]) for at in range(0, len(wire), size)]

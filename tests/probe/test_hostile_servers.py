@@ -17,7 +17,7 @@ from dragoman.probe.asked_dialects import asked_dialect
 from dragoman.probe.findings import ProbeFinding
 from dragoman.probe.inquiry import Inquiry
 from dragoman.probe.live.address import SoughtServer, find_server
-from dragoman.probe.live.asking import Asker, ProbeTally
+from dragoman.probe.live.asking import ProbeRun, ProbeTally
 from dragoman.probe.live.budget import ProbeBudget
 from dragoman.probe.live.probed_server import ProbedServer
 from dragoman.probe.questions import Verdict
@@ -103,7 +103,7 @@ def probe(
         started = time.monotonic()
         async with serving(server) as url, Transport() as transport:
             place = ProbedServer(f"{url}/chat/completions", model)
-            tally = await Asker(place, transport, budget).run(inquiry)
+            tally = await ProbeRun(place, transport, budget).run(inquiry)
         return Outcome(tally, inquiry.findings, server.count, time.monotonic() - started)
 
     return asyncio.run(run())
@@ -275,7 +275,7 @@ def test_a_key_in_a_refusal_is_not_kept() -> None:
         async with serving(HostileServer(script, None)) as url, Transport() as transport:
             place = ProbedServer(f"{url}/chat/completions", "m")
             redact = lambda words: words.replace("sk-secret", "[REDACTED]")  # noqa: E731
-            await Asker(place, transport, QUICK, redact=redact).run(inquiry)
+            await ProbeRun(place, transport, QUICK, redact=redact).run(inquiry)
         return inquiry.findings
 
     says = [one.says for one in asyncio.run(run()) if one.verdict is Verdict.REFUSED]

@@ -78,7 +78,7 @@ class RewrittenAnswers(Protocol):
     def close(self) -> bytes: ...
 
 
-class OtherForm(msgspec.Struct, frozen=True):
+class RequestAdapter(msgspec.Struct, frozen=True):
     """Another form of requests. `parse_body` gives the usual one and raises MalformedRequest; `answers` is made for
     each request."""
 
@@ -110,7 +110,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     method: str = "POST"
     stream: bool | None = None
     required: Mapping[str, Any] = {}
-    load_form: Callable[[], OtherForm] | None = None
+    load_form: Callable[[], RequestAdapter] | None = None
     answer: bytes = b""
     cloud: CloudMembers | None = None
     framing: Framing | None = None
@@ -310,11 +310,11 @@ class RenderError(Protocol):
     def __call__(self, failure: Failure, context: AnswerContext, /) -> ErrorAnswer: ...
 
 
-Glance = tuple[Usage | None, Stop]
+PeekedUsage = tuple[Usage | None, Stop]
 """What a relayed answer says of itself."""
 
 
-def no_glance(body: bytes) -> None:
+def no_peek(body: bytes) -> None:
     """For dialects whose whole answers are always parsed."""
 
 
@@ -342,30 +342,35 @@ class ChunkSplit(msgspec.Struct, frozen=True):
 
 
 class AnswerCodec(msgspec.Struct, frozen=True):
-    """Answers, streams and errors, both ways.
-
-    `glance` gives the usage and the stop of a whole answer that is relayed as it is, or None where the answer must be
-    parsed. `check_chunk` raises DecodeError unless a chunk of a stream is plain text with the usual keys. Log
-    probabilities inside are a JSON array of tokens in the form of OpenAI Chat. `complete` adds the members that a whole
-    answer of another vendor lacks, and keeps every other byte. `streamed_text` finds what the model says
-    in frames that are not parsed. `split_chunk` makes one chunk for each call of a chunk with several.
-    `render_client_call` writes the call of a function as the item of the vendor's tool that it stands for, from the
-    call's id and the text of its arguments; None if it cannot.
-    """
+    """Answers, streams and errors, both ways."""
 
     parse: ParseAnswer
+    """A whole answer to a reply. Log probabilities inside are a JSON array of tokens in the form of OpenAI Chat."""
     render: Callable[[Reply, AnswerContext], bytes]
+    """A reply to a whole answer."""
     stream_parser: MakeStreamParser
+    """Makes the parser of one stream."""
     stream_renderer: Callable[[AnswerContext], StreamRenderer]
+    """Makes the renderer of one stream."""
     parse_error: Callable[[int, Mapping[str, str], bytes], Failure]
+    """A refusal, from its status, headers and body."""
     render_error: RenderError
-    glance: Callable[[bytes], Glance | None] = no_glance
+    """A failure in the words of this dialect."""
+    peek_usage: Callable[[bytes], PeekedUsage | None] = no_peek
+    """The usage and the stop of a whole answer that is relayed as it is; None if the answer must be parsed."""
     check_chunk: Callable[[bytes], object] | None = None
-    tidy_chunk: Callable[[Any], Any | None] = unchanged
+    """Raises DecodeError unless a chunk of a stream is plain text with the usual keys."""
+    finish_stripped_chunk: Callable[[Any], Any | None] = unchanged
+    """A decoded chunk from which marks were taken, as clients read it; None if nothing is left of it."""
     split_chunk: ChunkSplit | None = None
+    """Makes one chunk for each call of a chunk with several."""
     complete: Callable[[bytes, AnswerContext], bytes] = as_it_is
+    """Adds the members that a whole answer of another vendor lacks, and keeps every other byte."""
     streamed_text: StreamedText | None = None
+    """Finds what the model says in frames that are not parsed."""
     render_client_call: Callable[[CallForm, str, str], Json | None] = no_item
+    """The call of a function as the item of the vendor's tool that it stands for, from the call's id and the text of
+    its arguments; None if it cannot be written."""
 
 
 # Token counts and lists of models
@@ -383,7 +388,7 @@ class TokenCount(msgspec.Struct, frozen=True):
     figure: str
     parse_question: Callable[[bytes], bytes]
     render_question: Callable[[bytes, str], bytes]
-    parse_foreign: Callable[[bytes], bytes | None] = no_glance
+    parse_foreign: Callable[[bytes], bytes | None] = no_peek
 
 
 class ListedModel(msgspec.Struct, frozen=True):

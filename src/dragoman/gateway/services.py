@@ -41,7 +41,7 @@ from dragoman.store import (
     store_file,
 )
 from dragoman.store.clock import REAL_CLOCKS, Clocks
-from dragoman.store.exchange_memory import StoredState
+from dragoman.store.exchange_state import StoredState
 from dragoman.upstream.destinations import Routes
 from dragoman.upstream.dispatch import Dispatcher, Transports
 from dragoman.upstream.health import Health

@@ -50,7 +50,7 @@ from dragoman.engine.library.summary import report_headers
 from dragoman.engine.path_overrides import parse_routed
 from dragoman.engine.tokens.token_count import count_request, estimated_count, parse_count_request, render_count
 from dragoman.errors import DragomanError, RequestError
-from dragoman.integrations.sdk_memory import SdkState
+from dragoman.integrations.sdk_state import SdkState
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Profiles
 from dragoman.store import Redactor

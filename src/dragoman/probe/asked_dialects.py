@@ -48,4 +48,4 @@ def asked_names() -> tuple[DialectName, ...]:
 
 
 def _module(name: str) -> str:
-    return f"dragoman.probe.asked.{name.replace('-', '_')}_questions"
+    return f"dragoman.probe.questions_by_dialect.{name.replace('-', '_')}_questions"

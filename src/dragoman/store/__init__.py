@@ -16,7 +16,7 @@ from dragoman.store.journals.redaction import Redactor, secrets_of
 from dragoman.store.journals.refusal_log import RefusalLine, RefusalLog, parse_refusal, parse_refusals, timestamp
 from dragoman.store.ledger_entry import By, Entry, Totals, Viewer
 from dragoman.store.location import store_file
-from dragoman.store.memory.lessons import LessonMemory
+from dragoman.store.memory.lessons import MemoryLessons
 from dragoman.store.memory.store import MemoryStore
 from dragoman.store.open_store import OpenedStore, file_refusal, memory_refusal, open_store, shared_refusal
 from dragoman.store.sqlite.store import SqliteStore
@@ -35,9 +35,9 @@ __all__ = [
     "Ledger",
     "LedgerPage",
     "LedgerQuery",
-    "LessonMemory",
     "LessonRecords",
     "Limited",
+    "MemoryLessons",
     "MemoryStore",
     "OpenedStore",
     "Parts",

@@ -11,7 +11,7 @@ from dragoman.engine.exchange.lesson_book import LessonRecord
 from dragoman.engine.history.calibration import Calibration
 from dragoman.store.clock import Clock
 from dragoman.store.memory.calibrations import LIFETIME, MOST_CALIBRATIONS, MemoryCalibrations
-from dragoman.store.memory.lessons import MOST_LESSONS, LessonMemory
+from dragoman.store.memory.lessons import MOST_LESSONS, MemoryLessons
 from dragoman.store.table_backed import DAY, SEPARATOR
 
 KEPT_SECONDS = 90 * DAY
@@ -65,7 +65,7 @@ class BookLessons:
 
     def __init__(self, book: SharedBook, clock: Clock) -> None:
         self._book = book
-        self._near = LessonMemory(clock)
+        self._near = MemoryLessons(clock)
         book.keep(self._take, lambda: map(_lesson_note, self._near.records()))
 
     def find(self, target: str) -> tuple[LessonRecord, ...]:

@@ -8,7 +8,7 @@ from dragoman.store.clock import Clock
 from dragoman.store.contracts.ledger import EVERYTHING, LedgerPage, LedgerQuery, cursor_of
 from dragoman.store.journals.redaction import Redactor
 from dragoman.store.ledger_entry import By, Entry, Totals, Viewer
-from dragoman.store.memory.ledger import LedgerMemory, page
+from dragoman.store.memory.ledger import MemoryLedger, page
 from dragoman.store.settings import StoreSettings
 
 NEAR_ENTRIES = 512
@@ -46,7 +46,7 @@ class NearLedger:
 
     def __init__(self, shared: SharedLedger, settings: StoreSettings, clock: Clock, redactor: Redactor) -> None:
         self._shared = shared
-        self._near = LedgerMemory(settings, clock, redactor, NEAR_ENTRIES, NEAR_BYTES)
+        self._near = MemoryLedger(settings, clock, redactor, NEAR_ENTRIES, NEAR_BYTES)
 
     def record(self, entry: Entry) -> None:
         self._shared.write(self._near.take(entry))

@@ -23,7 +23,7 @@ from dragoman.errors import TargetError, Unrepresentable
 from dragoman.gateway.app import Gateway
 from dragoman.probe.asked_dialects import asked_dialect, asked_names
 from dragoman.probe.inquiry import Inquiry, ProbeRequest
-from dragoman.probe.live.asking import Asker
+from dragoman.probe.live.asking import ProbeRun
 from dragoman.probe.live.budget import ProbeBudget
 from dragoman.probe.live.probed_server import ProbedServer
 from dragoman.profiles.prices import TokenPrice
@@ -140,7 +140,7 @@ class Verifier:
                 asker.tally.ended = SPENT
 
         transport = self._gateway.services.dispatcher.transports.of(destination)
-        asker = Asker(server, transport, self._budget, count, self._redact)
+        asker = ProbeRun(server, transport, self._budget, count, self._redact)
         tally = await asker.run(inquiry)
         checked = check_facts(target.facts, inquiry.findings, asked.questions)
         return with_tally(checked, known.requests + tally.requests, cost, tally.ended)

@@ -21,7 +21,7 @@ from dragoman.probe.check import Agreement, ComparedFact, compare_facts
 from dragoman.probe.findings import ProbeFinding, facts_found
 from dragoman.probe.inquiry import Inquiry, ProbeRequest
 from dragoman.probe.live.address import FoundServer, Headers, SoughtServer, find_server
-from dragoman.probe.live.asking import Asker, ProbeTally
+from dragoman.probe.live.asking import ProbeRun, ProbeTally
 from dragoman.probe.live.budget import ProbeBudget
 from dragoman.probe.live.estimate import highest_cost
 from dragoman.probe.profile_file import MARK, FoundProfile, render_profile
@@ -201,7 +201,7 @@ async def _ask(wanted: _Wanted, budget: ProbeBudget, state_path: Path | None, re
         def note(request: ProbeRequest, failure: Failure | None) -> None:
             _keep(found, inquiry, state_path)
 
-        tally = await Asker(found.server, transport, budget, note, redactor.text).run(inquiry)
+        tally = await ProbeRun(found.server, transport, budget, note, redactor.text).run(inquiry)
     _keep(found, inquiry, state_path)
     return _Probed(found, inquiry.findings, tally, inquiry.skipped, len(inquiry.open))
 

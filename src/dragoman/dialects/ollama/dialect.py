@@ -17,7 +17,7 @@ from dragoman.dialects.dialect import (
     Likeness,
     ListedModel,
     ModelListing,
-    OtherForm,
+    RequestAdapter,
     RequestCodec,
     UnservedPath,
     fixed_path,
@@ -121,19 +121,19 @@ def _load_answers() -> AnswerCodec:
     )
 
 
-def _prompt_form() -> OtherForm:
+def _prompt_form() -> RequestAdapter:
     from dragoman.dialects.ollama.prompt_form import PROMPT_FORM
 
     return PROMPT_FORM
 
 
-def _embedding_form() -> OtherForm:
+def _embedding_form() -> RequestAdapter:
     from dragoman.dialects.ollama.embedding_form import EMBEDDING_FORM
 
     return EMBEDDING_FORM
 
 
-def _older_embedding_form() -> OtherForm:
+def _older_embedding_form() -> RequestAdapter:
     from dragoman.dialects.ollama.embedding_form import OLDER_EMBEDDING_FORM
 
     return OLDER_EMBEDDING_FORM

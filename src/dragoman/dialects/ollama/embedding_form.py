@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from dragoman.dialects.dialect import OtherForm
+from dragoman.dialects.dialect import RequestAdapter
 from dragoman.dialects.ollama.usage import render_times
 from dragoman.dialects.shared.raw_json import UNREADABLE, encode
 from dragoman.errors import MalformedRequest
@@ -90,5 +90,5 @@ class OlderEmbedAnswers(EmbedAnswers):
         return encode({"embedding": found.data[0].embedding if found.data else []})
 
 
-OLDER_EMBEDDING_FORM = OtherForm(parse_older_embed, OlderEmbedAnswers)
-EMBEDDING_FORM = OtherForm(parse_embed, EmbedAnswers)
+OLDER_EMBEDDING_FORM = RequestAdapter(parse_older_embed, OlderEmbedAnswers)
+EMBEDDING_FORM = RequestAdapter(parse_embed, EmbedAnswers)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Raw
 
 from dragoman.conversation.literals import EMPTY
-from dragoman.dialects.dialect import OtherForm
+from dragoman.dialects.dialect import RequestAdapter
 from dragoman.dialects.shared.raw_json import UNREADABLE, decode_members
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import open_object, refuse_duplicates, render_object
@@ -81,4 +81,4 @@ def _rewritten(body: bytes) -> bytes:
     return render_object(out)
 
 
-PROMPT_FORM = OtherForm(parse_prompt, PromptAnswers)
+PROMPT_FORM = RequestAdapter(parse_prompt, PromptAnswers)

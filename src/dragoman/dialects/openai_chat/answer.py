@@ -861,7 +861,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, think_tags: bool 
     return [out[-1]] if type(out[-1]) is Failed else out
 
 
-def glance(body: bytes) -> tuple[Usage | None, Stop] | None:
+def peek_usage(body: bytes) -> tuple[Usage | None, Stop] | None:
     """Usage and stop of an answer that is relayed as it is; None where only parsing can tell."""
     try:
         if not body.isascii():

@@ -31,7 +31,7 @@ IN_CHOICE = frozenset({"content_filter_results", "content_filter_offsets"})
 MARKS = IN_ANSWER | IN_CHOICE
 
 
-def tidy_chunk(chunk: Any) -> Any | None:
+def finish_stripped_chunk(chunk: Any) -> Any | None:
     """A chunk from which marks were taken, as clients read it; None where nothing is left of it."""
     choices = chunk.get("choices") if isinstance(chunk, dict) else None
     if not isinstance(choices, list):
@@ -99,7 +99,7 @@ def _load_requests() -> RequestCodec:
 
 
 def _load_answers() -> AnswerCodec:
-    from dragoman.dialects.openai_chat.answer import complete_answer, glance, parse_answer, render_answer
+    from dragoman.dialects.openai_chat.answer import complete_answer, parse_answer, peek_usage, render_answer
     from dragoman.dialects.openai_chat.errors import parse_error, render_error
     from dragoman.dialects.openai_chat.stream import WORDS, ChatStreamParser, ChatStreamRenderer, check_plain_chunk
 
@@ -110,11 +110,11 @@ def _load_answers() -> AnswerCodec:
         ChatStreamRenderer,
         parse_error,
         render_error,
-        glance,
+        peek_usage,
         check_plain_chunk,
         complete=complete_answer,
         streamed_text=WORDS,
-        tidy_chunk=tidy_chunk,
+        finish_stripped_chunk=finish_stripped_chunk,
         split_chunk=ONE_CALL_EACH,
     )
 

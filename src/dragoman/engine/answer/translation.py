@@ -241,9 +241,9 @@ class Translation:
         relays = self._relays_whole
         if self._beginning is not None:
             self._seek_thinking(body)
-        glance = self._upstream.answers.glance(body) if relays and self._capture is None else None
-        if glance is not None and glance[0] is not None:
-            self.usage, self.stop = glance
+        peek_usage = self._upstream.answers.peek_usage(body) if relays and self._capture is None else None
+        if peek_usage is not None and peek_usage[0] is not None:
+            self.usage, self.stop = peek_usage
             self.ended = True
             return self._redacted(self._completed(body))
         events = self.read_whole(body)
@@ -314,7 +314,7 @@ class Translation:
                 redact,
                 leftovers,
                 answers.check_chunk,
-                answers.tidy_chunk,
+                answers.finish_stripped_chunk,
                 unasked if self._undo.usage else frozenset(),
                 observer,
                 answers.split_chunk,

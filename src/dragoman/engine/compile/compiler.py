@@ -20,7 +20,7 @@ from dragoman.dialects.dialect import Dialect, RenderOptions
 from dragoman.engine.compile.beta_names import with_betas
 from dragoman.engine.compile.content_checks import require_content, require_known_content, require_messages
 from dragoman.engine.compile.envelopes import with_header_members
-from dragoman.engine.compile.header_words import without_words
+from dragoman.engine.compile.header_tokens import without_words
 from dragoman.engine.compile.plan import Plan, client_of, plan
 from dragoman.engine.compile.reasoning_restore import KeptParts, PutBack, kept_reasoning, restored
 from dragoman.engine.compile.refusal_places import found_in, with_place

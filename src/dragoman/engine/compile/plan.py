@@ -34,7 +34,7 @@ _REASONING = int(Trait.REASONING)
 _Key = tuple[int, int, int, int, int, bool, int]
 
 
-class Top:
+class TopLevelEntry:
     """One top level, with its traits. `idle`: the rules that found nothing to do here, a bit each."""
 
     __slots__ = ("_conversation", "_done", "_key", "_owner", "idle", "traits")
@@ -70,7 +70,7 @@ class TopLevelCache:
 
     __slots__ = ()
 
-    def of(self, conversation: Conversation) -> Top:
+    def of(self, conversation: Conversation) -> TopLevelEntry:
         key = (
             id(self),
             id(conversation.tools),
@@ -80,15 +80,15 @@ class TopLevelCache:
             conversation.empty_tools,
             id(conversation.near_misses),
         )
-        known: Top | None = _TOPS.get(key)
+        known: TopLevelEntry | None = _TOPS.get(key)
         if known is not None:
             return known
-        top = Top(key, self, conversation)
+        top = TopLevelEntry(key, self, conversation)
         _TOPS.put(key, CacheEntry(top, top.size()))
         return top
 
 
-_TOPS: BoundedCache[_Key] = BoundedCache(f"{__name__}.{Top.__qualname__}")
+_TOPS: BoundedCache[_Key] = BoundedCache(f"{__name__}.{TopLevelEntry.__qualname__}")
 
 
 class CalledRules(dict[tuple[int, int], tuple[RuleStep, ...]]):

@@ -65,7 +65,7 @@ from dragoman.engine.exchange.steps import (
     Streaming,
     Wait,
 )
-from dragoman.engine.exchange.visit import Attempts, Visit
+from dragoman.engine.exchange.target_attempt import Attempts, TargetAttempt
 from dragoman.engine.history.calibration import CountedTokens, calibration_key, can_be_estimated
 from dragoman.engine.history.client_choice import chosen_policy, history_choice
 from dragoman.engine.history.compaction import UsedSummary, compact_keys, compacted
@@ -97,7 +97,7 @@ class Exchange(Generic[D]):
     failure: Failure | None = None
     lessons: tuple[str, ...] = ()
     learnt: tuple[Learnt, ...] = ()
-    _visit: Visit[D]
+    _visit: TargetAttempt[D]
     _translation: Translation | None = None
     _status = 0
     _headers: Iterable[tuple[str, str]] = ()
@@ -232,7 +232,7 @@ class Exchange(Generic[D]):
         found = destination.target if target is None else target
         if self._options.rules:
             found = patched(found, Layer("request", {}, self._options.rules))
-        self._visit = Visit(destination, found, key, destination.key_count - 1)
+        self._visit = TargetAttempt(destination, found, key, destination.key_count - 1)
         return self._recall() or self._prepare()
 
     def _recall(self) -> Recall | None:

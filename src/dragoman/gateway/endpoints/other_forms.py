@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.dialects.dialect import OtherForm
+from dragoman.dialects.dialect import RequestAdapter
 from dragoman.dialects.shared.parsing import parse_model
 from dragoman.errors import MalformedRequest
 from dragoman.gateway.callers.callers import Caller
@@ -20,7 +20,7 @@ EMBEDDINGS = "/embeddings"
 class _FormRewriter:
     """The answers to one request, in the form of its path."""
 
-    def __init__(self, form: OtherForm) -> None:
+    def __init__(self, form: RequestAdapter) -> None:
         answers = form.answers()
         self.whole, self.piece, self.close = answers.whole, answers.piece, answers.close
 
@@ -33,7 +33,7 @@ async def _body(services: Services, inbound: Inbound) -> bytes:
 
 
 async def prompt(
-    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, dialect: str, form: OtherForm
+    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, dialect: str, form: RequestAdapter
 ) -> None:
     """One prompt, asked as a conversation."""
     body = form.parse_body(await _body(services, inbound))
@@ -42,7 +42,7 @@ async def prompt(
 
 
 async def embed(
-    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, dialect: str, form: OtherForm
+    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, dialect: str, form: RequestAdapter
 ) -> None:
     """Embeddings, passed on to the provider of the model in the form that providers have."""
     body = form.parse_body(await _body(services, inbound))

@@ -9,7 +9,7 @@ import msgspec
 
 from dragoman.probe.findings import FoundBy, ProbeFinding, facts_found
 from dragoman.probe.inquiry import Inquiry
-from dragoman.probe.live.asking import Asker
+from dragoman.probe.live.asking import ProbeRun
 from dragoman.probe.live.budget import ProbeBudget
 from dragoman.probe.live.probed_server import ProbedServer
 from dragoman.probe.questions import Question, Verdict
@@ -43,7 +43,7 @@ async def ask_server(
     """Ask all questions that the budget allows."""
     asked = server.asked
     inquiry = Inquiry(asked)
-    tally = await Asker(server, transport, budget, redact=redact).run(inquiry)
+    tally = await ProbeRun(server, transport, budget, redact=redact).run(inquiry)
     findings = inquiry.findings
     facts = facts_found(findings, asked.questions)
     return AskedServer(facts, _quoted(findings, asked.questions), FoundBy.ASKED, tally.requests, tally.ended)

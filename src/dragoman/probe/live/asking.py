@@ -40,7 +40,7 @@ class ProbeTally(msgspec.Struct):
     ended: str = ""
 
 
-class Asker:
+class ProbeRun:
     """Sends the requests of one inquiry. `on_answer` is called after each. `redact` takes secrets out of what the
     server says: some repeat the key in their refusals."""
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.engine.library.adapt import BUILTIN, adapt
 from dragoman.errors import RequestError
-from dragoman.probe.asked.question_kinds import REFUSES
+from dragoman.probe.questions_by_dialect.question_kinds import REFUSES
 from dragoman.probe.template.prompts import PromptMaker
 from dragoman.probe.template.rehearsed_conversations import Rehearsed, rehearsed
 from dragoman.probe.template.renderer import Rendering

@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from dragoman.probe.asked.message_turns import text
-from dragoman.probe.asked.phrases import Phrases, topic_of
-from dragoman.probe.asked.question_kinds import ACCEPTS, REFUSES
 from dragoman.probe.questions import JsonObject, Topic
+from dragoman.probe.questions_by_dialect.message_turns import text
+from dragoman.probe.questions_by_dialect.phrases import Phrases, topic_of
+from dragoman.probe.questions_by_dialect.question_kinds import ACCEPTS, REFUSES
 from dragoman.profiles.facts import Asked, declarations, declared_questions
 
 Body = dict[str, Any]

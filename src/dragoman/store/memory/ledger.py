@@ -47,7 +47,7 @@ def summed(entries: Iterable[Entry], by: By) -> tuple[Totals, ...]:
     return tuple(sorted(groups.values(), key=lambda group: (-group.requests, group.name)))
 
 
-class LedgerMemory:
+class MemoryLedger:
     """`Ledger` of one process: the last requests. Its coroutines never wait. Threads may share it."""
 
     def __init__(

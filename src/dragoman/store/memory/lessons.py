@@ -12,7 +12,7 @@ Identity = tuple[str, str]
 """Name and caller, within a target."""
 
 
-class LessonMemory:
+class MemoryLessons:
     """`LessonRecords` of one process. Its coroutines never wait.
 
     The live records of each target are ready to be handed out.

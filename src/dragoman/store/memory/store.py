@@ -13,8 +13,8 @@ from dragoman.store.memory.budgets import MemoryBudgets
 from dragoman.store.memory.calibrations import MemoryCalibrations
 from dragoman.store.memory.cooldowns import MemoryCooldowns
 from dragoman.store.memory.expiring_map import ExpiringMap
-from dragoman.store.memory.ledger import LedgerMemory
-from dragoman.store.memory.lessons import LessonMemory
+from dragoman.store.memory.ledger import MemoryLedger
+from dragoman.store.memory.lessons import MemoryLessons
 from dragoman.store.rate_windows import RateWindows
 from dragoman.store.table_backed import TableKind, TableStore
 
@@ -29,10 +29,10 @@ class MemoryStore(TableStore):
     def __init__(self, config: StoreConfig, clocks: Clocks = REAL_CLOCKS, redactor: Redactor | None = None) -> None:
         wall = self._wall = clocks.wall
         super().__init__(config, wall)
-        self.ledger = LedgerMemory(self._settings, wall, redactor or Redactor())
+        self.ledger = MemoryLedger(self._settings, wall, redactor or Redactor())
         self.limits = RateWindows(clocks.steady)
         self.budgets = MemoryBudgets()
-        self.lessons = LessonMemory(wall)
+        self.lessons = MemoryLessons(wall)
         self.calibrations = MemoryCalibrations(wall)
         self.cooldowns = MemoryCooldowns(clocks.steady)
 

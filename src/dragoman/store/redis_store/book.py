@@ -13,7 +13,7 @@ from dragoman.store.books import BookKind, BookNote
 from dragoman.store.redis_store.connection import RedisAway, RedisRefused, evalsha, pack
 from dragoman.store.redis_store.keys import RedisKeys, digest
 from dragoman.store.redis_store.link import RedisLink
-from dragoman.store.redis_store.replicas import BeatNews, Replicas
+from dragoman.store.redis_store.replicas import Heartbeat, Replicas
 from dragoman.store.redis_store.scripts import Scripts
 
 
@@ -59,7 +59,7 @@ class RedisBook:
         if changes == self._changes:
             self._take(notes)
 
-    def _listen(self, news: BeatNews) -> None:
+    def _listen(self, news: Heartbeat) -> None:
         version = news.versions.get(self._names[0], 0)
         if version != self._version and (self._reading is None or self._reading.done()):
             self._reading = asyncio.get_running_loop().create_task(self._read_version(version))

@@ -7,7 +7,7 @@ from dragoman.store.memory.cooldowns import MemoryCooldowns
 from dragoman.store.redis_store.connection import evalsha
 from dragoman.store.redis_store.keys import RedisKeys
 from dragoman.store.redis_store.link import RedisLink
-from dragoman.store.redis_store.replicas import BeatNews, Replicas
+from dragoman.store.redis_store.replicas import Heartbeat, Replicas
 from dragoman.store.redis_store.scripts import Scripts
 
 
@@ -46,6 +46,6 @@ class RedisCooldowns:
     def _sent(self, reply: object) -> None:
         self._unanswered -= 1
 
-    def _listen(self, news: BeatNews) -> None:
+    def _listen(self, news: Heartbeat) -> None:
         if not self._unanswered:  # what was found out here is not in the news yet
             self._near.replace({name: later(left) for name, left in news.resting.items()})

@@ -19,7 +19,7 @@ from dragoman.store.redis_store.first_answers import FirstAnswers
 from dragoman.store.redis_store.keys import RedisKeys, digest
 from dragoman.store.redis_store.link import RedisLink
 from dragoman.store.redis_store.lone_decisions import KnownUse, decide_alone
-from dragoman.store.redis_store.replicas import SETTLING_SECONDS, BeatNews, Replicas
+from dragoman.store.redis_store.replicas import SETTLING_SECONDS, Heartbeat, Replicas
 from dragoman.store.redis_store.scripts import Scripts
 
 STALE_SECONDS, LOOKS = 0.9, 64
@@ -208,7 +208,7 @@ class RedisLimits:
             self._tell(key, requests, tokens, max(now - (number + 1) * SLICE, 0.0))
         self._outage = _CountsOutage(copies, unsent, now + SETTLING_SECONDS)
 
-    def _look(self, _: BeatNews) -> None:
+    def _look(self, _: Heartbeat) -> None:
         """With every beat: what have others used? A copy must not be old when Redis goes away."""
         if self._link.ready:
             for key in self._copies.stale(STALE_SECONDS)[:LOOKS]:

@@ -27,7 +27,7 @@ SETTLING_SECONDS = 3.0
 """After its own return to Redis a replica counts on others to be back, too, and to have told what they did alone."""
 
 
-class BeatNews:
+class Heartbeat:
     """What a beat brings back."""
 
     __slots__ = ("forgotten", "resting", "versions")
@@ -56,7 +56,7 @@ class Replicas:
         self.id = secrets.token_hex(8)
         self.run = ""
         self.count = 1
-        self.listeners: list[Callable[[BeatNews], None]] = []
+        self.listeners: list[Callable[[Heartbeat], None]] = []
         self._link = link
         self._scripts = scripts
         self._keys = keys
@@ -115,7 +115,7 @@ class Replicas:
 
     def _take(self, reply: list[Any]) -> None:
         self.count = int(reply[0])
-        news = BeatNews(reply)
+        news = Heartbeat(reply)
         for listener in self.listeners:
             listener(news)
 

@@ -31,7 +31,7 @@ from dragoman.store.redis_store.cooldowns import RedisCooldowns
 from dragoman.store.redis_store.keys import RedisKeys
 from dragoman.store.redis_store.limits import RedisLimits
 from dragoman.store.redis_store.link import RedisLink
-from dragoman.store.redis_store.replicas import BEAT_SECONDS, BeatNews, Replicas
+from dragoman.store.redis_store.replicas import BEAT_SECONDS, Heartbeat, Replicas
 from dragoman.store.redis_store.scripts import ScriptClock, Scripts
 from dragoman.store.redis_store.servers import RedisDialer
 from dragoman.store.redis_store.table import RedisTable
@@ -162,7 +162,7 @@ class RedisStore(TableStore):
             for table, near in self.tables.values():
                 table.push_again(near.near.newest(PUSHED_AGAIN))
 
-    def _drop_forgotten(self, news: BeatNews) -> None:
+    def _drop_forgotten(self, news: Heartbeat) -> None:
         for caller in news.forgotten:
             for _, table in self.tables.values():
                 table.drop_caller(caller)

@@ -78,7 +78,7 @@ class Attempts(msgspec.Struct):
         return replace(failure, message=f"{failure.message} (asked without success: {asked})")
 
 
-class Visit(msgspec.Struct, Generic[D]):
+class TargetAttempt(msgspec.Struct, Generic[D]):
     """One destination being asked: what it is taken to accept, and what is put into its request."""
 
     destination: D

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoman.probe.asked import shared_questions as shared
-from dragoman.probe.asked.message_turns import assistant, described_function, system, text, user
-from dragoman.probe.asked.phrases import Phrases, arranged, words_of
-from dragoman.probe.asked.question_kinds import ACCEPTS, REFUSES, SCHEMA, facts, medium, setting
 from dragoman.probe.probe_media import IMAGE, base64_of
 from dragoman.probe.questions import JsonObject, Question, Topic
+from dragoman.probe.questions_by_dialect import shared_questions as shared
+from dragoman.probe.questions_by_dialect.message_turns import assistant, described_function, system, text, user
+from dragoman.probe.questions_by_dialect.phrases import Phrases, arranged, words_of
+from dragoman.probe.questions_by_dialect.question_kinds import ACCEPTS, REFUSES, SCHEMA, facts, medium, setting
 from dragoman.probe.request_form import RequestForm
 
 

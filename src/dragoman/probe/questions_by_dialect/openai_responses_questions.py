@@ -6,10 +6,12 @@ from typing import Any
 
 import msgspec
 
-from dragoman.probe.asked import shared_questions as shared
-from dragoman.probe.asked.message_turns import assistant, system, user
-from dragoman.probe.asked.phrases import Phrases, arranged, words_of
-from dragoman.probe.asked.question_kinds import (
+from dragoman.probe.probe_media import DOCUMENT, IMAGE, SOUND
+from dragoman.probe.questions import Condition, JsonObject, Outcome, Question, Topic
+from dragoman.probe.questions_by_dialect import shared_questions as shared
+from dragoman.probe.questions_by_dialect.message_turns import assistant, system, user
+from dragoman.probe.questions_by_dialect.phrases import Phrases, arranged, words_of
+from dragoman.probe.questions_by_dialect.question_kinds import (
     ACCEPTS,
     REFUSED,
     REFUSES,
@@ -19,8 +21,6 @@ from dragoman.probe.asked.question_kinds import (
     medium,
     setting,
 )
-from dragoman.probe.probe_media import DOCUMENT, IMAGE, SOUND
-from dragoman.probe.questions import Condition, JsonObject, Outcome, Question, Topic
 from dragoman.probe.request_form import RequestForm
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from dragoman.probe.asked.question_kinds import SCHEMA
 from dragoman.probe.questions import JsonObject, Outcome, Question, Topic
+from dragoman.probe.questions_by_dialect.question_kinds import SCHEMA
 from dragoman.profiles.facts import Asked, declarations, declared_questions
 
 Turns = tuple[JsonObject, ...]

@@ -7,15 +7,15 @@ from typing import Any
 
 import msgspec
 
-from dragoman.probe.asked.phrases import Phrases
-from dragoman.probe.asked.question_kinds import (
+from dragoman.probe.questions import NO_OUTCOME, Condition, JsonObject, Outcome, Question, Topic
+from dragoman.probe.questions_by_dialect.phrases import Phrases
+from dragoman.probe.questions_by_dialect.question_kinds import (
     ACCEPTED,
     ACCEPTS,
     REFUSES,
     SCHEMA,
     facts,
 )
-from dragoman.probe.questions import NO_OUTCOME, Condition, JsonObject, Outcome, Question, Topic
 
 RICH_SCHEMA: JsonObject = {
     "type": "object",

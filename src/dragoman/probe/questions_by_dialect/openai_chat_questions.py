@@ -10,8 +10,10 @@ from typing import Any
 
 import msgspec
 
-from dragoman.probe.asked import shared_questions as shared
-from dragoman.probe.asked.message_turns import (
+from dragoman.probe.probe_media import DOCUMENT, IMAGE, SOUND
+from dragoman.probe.questions import Condition, JsonObject, Outcome, Question, Topic
+from dragoman.probe.questions_by_dialect import shared_questions as shared
+from dragoman.probe.questions_by_dialect.message_turns import (
     LOOKUP,
     assistant,
     call,
@@ -23,8 +25,8 @@ from dragoman.probe.asked.message_turns import (
     text,
     user,
 )
-from dragoman.probe.asked.phrases import Phrases, arranged, words_of
-from dragoman.probe.asked.question_kinds import (
+from dragoman.probe.questions_by_dialect.phrases import Phrases, arranged, words_of
+from dragoman.probe.questions_by_dialect.question_kinds import (
     ACCEPTED,
     ACCEPTS,
     REFUSED,
@@ -35,8 +37,6 @@ from dragoman.probe.asked.question_kinds import (
     medium,
     setting,
 )
-from dragoman.probe.probe_media import DOCUMENT, IMAGE, SOUND
-from dragoman.probe.questions import Condition, JsonObject, Outcome, Question, Topic
 from dragoman.probe.request_form import RequestForm
 
 
