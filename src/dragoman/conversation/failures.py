@@ -60,6 +60,26 @@ _REDUCED = {
 }
 
 
+class Overflow(msgspec.Struct, frozen=True):
+    """A conversation that would fit, if less room were asked for its answer."""
+
+    input: int
+    """The tokens of the conversation."""
+    answer: int
+    """The tokens that are asked for the answer."""
+    limit: int
+    """The tokens that the model holds."""
+
+
+class ExhaustedBudget(msgspec.Struct, frozen=True):
+    """The budget of a key of ours that is spent."""
+
+    period: str
+    """What it is for, such as `day`."""
+    ends: float | None = None
+    """When there is a new one, in seconds since 1970; None: never."""
+
+
 class Failure(msgspec.Struct, frozen=True):
     """Why there is no answer."""
 
@@ -77,6 +97,10 @@ class Failure(msgspec.Struct, frozen=True):
     """The tokens of a conversation that is too long, if the provider tells them."""
     limit: int | None = None
     """The tokens that the model holds, if the provider tells them."""
+    overflow: Overflow | None = None
+    """The numbers, if only the room for the answer is too much."""
+    budget: ExhaustedBudget | None = None
+    """The budget of the caller that is spent, if that is why."""
     provider: str = ""
     raw: bytes = b""
     """The provider's own body."""

@@ -242,6 +242,7 @@ class AnswerContext(msgspec.Struct, frozen=True):
     `prefix` stands before the first text of an answer. `hides_reasoning`: the client did not ask for thinking, and
     clients of its dialect do not expect any then. `errors`: how errors are rendered; None: as its dialect does.
     `input_tokens` estimates the tokens of the request, for a stream that shows them before the provider counts them.
+    `headers` of the client's request tell which agent it is, for what only some do.
     `clock` tells the seconds when an answer is complete, where there is one. `began`: its seconds at the request.
     """
 
@@ -259,6 +260,7 @@ class AnswerContext(msgspec.Struct, frozen=True):
     clock: Callable[[], float] | None = None
     began: float = 0.0
     input_tokens: Callable[[], int] | None = None
+    headers: Mapping[str, str] = {}
 
 
 class StreamParser(Protocol):
@@ -533,6 +535,8 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     """The framing of a client's stream, from the query of its request."""
     greeting: bytes = b""
     """What its own clients expect at the root of a server."""
+    limit_header: str = ""
+    """The header of a limit per minute: `{figure}` is limit, remaining or reset, `{what}` is requests or tokens."""
     client_agents: tuple[str, ...] = ()
     """How the `User-Agent` of these clients begins."""
     asks_for_reasoning: Callable[[Conversation], bool] = _never

@@ -14,11 +14,12 @@ from typing import Any
 
 import msgspec
 
-from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.failures import Failure, FailureKind, Overflow
 from dragoman.wire.error_wording import (
     AUTH_SENTENCE,
     CODES,
     CONTEXT,
+    OVERFLOW,
     RETRY,
     SENTENCES,
     STATUSES,
@@ -66,6 +67,7 @@ def parse_failure(status: int, headers: Mapping[str, str], body: bytes, provider
         retry_after=_retry_after(lowered, parser, message),
         tokens=parser.tokens or tokens,
         limit=parser.limit or limit,
+        overflow=_overflow(message) if kind is FailureKind.CONTEXT_LENGTH else None,
         provider=parser.provider or provider,
         raw=body[:_MAX_RAW],
     )
@@ -113,6 +115,16 @@ def classify(status: int, names: tuple[str, ...], message: str) -> tuple[Failure
     if strong is not None:
         return strong, None, None
     return _kind_by_sentence(status, lowered, message), None, None
+
+
+def _overflow(message: str) -> Overflow | None:
+    """The numbers of a refusal, if the conversation itself would fit."""
+    found = next((match for one in OVERFLOW if (match := one.search(matched_part(message)))), None)
+    if found is None:
+        return None
+    numbers = {name: _number(text) or 0 for name, text in found.groupdict().items()}
+    given = numbers["input"] + numbers.get("more", 0)
+    return Overflow(given, numbers["answer"], numbers["limit"]) if given < numbers["limit"] else None
 
 
 def _kind_by_sentence(status: int, names: list[str], message: str) -> FailureKind:

@@ -230,6 +230,21 @@ CONTEXT: tuple[re.Pattern[str], ...] = tuple(
 )
 """Sentences for a conversation that is too long. The first ones contain its length."""
 
+_I, _M = r"(?P<input>[\d,]+)", r"(?P<answer>[\d,]+)"
+
+OVERFLOW: tuple[re.Pattern[str], ...] = tuple(
+    re.compile(sentence, re.IGNORECASE | re.DOTALL)
+    for sentence in (
+        rf"input length and `max_tokens` exceed context limit: {_I} \+ {_M} > {_L}",
+        rf"maximum context length is {_L} tokens.{{0,80}}?\({_I} (?:in the messages|of text input),? "
+        rf"(?:(?P<more>[\d,]+) (?:in the functions|of tool input),? )?(?:and )?{_M} in the (?:completion|output)\)",
+        rf"max_(?:completion_)?tokens'? is too large: {_M}\..{{0,40}}?maximum context length is {_L} tokens and your "
+        rf"request has {_I} input tokens",
+        rf"tokens \+ `max_new_tokens` must be <= {_L}\. Given: {_I} `inputs` tokens and {_M} `max_new_tokens`",
+    )
+)
+"""Sentences that tell the tokens of a conversation apart from the room that is asked for its answer."""
+
 _MOST_READ = 4096
 _END_READ = 1024
 

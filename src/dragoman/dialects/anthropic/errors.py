@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.failures import ExhaustedBudget, Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.shared.raw_json import encode
+from dragoman.dialects.shared.waits import wait_headers
 from dragoman.wire.error_bodies import parse_failure
 
 _KINDS: Mapping[FailureKind, tuple[int, str]] = {
@@ -29,7 +30,11 @@ _KINDS: Mapping[FailureKind, tuple[int, str]] = {
     FailureKind.NOT_SERVED: (501, "invalid_request_error"),
 }
 
+_FINAL = (400, 401, 402)
+"""Statuses that another try does not change. Claude Code repeats a 401 for minutes unless it is told."""
+_PERIODS = {"day": "daily", "month": "monthly"}
 _TOO_LONG = "prompt is too long"
+_NO_ROOM = "input length and `max_tokens` exceed context limit"
 
 
 def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
@@ -43,16 +48,35 @@ def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[st
     headers = {"content-type": "application/json"}
     if context.id:
         headers["request-id"] = context.id
-    if failure.retry_after is not None:
-        headers["retry-after"] = str(math.ceil(failure.retry_after))
-    if status in (400, 402) or failure.kind is FailureKind.ANSWER_TOO_LARGE:
+    headers |= wait_headers(failure)
+    if status in _FINAL or failure.kind in (FailureKind.QUOTA, FailureKind.ANSWER_TOO_LARGE):
         headers["x-should-retry"] = "false"
+    if failure.budget is not None:
+        headers |= _spent_headers(failure.budget)
     return status, headers, body
+
+
+def _spent_headers(budget: ExhaustedBudget) -> dict[str, str]:
+    """What tells Claude Code a spent budget from a limit for which it waits. With `representative-claim` it would show
+    a sentence of its own."""
+    spent = {
+        "status": "rejected",
+        "overage-utilization": "1",
+        "overage-surpassed-threshold": "1",
+        "overage-disabled-reason": "org_spend_cap_reached",
+    }
+    if budget.period in _PERIODS:
+        spent["overage-period"] = _PERIODS[budget.period]
+    if budget.ends is not None:
+        spent |= dict.fromkeys(("reset", "overage-reset"), str(math.ceil(budget.ends)))
+    return {f"anthropic-ratelimit-unified-{name}": value for name, value in spent.items()}
 
 
 def error_body(failure: Failure, context: AnswerContext) -> tuple[int, bytes]:
     """The body alone, which is also the last event of a stream that failed."""
     status, kind = _KINDS[failure.kind]
+    if failure.budget is not None:
+        status = 429
     body = {
         "type": "error",
         "error": {"type": kind, "message": _message(failure)},
@@ -62,8 +86,12 @@ def error_body(failure: Failure, context: AnswerContext) -> tuple[int, bytes]:
 
 
 def _message(failure: Failure) -> str:
-    if failure.kind is not FailureKind.CONTEXT_LENGTH or failure.message.startswith(_TOO_LONG):
+    """The provider's message. For a conversation that is too long, with the sentence after which agents shorten it; if
+    only the answer has no room, with the one after which they ask for a shorter answer."""
+    if failure.kind is not FailureKind.CONTEXT_LENGTH or failure.message.startswith((_TOO_LONG, _NO_ROOM)):
         return failure.message
+    if (over := failure.overflow) is not None:
+        return f"{_NO_ROOM}: {over.input} + {over.answer} > {over.limit} ({failure.message})"
     if failure.tokens is None or failure.limit is None:
         return f"{_TOO_LONG}: {failure.message or 'the provider gave no numbers.'}"
     return f"{_TOO_LONG}: {failure.tokens} tokens > {failure.limit} maximum ({failure.message})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.cohere import NAME
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.shared.raw_json import encode
+from dragoman.dialects.shared.waits import wait_headers
 from dragoman.wire.error_bodies import parse_failure
 
 _STATUSES: Mapping[FailureKind, int] = {
@@ -41,8 +41,7 @@ def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure
 def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of the answer."""
     headers = {"content-type": "application/json"}
-    if failure.retry_after is not None:
-        headers["retry-after"] = str(math.ceil(failure.retry_after))
+    headers |= wait_headers(failure)
     return _status(failure), headers, error_body(failure, context)
 
 

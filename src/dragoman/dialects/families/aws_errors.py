@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext, ErrorAnswer
 from dragoman.dialects.shared.raw_json import encode
+from dragoman.dialects.shared.waits import wait_headers
 from dragoman.wire.event_stream import render_frame
 
 ERROR_TYPE = "x-amzn-errortype"
@@ -51,8 +51,7 @@ def render_error(failure: Failure, context: AnswerContext) -> ErrorAnswer:
     headers = {"content-type": "application/json", ERROR_TYPE: kind}
     if context.id:
         headers["x-amzn-requestid"] = context.id
-    if failure.retry_after is not None:
-        headers["retry-after"] = str(math.ceil(failure.retry_after))
+    headers |= wait_headers(failure)
     return status, headers, encode({"message": _message(failure)})
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.shared.waits import wait_headers, with_wait
 
 KINDS: Mapping[FailureKind, tuple[int, str, str | None]] = {
     FailureKind.AUTH: (401, "invalid_request_error", "invalid_api_key"),
@@ -48,7 +48,7 @@ def headers_of(failure: Failure, context: AnswerContext) -> dict[str, str]:
     if context.id:
         headers["x-request-id"] = context.id
     if failure.retry_after is not None:
-        headers["retry-after"] = str(math.ceil(failure.retry_after))
+        headers |= wait_headers(failure) | {"retry-after-ms": f"{failure.retry_after * 1000:.0f}"}
     if failure.kind in _FINAL:
         headers["x-should-retry"] = "false"
     return headers
@@ -56,6 +56,7 @@ def headers_of(failure: Failure, context: AnswerContext) -> dict[str, str]:
 
 def error_object(failure: Failure, message: str) -> dict[str, Any]:
     """The `error` object of a body, with this message."""
+    message = with_wait(failure, message, "Please try again in")
     _, kind, code = KINDS[failure.kind]
     if failure.kind in _OWN_CODES or failure.code in _NO_MODEL:
         code = failure.code or code

@@ -1,4 +1,5 @@
-"""Paths of OpenAI's API that are no conversations. Requests to them are passed on as they are."""
+"""What OpenAI's two dialects have in common beside errors and models: paths that are no conversations, whose requests
+are passed on as they are, and the headers of limits."""
 
 from __future__ import annotations
 
@@ -15,3 +16,4 @@ FORWARDED_PATHS = (
     "/moderations",
 )
 RELAYED_PATHS = frozenset({*FORWARDED_PATHS, COMPLETIONS_PATH})
+LIMIT_HEADER = "x-ratelimit-{figure}-{what}"

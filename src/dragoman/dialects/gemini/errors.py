@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.dialects.shared.raw_json import encode
+from dragoman.dialects.shared.waits import wait_headers, with_wait
 from dragoman.wire.error_bodies import parse_failure
 
 _KINDS: Mapping[FailureKind, tuple[int, str]] = {
@@ -32,6 +32,7 @@ _KINDS: Mapping[FailureKind, tuple[int, str]] = {
 
 _EXACT = (405, 408, 409, 415, 422)
 """Statuses that are more precise than 400 for a bad request. Only a gateway has them."""
+_TYPES = "type.googleapis.com/google.rpc."
 _TOO_LONG = "The input token count"
 
 
@@ -44,8 +45,7 @@ def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[st
     """Status, headers and body of the answer."""
     status, body = error_body(failure)
     headers = {"content-type": "application/json; charset=UTF-8"}
-    if failure.retry_after is not None:
-        headers["retry-after"] = str(math.ceil(failure.retry_after))
+    headers |= wait_headers(failure)
     return status, headers, b"[" + body + b"]" if context.framing is Framing.JSON_ARRAY else body
 
 
@@ -54,11 +54,19 @@ def error_body(failure: Failure) -> tuple[int, bytes]:
     status, word = _KINDS[failure.kind]
     if failure.kind is FailureKind.BAD_REQUEST and failure.status in _EXACT:
         status = failure.status
-    error: dict[str, Any] = {"code": status, "message": _message(failure), "status": word}
-    if failure.retry_after is not None:
-        delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{failure.retry_after:g}s"}
-        error["details"] = [delay]
+    message = with_wait(failure, _message(failure), "Please retry in")
+    error: dict[str, Any] = {"code": status, "message": message, "status": word}
+    if details := list(_details(failure)):
+        error["details"] = details
     return status, encode({"error": error})
+
+
+def _details(failure: Failure) -> Iterator[dict[str, Any]]:
+    """What Gemini CLI acts on: it waits for the delay, and takes a quota of the day for final."""
+    if failure.kind is FailureKind.QUOTA:
+        yield {"@type": f"{_TYPES}QuotaFailure", "violations": [{"quotaId": "SpendPerDay"}]}
+    if failure.retry_after is not None:
+        yield {"@type": f"{_TYPES}RetryInfo", "retryDelay": f"{failure.retry_after:g}s"}
 
 
 def _message(failure: Failure) -> str:

@@ -15,7 +15,7 @@ from dragoman.dialects.dialect import (
     fixed_path,
 )
 from dragoman.dialects.families.openai_models import OPENAI_MODELS
-from dragoman.dialects.families.openai_paths import RELAYED_PATHS
+from dragoman.dialects.families.openai_paths import LIMIT_HEADER, RELAYED_PATHS
 from dragoman.dialects.openai_responses import ID_PREFIX, NAME
 from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.shared.request_schema import TEXT
@@ -85,6 +85,7 @@ DIALECT = Dialect(
     request_path=fixed_path("/responses"),
     passed_headers=("openai-beta",),
     relayed_paths=RELAYED_PATHS,
+    limit_header=LIMIT_HEADER,
     recognise=_recognise,
     load_stored_answers=_load_stored_answers,
     asks_for_reasoning=_asks_for_reasoning,

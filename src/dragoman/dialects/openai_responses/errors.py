@@ -10,6 +10,9 @@ from dragoman.dialects.families.openai_errors import error_object, headers_of, s
 from dragoman.dialects.shared.raw_json import encode
 from dragoman.wire.error_bodies import parse_failure
 
+_INVALID = "invalid_prompt"
+"""The code of a failed response that another try does not change."""
+_REFUSALS = frozenset({FailureKind.BAD_REQUEST, FailureKind.CONTENT_FILTER})
 _TOO_LONG = "exceeds the context window"
 
 
@@ -27,7 +30,8 @@ def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[st
 def response_error(failure: Failure) -> bytes:
     """The `error` of a failed response, which always has a code."""
     error = error_object(failure, _message(failure))
-    return encode({"code": error["code"] or "invalid_request_error", "message": error["message"]})
+    code = _INVALID if failure.kind in _REFUSALS else error["code"]
+    return encode({"code": code or _INVALID, "message": error["message"]})
 
 
 def error_event(failure: Failure, number: int) -> bytes:

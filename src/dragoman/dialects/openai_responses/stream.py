@@ -52,6 +52,7 @@ from dragoman.dialects.openai_responses.answer import (
 from dragoman.dialects.openai_responses.errors import error_event, response_error
 from dragoman.dialects.openai_responses.usage import render_usage
 from dragoman.dialects.shared.call_order import CallOrder
+from dragoman.dialects.shared.client_agents import find_agent
 from dragoman.dialects.shared.ownership import own_fields, own_or_sealed
 from dragoman.dialects.shared.raw_json import UNREADABLE, valid_utf8
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
@@ -550,10 +551,28 @@ class ResponsesStreamRenderer:
         for part in sorted(self._calls):
             self._call_ended(CallEnded(0, part))
         incomplete = render_incomplete(self._stop, self._refused)
+        repeated = incomplete is not None and find_agent(self._context.headers).repeats_incomplete
+        if repeated and (why := self._why_useless()) is not None:
+            self._failed(Failed(why))
+            return
         status = b"completed" if incomplete is None else b"incomplete"
         response = self._frame().object(status, self._output(), self._usage_json(), incomplete=incomplete or b"null")
-        self._emit(b"response." + status, b'"response":' + response)
+        name = b"response.completed" if repeated else b"response." + status
+        self._emit(name, b'"response":' + response)
         self._over = True
+
+    def _why_useless(self) -> Failure | None:
+        """Why an answer that was cut short is told as a failure; None if its output is worth keeping. For an agent that
+        would ask again after an incomplete answer: the request would only be cut short once more."""
+        if self._stop is Stop.CONTEXT:
+            return Failure(FailureKind.CONTEXT_LENGTH, "The answer has filled the context window of this model.")
+        if self._stop is not Stop.LENGTH:
+            return Failure(FailureKind.CONTENT_FILTER, "The provider's content filter has stopped the answer.")
+        if self._calls or self._text_part >= 0:
+            return None
+        return Failure(
+            FailureKind.BAD_REQUEST, "The answer was cut off by its limit of tokens before it said anything."
+        )
 
     def _failed(self, event: Failed) -> None:
         self._out.append(render_event_frame(b"error", error_event(event.failure, self._number)))

@@ -8,9 +8,11 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Ask
+from dragoman.conversation.events import Failed, Started
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.shared.client_agents import find_agent
 from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.errors import DragomanError, RepairRefused
 
@@ -45,6 +47,13 @@ def render_failure(dialect: str, failure: Failure, context: AnswerContext) -> Re
     return RenderedFailure(status, {name.lower(): value for name, value in headers.items()}, body)
 
 
+def render_failed_stream(dialect: str, failure: Failure, context: AnswerContext) -> bytes | None:
+    """The whole stream that tells a failure to an agent that would not act on an error; None for all others."""
+    if not find_agent(context.headers).acts_on_stream(failure):
+        return None
+    return registry.dialect(dialect).answers.stream_renderer(context).render([Started(), Failed(failure)])
+
+
 def clipped(failure: Failure) -> Failure:
     """A failure with no more of the provider's words than anybody reads."""
     if len(failure.raw) <= _LONGEST_RAW and len(failure.message) <= _LONGEST_MESSAGE:
@@ -55,7 +64,7 @@ def clipped(failure: Failure) -> Failure:
 def with_numbers(failure: Failure, ask: Ask, context_window: int) -> Failure:
     """A context-length failure with the numbers by which agents compact: where the provider gave none, our estimate,
     and the message says so."""
-    if failure.kind is not FailureKind.CONTEXT_LENGTH or (failure.tokens and failure.limit):
+    if failure.kind is not FailureKind.CONTEXT_LENGTH or failure.overflow or (failure.tokens and failure.limit):
         return failure
     limit = failure.limit or context_window
     if not limit:

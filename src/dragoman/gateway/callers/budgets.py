@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from dragoman.config.schema import Budget, Unpriced
-from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.failures import ExhaustedBudget, Failure, FailureKind
 from dragoman.conversation.replies import Usage
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.gateway.callers.callers import Caller, Refused
@@ -15,8 +15,6 @@ from dragoman.store.contracts.budgets import Budgets, Exhausted, PeriodBudget, P
 from dragoman.upstream.destinations import HttpDestination
 
 WARNING = b"x-dragoman-budget-warning"
-_NO_RETRY = ((b"x-should-retry", b"false"),)
-"""The SDKs of OpenAI and Anthropic try a 429 again after a second, which cannot help here."""
 
 
 class Hold(msgspec.Struct, frozen=True, gc=False):
@@ -32,7 +30,7 @@ async def hold(budgets: Budgets, clocks: Clocks, caller: Caller, budget: Budget,
     periods = periods_at(budget, clocks.wall())
     verdict = await budgets.reserve(caller.name, periods, amount)
     if isinstance(verdict, Exhausted):
-        raise Refused(_exhausted(verdict, amount, clocks.wall()), _NO_RETRY)
+        raise Refused(_exhausted(verdict, amount, clocks.wall()))
     return Hold(periods, amount, tuple(_warnings(periods, verdict, budget.warn)))
 
 
@@ -77,10 +75,11 @@ def _exhausted(verdict: Exhausted, amount: float, now: float) -> Failure:
     what = f"the key's budget of {one.limit:g} {span} is spent ({verdict.spent:.6g}"
     what += f", and this request costs about {amount:.6g})" if amount and verdict.spent < (one.limit or 0) else ")"
     if one.ends is None:
-        return Failure(FailureKind.RATE_LIMIT, f"{what}; it does not end", 429, "budget_exhausted")
-    ends = one.ends.strftime("%Y-%m-%dT%H:%M:%SZ")
-    wait = max(one.ends.timestamp() - now, 1.0)
-    return Failure(FailureKind.RATE_LIMIT, f"{what}; it ends {ends}", 429, "budget_exhausted", retry_after=wait)
+        budget, wait, what = ExhaustedBudget(one.period), None, f"{what}; it does not end"
+    else:
+        budget, wait = ExhaustedBudget(one.period, one.ends.timestamp()), max(one.ends.timestamp() - now, 1.0)
+        what = f"{what}; it ends {one.ends.strftime('%Y-%m-%dT%H:%M:%SZ')}"
+    return Failure(FailureKind.QUOTA, what, 429, "budget_exhausted", retry_after=wait, budget=budget)
 
 
 def _warnings(periods: Periods, spending: Spending, warn: float) -> Headers:

@@ -12,10 +12,11 @@ from dragoman.config.schema import Budget
 from dragoman.config.validation import is_loopback
 from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.dialects.registry import dialect
 from dragoman.gateway.callers.sessions import is_own_page, session_client
 from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.services import Services
-from dragoman.store import KeyLimits, Limited, RateLimits, Viewer
+from dragoman.store import Allowed, KeyLimits, RateLimits, Viewer
 
 
 class Refused(Exception):
@@ -170,12 +171,43 @@ def may_look(caller: Caller, what: str) -> None:
         raise Refused(Failure(FailureKind.PERMISSION, f"{what} is for admin keys", 403))
 
 
-async def admit(counts: RateLimits, caller: Caller, limits: KeyLimits, tokens: int) -> None:
-    """Count a request against the caller's limits. Raises Refused with the seconds to wait."""
+async def admit(counts: RateLimits, caller: Caller, limits: KeyLimits, tokens: int, client: str = "") -> Allowed:
+    """Count a request against the caller's limits. `client`: the dialect in which it is told what is left. Raises
+    Refused with the seconds to wait."""
     verdict = await counts.reserve(caller.name, limits, tokens)
-    if isinstance(verdict, Limited):
-        message = f"the key's limit of {verdict.limit} {verdict.what} per minute is reached"
-        raise Refused(Failure(FailureKind.RATE_LIMIT, message, 429, retry_after=verdict.retry_after))
+    if isinstance(verdict, Allowed):
+        return verdict
+    message = f"the key's limit of {verdict.limit} {verdict.what} per minute is reached"
+    left = Allowed(**{f"{verdict.what}_left": 0})
+    raise Refused(
+        Failure(FailureKind.RATE_LIMIT, message, 429, retry_after=verdict.retry_after),
+        limit_headers(client, limits, left, verdict.retry_after),
+    )
+
+
+_WINDOW = 60.0
+"""Seconds over which requests and tokens are counted: so long until a count is as if nothing had been asked."""
+
+
+def limit_headers(
+    client: str, limits: KeyLimits, left: Allowed, reset: float = _WINDOW
+) -> tuple[tuple[bytes, bytes], ...]:
+    """The caller's limits in the headers of its dialect, if that has such headers."""
+    named = dialect(client).limit_header if client else ""
+    if not named:
+        return ()
+    counts = (
+        ("requests", limits.requests_per_minute, left.requests_left),
+        ("tokens", limits.tokens_per_minute, left.tokens_left),
+    )
+    return tuple(
+        [
+            (named.format(figure=figure, what=what).encode(), value.encode())
+            for what, limit, rest in counts
+            if limit is not None and rest is not None
+            for figure, value in (("limit", str(limit)), ("remaining", str(max(rest, 0))), ("reset", f"{reset:.3g}s"))
+        ]
+    )
 
 
 class Slot(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, Route
+from dragoman.engine.answer.client_failures import render_failed_stream
 from dragoman.engine.compile.compile_options import NOTHING_SET, USAGE_ASKED, caller_options
 from dragoman.engine.compile.request_limits import RequestLimits, parse_ask
 from dragoman.engine.exchange.destination import TargetRoute
@@ -21,7 +22,7 @@ from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.path_overrides import parse_routed
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers.budgets import hold, hold_request
-from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit
+from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit, limit_headers
 from dragoman.gateway.http.client_errors import BODY_ERRORS, as_failure
 from dragoman.gateway.http.inbound import ClientGone, ClientWatch, Inbound
 from dragoman.gateway.http.outbound import EMULATED, ESTIMATED, Headers, Outbound, header
@@ -53,7 +54,7 @@ async def generate(
 ) -> None:
     """Answer one request, whatever becomes of it, and write it down. `route`: what its path says, if anything."""
     framing = route.framing if route is not None else None
-    context = AnswerContext(id=outbound.id, framing=framing, errors=outbound.errors)
+    context = AnswerContext(id=outbound.id, framing=framing, errors=outbound.errors, headers=inbound.headers)
     record = RequestRecord(outbound.id, dialect, caller, time.perf_counter(), context)
     try:
         with Slot(services, caller):
@@ -93,7 +94,9 @@ async def _generate(
     lead = find_lead(services, caller, name, record.dialect)
     route = lead.route if lead.candidates is None else None
     if caller.limits is not None:
-        await admit(services.store.limits, caller, caller.limits, record.estimate if caller.counts_tokens else 0)
+        counted = record.estimate if caller.counts_tokens else 0
+        allowed = await admit(services.store.limits, caller, caller.limits, counted, record.dialect)
+        record.notices += limit_headers(record.dialect, caller.limits, allowed)
         record.reserved = record.estimate if caller.counts_tokens else None
     watch = ClientWatch(inbound)
     try:
@@ -161,6 +164,7 @@ def _context(record: RequestRecord, ask: Ask) -> AnswerContext:
         request=ask.members,
         framing=record.context.framing,
         errors=record.context.errors,
+        headers=record.context.headers,
     )
 
 
@@ -237,7 +241,12 @@ def _parse(
 async def _refuse(outbound: Outbound, record: RequestRecord, failure: Failure) -> None:
     """Tell the client in its own dialect; nothing has been sent before."""
     record.failure = failure
-    await outbound.refusal(record.dialect, failure, _headers(record), record.context)
+    streams = record.ask is None or record.ask.stream
+    failed = render_failed_stream(record.dialect, failure, record.context) if streams else None
+    if failed is None:
+        await outbound.refusal(record.dialect, failure, _headers(record), record.context)
+    else:
+        await outbound.failed_stream(failed, _headers(record))
     record.status = outbound.status
 
 

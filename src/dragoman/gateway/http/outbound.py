@@ -74,6 +74,11 @@ class Outbound:
         ]
         await self.whole(error.status, error.body, [*own, *(headers or ())])
 
+    async def failed_stream(self, stream: bytes, headers: Headers) -> None:
+        """Send a stream that tells a failure and nothing else."""
+        self.rewriter = None
+        await self.whole(200, stream, headers, SSE)
+
     async def streamed(
         self, pieces: AsyncIterator[bytes], headers: Headers, content_type: bytes, read_seconds: float
     ) -> None:
