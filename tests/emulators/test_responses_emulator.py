@@ -547,6 +547,24 @@ def test_count_compact_and_models() -> None:
     assert sentence_of(verdict(judge, PATH, body(USER, model="gpt-x"))) == "The requested model 'gpt-x' does not exist."
 
 
+def test_a_trigger_and_a_threshold_give_one_compaction_item() -> None:
+    judge = provider("openai-responses", models=(MINI,))
+    trigger: Any = {"type": "compaction_trigger"}
+    asked = read(body(USER, trigger))
+    assert judge.judge(asked) is None
+    assert [item["type"] for item in judge.render_answer(asked, ModelTurn(text="Hi"))["output"]] == ["compaction"]
+    kinds = [event["type"] for event in events_of(judge.render_stream(asked, ModelTurn(text="Hi")))]
+    assert kinds.count("response.output_item.done") == kinds.count("response.compaction.compacting") == 1
+    for threshold, output in ((1, ["compaction", "message"]), (100_000, ["message"])):
+        managed = read(body(USER, context_management=[{"type": "compaction", "compact_threshold": threshold}]))
+        assert judge.judge(managed) is None
+        assert [item["type"] for item in judge.render_answer(managed, ModelTurn(text="Hi"))["output"]] == output
+    assert "must be the last item" in sentence_of(verdict(judge, PATH, body(trigger, USER)))
+    assert "Supported values are: 'compaction'" in sentence_of(
+        verdict(judge, PATH, body(USER, context_management=[{"type": "x"}]))
+    )
+
+
 def test_recorded_refusals_are_repeated() -> None:
     hosts = ("openai", "azure-openai", "chatgpt")
     same, wrong = misjudged("openai-responses", *((host, "openai-responses") for host in hosts))

@@ -20,7 +20,6 @@ from dragoman.integrations.sdk_transport import DragomanTransport
 
 CLAUDE = {"anthropic-version": "2023-06-01"}
 CASES = [
-    ("POST", "/v1/responses/compact", {}, "openai-responses"),
     ("GET", "/v1/responses/resp_1", {}, "openai-responses"),
     ("DELETE", "/v1/responses/resp_1", {}, "openai-responses"),
     ("POST", "/v1/responses/resp_1/cancel", {}, "openai-responses"),

@@ -55,6 +55,7 @@ def _problems(config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
         yield from _pattern(join_path("models", name), name, model)
         yield from _model(join_path("models", name), model, config, known)
     yield from _families(config, known)
+    yield from _secrets(config)
     yield from _routes(config)
     yield from _router(config, known)
     yield from _summary_model("history", config.history, config, known)
@@ -175,6 +176,15 @@ def _summary_model(
     name = history.compact.model
     if match_pattern(config.models, name) is None:
         yield from _default_model(f"{path}.compact.model", name, config, known)
+
+
+def _secrets(config: Config) -> Iterator[LocatedMessage]:
+    for path, secret in (("secret", config.secret), ("old_secret", config.old_secret)):
+        if secret is not None and len(secret.reveal()) < LEAST_SECRET:
+            yield path, f"{path} has fewer than {LEAST_SECRET} characters; anybody could guess it"
+
+
+LEAST_SECRET = 16
 
 
 def _rate_limits(path: str, limits: ModelRateLimits | None) -> Iterator[LocatedMessage]:

@@ -23,6 +23,7 @@ from dragoman.dialects.registry import ServedPath, served_paths
 from dragoman.dialects.shared.request_schema import TEXT
 from dragoman.gateway.callers.callers import Caller
 from dragoman.gateway.endpoints import (
+    compact,
     completions,
     count_tokens,
     generate,
@@ -223,6 +224,8 @@ def _endpoint(served: ServedPath) -> Endpoint:
     match job:
         case Job.GENERATE:
             return partial(generate.generate, dialect=dialect)
+        case Job.COMPACT:
+            return partial(compact.compact, dialect=dialect, path=served.endpoint.path)
         case Job.COUNT_TOKENS:
             return partial(count_tokens.count, dialect=dialect)
         case Job.LIST_MODELS:

@@ -34,6 +34,7 @@ from dragoman.gateway.records.records import Records
 from dragoman.gateway.records.store_spans import traced
 from dragoman.gateway.state.background_tasks import BackgroundTasks, CircuitBreaker
 from dragoman.gateway.state.media_fetch import MediaFetcher
+from dragoman.gateway.state.seals import Seals
 from dragoman.profiles.profile import Profiles
 from dragoman.store import (
     Store,
@@ -121,6 +122,8 @@ class Services:
         self.closing = False
         self.ending = False
         self.setup_token = ""
+        self.seals: tuple[list[bytes], Seals] | None = None
+        """What seals for clients to carry, and the configured secrets that it was made of."""
 
     def _open_store(self, alone: bool) -> Store:
         """The store that the configuration asks for; a configuration without a file is kept in memory."""

@@ -668,6 +668,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     vendor_header: Annotated[
         Stance, Meta(description="a system text that is a header for a vendor (`x-anthropic-billing-header: …`)")
     ] = ACCEPTS
+    compaction: Annotated[
+        tuple[str, ...],
+        Meta(description="how it compacts conversations by itself: now (when asked), threshold, endpoint"),
+    ] = ()
     cache_hints: Annotated[Stance, Meta(description="cache hints on parts, tools and messages")] = ACCEPTS
     cache_scope: Annotated[Stance, Meta(description="a `scope` in a cache hint")] = ACCEPTS
     cache_hints_in_results: Annotated[bool, Meta(description="cache hints on the parts of a tool's result")] = True

@@ -20,6 +20,7 @@ class ComposedStore:
         self.vault, self.limits, self.budgets, self.pins = hot.vault, hot.limits, hot.budgets, hot.pins
         self.lessons, self.summaries, self.calibrations = hot.lessons, hot.summaries, hot.calibrations
         self.responses, self.cooldowns, self.leases = hot.responses, hot.cooldowns, hot.leases
+        self.secrets = hot.secrets
 
     async def start(self) -> None:
         await asyncio.gather(*(part.start() for part in self._parts))

@@ -19,6 +19,7 @@ from dragoman.store.contracts.lesson_records import LessonRecords
 from dragoman.store.contracts.pins import Pins
 from dragoman.store.contracts.rate_limits import RateLimits
 from dragoman.store.contracts.reasoning_vault import ReasoningVault
+from dragoman.store.contracts.shared_secrets import SharedSecrets
 from dragoman.store.contracts.stored_responses import StoredResponses
 from dragoman.store.contracts.summaries import Summaries
 
@@ -110,6 +111,10 @@ class HotPart(StorePart, Protocol):
     @property
     def leases(self) -> Leases:
         """Who does a piece of work that one is enough for."""
+
+    @property
+    def secrets(self) -> SharedSecrets:
+        """Random bytes that all processes agree on."""
 
 
 class Store(HotPart, LedgerPart, Protocol):

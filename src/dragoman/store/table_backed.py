@@ -1,4 +1,4 @@
-"""The vault, pins, summaries, responses and leases on top of a backend's table of expiring values, for all backends."""
+"""The vault, pins, summaries, responses, leases and secrets on top of a backend's table of expiring values."""
 
 from __future__ import annotations
 
@@ -68,8 +68,10 @@ RESPONSES: TableKind[StoredResponse] = TableKind(
 LEASES: TableKind[Lease] = TableKind(
     "leases", _encode, msgspec.msgpack.Decoder(Lease).decode, lambda lease: len(lease.holder), 0.0
 )
+SECRETS: TableKind[bytes] = TableKind("secrets", bytes, bytes, len, FOREVER)
 PIN_BOUNDS = Bounds(per_caller=4096, entries=65_536, max_bytes=32 << 20, ttl=DAY)
 LEASE_BOUNDS = Bounds(per_caller=4096, entries=4096, max_bytes=1 << 20, ttl=3600.0)
+SECRET_BOUNDS = Bounds(per_caller=16, entries=16, max_bytes=4096, ttl=3650 * DAY)
 SUMMARY_BOUNDS = Bounds(per_caller=4096, entries=16_384, max_bytes=128 << 20, ttl=7 * DAY)
 
 
@@ -166,8 +168,18 @@ class TableLeases:
         return self._table.forget(_NO_CALLER, name)
 
 
+class TableSecrets:
+    """Shared secrets; see `SharedSecrets`."""
+
+    def __init__(self, table: ExpiringTable[bytes]) -> None:
+        self._table = table
+
+    def agree(self, name: str, proposed: bytes) -> Coroutine[Any, Any, bytes]:
+        return self._table.put_first(_NO_CALLER, name, _ONLY, proposed)
+
+
 class TableStore:
-    """The part of a store that is five views of tables. A backend says how it opens a table."""
+    """The part of a store that is six views of tables. A backend says how it opens a table."""
 
     def __init__(self, config: StoreConfig, wall: Clock) -> None:
         self._settings = settings = StoreSettings(config)
@@ -181,6 +193,7 @@ class TableStore:
         self.summaries = TableSummaries(summaries)
         self.responses = TableResponses(answers, settings)
         self.leases = TableLeases(self._open_table(LEASES, LEASE_BOUNDS), wall)
+        self.secrets = TableSecrets(self._open_table(SECRETS, SECRET_BOUNDS))
 
     def _open_table(self, kind: TableKind[Value], bounds: Bounds) -> ExpiringTable[Value]:
         raise NotImplementedError

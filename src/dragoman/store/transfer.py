@@ -21,7 +21,7 @@ from dragoman.store.errors import StoreError
 from dragoman.store.ledger_entry import Entry
 from dragoman.store.store import Store
 
-TABLES = ("reasoning", "pins", "summaries", "responses")
+TABLES = ("reasoning", "pins", "summaries", "responses", "secrets")
 _AT_ONCE = 256
 
 _decode_lesson = msgspec.msgpack.Decoder(LessonRecord).decode

@@ -16,6 +16,7 @@ from dragoman.config.schema.repairs import MaxLoss, RuleChoice, Synthetic
 from dragoman.config.schema.routes import CacheConfig, HealthChecks, ModelRoute, RouterConfig
 from dragoman.config.schema.server import ServerConfig
 from dragoman.config.schema.store import StoreConfig
+from dragoman.config.secret import Secret
 from dragoman.engine.compile.request_limits import RequestLimits
 
 
@@ -97,6 +98,21 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             examples=[{"leading_user": "[autonomous processing]", "trailing_user": "Please continue."}],
         ),
     ] = field(default_factory=dict)
+    secret: Annotated[
+        Secret | None,
+        Meta(
+            description="Seals the summaries that clients carry, so that only this gateway reads them, for the key "
+            "that they were made for. 16 characters or more. By default the store keeps one, made at the first start.",
+            examples=["${DRAGOMAN_SECRET}"],
+        ),
+    ] = None
+    old_secret: Annotated[
+        Secret | None,
+        Meta(
+            description="The `secret` before the present one, while you change it: what it sealed can still be opened.",
+            examples=["${DRAGOMAN_OLD_SECRET}"],
+        ),
+    ] = None
     history: Annotated[HistoryConfig, Meta(description="What is done about long conversations.")] = HistoryConfig()
     server: Annotated[ServerConfig, Meta(description="How the gateway listens.")] = ServerConfig()
     limits: Annotated[RequestLimits, Meta(description="How much one request, and one answer, may hold.")] = (

@@ -14,6 +14,7 @@ from dragoman.dialects.dialect import (
     SEND_NOW,
     AnswerCodec,
     CloudMembers,
+    Compactions,
     Dialect,
     Endpoint,
     Framing,
@@ -115,6 +116,12 @@ def _load_requests() -> RequestCodec:
     from dragoman.dialects.anthropic.settings import PLACES
 
     return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
+
+
+def _load_compactions() -> Compactions:
+    from dragoman.dialects.anthropic.compaction import COMPACTIONS
+
+    return COMPACTIONS
 
 
 def _load_answers() -> AnswerCodec:
@@ -228,4 +235,5 @@ DIALECT = Dialect(
     models_path="/v1/models?limit=1000",
     load_requests=_load_requests,
     load_answers=_load_answers,
+    load_compactions=_load_compactions,
 )

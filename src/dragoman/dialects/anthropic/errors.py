@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from dragoman.conversation.failures import ExhaustedBudget, Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
@@ -35,6 +36,8 @@ _FINAL = (400, 401, 402)
 _PERIODS = {"day": "daily", "month": "monthly"}
 _TOO_LONG = "prompt is too long"
 _NO_ROOM = "input length and `max_tokens` exceed context limit"
+_DETAILED = ("compaction_", "thread_")
+"""How codes begin that clients look for in the details of an error."""
 
 
 def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
@@ -77,9 +80,12 @@ def error_body(failure: Failure, context: AnswerContext) -> tuple[int, bytes]:
     status, kind = _KINDS[failure.kind]
     if failure.budget is not None:
         status = 429
+    error: dict[str, Any] = {"type": kind, "message": _message(failure)}
+    if failure.code.startswith(_DETAILED):
+        error["details"] = {"error_code": failure.code}
     body = {
         "type": "error",
-        "error": {"type": kind, "message": _message(failure)},
+        "error": error,
         "request_id": context.id or None,
     }
     return status, encode(body)

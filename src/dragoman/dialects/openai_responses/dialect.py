@@ -5,6 +5,7 @@ from __future__ import annotations
 from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.dialect import (
     AnswerCodec,
+    Compactions,
     Dialect,
     Endpoint,
     Job,
@@ -37,6 +38,12 @@ def _load_requests() -> RequestCodec:
     return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
 
 
+def _load_compactions() -> Compactions:
+    from dragoman.dialects.openai_responses.compaction import COMPACTIONS
+
+    return COMPACTIONS
+
+
 def _load_answers() -> AnswerCodec:
     from dragoman.dialects.openai_responses.answer import complete_answer, parse_answer, render_answer
     from dragoman.dialects.openai_responses.client_items import render_client_call
@@ -64,7 +71,6 @@ def _load_stored_answers() -> StoredAnswers:
 
 _WHOLE_HISTORY = "send the whole conversation as `input` with `store: false`, nothing is stored here"
 _UNSERVED = (
-    UnservedPath("/responses/compact", "shorten the history yourself, or set `history` for the model", ("POST",)),
     UnservedPath("/responses/{id}", _WHOLE_HISTORY, ("GET", "DELETE")),
     UnservedPath("/responses/{id}/cancel", "send the request without `background`, and close the stream", ("POST",)),
     UnservedPath("/responses/{id}/input_items", _WHOLE_HISTORY, ("GET",)),
@@ -78,18 +84,22 @@ DIALECT = Dialect(
     name=NAME,
     id_prefix=ID_PREFIX,
     title="OpenAI Responses",
-    endpoints=(Endpoint(Job.GENERATE, "/responses", "OpenAI Responses", required={"model": TEXT, "input": TEXT}),),
+    endpoints=(
+        Endpoint(Job.GENERATE, "/responses", "OpenAI Responses", required={"model": TEXT, "input": TEXT}),
+        Endpoint(Job.COMPACT, "/responses/compact", "A summary in place of a conversation", required={"model": TEXT}),
+    ),
     unserved=_UNSERVED,
     prefixes=("/v1", "", "/openai/v1", "/openai"),
     chunk_leftovers=frozenset({"content_filters"}),
     request_path=fixed_path("/responses"),
     passed_headers=("openai-beta",),
-    relayed_paths=RELAYED_PATHS,
     limit_header=LIMIT_HEADER,
+    relayed_paths=RELAYED_PATHS | {"/responses/compact"},
     recognise=_recognise,
     load_stored_answers=_load_stored_answers,
     asks_for_reasoning=_asks_for_reasoning,
     model_listing=OPENAI_MODELS,
     load_requests=_load_requests,
     load_answers=_load_answers,
+    load_compactions=_load_compactions,
 )

@@ -33,14 +33,14 @@ def _parse_question(body: bytes) -> StoreQuestion | None:
     named = _text(previous)
     if not keeps and not named:
         return None
-    return StoreQuestion(_text(bytes(members.get("model", _NULL))), named, keeps, render_list(_own_items(members)))
+    return StoreQuestion(_text(bytes(members.get("model", _NULL))), named, keeps, render_list(own_items(members)))
 
 
 def _text(literal: bytes) -> str:
     return msgspec.json.decode(literal, type=str) if literal[:1] == b'"' else ""
 
 
-def _own_items(members: Mapping[str, Raw]) -> list[bytes]:
+def own_items(members: Mapping[str, Raw]) -> list[bytes]:
     """What the request sends itself; a bare text is a message of the user."""
     given = bytes(members.get(_INPUT, b"[]"))
     if given[:1] == b'"':
@@ -55,7 +55,7 @@ def _render_whole(body: bytes, turns: Sequence[StoredTurn], keep_store: bool) ->
     dropped = {_PREVIOUS} | (set() if keep_store else {_STORE})
     kept: dict[str, bytes | Raw] = {name: value for name, value in members.items() if name not in dropped}
     if turns:
-        kept[_INPUT] = render_list([*items, *_own_items(members)])
+        kept[_INPUT] = render_list([*items, *own_items(members)])
     return render_object(kept)
 
 
@@ -110,7 +110,7 @@ def _render_deleted(id: str) -> bytes:
 
 def _render_items(items: Json, query: Mapping[str, str]) -> bytes:
     """A page of what was sent. The newest come first, unless `order` says otherwise."""
-    listed = [_identified(item, at) for at, item in enumerate(msgspec.json.decode(items, type=list[dict[str, Any]]))]
+    listed = [identified(item, at) for at, item in enumerate(msgspec.json.decode(items, type=list[dict[str, Any]]))]
     if query.get("order", "desc") != "asc":
         listed.reverse()
     ids = [item["id"] for item in listed]
@@ -124,7 +124,7 @@ def _render_items(items: Json, query: Mapping[str, str]) -> bytes:
     return msgspec.json.encode({"object": "list", "data": page, "first_id": first, "last_id": last, "has_more": more})
 
 
-def _identified(item: dict[str, Any], at: int) -> dict[str, Any]:
+def identified(item: dict[str, Any], at: int) -> dict[str, Any]:
     """An item as the vendor lists it: with its type and an id."""
     kind = item.get("type", "message")
     content = item.get("content")

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from dragoman.emulators.anthropic import compaction
 from dragoman.emulators.anthropic.caching import render_diagnostics
 from dragoman.emulators.anthropic.models import claude_model
 from dragoman.emulators.anthropic.thinking import sign
@@ -23,7 +24,7 @@ def render_answer(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
     return {
         **_frame(request),
         "content": [block for block, _ in _blocks(request, turn)],
-        "stop_reason": _reason(turn),
+        "stop_reason": _reason(request, turn),
         "stop_sequence": turn.stopped_by,
         "usage": {**_render_input_usage(_usage(request, turn)), **_render_output_usage(_usage(request, turn))},
         **render_diagnostics(request, turn.cache.miss),
@@ -46,7 +47,7 @@ def render_stream(request: ReceivedRequest, turn: ModelTurn) -> Iterator[bytes]:
         for delta in _deltas(block, arguments):
             yield _event({"type": "content_block_delta", "index": index, "delta": delta})
         yield _event({"type": "content_block_stop", "index": index})
-    ending = {"stop_reason": _reason(turn), "stop_sequence": turn.stopped_by, "stop_details": None}
+    ending = {"stop_reason": _reason(request, turn), "stop_sequence": turn.stopped_by, "stop_details": None}
     yield _event(
         {
             "type": "message_delta",
@@ -81,7 +82,10 @@ def _frame(request: ReceivedRequest) -> dict[str, Any]:
 
 def _blocks(request: ReceivedRequest, turn: ModelTurn) -> list[tuple[Block, str]]:
     """The blocks in order, each with its arguments as text (empty for other blocks)."""
-    blocks: list[tuple[Block, str]] = []
+    compacted = compaction.compact(request, prompt(request))
+    blocks: list[tuple[Block, str]] = [(compacted, "")] if compacted is not None else []
+    if compaction.is_asked(request):
+        return blocks
     if turn.reasoning is not None and _thinks(request):
         blocks.append((_thinking_block(request, turn.reasoning), ""))
     text = turn.visible_text or turn.refusal
@@ -139,6 +143,8 @@ def _arguments_object(arguments: str) -> dict[str, Any]:
 
 def _empty_block(block: Block) -> Block:
     """The block as it starts, before its deltas."""
+    if block["type"] == "compaction":
+        return {**block, "content": None, "encrypted_content": None}
     empty: dict[str, Any] = {"thinking": "", "signature": "", "text": "", "input": {}}
     return {key: empty.get(key, value) for key, value in block.items()}
 
@@ -148,6 +154,9 @@ def _deltas(block: Block, arguments: str) -> Iterator[dict[str, Any]]:
         for piece in fragments(block["thinking"]):
             yield {"type": "thinking_delta", "thinking": piece}
         yield {"type": "signature_delta", "signature": block["signature"]}
+    elif block["type"] == "compaction":
+        given: Block = {key: block[key] for key in ("content", "encrypted_content") if key in block}
+        yield {"type": "compaction_delta", **given}
     elif block["type"] == "text":
         for piece in fragments(block["text"]):
             yield {"type": "text_delta", "text": piece}
@@ -157,7 +166,9 @@ def _deltas(block: Block, arguments: str) -> Iterator[dict[str, Any]]:
             yield {"type": "input_json_delta", "partial_json": piece}
 
 
-def _reason(turn: ModelTurn) -> str:
+def _reason(request: ReceivedRequest, turn: ModelTurn) -> str:
+    if compaction.is_asked(request):
+        return "compaction"
     if turn.stop == "length":
         return "max_tokens"
     if turn.stop == "filter" or turn.refusal is not None:

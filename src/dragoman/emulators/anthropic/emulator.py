@@ -128,7 +128,10 @@ class Anthropic(NativeApi):
         headers = {"request-id": identity}
         if 400 <= refusal.status < 429:
             headers["x-should-retry"] = "false"
-        body = {"type": "error", "error": {"type": refusal.kind, "message": refusal.message}, "request_id": identity}
+        error: dict[str, Any] = {"type": refusal.kind, "message": refusal.message}
+        if refusal.code:
+            error["details"] = {"error_code": refusal.code}
+        body = {"type": "error", "error": error, "request_id": identity}
         return ErrorResponse(refusal.status, body, headers)
 
 

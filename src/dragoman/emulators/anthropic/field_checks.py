@@ -17,6 +17,8 @@ class AnthropicRefusal(ProviderRefusal):
     """The first error of a request, in Anthropic's words."""
 
     usual_kind = "invalid_request_error"
+    code = ""
+    """The word for programs, if the error has one."""
 
 
 FieldCheck = Callable[[Any, str], None]

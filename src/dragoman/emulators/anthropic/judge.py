@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dragoman.emulators.anthropic import thinking
+from dragoman.emulators.anthropic.compaction import check_compaction
 from dragoman.emulators.anthropic.conversation import check_conversation
 from dragoman.emulators.anthropic.field_checks import AnthropicRefusal, invalid, join_path
 from dragoman.emulators.anthropic.fields import check_fields
@@ -34,6 +35,7 @@ def check(request: ReceivedRequest, options: EmulatorOptions) -> None:
     if "prompt-caching-scope" not in beta or _names_model(request.path):
         _check_cache_scope(body, "")
     check_tool_set(body)
+    check_compaction(body, options.strict_signatures)
     _check_capabilities(body, model, beta)
 
 

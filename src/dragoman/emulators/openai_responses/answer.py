@@ -9,7 +9,7 @@ from dragoman.emulators.logprobs import openai_logprobs
 from dragoman.emulators.openai_responses.models import model_of
 from dragoman.emulators.openai_responses.pairs import encrypt
 from dragoman.emulators.provider import CacheMiss, ModelCall, ModelTurn, ReceivedRequest
-from dragoman.emulators.usage import answer_seed, count_usage
+from dragoman.emulators.usage import answer_seed, count_tokens, count_usage
 from dragoman.emulators.wire import make_id, render_json
 
 Item = dict[str, Any]
@@ -86,6 +86,23 @@ def _render_diagnostics(miss: CacheMiss | None) -> dict[str, Any]:
     return {"prompt_cache_diagnostics": found}
 
 
+def is_triggered(request: ReceivedRequest) -> bool:
+    """Whether the request asks for nothing but a compaction: its last item says so."""
+    given = request.body.get("input")
+    return isinstance(given, list) and bool(given) and given[-1].get("type") == "compaction_trigger"
+
+
+def _crosses_threshold(request: ReceivedRequest) -> bool:
+    """Whether the prompt is longer than the request lets it grow before it is compacted."""
+    entries = request.body.get("context_management") or ()
+    tokens = count_tokens(prompt(request))
+    return any(one.get("compact_threshold") is not None and tokens > one["compact_threshold"] for one in entries)
+
+
+def _compaction(request: ReceivedRequest) -> Item:
+    return {"type": "compaction", "id": item_id("cmp_", request), "encrypted_content": encrypt(answer_seed(request))}
+
+
 def render_compacted(request: ReceivedRequest) -> dict[str, Any]:
     """The answer of `/responses/compact`: the user messages, and the rest encrypted."""
     given = request.body.get("input")
@@ -95,20 +112,21 @@ def render_compacted(request: ReceivedRequest) -> dict[str, Any]:
         for index, item in enumerate(items)
         if item.get("role") == "user"
     ]
-    rest = {"type": "compaction", "id": item_id("cmp_", request), "encrypted_content": encrypt(answer_seed(request))}
     return {
         "id": item_id("resp_", request),
         "object": "response.compaction",
         "created_at": _CREATED,
-        "output": [*kept, rest],
+        "output": [*kept, _compaction(request)],
         "usage": render_usage(request, ModelTurn(text="")),
     }
 
 
 def items(request: ReceivedRequest, turn: ModelTurn) -> list[Item]:
-    """The output: reasoning, then a message, then calls."""
+    """The output: a compaction, reasoning, then a message, then calls."""
+    if is_triggered(request):
+        return [_compaction(request)]
     status = "incomplete" if _cut_short(turn) else "completed"
-    output: list[Item] = []
+    output: list[Item] = [_compaction(request)] if _crosses_threshold(request) else []
     if turn.reasoning is not None and _thinks(request):
         output.append(_reasoning(request, turn.reasoning))
     content = _content(request, turn)
@@ -178,6 +196,7 @@ def prompt(request: ReceivedRequest) -> list[Any]:
 
 def render_usage(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
     """Token counts that add up."""
+    turn = ModelTurn(text="") if is_triggered(request) else turn
     counted = count_usage(prompt(request), turn if _thinks(request) else replace(turn, reasoning=None))
     written = {f"ttl_{name}_tokens": counted.written_by_lifetime.get(name, 0) for name in ("30m", "12h")}
     return {

@@ -12,6 +12,12 @@ from dragoman.emulators.wire import fragments, render_sse_event
 
 Event = dict[str, Any]
 Item = dict[str, Any]
+_UNFILLED: dict[str, Item] = {
+    "message": {"status": "in_progress", "content": []},
+    "reasoning": {"summary": []},
+    "compaction": {},
+}
+"""What differs in an item when it begins, by its type."""
 
 
 def render_stream(request: ReceivedRequest, turn: ModelTurn) -> Iterator[bytes]:
@@ -38,10 +44,12 @@ def _events(request: ReceivedRequest, turn: ModelTurn) -> Iterator[Event]:
 
 
 def _item_events(index: int, item: Item) -> Iterator[Event]:
-    empty = {**item, "status": "in_progress", "content": []} if item["type"] == "message" else {**item, "summary": []}
+    empty = {**item, **_UNFILLED[item["type"]]}
     yield {"type": "response.output_item.added", "output_index": index, "item": empty}
     place = {"item_id": item["id"], "output_index": index}
-    if item["type"] == "reasoning":
+    if item["type"] == "compaction":
+        yield {"type": "response.compaction.compacting", **place}
+    elif item["type"] == "reasoning":
         for number, part in enumerate(item["summary"]):
             yield from _summary_events({**place, "summary_index": number}, part)
     else:

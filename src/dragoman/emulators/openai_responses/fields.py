@@ -155,7 +155,9 @@ FIELDS: dict[str, FieldCheck] = {
     "prompt_cache_key": sized(0, 64),
     "prompt_cache_options": anything,
     "prompt_cache_retention": anything,
-    "context_management": anything,
+    "context_management": array(
+        tagged({"compaction": record({"type": anything, "compact_threshold": nullable(integer(1))})})
+    ),
     "moderation": anything,
     "access_programs": anything,
     "image": anything,

@@ -171,12 +171,14 @@ _reasoning = record(
     },
     required=("summary",),
 )
+_compaction = record(
+    {"type": anything, "id": nullable(text), "encrypted_content": text, "created_by": nullable(text)},
+    required=("encrypted_content",),
+)
 _UNCHECKED = (
     "item_reference",
     "custom_tool_call",
     "custom_tool_call_output",
-    "compaction",
-    "compaction_trigger",
     "configuration_update",
     "web_search_call",
     "file_search_call",
@@ -196,6 +198,8 @@ _TYPES: dict[str, FieldCheck] = {
     "function_call": _function_call,
     "function_call_output": _function_call_output,
     "reasoning": _reasoning,
+    "compaction": _compaction,
+    "compaction_trigger": record({"type": anything, "id": nullable(text)}),
     **CLIENT_ITEMS,
     **dict.fromkeys(_UNCHECKED, anything),
 }
@@ -217,5 +221,9 @@ def check_item(value: Any, at: str) -> None:
 
 
 def check_input(value: Any, at: str) -> None:
-    """The whole input."""
+    """The whole input. A trigger that is not the last item is refused; the sentence is ours."""
     _text_or(array(check_item))(value, at)
+    for index, item in enumerate(value[:-1] if isinstance(value, list) else ()):
+        if kind_of(item) == "compaction_trigger":
+            place = f"{at}[{index}]"
+            raise ResponsesRefusal(f"Invalid '{place}': 'compaction_trigger' must be the last item.", place)

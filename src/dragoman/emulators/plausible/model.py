@@ -40,6 +40,10 @@ _EXACTLY = re.compile(
 _ONE_WORD = re.compile(
     r"\b(?:say|reply|answer|respond)\b[^.:\n]{0,60}(?:\bthe word|:)\s{1,3}([\w-]{1,60})[.!]?\s*$", re.IGNORECASE
 )
+_HEADINGS_ASKED = re.compile(r"\bheadings\b", re.IGNORECASE)
+_HEADING = re.compile(r"^##? [^\n]{1,60}$", re.MULTILINE)
+_OUTLINED = 4_000
+"""Characters that stand under a heading, from the beginning and from the end."""
 _IN_JSON = re.compile(r"\bJSON\b")
 _DECODER = json.JSONDecoder()
 _ANY_OBJECT = {"type": "object"}
@@ -117,14 +121,22 @@ def _start_of_task(sayings: tuple[Saying, ...]) -> int:
 def _without_tags(text: str) -> str:
     """The text without what agents put into tags, such as `<system-reminder>…</system-reminder>`."""
     kept, at = [], 0
+    for start, end in _tagged(text):
+        kept.append(text[at : text.rindex("<", 0, start)])
+        at = text.index(">", end) + 1
+    return "".join([*kept, text[at:]]).strip()
+
+
+def _tagged(text: str) -> Iterator[tuple[int, int]]:
+    """Where the insides of tags begin and end, one after the other."""
+    at = 0
     while found := _TAGGED.search(text, at):
         closing = f"</{found[1]}>"
         end = text.find(closing, found.end())
         if end < 0:
-            break
-        kept.append(text[at : found.start()])
+            return
+        yield found.end(), end
         at = end + len(closing)
-    return "".join([*kept, text[at:]]).strip()
 
 
 def _next_calls(view: RequestView, task: str, made: int) -> list[AskedTool]:
@@ -175,6 +187,9 @@ def _name_of(result: Saying, names: dict[str, str]) -> str:
 
 def _talk(view: RequestView, task: str, start: int) -> str:
     attached = list(view.sayings[start].attached) if start >= 0 else []
+    outlined = _fill_headings(view.sayings[start].text) if start >= 0 else ""
+    if outlined:
+        return outlined
     dictated = _find_dictated(task) or next(filter(None, map(_exactly, _systems(view))), "")
     if dictated:
         return dictated
@@ -182,6 +197,17 @@ def _talk(view: RequestView, task: str, start: int) -> str:
     quoted = [f'It was said before: "{found}."'] if found else []
     opening = [f'You say: "{_shortened(task, _QUOTED_TURN)}".'] if task else []
     return " ".join([*opening, *attached, *quoted] + ([] if attached or quoted else [_CANDOUR]))
+
+
+def _fill_headings(task: str) -> str:
+    """What the task says about something, under the headings that it wants. Empty if it names none."""
+    if not _HEADINGS_ASKED.search(task[:_READ]):
+        return ""
+    headings = list(dict.fromkeys(_HEADING.findall(task[:_READ])))
+    told = max((task[start:end] for start, end in _tagged(task)), key=len, default=task).strip()
+    if len(told) > 2 * _OUTLINED:
+        told = f"{told[:_OUTLINED]}\n…\n{told[-_OUTLINED:]}"
+    return "\n\n".join([f"{headings[0]}\n{told}", *(f"{one}\nSee above." for one in headings[1:])]) if headings else ""
 
 
 def _find_dictated(task: str) -> str:

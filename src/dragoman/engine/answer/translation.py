@@ -15,10 +15,20 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Undo
 from dragoman.conversation.collect import collect, merged
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.events import CallStarted, Ended, Event, Failed, Started, Stopped, TextDelta, Used
+from dragoman.conversation.events import (
+    CallStarted,
+    Ended,
+    Event,
+    Failed,
+    OpaqueBlock,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
 from dragoman.conversation.failures import UNREADABLE_ANSWERS, Failure, FailureKind
 from dragoman.conversation.literals import prefixed
-from dragoman.conversation.parts import Origin, Part
+from dragoman.conversation.parts import Opaque, Origin, Part
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext, Framing, StreamParser, StreamRenderer
 from dragoman.dialects.registry import dialect
@@ -129,7 +139,8 @@ class Translation:
             wraps = context.framing is Framing.EVENT_STREAM and self._client.framing is not Framing.EVENT_STREAM
             self._wrap = ChunkWriter(self._client) if wraps else None
             same = same and (wraps or context.framing is self._upstream.framing)
-        self._relays_whole = same and not undoes and not think_tags and not context.renames and not context.prefix
+        self._relays_whole = same and not undoes and not think_tags and not context.renames
+        self._relays_whole = self._relays_whole and not context.prefix and context.opening is None
         self.relays = self._relays_whole and not context.completes
         if seek and not keep and self._upstream.thinking_mark:
             self._beginning = b""
@@ -374,6 +385,8 @@ class Translation:
             events = self._answer_tool.put(events)
         if self._begun is not None:
             events = [self._prefixed(event) for event in events]
+        if self._context.opening is not None:
+            events = [shown for event in events for shown in self._after_opening(event, self._context.opening)]
         if len(events) == 1 and type(events[0]) is TextDelta and self._capture is None:
             self._tally.add(events[0])
             return events
@@ -394,6 +407,13 @@ class Translation:
             return event
         seen.add(event.choice)
         return replace(event, literal=prefixed(self._context.prefix, event.literal))
+
+    def _after_opening(self, event: Event, opening: Opaque) -> tuple[Event, ...]:
+        """The event with the block that opens the answer before it, or counted in it."""
+        if type(event) is Started:
+            return event, OpaqueBlock(0, 0, opening)
+        part = getattr(event, "part", None)
+        return (event,) if part is None else (replace(event, part=part + 1),)
 
     def _started(self, event: Started) -> Started:
         """The answer's id, as one of the client's vendor. Other members of the answer are made from it."""

@@ -109,6 +109,8 @@ class Exchange(Generic[D]):
     _earlier: Failure | None = None
     _fault: RequestError | None = None
     _summary_keys: Mapping[str, int] = {}
+    given_summary: UsedSummary | None = None
+    """A summary that takes the place of the beginning for every destination, because the client asked for one."""
 
     def __init__(
         self,
@@ -233,6 +235,8 @@ class Exchange(Generic[D]):
         if self._options.rules:
             found = patched(found, Layer("request", {}, self._options.rules))
         self._visit = TargetAttempt(destination, found, key, destination.key_count - 1)
+        if self.given_summary is not None:
+            self._visit.summary = self.given_summary
         return self._recall() or self._prepare()
 
     def _recall(self) -> Recall | None:
@@ -260,7 +264,9 @@ class Exchange(Generic[D]):
 
     def _find_summary_keys(self) -> Mapping[str, int]:
         policy = self._visit.destination.compact
-        if policy is None or len(self.ask.source) <= policy.above_tokens or self.forbids_cuts:
+        if policy is None or self.given_summary is not None or len(self.ask.source) <= policy.above_tokens:
+            return {}
+        if self.forbids_cuts:
             return {}
         return compact_keys(self.ask.conversation, policy)
 

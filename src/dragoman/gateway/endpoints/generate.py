@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import registry
-from dragoman.dialects.dialect import AnswerContext, Route
+from dragoman.dialects.dialect import AnswerContext, CompactionWay, Route
 from dragoman.engine.answer.client_failures import render_failed_stream
 from dragoman.engine.compile.compile_options import NOTHING_SET, USAGE_ASKED, caller_options
 from dragoman.engine.compile.request_limits import RequestLimits, parse_ask
@@ -37,6 +37,7 @@ from dragoman.gateway.records.request_record import (
     record_request,
 )
 from dragoman.gateway.services import Services
+from dragoman.gateway.state.carried_summaries import answer_with_summary, read_compaction
 from dragoman.gateway.state.compaction import begin_summary
 from dragoman.gateway.state.stored_answers import with_stored_turns
 from dragoman.upstream.destinations import HttpDestination
@@ -51,14 +52,16 @@ async def generate(
     caller: Caller,
     dialect: str,
     route: Route | None = None,
+    way: CompactionWay | None = None,
 ) -> None:
-    """Answer one request, whatever becomes of it, and write it down. `route`: what its path says, if anything."""
+    """Answer one request, whatever becomes of it, and write it down. `route`: what its path says, if anything.
+    `way`: the path asks for a summary in place of the conversation."""
     framing = route.framing if route is not None else None
     context = AnswerContext(id=outbound.id, framing=framing, errors=outbound.errors, headers=inbound.headers)
     record = RequestRecord(outbound.id, dialect, caller, time.perf_counter(), context)
     try:
         with Slot(services, caller):
-            await _generate(services, inbound, outbound, record, route)
+            await _generate(services, inbound, outbound, record, route, way)
     except (Refused, DragomanError, *BODY_ERRORS) as fault:
         if isinstance(fault, Refused):
             record.notices += fault.headers
@@ -80,12 +83,14 @@ async def _generate(
     outbound: Outbound,
     record: RequestRecord,
     at: Route | None,
+    way: CompactionWay | None,
 ) -> None:
     limits = services.config.limits
     body = await inbound.body(services.config.server.max_body, limits.encodings)
     if services.config.store.responses.enabled:
         body = await with_stored_turns(services, outbound, record, body)
-    caller = record.caller
+    caller, named = record.caller, at.model if at is not None else None
+    body, compaction = await read_compaction(services, caller, record.dialect, body, model=named, way=way)
     parse = partial(_parse, record.dialect, caller, body, inbound.headers, at, limits)
     work = begin_work(services.dispatcher.heavy, caller, body)
     ask, record.estimate = await work.run(parse) if work.is_large else parse()
@@ -100,7 +105,8 @@ async def _generate(
         record.reserved = record.estimate if caller.counts_tokens else None
     watch = ClientWatch(inbound)
     try:
-        await _dispatch(services, inbound, outbound, record, ask=ask, route=route, work=work)
+        if compaction is None or not await answer_with_summary(services, outbound, record, compaction, ask):
+            await _dispatch(services, inbound, outbound, record, ask=ask, route=route, work=work)
     except asyncio.CancelledError:
         if watch.gone:
             raise ClientGone from None
@@ -143,6 +149,8 @@ async def _dispatch(
         ask, route, record.context, record.caller.name, options=options, work=work
     )
     record.exchange = exchange = dispatch.exchange
+    if record.carried is not None:
+        exchange.given_summary = record.carried.summary
     figure = services.figures.begin(first.name)
     try:
         await _answer(services, outbound, record, dispatch)
@@ -165,6 +173,7 @@ def _context(record: RequestRecord, ask: Ask) -> AnswerContext:
         framing=record.context.framing,
         errors=record.context.errors,
         headers=record.context.headers,
+        opening=record.carried.block if record.carried is not None else None,
     )
 
 

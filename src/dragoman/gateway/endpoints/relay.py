@@ -78,14 +78,16 @@ async def relay(
     caller: Caller,
     path: str,
     client: str = DEFAULT_DIALECT,
+    form: str = DEFAULT_DIALECT,
 ) -> None:
-    """The same request to the provider behind the model, under its own name for it. `client`: the dialect of errors."""
+    """The same request to the provider behind the model, under its own name for it. `client`: the dialect of errors,
+    `form`: the one whose vendor has the path."""
     started = time.perf_counter()
     with Slot(services, caller):
         received = await inbound.body(services.config.server.max_body, services.config.limits.encodings)
         body = _parse(inbound.headers, received)
         name = _member(services.config, body.model or _default_model(services.config, path))
-        route = find_destinations(services, caller, name, DEFAULT_DIALECT)
+        route = find_destinations(services, caller, name, form)
         destination = route.first
         _refuse_foreign(destination, path)
         if caller.budget is not None:

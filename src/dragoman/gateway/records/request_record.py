@@ -9,9 +9,11 @@ import msgspec
 from dragoman.config.schema import LogLevel
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
+from dragoman.conversation.parts import Opaque
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.exchange.exchange import Exchange
+from dragoman.engine.history.compaction import UsedSummary
 from dragoman.engine.library.summary import NOTHING_WRITTEN, ReportHeaders, WrittenReport, report_headers, write_report
 from dragoman.engine.routing.candidates import Decision
 from dragoman.engine.tokens.answer_tally import NOTHING_SPENT, Spent
@@ -59,6 +61,13 @@ def find_cost(exchange: Exchange[HttpDestination], spent: Spent) -> Cost | None:
     return Cost(price.cost(spent.usage)) if price is not None and spent.usage.total else None
 
 
+class CarriedBlock(msgspec.Struct, frozen=True):
+    """A summary that an answer begins with, and what it stands for in the request; None: the request stays whole."""
+
+    block: Opaque
+    summary: UsedSummary | None
+
+
 class RequestRecord(msgspec.Struct):
     """One request, and what is written down of it in the end."""
 
@@ -94,6 +103,8 @@ class RequestRecord(msgspec.Struct):
     """What is booked against the caller's budget."""
     notices: tuple[tuple[bytes, bytes], ...] = ()
     """Headers for the client, whatever becomes of the request."""
+    carried: CarriedBlock | None = None
+    """A summary that was made for the client to carry."""
 
 
 def record_request(records: Records, store: Store, clocks: Clocks, record: RequestRecord) -> None:

@@ -11,6 +11,7 @@ import msgspec
 
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.steps import Answered
@@ -26,6 +27,14 @@ LONGEST_WORDS = 65_536
 """Characters of an answer that are looked at: a decision or a summary is shorter, and a model may say anything."""
 
 
+class SideAnswer(msgspec.Struct, frozen=True):
+    """What a model said, why it ended, and the tokens that it took."""
+
+    text: str
+    stop: Stop | None
+    usage: Usage
+
+
 async def ask_model(
     services: Services, caller: Caller, models: Sequence[str], body: dict[str, Any], seconds: float, request_id: str
 ) -> str | None:
@@ -36,7 +45,21 @@ async def ask_model(
     route = _route(services, models)
     if route is None:
         return None
-    ask = read({"model": models[0], **body}, source=DEFAULT_DIALECT)
+    said = await ask_route(services, caller, route, models[0], body, seconds, request_id)
+    return said.text if isinstance(said, SideAnswer) else None
+
+
+async def ask_route(
+    services: Services,
+    caller: Caller,
+    route: TargetRoute[HttpDestination],
+    model: str,
+    body: dict[str, Any],
+    seconds: float,
+    request_id: str,
+) -> SideAnswer | Failure:
+    """What the first destination that can answers, or why none does. See `ask_model`."""
+    ask = read({"model": model, **body}, source=DEFAULT_DIALECT)
     budget = caller.budget
     held = (
         await hold_request(
@@ -45,22 +68,24 @@ async def ask_model(
         if budget is not None
         else None
     )
-    context = AnswerContext(model=models[0], id=request_id, created=int(time.time()))
+    context = AnswerContext(model=model, id=request_id, created=int(time.time()))
     dispatch = services.dispatcher.open(ask, route, context, caller.name)
     exchange = dispatch.exchange
-    record = RequestRecord(request_id, DEFAULT_DIALECT, caller, time.perf_counter(), context, models[0], hold=held)
+    record = RequestRecord(request_id, DEFAULT_DIALECT, caller, time.perf_counter(), context, model, hold=held)
     record.ask, record.exchange, record.dispatch = ask, exchange, dispatch
     try:
         async with asyncio.timeout(seconds):
             end = await dispatch.run()
     except TimeoutError:
         record.failure = Failure(FailureKind.TIMEOUT, f"no answer within {seconds:g} s", 504)
-        return None
+        return record.failure
     finally:
         record.failure = record.failure or exchange.failure
         record.status = (record.failure.status or 502) if record.failure is not None else 200
         record_request(services.records, services.store, services.clocks, record)
-    return _words(end.body) if isinstance(end, Answered) else None
+    if not isinstance(end, Answered):
+        return exchange.failure or Failure(FailureKind.SERVER, "the model did not answer", 502)
+    return SideAnswer(_words(end.body) or "", exchange.stop, exchange.spent().usage)
 
 
 def _route(services: Services, models: Sequence[str]) -> TargetRoute[HttpDestination] | None:

@@ -214,6 +214,7 @@ def secrets_of(config: Config) -> list[str]:
     providers = config.providers.values()
     keys = [key.reveal() for provider in providers for key in provider.key_pool()]
     keys += [word for url in (config.store.hot, config.store.ledger) if url is not None for word in url_secrets(url)]
+    keys += [one.reveal() for one in (config.secret, config.old_secret) if one is not None]
     return keys + [value for p in providers for name, value in p.headers.items() if is_secret_name(name)]
 
 

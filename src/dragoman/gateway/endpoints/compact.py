@@ -1,0 +1,24 @@
+"""A summary in place of a conversation, at a path of its own: by the provider if it has that path, else by a model."""
+
+from __future__ import annotations
+
+from dragoman.dialects.dialect import CompactionWay
+from dragoman.gateway.callers.callers import Caller
+from dragoman.gateway.endpoints.generate import generate
+from dragoman.gateway.endpoints.relay import relay
+from dragoman.gateway.http.inbound import Inbound, ReadInbound
+from dragoman.gateway.http.outbound import Outbound
+from dragoman.gateway.services import Services
+from dragoman.gateway.state.carried_summaries import read_compaction
+
+
+async def compact(
+    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, dialect: str, path: str
+) -> None:
+    body = await inbound.body(services.config.server.max_body, services.config.limits.encodings)
+    way = CompactionWay.ENDPOINT
+    opened, compaction = await read_compaction(services, caller, dialect, body, model=None, way=way)
+    if compaction is None:
+        await relay(services, ReadInbound(inbound, opened), outbound, caller, path, client=dialect, form=dialect)
+    else:
+        await generate(services, ReadInbound(inbound, body), outbound, caller, dialect, way=way)
