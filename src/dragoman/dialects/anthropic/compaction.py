@@ -26,13 +26,13 @@ class _Block(msgspec.Struct, gc=False):
     signature: str | None = None
 
 
-class _Amount(msgspec.Struct, gc=False):
+class _TriggerTokens(msgspec.Struct, gc=False):
     value: int = _USUAL_TRIGGER
 
 
-class _Edit(msgspec.Struct, gc=False):
+class _CompactingEdit(msgspec.Struct, gc=False):
     type: str | None = None
-    trigger: _Amount | None = None
+    trigger: _TriggerTokens | None = None
     instructions: str | None = None
     pause_after_compaction: bool | None = None
 
@@ -43,7 +43,7 @@ class _Parameter(msgspec.Struct, gc=False):
 
 
 _decode_block = msgspec.json.Decoder(_Block).decode
-_decode_edit = msgspec.json.Decoder(_Edit).decode
+_decode_edit = msgspec.json.Decoder(_CompactingEdit).decode
 _decode_parameter = msgspec.json.Decoder(_Parameter | None).decode
 
 
@@ -73,13 +73,13 @@ def _parse(body: bytes, open_summary: OpenSummary) -> CompactionAsk:
         opened,
         render_object(managed),
         CompactionWay.THRESHOLD,
-        (edit.trigger or _Amount()).value,
+        (edit.trigger or _TriggerTokens()).value,
         edit.instructions or "",
         bool(edit.pause_after_compaction),
     )
 
 
-def _split_edits(members: dict[str, Raw]) -> tuple[_Edit | None, list[bytes]]:
+def _split_edits(members: dict[str, Raw]) -> tuple[_CompactingEdit | None, list[bytes]]:
     """The edit that compacts, and the others as they are."""
     raw = members.get(_MANAGEMENT)
     edits = split_members(raw).get(_EDITS) if raw is not None and bytes(raw)[:1] == b"{" else None

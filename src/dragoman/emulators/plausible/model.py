@@ -204,10 +204,12 @@ def _fill_headings(task: str) -> str:
     if not _HEADINGS_ASKED.search(task[:_READ]):
         return ""
     headings = list(dict.fromkeys(_HEADING.findall(task[:_READ])))
-    told = max((task[start:end] for start, end in _tagged(task)), key=len, default=task).strip()
-    if len(told) > 2 * _OUTLINED:
-        told = f"{told[:_OUTLINED]}\n…\n{told[-_OUTLINED:]}"
-    return "\n\n".join([f"{headings[0]}\n{told}", *(f"{one}\nSee above." for one in headings[1:])]) if headings else ""
+    summary = max((task[start:end] for start, end in _tagged(task)), key=len, default=task).strip()
+    if len(summary) > 2 * _OUTLINED:
+        summary = f"{summary[:_OUTLINED]}\n…\n{summary[-_OUTLINED:]}"
+    return (
+        "\n\n".join([f"{headings[0]}\n{summary}", *(f"{one}\nSee above." for one in headings[1:])]) if headings else ""
+    )
 
 
 def _find_dictated(task: str) -> str:
