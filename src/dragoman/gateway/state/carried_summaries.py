@@ -217,14 +217,14 @@ async def _summarise(services: Services, record: RequestRecord, compaction: Comp
     text, usage = "", Usage()
     for number, part in enumerate(summary_parts(ask.conversation, route.first.target.facts.context_window)):
         question = summary_question(part, text, compaction.ask.instructions)
-        said = await ask_route(
+        answer = await ask_route(
             services, record.caller, route, model, question, _SECONDS, f"{record.id}-summary-{number}"
         )
-        if isinstance(said, Failure):
-            raise Refused(said)
-        if said.stop is not Stop.END or not is_whole_summary(said.text):
-            why = "it was cut" if said.stop is not Stop.END else "its headings are missing"
+        if isinstance(answer, Failure):
+            raise Refused(answer)
+        if answer.stop is not Stop.END or not is_whole_summary(answer.text):
+            why = "it was cut" if answer.stop is not Stop.END else "its headings are missing"
             raise Refused(Failure(FailureKind.BROKEN_STREAM, _UNFINISHED.format(model=model, why=why), 502))
-        text = said.text
-        usage = Usage(input=usage.input + said.usage.input, output=usage.output + said.usage.output)
+        text = answer.text
+        usage = Usage(input=usage.input + answer.usage.input, output=usage.output + answer.usage.output)
     return MadeSummary(text, usage)

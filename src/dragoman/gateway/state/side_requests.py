@@ -28,7 +28,7 @@ LONGEST_WORDS = 65_536
 
 
 class SideAnswer(msgspec.Struct, frozen=True):
-    """What a model said, why it ended, and the tokens that it took."""
+    """What a model answer, why it ended, and the tokens that it took."""
 
     text: str
     stop: Stop | None
@@ -45,8 +45,8 @@ async def ask_model(
     route = _route(services, models)
     if route is None:
         return None
-    said = await ask_route(services, caller, route, models[0], body, seconds, request_id)
-    return said.text if isinstance(said, SideAnswer) else None
+    answer = await ask_route(services, caller, route, models[0], body, seconds, request_id)
+    return answer.text if isinstance(answer, SideAnswer) else None
 
 
 async def ask_route(
