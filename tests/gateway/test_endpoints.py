@@ -232,9 +232,12 @@ def test_a_model_answers_to_the_name_under_which_an_agent_finds_it(running: Runn
 def test_tokens_are_counted_or_estimated(running: Running, model: str) -> None:
     counted = running.anthropic().messages.with_raw_response.count_tokens(model=model, messages=PLAIN)
     assert counted.parse().input_tokens > 0
-    assert ("x-dragoman-estimate" in counted.headers) is (model != "claude")
+    assert ("x-dragoman-estimate" in counted.headers) is (model == "gpt")
     tokens = running.gemini().models.count_tokens(model=model, contents="Hi").total_tokens
     assert tokens
+    asked = running.openai().responses.input_tokens.with_raw_response.count(model=model, input="Hi")
+    assert ("x-dragoman-estimate" in asked.headers) is (model == "gpt")
+    assert (asked.parse().object, asked.parse().input_tokens) == ("response.input_tokens", tokens)
 
 
 def test_a_gemini_stream_without_alt_is_a_json_array(running: Running) -> None:

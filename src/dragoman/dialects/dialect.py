@@ -386,7 +386,8 @@ class TokenCount(msgspec.Struct, frozen=True):
 
     `path` is the provider's path and `figure` the member of its answer that holds the count. `parse_question` gives
     the request inside a question, `render_question` makes a question of a request's body. `parse_foreign` gives a
-    request in another dialect, which its members tell; None: the question holds none.
+    request in another dialect, which its members tell; None: the question holds none. `members` are what else an answer
+    has.
     """
 
     path: str
@@ -394,6 +395,7 @@ class TokenCount(msgspec.Struct, frozen=True):
     parse_question: Callable[[bytes], bytes]
     render_question: Callable[[bytes, str], bytes]
     parse_foreign: Callable[[bytes], bytes | None] = no_peek
+    members: Mapping[str, Any] = {}
 
 
 class ListedModel(msgspec.Struct, frozen=True):

@@ -237,7 +237,7 @@ class SdkBridge:
             assert isinstance(step, SdkResponse)
             return step
         named = {"content-type": _JSON, "x-dragoman-request-id": id, "x-dragoman-model": step.destination.name}
-        estimate = SdkResponse(200, {**named, "x-dragoman-estimate": "true"}, estimated_count(dialect, ask))
+        estimate = SdkResponse(200, {**named, "x-dragoman-estimate": "true"}, estimated_count(dialect, step.request))
         asked = count_request(step.request, step.destination.target.profile)
         if asked is None:
             return estimate

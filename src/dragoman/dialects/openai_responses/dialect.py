@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.dialect import (
     AnswerCodec,
@@ -12,6 +14,7 @@ from dragoman.dialects.dialect import (
     Likeness,
     RequestCodec,
     StoredAnswers,
+    TokenCount,
     UnservedPath,
     fixed_path,
 )
@@ -20,6 +23,31 @@ from dragoman.dialects.families.openai_paths import LIMIT_HEADER, RELAYED_PATHS
 from dragoman.dialects.openai_responses import ID_PREFIX, NAME
 from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.shared.request_schema import TEXT
+
+_COUNTED = frozenset(
+    {"conversation", "input", "instructions", "model", "parallel_tool_calls", "personality", "previous_response_id"}
+    | {"reasoning", "text", "tool_choice", "tools", "truncation"}
+)
+
+
+def _parse_question(body: bytes) -> bytes:
+    """The request that a client wants counted, which is the question itself."""
+    return body
+
+
+def _render_question(body: bytes, model: str) -> bytes:
+    """A request without what the counting endpoint does not take."""
+    fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    return msgspec.json.encode({key: value for key, value in fields.items() if key in _COUNTED})
+
+
+TOKEN_COUNT = TokenCount(
+    "/responses/input_tokens",
+    "input_tokens",
+    _parse_question,
+    _render_question,
+    members={"object": "response.input_tokens"},
+)
 
 
 def _recognise(seen: RequestGlance) -> Likeness:
@@ -87,6 +115,7 @@ DIALECT = Dialect(
     endpoints=(
         Endpoint(Job.GENERATE, "/responses", "OpenAI Responses", required={"model": TEXT, "input": TEXT}),
         Endpoint(Job.COMPACT, "/responses/compact", "A summary in place of a conversation", required={"model": TEXT}),
+        Endpoint(Job.COUNT_TOKENS, "/responses/input_tokens", "Tokens of OpenAI Responses", required={"input": TEXT}),
     ),
     unserved=_UNSERVED,
     prefixes=("/v1", "", "/openai/v1", "/openai"),
@@ -98,6 +127,7 @@ DIALECT = Dialect(
     recognise=_recognise,
     load_stored_answers=_load_stored_answers,
     asks_for_reasoning=_asks_for_reasoning,
+    token_count=TOKEN_COUNT,
     model_listing=OPENAI_MODELS,
     load_requests=_load_requests,
     load_answers=_load_answers,

@@ -1,6 +1,6 @@
 """Counting tokens before a request is sent.
 
-Where the target speaks the client's dialect, its provider counts what would be sent. Otherwise we estimate.
+If the dialect of the target can ask for a count, its provider counts what would be sent. Otherwise we estimate.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from msgspec.structs import replace
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.literals import quote
 from dragoman.dialects import registry
-from dragoman.dialects.dialect import RenderOptions, path_step
+from dragoman.dialects.dialect import RenderOptions, TokenCount, path_step
 from dragoman.engine.compile.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
+from dragoman.engine.history.calibration import Calibration, can_be_estimated
+from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.profiles.profile import AS_DIALECT, CountQuestion, Profile
@@ -51,10 +53,10 @@ def parse_count_request(
 
 
 def count_request(request: AdaptedRequest, profile: Profile) -> CountRequest | None:
-    """The question for the provider, or None where it could not answer in the dialect of the request."""
-    if request.dialect != request.ask.dialect:
+    """The question for the provider, or None if its dialect has none."""
+    counting, model, form = registry.dialect(request.dialect).token_count, request.facts.model, profile.count
+    if counting is None:
         return None
-    counting, model, form = registry.token_count(request.dialect), request.facts.model, profile.count
     figure = form.figure or counting.figure
     if form is AS_DIALECT:
         path = counting.path.format(model=path_step(model))
@@ -74,17 +76,24 @@ def count_request(request: AdaptedRequest, profile: Profile) -> CountRequest | N
 
 def render_count(dialect: str, answer: bytes, figure: str) -> bytes | None:
     """A provider's count as a client's dialect has it; None where there is none in the answer."""
-    own = registry.token_count(dialect).figure
-    if figure == own:
-        return answer
     try:
-        return msgspec.json.encode({own: msgspec.json.decode(answer, type=dict[str, int])[figure]})
+        tokens = msgspec.json.decode(msgspec.json.decode(answer, type=dict[str, msgspec.Raw])[figure], type=int)
     except (msgspec.DecodeError, KeyError):
         return None
+    counting = registry.token_count(dialect)
+    return answer if figure == counting.figure and not counting.members else _rendered(counting, tokens)
 
 
-def estimated_count(dialect: str, ask: Ask) -> bytes:
-    """An estimate, as a client's dialect has a count."""
-    return msgspec.json.encode(
-        {registry.token_count(dialect).figure: estimate_request(ask.conversation, ask.model or "")}
-    )
+def estimated_count(dialect: str, request: AdaptedRequest, known: Calibration | None = None) -> bytes:
+    """An estimate of what would be sent, as a client's dialect has a count. `known`: how its model counts."""
+    sent, model = request.conversation, request.facts.model
+    if known is None or not can_be_estimated(sent):
+        tokens = estimate_request(sent, model)
+    else:
+        scale = known.scale()
+        tokens = max(1, round(scale.fixed + scale.per_estimate * estimate_tokens(sent, model)))
+    return _rendered(registry.token_count(dialect), tokens)
+
+
+def _rendered(counting: TokenCount, tokens: int) -> bytes:
+    return msgspec.json.encode({**counting.members, counting.figure: tokens})

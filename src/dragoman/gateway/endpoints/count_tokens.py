@@ -1,6 +1,6 @@
 """Counting tokens before a request is sent.
 
-Where the target speaks the client's dialect, its provider counts. Otherwise we estimate, and a header says so.
+If the dialect of the target can ask for a count, its provider counts. Otherwise we estimate, and a header says so.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from functools import partial
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.compile.compile_options import caller_options
 from dragoman.engine.exchange.destination import TargetRoute
-from dragoman.engine.exchange.offline_driver import first_send
 from dragoman.engine.exchange.steps import Send
+from dragoman.engine.history.calibration import calibration_key
 from dragoman.engine.tokens.token_count import count_request, estimated_count, parse_count_request, render_count
 from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit
 from dragoman.gateway.endpoints.generate import begin_work
@@ -21,8 +21,6 @@ from dragoman.gateway.models.model_names import find_destinations
 from dragoman.gateway.services import Services
 from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.destinations import HttpDestination
-from dragoman.upstream.dispatch import Dispatch
-from dragoman.upstream.heavy_work import RequestWork
 from dragoman.upstream.transport import Outgoing, TransportFailure
 
 LIMIT = 1 << 20
@@ -53,24 +51,22 @@ async def count(
         )
         named = header(b"x-dragoman-model", first.name)
         with noticing(inbound):
-            counted = await _counted(services, dispatch, work, first, dialect)
+            step = await dispatch.prepare()
+            if not isinstance(step, Send):
+                raise Refused(step.failure)
+            counted = await _counted(services, step, first, dialect)
         if counted is not None:
             await outbound.whole(200, counted, [named])
-        else:
-            await outbound.whole(200, estimated_count(dialect, ask), [named, ESTIMATED])
+            return
+        known = services.store.calibrations.find(calibration_key(first.name, ask.conversation))
+        estimate = await work.run(partial(estimated_count, dialect, step.request, known))
+        await outbound.whole(200, estimate, [named, ESTIMATED])
 
 
 async def _counted(
-    services: Services, dispatch: Dispatch, work: RequestWork, first: HttpDestination, dialect: str
+    services: Services, step: Send[HttpDestination], first: HttpDestination, dialect: str
 ) -> bytes | None:
-    """The provider's own figure, or None if it gives none. `dialect`: in which the client reads it, which may differ
-    from that of the request inside its question. Raises if the request itself could not be sent."""
-    if first.target.dialect != dispatch.exchange.ask.dialect:
-        await work.run(partial(first_send, dispatch.exchange))
-        return None
-    step = await dispatch.prepare()
-    if not isinstance(step, Send):
-        raise Refused(step.failure)
+    """The provider's own figure, or None if it gives none. `dialect`: in which the client reads it."""
     asked = count_request(step.request, first.target.profile)
     if asked is None:
         return None

@@ -1,0 +1,59 @@
+"""Tokens in every dialect that can ask for them, of models behind every dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.gateway.stage import Stage, stage
+
+from dragoman.engine.history.calibration import CountedTokens, observed
+
+HI = [{"role": "user", "content": "How many words has this sentence of a few words?"}]
+ASKED: dict[str, tuple[str, Any, str]] = {
+    "anthropic": ("/v1/messages/count_tokens", {"messages": HI}, "input_tokens"),
+    "responses": ("/v1/responses/input_tokens", {"input": HI[0]["content"]}, "input_tokens"),
+    "gemini": (
+        "/v1beta/models/{model}:countTokens",
+        {"contents": [{"role": "user", "parts": [{"text": HI[0]["content"]}]}]},
+        "totalTokens",
+    ),
+    "bedrock": (
+        "/model/{model}/count-tokens",
+        {"input": {"converse": {"messages": [{"role": "user", "content": [{"text": HI[0]["content"]}]}]}}},
+        "inputTokens",
+    ),
+}
+COUNTING = ("claude", "gemini", "thinker", "bedrock", "invoked")
+"""Models whose providers count."""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with stage(tmp_path_factory.mktemp("counting")) as one:
+        yield one
+
+
+@pytest.mark.parametrize("client", ASKED)
+@pytest.mark.parametrize("model", ["claude", "gemini", "thinker", "bedrock", "invoked", "gpt", "command", "qwen"])
+def test_the_provider_counts_if_it_can_and_an_estimate_says_so(world: Stage, client: str, model: str) -> None:
+    path, body, figure = ASKED[client]
+    world.script(model)
+    told = world.gateway.post(path.format(model=model), {"model": model, **body})
+    assert told.status_code == 200, told.text
+    assert 5 < told.json()[figure] < 30
+    assert ("x-dragoman-estimate" in told.headers) is (model not in COUNTING)
+    assert len(world.asked(model)) == (1 if model in COUNTING else 0)
+
+
+def test_an_estimate_is_calibrated_by_what_was_reported(world: Stage) -> None:
+    path, body, figure = ASKED["anthropic"]
+    before = world.gateway.post(path, {"model": "gpt", **body}).json()[figure]
+    known = None
+    for size in (10, 100, 1000):
+        known = observed(known, CountedTokens(float(size), size * 2))
+    assert known is not None
+    world.gateway.services.store.calibrations.put("gpt/gpt-4o", known)
+    after = world.gateway.post(path, {"model": "gpt", **body}).json()[figure]
+    assert 1.5 < after / before < 2.6
