@@ -15,7 +15,7 @@ name of a provider. The emulator stops when the test ends. The emulators are the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
@@ -27,6 +27,7 @@ with naming_extra("emulators"):
     from dragoman.emulators.background_server import RunningEmulator
     from dragoman.emulators.catalogue import answering, provider
     from dragoman.emulators.http_server import ServerLimits
+    from dragoman.emulators.rate_limits import parse_limits
 
 __all__ = ["emulator", "when"]
 
@@ -66,18 +67,20 @@ def emulator(
     max_body: int = 32 << 20,
     request_seconds: float = 30.0,
     clock: Callable[[], float] = time.time,
+    limits: str | Mapping[str, int] | None = None,
     **options: Any,
 ) -> Iterator[RunningEmulator]:
     """Run the emulator of that name on a free port while the block lasts.
 
     `script` lists the turns to answer with. After them, a plausible model answers, or with `answers="echo"` a
     description of the request. `fault` is a standing fault. `write_size` is the number of bytes per write
-    of a stream. `clock` tells the prompt cache the time in seconds. The other options are the emulator's: `strict`,
-    `models` (a closed list), `signatures="strict"`, `window` (the most tokens of a prompt), `refuses` (patterns of
-    bodies to refuse) and its own.
+    of a stream. `limits` is what a key may use in a minute: `{"requests": 50, "tokens": 30_000}`. `clock` tells the
+    prompt cache and the limits the time in seconds. The other options are the emulator's: `strict`, `models` (a closed
+    list), `signatures="strict"`, `window` (the most tokens of a prompt), `refuses` (patterns of bodies to refuse) and
+    its own.
     """
-    limits = ServerLimits(body=max_body, write_size=write_size, request_seconds=request_seconds)
-    running = RunningEmulator(provider(name, **options), limits, answering(answers), clock)
+    bounds = ServerLimits(body=max_body, write_size=write_size, request_seconds=request_seconds)
+    running = RunningEmulator(provider(name, **options), bounds, answering(answers), clock, parse_limits(limits))
     running.script(*script)
     running.fault(fault)
     running.start()

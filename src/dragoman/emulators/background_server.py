@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from dragoman.emulators.answer_script import Script, StepSource
 from dragoman.emulators.emulator_core import EmulatorCore, RecordedRequest
@@ -25,8 +25,9 @@ class RunningEmulator:
         limits: ServerLimits,
         model: Model,
         clock: Callable[[], float] = time.time,
+        rates: Mapping[str, int] | None = None,
     ) -> None:
-        self._core = EmulatorCore(provider, model=model, clock=clock)
+        self._core = EmulatorCore(provider, model=model, clock=clock, limits=rates)
         self._limits = limits
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()

@@ -6,14 +6,14 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dragoman.emulators.answer_script import Script
 from dragoman.emulators.echo_answer import echo
 from dragoman.emulators.faults import BAD_GATEWAY, HEADER, BadFaultError, Fault, parse_fault
-from dragoman.emulators.prompt_cache import PromptCache
+from dragoman.emulators.prompt_cache import PromptCache, account_of
 from dragoman.emulators.provider import (
     EmulatedProvider,
     ErrorResponse,
@@ -24,8 +24,11 @@ from dragoman.emulators.provider import (
     ReceivedRequest,
     ShowsModels,
 )
+from dragoman.emulators.rate_limits import FORMS, UNTOLD, Excess, RateMeter
+from dragoman.emulators.usage import count_usage
 from dragoman.emulators.wire import render_json
 
+_MADE_UP_LIMIT = 60  # requests per minute, in the words of a fault, if the vendor has no usual limit
 _SECRETS = ("authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie")
 
 
@@ -68,12 +71,15 @@ class EmulatorCore:
         keep: int = 10_000,
         model: Model = echo,
         clock: Callable[[], float] = time.time,
+        limits: Mapping[str, int] | None = None,
     ) -> None:
         self.provider = provider
         self.script = script or Script()
         self.model = model
         self.standing_fault: Fault | None = None
         self.prompt_cache = PromptCache(clock)
+        self._meter = RateMeter(limits or {}, clock)
+        self._limit_form = FORMS.get(provider.name, UNTOLD)
         self.records: deque[RecordedRequest] = deque(maxlen=keep)  # bounded: a server may run for days
         self._on_record = on_record
         self._fault_counts: dict[str, int] = {}
@@ -146,15 +152,20 @@ class EmulatorCore:
                 return self._whole(request, self.provider.count_tokens(request), fault)
             case Operation.SHOW if isinstance(self.provider, ShowsModels):
                 return self._whole(request, self.provider.show_model(request), fault)
+        excess = self._find_excess(request)
+        if excess is not None:
+            refused = self.provider.render_fault(FaultKind.RATE, request)
+            return self._refuse(self._limit_form.refuse(refused, excess), request, "refused")
         step = self.script.next(request)
         fault = fault or step.fault
         if fault is not None and fault.replaces_answer:
             return self._apply_fault(fault, request)
         turn = self._with_cache(request, step.turn_for(request, self.model))
+        told = self._tell_limits(request, turn)
         if not request.stream:
-            return self._whole(request, self.provider.render_answer(request, turn), fault)
+            return self._whole(request, self.provider.render_answer(request, turn), fault, told)
         self._record(request, "fault" if fault else "accepted", 200, None)
-        headers = dict(self.provider.answer_headers(request))
+        headers = {**self.provider.answer_headers(request), **told}
         return PlannedResponse(
             200,
             headers.pop("content-type", self.provider.stream_type),
@@ -174,11 +185,30 @@ class EmulatorCore:
             return b""
         return self.provider.render_stream_error(fault.kind or FaultKind.SERVER, request)
 
-    def _whole(self, request: ReceivedRequest, body: Any, fault: Fault | None) -> PlannedResponse:
+    def _find_excess(self, request: ReceivedRequest) -> Excess | None:
+        """The limit that the request would exceed, without what it would read from the prompt cache if that is free."""
+        account, prompt = account_of(request), self.provider.count_prompt(request)
+        excess = self._meter.find_excess(account, request.model, prompt)
+        plan = self.provider.plan_cache(request) if excess and not self._limit_form.counts_cached else None
+        if plan is None:
+            return excess
+        return self._meter.find_excess(account, request.model, prompt - self.prompt_cache.look(request, plan))
+
+    def _tell_limits(self, request: ReceivedRequest, turn: ModelTurn) -> dict[str, str]:
+        """Count what the request uses, and tell how much is left."""
+        form = self._limit_form
+        usage = count_usage(None, turn)
+        prompt = self.provider.count_prompt(request) - (0 if form.counts_cached else turn.cached or turn.cache.read)
+        standing = self._meter.count(account_of(request), request.model, max(0, prompt), usage.output, form.usual)
+        return form.headers(standing)
+
+    def _whole(
+        self, request: ReceivedRequest, body: Any, fault: Fault | None, told: Mapping[str, str] | None = None
+    ) -> PlannedResponse:
         if fault is not None and fault.name == "stream-error":  # there is no stream: the fault becomes a status
             return self._apply_fault(fault, request)
         self._record(request, "fault" if fault else "accepted", 200, None)
-        headers = self.provider.answer_headers(request)
+        headers = {**self.provider.answer_headers(request), **(told or {})}
         return PlannedResponse(200, "application/json", render_json(body), headers=headers, fault=fault)
 
     def _apply_fault(self, fault: Fault, request: ReceivedRequest) -> PlannedResponse:
@@ -186,6 +216,10 @@ class EmulatorCore:
             page = ErrorResponse(502, BAD_GATEWAY, content_type="text/html")
             return self._refuse(page, request, "fault")
         error = self.provider.render_fault(fault.kind or FaultKind.SERVER, request)
+        if fault.kind is FaultKind.RATE and fault.retry_after is not None:
+            limit = self._limit_form.usual.get("requests", _MADE_UP_LIMIT)
+            made_up = Excess("requests", limit, limit, 1, fault.retry_after, request.model)
+            error = self._limit_form.refuse(error, made_up)
         headers = dict(error.headers)
         if fault.retry_after is not None:
             headers["retry-after"] = f"{fault.retry_after:g}"

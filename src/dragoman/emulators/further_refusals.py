@@ -58,6 +58,9 @@ class FurtherRefusals:
         text = render_json(request.body).decode()
         return made_up_refusal() if any(pattern.search(text) for pattern in self._patterns) else None
 
+    def count_prompt(self, request: ReceivedRequest) -> int:
+        return self._inner.count_prompt(request)
+
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         return self._inner.render_answer(request, turn)
 

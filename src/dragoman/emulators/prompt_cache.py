@@ -136,16 +136,26 @@ class PromptCache:
         total = ends[-1].tokens if ends else 0
         now = self._clock()
         if plan.policy.step:
-            found = [one for one in steps if plan.policy.minimum <= one.tokens < total]
-            use = CacheUse(self._use_steps(found, plan.policy, now))
+            use = CacheUse(self._use_steps(_usable(ends, steps, plan.policy), plan.policy, now))
         else:
             use = self._use_markers(ends, plan.policy, now)
         miss = self._compare(plan.question, account, ends, total - use.read) if plan.question else None
         return CacheUse(use.read, use.written, miss)
 
+    def look(self, request: ReceivedRequest, plan: CachePlan) -> int:
+        """What the request would read, without reading it."""
+        ends, steps = measure(plan, account_of(request))
+        if not plan.policy.step:
+            hit = self._find_marked(ends, _marked(ends, plan.policy), plan.policy, self._clock())
+            return hit.tokens if hit else 0
+        return self._find_step([one for one in _usable(ends, steps, plan.policy) if self._find(one, self._clock())])
+
+    def _find_step(self, seen: list[Prefix]) -> int:
+        return next((one.tokens for one in reversed(seen) if self._kept[one.digest].is_ready), 0)
+
     def _use_steps(self, found: list[Prefix], policy: CachePolicy, now: float) -> int:
         seen = [one for one in found if self._find(one, now)]
-        read = next((one.tokens for one in reversed(seen) if self._kept[one.digest].is_ready), 0)
+        read = self._find_step(seen)
         units = (*found[-1:], *seen[-1:])  # the end of the prompt, and what it has in common with an earlier one
         for one in found:
             kept = self._keep(one, policy.seconds, now)
@@ -153,9 +163,8 @@ class PromptCache:
         return read
 
     def _use_markers(self, ends: list[Prefix], policy: CachePolicy, now: float) -> CacheUse:
-        marked = [at for at, one in enumerate(ends) if one.lifetime and one.tokens >= policy.minimum]
-        near = sorted({at for end in marked for at in range(max(0, end - policy.look_back), end + 1)}, reverse=True)
-        hit = next((ends[at] for at in near if ends[at].tokens >= policy.minimum and self._find(ends[at], now)), None)
+        marked = _marked(ends, policy)
+        hit = self._find_marked(ends, marked, policy, now)
         read = hit.tokens if hit else 0
         if hit:
             self._keep(hit, self._kept[hit.digest].seconds, now)
@@ -168,6 +177,11 @@ class PromptCache:
                 written[one.lifetime] = written.get(one.lifetime, 0) + one.tokens - done
                 done = one.tokens
         return CacheUse(read, written)
+
+    def _find_marked(self, ends: list[Prefix], marked: list[int], policy: CachePolicy, now: float) -> Prefix | None:
+        """The longest prefix that an earlier request wrote, near enough to a marker."""
+        near = sorted({at for end in marked for at in range(max(0, end - policy.look_back), end + 1)}, reverse=True)
+        return next((ends[at] for at in near if ends[at].tokens >= policy.minimum and self._find(ends[at], now)), None)
 
     def _find(self, prefix: Prefix, now: float) -> bool:
         kept = self._kept.get(prefix.digest)
@@ -201,6 +215,15 @@ class PromptCache:
         return CacheMiss(changed or question.otherwise, missed)
 
 
+def _marked(ends: list[Prefix], policy: CachePolicy) -> list[int]:
+    return [at for at, one in enumerate(ends) if one.lifetime and one.tokens >= policy.minimum]
+
+
+def _usable(ends: list[Prefix], steps: list[Prefix], policy: CachePolicy) -> list[Prefix]:
+    """The steps that are long enough. At least one token of a prompt is always read anew."""
+    return [one for one in steps if policy.minimum <= one.tokens < ends[-1].tokens]
+
+
 def best_read(previous: CachePlan, present: CachePlan) -> int:
     """The tokens that the present request could read at best, if the previous one was just answered.
 
@@ -208,13 +231,14 @@ def best_read(previous: CachePlan, present: CachePlan) -> int:
     the time do not count: a better client could have set them better.
     """
     known = {one.digest for one in _places(previous)}
-    shared = (one.tokens for one in _places(present) if one.digest in known)
-    return max((tokens for tokens in shared if tokens >= present.policy.minimum), default=0)
+    return max((one.tokens for one in _places(present) if one.digest in known), default=0)
 
 
 def _places(plan: CachePlan) -> list[Prefix]:
     ends, steps = measure(plan)
-    return [one for one in steps if one.tokens < ends[-1].tokens] if plan.policy.step else ends
+    if plan.policy.step:
+        return _usable(ends, steps, plan.policy)
+    return [one for one in ends if one.tokens >= plan.policy.minimum]
 
 
 def measure(plan: CachePlan, account: str = "") -> tuple[list[Prefix], list[Prefix]]:

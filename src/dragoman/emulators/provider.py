@@ -189,6 +189,10 @@ class EmulatedProvider(Protocol):
         """The error that the real service reports first; None if it accepts the request."""
         ...
 
+    def count_prompt(self, request: ReceivedRequest) -> int:
+        """The tokens of the prompt."""
+        ...
+
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         """The JSON body of a whole answer."""
         ...

@@ -19,6 +19,7 @@ from dragoman.emulators.emulator_core import EmulatorCore, RecordedRequest
 from dragoman.emulators.faults import BadFaultError, parse_fault
 from dragoman.emulators.http_server import ServerLimits, start
 from dragoman.emulators.provider import EmulatedProvider
+from dragoman.emulators.rate_limits import BadLimitError, parse_limits
 
 
 @click.command("emulate")
@@ -55,6 +56,11 @@ from dragoman.emulators.provider import EmulatedProvider
     metavar="TOKENS",
     help="Refuse prompts of more tokens, as the emulator counts them; by default none.",
 )
+@click.option(
+    "--limits",
+    metavar="KIND=N,KIND=N",
+    help="What a key may use in a minute, such as 'requests=50,tokens=30000' (or input, output); by default all.",
+)
 @click.option("--fault", metavar="FAULT", help="Cause this fault, such as '429;retry-after=2;times=3'.")
 @click.option("--write-size", default=0, metavar="BYTES", help="Write streams in pieces of this many bytes.")
 @click.option("--max-body", default=32 << 20, show_default=True, metavar="BYTES", help="The largest request body.")
@@ -72,6 +78,7 @@ def emulate(
     signatures: str,
     models: str | None,
     window: int,
+    limits: str | None,
     fault: str | None,
     write_size: int,
     max_body: int,
@@ -92,7 +99,7 @@ def emulate(
         "models": models.split(",") if models else None,
         "window": window,
     }
-    cores = _cores(providers or MAIN, options, script_file, answers, fault, log_file)
+    cores = _cores(providers or MAIN, options, script_file, answers, fault, log_file, limits)
     raise_on_stop_signals()
     try:
         asyncio.run(_serve(cores, host, port, ServerLimits(body=max_body, write_size=write_size)))
@@ -124,18 +131,20 @@ def _cores(
     answers: str,
     fault: str | None,
     log_file: str | None,
+    limits: str | None,
 ) -> list[EmulatorCore]:
     try:
+        rates = parse_limits(limits)
         emulated = [provider(name, **options) for name in names]
         scripts = [load(script_file) if script_file else Script() for _ in names]
         standing_fault = parse_fault(fault) if fault else None
         log = open(log_file, "a", buffering=1, encoding="utf-8") if log_file else None  # noqa: SIM115 - open until exit
-    except (UnknownEmulatorError, BadScriptError, BadFaultError) as error:
+    except (UnknownEmulatorError, BadScriptError, BadFaultError, BadLimitError) as error:
         raise click.ClickException(str(error)) from error
     except OSError as error:
         raise click.ClickException(f"{log_file}: cannot be written: {error.strerror}") from error
     cores = [
-        EmulatorCore(one, script, _logger(one.name, log), keep=0, model=answering(answers))
+        EmulatorCore(one, script, _logger(one.name, log), keep=0, model=answering(answers), limits=rates)
         for one, script in zip(emulated, scripts, strict=True)
     ]
     for core in cores:

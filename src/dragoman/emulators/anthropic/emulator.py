@@ -110,7 +110,7 @@ class Anthropic(NativeApi):
             values |= {"tokens": self.count_prompt(request), "limit": self.options.window}
         refused = self.render_refusal(AnthropicRefusal(sentence.format(**values), status, name), request)
         if kind is FaultKind.RATE:
-            refused.headers.update({"retry-after": "1", "anthropic-ratelimit-requests-remaining": "0"})
+            refused.headers["retry-after"] = "1"
         return refused
 
     def list_models(self) -> Any:

@@ -191,6 +191,9 @@ class ChatService:
         policy = (self.cache_policy or partial(policy_of, self.name))(request.model)
         return plan_chat(request, policy) if policy else None
 
+    def count_prompt(self, request: ReceivedRequest) -> int:
+        return chat_answers.count_prompt(request)
+
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         return chat_answers.render_answer(request, turn, self.style)
 

@@ -135,7 +135,7 @@ class Responses(NativeApi):
             )
         refused = self.render_refusal(_FAULTS[kind], request)
         if kind is FaultKind.RATE:
-            refused.headers.update({"retry-after": "1", "x-ratelimit-remaining-requests": "0"})
+            refused.headers["retry-after"] = "1"
         return refused
 
     def list_models(self) -> Any:

@@ -1,0 +1,318 @@
+"""Rate limits: how much one key may use in a minute, and how each vendor tells it.
+
+Limits are set by `--limits requests=50,tokens=30000` or in Python by `limits={"requests": 50}`. What is used comes back
+little by little, a whole limit in a minute. Without set limits nothing is refused, and the headers tell those of
+recorded answers. A vendor's `LimitForm` writes the headers of answers, and what a refusal says about waiting.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from dragoman.emulators.faults import known_names
+from dragoman.emulators.provider import ErrorResponse
+
+KINDS = ("requests", "tokens", "input", "output")
+_MINUTE = 60.0
+_MOST_KEYS = 10_000
+
+
+class BadLimitError(ValueError):
+    """A limit that cannot be parsed. The message names the mistake and what is known."""
+
+
+def parse_limits(source: str | Mapping[str, int] | None) -> dict[str, int]:
+    """Limits from `requests=50,tokens=30000`, or from a mapping."""
+    if not source:
+        return {}
+    pairs = [piece.partition("=")[::2] for piece in source.split(",")] if isinstance(source, str) else source.items()
+    limits = {}
+    for name, value in pairs:
+        kind = str(name).strip()
+        if kind not in KINDS:
+            raise BadLimitError(f'no limit is named "{kind}"; {known_names(kind, KINDS)}')
+        number = int(value) if str(value).strip().isdecimal() else 0
+        if not 0 < number <= 10**12:
+            raise BadLimitError(f'the limit "{kind}" must be a positive number, not "{value}"')
+        limits[kind] = number
+    return limits
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How far one limit is used up."""
+
+    limit: int
+    left: float
+    seconds: float
+    """Until all of it is back."""
+
+    @property
+    def remaining(self) -> int:
+        return max(0, math.floor(self.left))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a client is told: all limits of its key, and the time."""
+
+    levels: Mapping[str, Level]
+    now: float
+    model: str
+    used: int
+    """The tokens of this request and its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """A limit that a request would exceed."""
+
+    kind: str
+    limit: int
+    used: int
+    asked: int
+    seconds: float
+    """Until the request may come again."""
+    model: str
+
+
+class RateMeter:
+    """What each key has used of the limits."""
+
+    def __init__(self, limits: Mapping[str, int], clock: Callable[[], float]) -> None:
+        self._limits = dict(limits)
+        self._clock = clock
+        self._used: OrderedDict[tuple[str, str, str], tuple[float, float]] = OrderedDict()
+
+    def find_excess(self, account: str, model: str, prompt: int) -> Excess | None:
+        """The limit that a request of so many tokens would exceed."""
+        asked = {"requests": 1, "tokens": prompt, "input": prompt, "output": 1}
+        for kind, limit in self._limits.items():
+            used = self._used_now(account, model, kind)
+            excess = used + asked[kind] - limit
+            if excess > 0:
+                return Excess(kind, limit, round(used), asked[kind], excess * _MINUTE / limit, model)
+        return None
+
+    def count(self, account: str, model: str, prompt: int, output: int, usual: Mapping[str, int]) -> Standing:
+        """Count an answered request. `usual` are the limits to tell of if none are set: they are never used up."""
+        spent = {"requests": 1, "tokens": prompt + output, "input": prompt, "output": output}
+        levels = {}
+        for kind, limit in {**usual, **self._limits}.items():
+            used: float = spent[kind]
+            if kind in self._limits:
+                used += self._used_now(account, model, kind)
+                self._used[account, model, kind] = (used, self._clock())
+                self._used.move_to_end((account, model, kind))
+            levels[kind] = Level(limit, limit - used, used * _MINUTE / limit)
+        while len(self._used) > _MOST_KEYS:
+            self._used.popitem(last=False)
+        return Standing(levels, self._clock(), model, prompt + output)
+
+    def _used_now(self, account: str, model: str, kind: str) -> float:
+        used, since = self._used.get((account, model, kind), (0.0, 0.0))
+        return max(0.0, used - (self._clock() - since) * self._limits[kind] / _MINUTE)
+
+
+def _tell_nothing(standing: Standing) -> dict[str, str]:
+    return {}
+
+
+def _say_nothing(error: ErrorResponse, excess: Excess) -> ErrorResponse:
+    return error
+
+
+@dataclass(frozen=True, slots=True)
+class LimitForm:
+    """How one vendor tells of its limits. By default it does not."""
+
+    usual: Mapping[str, int] = field(default_factory=dict)
+    """The limits of recorded answers."""
+    headers: Callable[[Standing], dict[str, str]] = _tell_nothing
+    """The headers of an answer."""
+    refuse: Callable[[ErrorResponse, Excess], ErrorResponse] = _say_nothing
+    """The vendor's usual refusal, with the numbers of this one."""
+    counts_cached: bool = True
+    """Whether tokens that were read from the prompt cache count."""
+
+
+def render_duration(seconds: float) -> str:
+    """A duration as OpenAI writes it: `0s`, `6ms`, `8.64s`, `6m0s`."""
+    if seconds < 1:
+        return f"{round(seconds * 1000)}ms" if round(seconds * 1000) else "0s"
+    if seconds < _MINUTE:
+        return f"{round(seconds, 3):g}s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}m{rest}s"
+
+
+def _said(error: ErrorResponse, sentence: str, **more: Any) -> ErrorResponse:
+    """The error with another sentence."""
+    body = {**error.body, "error": {**error.body["error"], "message": sentence, **more}}
+    return replace(error, body=body)
+
+
+def _waiting(error: ErrorResponse, seconds: float, in_ms: bool = False) -> ErrorResponse:
+    """The error with the time to wait: whole seconds, rounded up."""
+    headers = {**error.headers, "retry-after": str(math.ceil(seconds))}
+    if in_ms:
+        headers["retry-after-ms"] = str(math.ceil(seconds * 1000))
+    return replace(error, headers=headers)
+
+
+_CLAUDE_NAMES = {"requests": "requests", "input": "input-tokens", "output": "output-tokens", "tokens": "tokens"}
+
+
+def _anthropic_headers(standing: Standing) -> dict[str, str]:
+    """Tokens that are left are told in thousands. `tokens` are the input and the output together."""
+    levels = dict(standing.levels)
+    both = (levels["input"], levels["output"])
+    whole = Level(sum(one.limit for one in both), sum(one.left for one in both), max(one.seconds for one in both))
+    levels.setdefault("tokens", whole)
+    headers = {}
+    for kind, name in _CLAUDE_NAMES.items():
+        level = levels[kind]
+        left = level.remaining if kind == "requests" else min(level.limit, round(level.remaining, -3))
+        reset = datetime.fromtimestamp(math.ceil(standing.now + level.seconds), UTC)
+        headers[f"anthropic-ratelimit-{name}-limit"] = str(level.limit)
+        headers[f"anthropic-ratelimit-{name}-remaining"] = str(left)
+        headers[f"anthropic-ratelimit-{name}-reset"] = reset.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return headers
+
+
+def _refuse_as_anthropic(error: ErrorResponse, excess: Excess) -> ErrorResponse:
+    what = _CLAUDE_NAMES[excess.kind].replace("-", " ")
+    sentence = (
+        f"This request would exceed your organization's rate limit of {excess.limit:,} {what} per minute. For details, "
+        "refer to: https://docs.claude.com/en/api/rate-limits. Please reduce the prompt length or the maximum tokens "
+        "requested, or try again later."
+    )
+    return _waiting(_said(error, sentence), excess.seconds)
+
+
+def _openai_headers(standing: Standing) -> dict[str, str]:
+    headers = {}
+    for kind in ("requests", "tokens"):
+        level = standing.levels[kind]
+        headers[f"x-ratelimit-limit-{kind}"] = str(level.limit)
+        headers[f"x-ratelimit-remaining-{kind}"] = str(level.remaining)
+        headers[f"x-ratelimit-reset-{kind}"] = render_duration(level.seconds)
+    return headers
+
+
+def _refuse_as_openai(error: ErrorResponse, excess: Excess) -> ErrorResponse:
+    per = "requests per min (RPM)" if excess.kind == "requests" else "tokens per min (TPM)"
+    sentence = (
+        f"Rate limit reached for {excess.model} in organization org-emulated on {per}: Limit {excess.limit}, Used "
+        f"{excess.used}, Requested {excess.asked}. Please try again in {render_duration(excess.seconds)}. Visit "
+        "https://platform.openai.com/account/rate-limits to learn more."
+    )
+    kind = "requests" if excess.kind == "requests" else "tokens"
+    said = _said(error, sentence, type=kind, code="rate_limit_exceeded")
+    told = {f"x-ratelimit-limit-{kind}": str(excess.limit), f"x-ratelimit-remaining-{kind}": "0"}
+    told[f"x-ratelimit-reset-{kind}"] = render_duration(excess.seconds)
+    return _waiting(replace(said, headers={**said.headers, **told}), excess.seconds, in_ms=True)
+
+
+def _azure_headers(standing: Standing) -> dict[str, str]:
+    """OpenAI's names, with seconds instead of durations."""
+    headers = {"x-ratelimit-key": standing.model, "x-ratelimit-abusepenalty-active": "False"}
+    for name, value in _openai_headers(standing).items():
+        kind = name.rpartition("-")[2]
+        headers[name] = str(math.floor(standing.levels[kind].seconds)) if "-reset-" in name else value
+        headers[f"x-ratelimit-renewalperiod-{kind}"] = "60"
+    return headers
+
+
+def _refuse_as_azure(error: ErrorResponse, excess: Excess) -> ErrorResponse:
+    sentence = f"{error.body['error']['message']} Please retry after {math.ceil(excess.seconds)} seconds."
+    return _waiting(_said(error, sentence), excess.seconds, in_ms=True)
+
+
+def _without_reset(standing: Standing) -> dict[str, str]:
+    return {name: value for name, value in _openai_headers(standing).items() if "-reset-" not in name}
+
+
+def _mistral_headers(standing: Standing) -> dict[str, str]:
+    headers = {"x-ratelimit-tokens-query-cost": str(standing.used)}
+    for kind, name in (("requests", "req"), ("tokens", "tokens")):
+        headers[f"x-ratelimit-limit-{name}-minute"] = str(standing.levels[kind].limit)
+        headers[f"x-ratelimit-remaining-{name}-minute"] = str(standing.levels[kind].remaining)
+    return headers
+
+
+def _together_headers(standing: Standing) -> dict[str, str]:
+    level = standing.levels["requests"]
+    values = {"limit": level.limit, "remaining": level.remaining, "reset": math.ceil(level.seconds)}
+    return {f"x-ratelimit-{name}": str(value) for name, value in values.items()}
+
+
+def _refuse_with_seconds(error: ErrorResponse, excess: Excess) -> ErrorResponse:
+    return _waiting(error, excess.seconds)
+
+
+def _refuse_as_openrouter(error: ErrorResponse, excess: Excess) -> ErrorResponse:
+    """The headers stand in the body as well."""
+    reset = str(math.ceil(excess.seconds * 1000))
+    told = {"X-RateLimit-Limit": str(excess.limit), "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}
+    metadata = {**(error.body["error"].get("metadata") or {}), "headers": told}
+    said = _said(error, error.body["error"]["message"], metadata=metadata)
+    return _waiting(replace(said, headers={**said.headers, **told}), excess.seconds)
+
+
+_QUOTAS = {
+    "requests": ("generate_content_paid_tier_requests", "GenerateRequestsPerMinutePerProjectPerModel-PaidTier"),
+    "tokens": (
+        "generate_content_paid_tier_input_token_count",
+        "GenerateContentPaidTierInputTokensPerModelPerMinute",
+    ),
+}
+
+
+def _refuse_as_gemini(error: ErrorResponse, excess: Excess) -> ErrorResponse:
+    """There are no headers: all is in the body."""
+    metric, quota = _QUOTAS["requests" if excess.kind == "requests" else "tokens"]
+    metric = f"generativelanguage.googleapis.com/{metric}"
+    seconds = f"{excess.seconds:.9f}".rstrip("0").rstrip(".")
+    head = error.body["error"]["message"].partition("\n")[0]
+    sentence = (
+        f"{head}\n* Quota exceeded for metric: {metric}, limit: {excess.limit}, model: {excess.model}\n"
+        f"Please retry in {seconds}s."
+    )
+    violation = {"quotaMetric": metric, "quotaId": quota, "quotaValue": str(excess.limit)}
+    details = [
+        {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation]},
+        {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{math.ceil(excess.seconds)}s"},
+    ]
+    return _said(error, sentence, details=details)
+
+
+_ANTHROPIC = LimitForm(
+    {"requests": 4_000, "input": 2_000_000, "output": 400_000},
+    _anthropic_headers,
+    _refuse_as_anthropic,
+    counts_cached=False,
+)
+_OPENAI = LimitForm({"requests": 10_000, "tokens": 30_000_000}, _openai_headers, _refuse_as_openai)
+_AZURE = LimitForm({"requests": 250, "tokens": 250_000}, _azure_headers, _refuse_as_azure)
+FORMS: Mapping[str, LimitForm] = {
+    "anthropic": _ANTHROPIC,
+    "azure-anthropic": _ANTHROPIC,
+    "openai": _OPENAI,
+    "openai-responses": _OPENAI,
+    "azure-openai": _AZURE,
+    "azure-openai-responses": _AZURE,
+    "xai": LimitForm({"requests": 1_800, "tokens": 10_000_000}, _without_reset),
+    "groq": replace(_OPENAI, usual={"requests": 1_000, "tokens": 70_000}, counts_cached=False),
+    "mistral": LimitForm({"requests": 60, "tokens": 500_000}, _mistral_headers),
+    "together": LimitForm({"requests": 600}, _together_headers, _refuse_with_seconds),
+    "openrouter": LimitForm(refuse=_refuse_as_openrouter),
+    "gemini": LimitForm(refuse=_refuse_as_gemini),
+}
+"""By the names of emulators. Of the others no header and no time to wait is recorded."""
+UNTOLD = LimitForm()
