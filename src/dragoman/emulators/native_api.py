@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -35,9 +36,11 @@ class NativeApi(ABC):
     """The sentence about a body that is nested too deeply, if the provider has one."""
     known_models: tuple[str, ...] = ()
     """The list of models, if the options name none."""
+    has_free_names: bool = False
+    """Whether models are called as whoever runs them likes."""
 
     def __init__(self, options: EmulatorOptions) -> None:
-        self.options = options
+        self.options = replace(options, known=() if self.has_free_names else self.known_models)
 
     @abstractmethod
     def operation_of(self, method: str, path: str) -> Operation | None: ...

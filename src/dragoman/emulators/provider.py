@@ -15,9 +15,11 @@ functions.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from dragoman.emulators.wire import render_json
@@ -141,7 +143,8 @@ class EmulatorOptions:
     """Options of an emulator. `more` holds those that only some providers take (see `catalogue.py`)."""
 
     strict: bool = True
-    models: tuple[str, ...] | None = None  # the only names that are accepted; None accepts any
+    models: tuple[str, ...] | None = None  # the only names that are accepted; None accepts any but a slip
+    known: tuple[str, ...] = ()  # names of models that there are: one with a wrong letter is a slip
     signatures: str = "lenient"  # "strict" also refuses signatures that no emulator made
     window: int = 0  # the most tokens of a prompt, as the emulator counts them; 0: any number
     more: Mapping[str, Any] = field(default_factory=dict)
@@ -156,7 +159,36 @@ class EmulatorOptions:
 
     def knows(self, model: str) -> bool:
         """Whether a request may name this model."""
-        return self.models is None or model in self.models
+        return is_no_slip(model, self.known) if self.models is None else model in self.models
+
+
+@lru_cache(1024)
+def is_no_slip(model: str, known: tuple[str, ...]) -> bool:
+    """Whether no known name becomes this one by a single wrong letter. Digits and separators are never slips: nobody
+    knows all versions. A letter that is missing or too many counts only in a word of four letters or more."""
+    return model in known or not any(_is_slip(model, name) for name in known)
+
+
+def _is_slip(model: str, name: str) -> bool:
+    if abs(len(model) - len(name)) > 1 or _LETTERS.sub("", model) != _LETTERS.sub("", name):
+        return False
+    words = zip(_LETTERS.findall(model), _LETTERS.findall(name), strict=False)
+    if len(_LETTERS.findall(model)) != len(_LETTERS.findall(name)):
+        return False
+    different = [pair for pair in words if pair[0] != pair[1]]
+    return len(different) == 1 and _differ_by_a_letter(*different[0])
+
+
+def _differ_by_a_letter(one: str, other: str) -> bool:
+    if len(one) == len(other):
+        changed = [at for at, letter in enumerate(one) if letter != other[at]]
+        swapped = len(changed) == 2 and one[changed[0]] + one[changed[1]] == other[changed[1]] + other[changed[0]]
+        return len(changed) == 1 or swapped
+    short, long = sorted((one, other), key=len)
+    return len(short) > 2 and any(long[:at] + long[at + 1 :] == short for at in range(len(long)))
+
+
+_LETTERS = re.compile("[A-Za-z]+")
 
 
 class EmulatedProvider(Protocol):

@@ -14,6 +14,7 @@ class CompatibleAnthropic(Anthropic):
     """The judge of Claude's own API behind a server that is not as strict about names."""
 
     name = "anthropic-compatible"
+    has_free_names = True
 
     def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
         known = without_unknown_fields(request, "messages", FIELDS.__contains__, _TURN_FIELDS.__contains__)

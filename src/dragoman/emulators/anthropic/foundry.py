@@ -14,6 +14,7 @@ class FoundryClaude(Anthropic):
     """Anthropic's messages, and no list of models: a model is a deployment there."""
 
     name = "azure-anthropic"
+    has_free_names = True
     example: tuple[str, Any] = (_ROOT + Anthropic.example[0], Anthropic.example[1])
 
     def operation_of(self, method: str, path: str) -> Operation | None:

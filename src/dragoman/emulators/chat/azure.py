@@ -91,6 +91,7 @@ class AzureResponses(Responses):
     """Responses by Azure's addresses. The body names the deployment."""
 
     name = "azure-openai-responses"
+    has_free_names = True
     example: tuple[str, Any] = ("/openai/v1/responses", {"model": "gpt-4o-mini", "input": "Hello"})
 
     def operation_of(self, method: str, path: str) -> Operation | None:

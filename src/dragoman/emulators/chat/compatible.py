@@ -19,7 +19,7 @@ from dragoman.emulators.chat.openai.request_types import (
 )
 from dragoman.emulators.chat.openai.settings import check_types
 from dragoman.emulators.chat.pairs import after_opening, orphan_results, role, unanswered_calls
-from dragoman.emulators.chat.providers import COMPATIBLE, ERROR_RENDERERS, PROVIDER_SPECS, ProviderSpec
+from dragoman.emulators.chat.providers import COMPATIBLE, ERROR_RENDERERS, PROVIDER_SPECS, UNNAMED, ProviderSpec
 from dragoman.emulators.chat.service import ChatRefusal, ChatService, Check
 from dragoman.emulators.chat.thought_signatures import check_signed_calls
 from dragoman.emulators.provider import EmulatorOptions, ReceivedRequest
@@ -289,4 +289,5 @@ def provider(options: EmulatorOptions) -> ChatService:
         render_error=spec.render_error,
         faults=spec.faults,
         example_model=spec.model,
+        listed_models=(spec.model,) if spec.model != UNNAMED and spec.needs_model else (),
     )

@@ -21,6 +21,7 @@ from dragoman.emulators.provider import FaultKind
 from dragoman.emulators.request_shape import MismatchKind, Shape, ShapeMismatch, integer, nullable, text
 from dragoman.emulators.wire import make_id
 
+UNNAMED = "some-model"
 ROLES = ("system", "user", "assistant", "tool")
 WIDE_ROLES = (*ROLES, "developer", "function")
 MESSAGE_FIELDS: Mapping[str, frozenset[str]] = {
@@ -66,7 +67,7 @@ class ProviderSpec:
     checks: tuple[Check, ...] | None = None  # if set, these replace all checks above
     style: AnswerStyle = field(default_factory=lambda: AnswerStyle(render_usage=detailed_usage))
     faults: Mapping[FaultKind, ChatRefusal] = field(default_factory=dict)
-    model: str = "some-model"
+    model: str = UNNAMED
 
 
 def render_flat_error(refusal: ChatRefusal) -> Any:

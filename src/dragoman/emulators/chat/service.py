@@ -180,7 +180,7 @@ class ChatService:
     def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
         if request.operation is Operation.MODELS:
             return None
-        if request.model and not self.options.knows(request.model):
+        if request.model and not replace(self.options, known=self.listed_models).knows(request.model):
             return self.render_fault(FaultKind.MODEL, request)
         refusal = first_refusal(request, self.checks if self.options.strict else (check_minimal,))
         if refusal is None and self.options.overflows(chat_answers.count_prompt(request)):

@@ -13,6 +13,7 @@ class CompatibleGemini(Gemini):
     """Google's judge behind a proxy that passes on what Google knows."""
 
     name = "gemini-native-compatible"
+    has_free_names = True
 
     def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
         known = without_unknown_fields(

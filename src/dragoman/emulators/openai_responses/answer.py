@@ -8,6 +8,7 @@ from typing import Any
 from dragoman.emulators.logprobs import openai_logprobs
 from dragoman.emulators.openai_responses.models import model_of
 from dragoman.emulators.openai_responses.pairs import encrypt
+from dragoman.emulators.openai_responses.schemas import echo_tool
 from dragoman.emulators.provider import CacheMiss, ModelCall, ModelTurn, ReceivedRequest
 from dragoman.emulators.usage import answer_seed, count_tokens, count_usage
 from dragoman.emulators.wire import make_id, render_json
@@ -33,7 +34,6 @@ _DEFAULT_SETTINGS: dict[str, Any] = {
     "temperature": 1.0,
     "text": {"format": {"type": "text"}, "verbosity": "medium"},
     "tool_choice": "auto",
-    "tools": [],
     "top_logprobs": 0,
     "top_p": 1.0,
     "truncation": "disabled",
@@ -56,6 +56,7 @@ def render_frame(request: ReceivedRequest, status: str = "in_progress") -> dict[
         "model": request.model,
         "output": [],
         **settings,
+        "tools": [echo_tool(tool) for tool in body.get("tools") or []],
         "reasoning": {"effort": None, "summary": None, **(body.get("reasoning") or {})},
         "service_tier": "default",
         "usage": None,

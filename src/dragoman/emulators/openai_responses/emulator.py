@@ -28,6 +28,8 @@ _KNOWN_MODELS = (
     "gpt-5.6",
     "gpt-5.4",
     "gpt-5.4-mini",
+    "gpt-5.2",
+    "gpt-5.2-pro",
     "gpt-5",
     "gpt-5-mini",
     "o4-mini",

@@ -79,5 +79,38 @@ def _children(context: Context, node: dict[str, Any]) -> Iterator[tuple[Context,
         yield (*context, "items"), node["items"]
 
 
+def echo_tool(tool: Any) -> Any:
+    """A tool as the answer repeats it.
+
+    A function that does not say whether it is strict becomes so, and its schema with it, as recorded: every property is
+    required, and no others are allowed. One that cannot become strict stays as it is.
+    """
+    if not isinstance(tool, dict) or tool.get("type") != "function":
+        return tool
+    if "strict" in tool:
+        return {**tool, "strict": bool(tool["strict"])}
+    schema = _make_strict(tool.get("parameters"))
+    try:
+        check_strict(schema if isinstance(schema, dict) else {}, "", "", "")
+    except ResponsesRefusal:
+        return {**tool, "strict": False}
+    return {**tool, "parameters": schema, "strict": True}
+
+
+def _make_strict(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_make_strict(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    made = {name: _make_strict(inner) for name, inner in node.items()}
+    properties = made.get("properties")
+    if isinstance(properties, dict):
+        given = made.get("required")
+        required = given if isinstance(given, list) else []
+        made.setdefault("additionalProperties", False)
+        made["required"] = [*required, *(name for name in properties if name not in required)]
+    return made
+
+
 def _invalid(subject: str, sentence: str, where: str, code: str) -> ResponsesRefusal:
     return ResponsesRefusal(f"Invalid schema for {subject}: {sentence}", where, code)
