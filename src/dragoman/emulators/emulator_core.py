@@ -161,11 +161,11 @@ class EmulatorCore:
         if fault is not None and fault.replaces_answer:
             return self._apply_fault(fault, request)
         turn = self._with_cache(request, step.turn_for(request, self.model))
-        told = self._tell_limits(request, turn)
+        limit_headers = self._count_use(request, turn)
         if not request.stream:
-            return self._whole(request, self.provider.render_answer(request, turn), fault, told)
+            return self._whole(request, self.provider.render_answer(request, turn), fault, limit_headers)
         self._record(request, "fault" if fault else "accepted", 200, None)
-        headers = {**self.provider.answer_headers(request), **told}
+        headers = {**self.provider.answer_headers(request), **limit_headers}
         return PlannedResponse(
             200,
             headers.pop("content-type", self.provider.stream_type),
@@ -194,7 +194,7 @@ class EmulatorCore:
             return excess
         return self._meter.find_excess(account, request.model, prompt - self.prompt_cache.look(request, plan))
 
-    def _tell_limits(self, request: ReceivedRequest, turn: ModelTurn) -> dict[str, str]:
+    def _count_use(self, request: ReceivedRequest, turn: ModelTurn) -> dict[str, str]:
         """Count what the request uses, and tell how much is left."""
         form = self._limit_form
         usage = count_usage(None, turn)
@@ -203,12 +203,12 @@ class EmulatorCore:
         return form.headers(standing)
 
     def _whole(
-        self, request: ReceivedRequest, body: Any, fault: Fault | None, told: Mapping[str, str] | None = None
+        self, request: ReceivedRequest, body: Any, fault: Fault | None, limit_headers: Mapping[str, str] | None = None
     ) -> PlannedResponse:
         if fault is not None and fault.name == "stream-error":  # there is no stream: the fault becomes a status
             return self._apply_fault(fault, request)
         self._record(request, "fault" if fault else "accepted", 200, None)
-        headers = {**self.provider.answer_headers(request), **(told or {})}
+        headers = {**self.provider.answer_headers(request), **(limit_headers or {})}
         return PlannedResponse(200, "application/json", render_json(body), headers=headers, fault=fault)
 
     def _apply_fault(self, fault: Fault, request: ReceivedRequest) -> PlannedResponse:

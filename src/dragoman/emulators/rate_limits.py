@@ -119,7 +119,7 @@ class RateMeter:
         return max(0.0, used - (self._clock() - since) * self._limits[kind] / _MINUTE)
 
 
-def _tell_nothing(standing: Standing) -> dict[str, str]:
+def _no_headers(standing: Standing) -> dict[str, str]:
     return {}
 
 
@@ -133,7 +133,7 @@ class LimitForm:
 
     usual: Mapping[str, int] = field(default_factory=dict)
     """The limits of recorded answers."""
-    headers: Callable[[Standing], dict[str, str]] = _tell_nothing
+    headers: Callable[[Standing], dict[str, str]] = _no_headers
     """The headers of an answer."""
     refuse: Callable[[ErrorResponse, Excess], ErrorResponse] = _say_nothing
     """The vendor's usual refusal, with the numbers of this one."""
@@ -151,7 +151,7 @@ def render_duration(seconds: float) -> str:
     return f"{minutes}m{rest}s"
 
 
-def _said(error: ErrorResponse, sentence: str, **more: Any) -> ErrorResponse:
+def _with_message(error: ErrorResponse, sentence: str, **more: Any) -> ErrorResponse:
     """The error with another sentence."""
     body = {**error.body, "error": {**error.body["error"], "message": sentence, **more}}
     return replace(error, body=body)
@@ -192,7 +192,7 @@ def _refuse_as_anthropic(error: ErrorResponse, excess: Excess) -> ErrorResponse:
         "refer to: https://docs.claude.com/en/api/rate-limits. Please reduce the prompt length or the maximum tokens "
         "requested, or try again later."
     )
-    return _waiting(_said(error, sentence), excess.seconds)
+    return _waiting(_with_message(error, sentence), excess.seconds)
 
 
 def _openai_headers(standing: Standing) -> dict[str, str]:
@@ -213,10 +213,10 @@ def _refuse_as_openai(error: ErrorResponse, excess: Excess) -> ErrorResponse:
         "https://platform.openai.com/account/rate-limits to learn more."
     )
     kind = "requests" if excess.kind == "requests" else "tokens"
-    said = _said(error, sentence, type=kind, code="rate_limit_exceeded")
-    told = {f"x-ratelimit-limit-{kind}": str(excess.limit), f"x-ratelimit-remaining-{kind}": "0"}
-    told[f"x-ratelimit-reset-{kind}"] = render_duration(excess.seconds)
-    return _waiting(replace(said, headers={**said.headers, **told}), excess.seconds, in_ms=True)
+    refused = _with_message(error, sentence, type=kind, code="rate_limit_exceeded")
+    shown = {f"x-ratelimit-limit-{kind}": str(excess.limit), f"x-ratelimit-remaining-{kind}": "0"}
+    shown[f"x-ratelimit-reset-{kind}"] = render_duration(excess.seconds)
+    return _waiting(replace(refused, headers={**refused.headers, **shown}), excess.seconds, in_ms=True)
 
 
 def _azure_headers(standing: Standing) -> dict[str, str]:
@@ -231,7 +231,7 @@ def _azure_headers(standing: Standing) -> dict[str, str]:
 
 def _refuse_as_azure(error: ErrorResponse, excess: Excess) -> ErrorResponse:
     sentence = f"{error.body['error']['message']} Please retry after {math.ceil(excess.seconds)} seconds."
-    return _waiting(_said(error, sentence), excess.seconds, in_ms=True)
+    return _waiting(_with_message(error, sentence), excess.seconds, in_ms=True)
 
 
 def _without_reset(standing: Standing) -> dict[str, str]:
@@ -259,10 +259,10 @@ def _refuse_with_seconds(error: ErrorResponse, excess: Excess) -> ErrorResponse:
 def _refuse_as_openrouter(error: ErrorResponse, excess: Excess) -> ErrorResponse:
     """The headers stand in the body as well."""
     reset = str(math.ceil(excess.seconds * 1000))
-    told = {"X-RateLimit-Limit": str(excess.limit), "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}
-    metadata = {**(error.body["error"].get("metadata") or {}), "headers": told}
-    said = _said(error, error.body["error"]["message"], metadata=metadata)
-    return _waiting(replace(said, headers={**said.headers, **told}), excess.seconds)
+    shown = {"X-RateLimit-Limit": str(excess.limit), "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}
+    metadata = {**(error.body["error"].get("metadata") or {}), "headers": shown}
+    refused = _with_message(error, error.body["error"]["message"], metadata=metadata)
+    return _waiting(replace(refused, headers={**refused.headers, **shown}), excess.seconds)
 
 
 _QUOTAS = {
@@ -289,7 +289,7 @@ def _refuse_as_gemini(error: ErrorResponse, excess: Excess) -> ErrorResponse:
         {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation]},
         {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{math.ceil(excess.seconds)}s"},
     ]
-    return _said(error, sentence, details=details)
+    return _with_message(error, sentence, details=details)
 
 
 _ANTHROPIC = LimitForm(
