@@ -11,10 +11,13 @@ from dragoman.engine.library.adapt import adapt
 from dragoman.errors import MalformedRequest
 
 HI = {"role": "user", "content": "Hi"}
+GREETING = {"role": "user", "parts": [{"text": "Hi"}]}
+BLOCKS = {"role": "user", "content": [{"text": "Hi"}]}
+CALL = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
 FUNCTION = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
 TARGETS = ("openai/gpt-4o", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash")
 
-REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
+REFUSED: dict[str, tuple[str, dict[str, Any], str | None]] = {
     "two contents": ("openai-chat", {"messages": [{"role": "user", "text": "Hi", "message": "Bye"}]}, "/messages/0"),
     "two contents of Cohere": ("cohere", {"messages": [{"role": "user", "text": "a", "parts": ["b"]}]}, "/messages/0"),
     "two limits": ("openai-chat", {"messages": [HI], "maxOutputTokens": 10, "num_predict": 20}, "/num_predict"),
@@ -24,6 +27,30 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         "openai-chat",
         {"messages": [HI], "tools": [FUNCTION], "tool_choice": {"type": "auto", "function": {"name": "look"}}},
         "/tool_choice",
+    ),
+    "two limits of its own": ("openai-chat", {"messages": [HI], "max_tokens": 1, "max_completion_tokens": 2}, None),
+    "a limit of its own and another": ("anthropic", {"messages": [HI], "max_tokens": 1, "max_output_tokens": 2}, None),
+    "a limit in an object and another": (
+        "gemini",
+        {"contents": [GREETING], "generationConfig": {"maxOutputTokens": 1}, "max_tokens": 2},
+        "/max_tokens",
+    ),
+    "two stops": ("bedrock", {"messages": [BLOCKS], "stop": ["a"], "stop_sequences": ["b"]}, "/stop_sequences"),
+    "two seeds": ("openai-chat", {"messages": [HI], "seed": 1, "random_seed": 2}, "/random_seed"),
+    "two lists": ("openai-chat", {"messages": [HI], "contents": [GREETING, GREETING]}, "/contents"),
+    "two lists, of which none fits": ("openai-responses", {"messages": "text", "input": 42}, "/input"),
+    "two lists, without its own": ("gemini", {"messages": "text", "input": 42}, "/input"),
+    "calls of the user": ("openai-chat", {"messages": [HI, {**HI, "tool_calls": [CALL]}]}, "/messages/1"),
+    "calls of the user in Messages": ("anthropic", {"messages": [HI, {**HI, "tool_calls": [CALL]}]}, "/messages/1"),
+    "calls of the system": ("ollama", {"messages": [{**HI, "role": "system", "tool_calls": [CALL]}]}, "/messages/0"),
+    "two roles": ("cohere", {"messages": [{**HI, "type": "ai"}]}, "/messages/0"),
+    "its own content and another": ("anthropic", {"messages": [{**HI, "text": "Bye"}]}, "/messages/0"),
+    "its own parts and a content": ("gemini", {"contents": [{**GREETING, "content": "Bye"}]}, "/contents/0"),
+    "its own blocks and parts": ("bedrock", {"messages": [{**BLOCKS, "parts": [{"text": "Bye"}]}]}, "/messages/0"),
+    "a part of two kinds": (
+        "gemini",
+        {"contents": [{"role": "user", "parts": [{"text": "Hi", "image_url": {"url": "https://x.example/a.png"}}]}]},
+        "/contents/0/parts/0",
     ),
     "words for a number": ("openai-chat", {"messages": [HI], "max_tokens": "one thousand"}, "/max_tokens"),
     "words for a fraction": ("cohere", {"messages": [HI], "temperature": "half"}, "/temperature"),
@@ -38,7 +65,8 @@ def test_two_readings_are_refused_with_their_place(name: str, target: str) -> No
     source, body, at = REFUSED[name]
     with pytest.raises(MalformedRequest) as refused:
         adapt(orjson.dumps({"model": "m", **body}), source=source, target=target)
-    assert (refused.value.at, refused.value.status) == (at, 400)
+    assert refused.value.status == 400
+    assert refused.value.at == at or (at is None and refused.value.at[1:] in body)
 
 
 def test_the_readings_are_named() -> None:
@@ -67,3 +95,21 @@ def test_numbers_are_ids_and_tell_which_call_is_answered() -> None:
         "1": "result 1",
         "2": "result 2",
     }
+
+
+ONE_READING: dict[str, tuple[str, dict[str, Any]]] = {
+    "two limits that agree": ("openai-chat", {"messages": [HI], "max_tokens": 5, "max_completion_tokens": 5}),
+    "two lists that agree": ("openai-chat", {"messages": [HI], "contents": [GREETING]}),
+    "the same words once more": ("openai-chat", {"messages": [{**HI, "parts": [{"type": "text", "text": "Hi"}]}]}),
+    "no calls of the user": ("openai-chat", {"messages": [{**HI, "tool_calls": None}, {**HI, "tool_calls": []}]}),
+    "no list beside its own": ("openai-chat", {"messages": [HI], "input": None}),
+    "a type that agrees": ("openai-chat", {"messages": [{**HI, "type": "human"}]}),
+    "another kind of type": ("anthropic", {"messages": [{**HI, "type": "message"}], "max_tokens": 9}),
+}
+
+
+@pytest.mark.parametrize("name", ONE_READING)
+def test_what_agrees_is_taken(name: str) -> None:
+    source, body = ONE_READING[name]
+    done = adapt({"model": "m", **body}, source=source, target="gemini/gemini-2.5-flash")
+    assert {part["text"] for turn in done.json["contents"] for part in turn["parts"]} == {"Hi"}

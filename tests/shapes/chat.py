@@ -200,7 +200,7 @@ def _first(tools: list[Wire]) -> str:
 
 SETTINGS: tuple[Wire, ...] = (
     {"max_tokens": 100},
-    {"max_completion_tokens": 2000},
+    {"max_completion_tokens": 100},  # as many as above: two different limits are refused
     {"temperature": 1.5},
     {"temperature": 0},
     {"top_p": 0.9, "seed": 7},

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
+from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER
 from dragoman.conversation.parts import Json
 
 NO_ITEM = -2
@@ -18,6 +19,30 @@ NO_ITEM = -2
 LISTS = ("messages", "input", "contents", "prompt")
 SYSTEMS = ("system", "instructions", "systemInstruction", "system_instruction", "system_prompt")
 """What dialects and clients call the messages and the system text."""
+CONTENTS = ("content", "parts", "text", "message", "blocks")
+"""What they call the content of a message."""
+ROLES = {
+    "user": USER,
+    "human": USER,
+    "assistant": ASSISTANT,
+    "model": ASSISTANT,
+    "ai": ASSISTANT,
+    "bot": ASSISTANT,
+    "system": SYSTEM,
+    "developer": DEVELOPER,
+    "tool": TOOL,
+    "function": TOOL,
+}
+"""What each role means, in whichever dialect or library it is called so."""
+ROLE_TYPES = {
+    "human": "user",
+    "ai": "assistant",
+    "system": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+}
+"""What libraries write as the type of a message in place of its role."""
 
 
 class Miss(StrEnum):

@@ -48,6 +48,8 @@ def parse_members_meant(found: Mapping[str, Raw], form: MemberForm) -> MeantMemb
     faulty = own is not None and not form.fits_system(bytes(own))
     misplaced = own is None and not found.keys().isdisjoint(SYSTEMS)
     missing = form.messages not in found
+    if len(lists := [name for name in _TURNS if name in found]) > 1:
+        _refuse_two_lists(found, lists)
     if not (faulty or misplaced or missing):
         return MeantMembers(found, form.messages)
     members = dict(found)
@@ -56,6 +58,18 @@ def parse_members_meant(found: Mapping[str, Raw], form: MemberForm) -> MeantMemb
         members[form.messages] = members.pop(list_name)
     system, misses = _parse_system(members, form)
     return MeantMembers(members, list_name, system, misses)
+
+
+def _refuse_two_lists(found: Mapping[str, Raw], names: list[str]) -> None:
+    """Raise MalformedRequest if lists of messages stand under two names, and say something different."""
+    lists = {name: find_texts(raw).texts for name in names if (raw := bytes(found[name])) != NULL}
+    if any(texts != lists[one] for one, texts in zip(lists, [*lists.values()][1:], strict=False)):
+        message = f"{' and '.join(lists)} may each be the conversation"
+        raise MalformedRequest(message, at=f"/{names[-1]}", hint="send one of them")
+
+
+_TURNS = ("messages", "input", "contents")
+"""What dialects call the list of messages. Chat's `prompt` is a text, and that of Responses names a stored one."""
 
 
 def _parse_system(members: dict[str, Raw], form: MemberForm) -> tuple[tuple[Json, ...], tuple[NearMiss, ...]]:

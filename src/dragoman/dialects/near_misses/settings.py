@@ -12,6 +12,7 @@ from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.near_misses.choices import parse_any_choice, refuse_two_choices
 from dragoman.dialects.near_misses.misfits import without_misfits
+from dragoman.dialects.near_misses.two_readings import refuse_two_values
 from dragoman.dialects.shared.top_level import ODD_FORM, Members, PlainMembers, decode_flag, decode_number, decode_whole
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import malformed
@@ -54,7 +55,7 @@ class SettingForm(msgspec.Struct, frozen=True):
 def meant_settings(members: Members, form: SettingForm) -> tuple[Members, tuple[NearMiss, ...]]:
     """The members as their dialect has them. The same ones where all fit."""
     given = {key for key, _ in members}
-    _refuse_two_names(members, form, given)
+    _refuse_two_names(members, form)
     found: list[tuple[str, Json]] = []
     misses: list[NearMiss] = []
     for key, raw in members:
@@ -69,17 +70,21 @@ def meant_settings(members: Members, form: SettingForm) -> tuple[Members, tuple[
     return (tuple(found), tuple(misses)) if misses else (members, ())
 
 
-def _refuse_two_names(members: Members, form: SettingForm, given: set[str]) -> None:
-    """Raise MalformedRequest if a setting stands under two names of other dialects, with two values."""
+def _refuse_two_names(members: Members, form: SettingForm) -> None:
+    """Raise MalformedRequest if a setting stands under two names with two values."""
     found: dict[str, tuple[str, Json]] = {}
     for key, raw in members:
         name = form.names.get(key, key)
-        if name == key or name in given:
+        if raw == b"null" or (name == key and key not in form.names.values()):
             continue
-        first, value = found.setdefault(name, (key, raw))
-        if value != raw:
-            message = f"{key} is {raw.decode()} and {first} is {value.decode()}, and both may be {name}"
-            raise MalformedRequest(message, at=f"/{key}", hint=f"send {name} alone")
+        first = found.setdefault(name, (key, raw))
+        if plain_value(first[1]) != plain_value(raw):
+            refuse_two_values(name, first, (key, raw))
+
+
+def plain_value(raw: Json) -> Json:
+    """A value without the list around it, the quotes around a number and the zero behind it."""
+    return raw.strip(b'[] "').removesuffix(b".0")
 
 
 def _parse_value(name: str, raw: Json, form: SettingForm, misses: list[NearMiss], key: str) -> Json | None:

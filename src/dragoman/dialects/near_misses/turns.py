@@ -13,10 +13,11 @@ from msgspec.structs import replace
 
 from dragoman.conversation.conversation import SYSTEM_ROLES
 from dragoman.conversation.literals import EMPTY, quote
-from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Role
-from dragoman.conversation.near_misses import Miss, NearMiss
+from dragoman.conversation.messages import ASSISTANT, TOOL, USER, Role
+from dragoman.conversation.near_misses import CONTENTS, ROLE_TYPES, ROLES, Miss, NearMiss
 from dragoman.conversation.parts import Call, Extras, Json, Part, Reasoning, Result, Text
 from dragoman.dialects.near_misses.loose_json import NULL, Fields, as_text, fields_of, first_of, items_of, text_of
+from dragoman.dialects.near_misses.members import find_texts
 from dragoman.dialects.near_misses.misfits import without_misfits
 from dragoman.dialects.near_misses.parts import (
     CALL_KEYS,
@@ -29,34 +30,11 @@ from dragoman.dialects.near_misses.parts import (
     parse_part_of_any,
     parse_picture,
 )
+from dragoman.dialects.near_misses.two_readings import refuse_calls_of_others, refuse_two_contents, refuse_two_kinds
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import malformed, render_object
 
-ROLES = {
-    "user": USER,
-    "human": USER,
-    "assistant": ASSISTANT,
-    "model": ASSISTANT,
-    "ai": ASSISTANT,
-    "bot": ASSISTANT,
-    "system": SYSTEM,
-    "developer": DEVELOPER,
-    "tool": TOOL,
-    "function": TOOL,
-}
-"""What each role means, in whichever dialect or library it is called so."""
-
-_ROLE_TYPES = {
-    "human": "user",
-    "ai": "assistant",
-    "system": "system",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
-}
-"""What libraries write as the type of a message in place of its role."""
-_CONTENTS = ("content", "parts", "text", "message", "blocks")
-_READ = frozenset({"role", "tool_calls", "tool_call_id", "tool_use_id", "toolCallId", *_CONTENTS})
+_READ = frozenset({"role", "tool_calls", "tool_call_id", "tool_use_id", "toolCallId", *CONTENTS})
 """Members of a message that are read here. All others stay as they are."""
 _ALONE = frozenset(
     {"function_call", "function_call_output", "tool_use", "tool_result", "tool_call", "reasoning", "thinking"}
@@ -193,10 +171,10 @@ class TurnReader:
     def _with_role(self, fields: Fields) -> Fields:
         """A message whose role is its type, as libraries keep them."""
         kind = fields.get("type", NULL)
-        if first_of(fields, ("role",)) is not None or text_of(kind) not in _ROLE_TYPES:
+        if first_of(fields, ("role",)) is not None or text_of(kind) not in ROLE_TYPES:
             return fields
         self._log.note(Miss.ROLE, "/type")
-        return {"role": quote(_ROLE_TYPES[text_of(kind)]), **{key: fields[key] for key in fields if key != "type"}}
+        return {"role": quote(ROLE_TYPES[text_of(kind)]), **{key: fields[key] for key in fields if key != "type"}}
 
     def _lone_part(self, item: Json, fields: Fields) -> MeantTurn | None:
         """A part that stands in the list by itself, as calls and results do in one dialect."""
@@ -238,6 +216,8 @@ class TurnReader:
             return MeantTurn(TOOL, [self._result(fields, content)], rest)
         pieces = self._pieces(key, content, role)
         pieces += self._pictures(rest, role)
+        if role is USER or role in SYSTEM_ROLES:
+            refuse_calls_of_others(role.value, fields, bool(pieces), self._log.at)
         if role not in SYSTEM_ROLES:
             pieces += self._calls(fields, rest)
         elif "tool_calls" in fields:
@@ -273,8 +253,10 @@ class TurnReader:
         """The content, and the member that holds it."""
         own = self._form.content_name
         if fields.get(own, NULL) != NULL:
+            words = "".join([text_of(text) for text in find_texts(fields[own]).texts])
+            refuse_two_contents(words, fields, self._log.at, own)
             return own, fields[own]
-        found = [key for key in _CONTENTS if fields.get(key, NULL) != NULL]
+        found = [key for key in CONTENTS if fields.get(key, NULL) != NULL]
         if not found:
             return own, None
         if any(fields[key] != fields[found[0]] for key in found):
@@ -327,6 +309,7 @@ class TurnReader:
         """A part of the dialect's own as it is; another one as what it means; else as it is."""
         if self._form.fits_part(item, role):
             return MeantPart(parse_part_of_any(item), item, below)
+        refuse_two_kinds(fields_of(item) or {}, self._log.at + below)
         typed = self._typed(item, role, below)
         if typed is not None:
             self._log.note(Miss.PART, below)
@@ -493,7 +476,7 @@ def _speaks(fields: Fields) -> bool:
     return text_of(fields.get("type")) in ("", "message") and not fields.keys().isdisjoint(_MESSAGE_KEYS)
 
 
-_MESSAGE_KEYS = frozenset({*_CONTENTS, "tool_calls"})
+_MESSAGE_KEYS = frozenset({*CONTENTS, "tool_calls"})
 
 
 def _role_of(part: Part) -> Role:

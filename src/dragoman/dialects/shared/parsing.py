@@ -16,9 +16,11 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.envelope import may_be_sealed, unseal
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote, unquote
-from dragoman.conversation.near_misses import Miss, NearMiss
+from dragoman.conversation.near_misses import LISTS, Miss, NearMiss
 from dragoman.conversation.parts import CacheHint, Extras, Inline, Json, Opaque, Origin, Remote
 from dragoman.conversation.tools import Tool, ToolChoice
+from dragoman.conversation.traits import Trait
+from dragoman.dialects.near_misses.two_readings import refuse_two_turns
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import malformed, open_object, refuse_duplicates, too_deep
 
@@ -196,6 +198,7 @@ def parse_model(members: Mapping[str, Raw]) -> str | None:
 
 
 P = ParamSpec("P")
+_MESSAGE_EXTRAS = int(Trait.MESSAGE_EXTRAS)
 
 
 def request_parser(parse: Callable[P, Ask]) -> Callable[P, Ask]:
@@ -212,6 +215,8 @@ def request_parser(parse: Callable[P, Ask]) -> Callable[P, Ask]:
         choice = ask.conversation.settings.tool_choice
         if choice is not None and choice.names:
             _check_choice(ask, choice)
+        if ask.traits is not None and ask.traits & _MESSAGE_EXTRAS:
+            refuse_two_turns(ask.conversation.messages, next((name for name in LISTS if name in ask.members), ""))
         return ask
 
     return parsed

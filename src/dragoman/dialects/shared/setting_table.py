@@ -23,7 +23,15 @@ from dragoman.conversation.settings import SPELLINGS, Settings, Thinking
 from dragoman.conversation.tools import ToolChoice
 from dragoman.dialects.dialect import MemberPlaces
 from dragoman.dialects.near_misses.loose_json import fields_of
-from dragoman.dialects.near_misses.settings import SettingForm, is_unlimited, meant_scalar, meant_settings, meant_stop
+from dragoman.dialects.near_misses.settings import (
+    SettingForm,
+    is_unlimited,
+    meant_scalar,
+    meant_settings,
+    meant_stop,
+    plain_value,
+)
+from dragoman.dialects.near_misses.two_readings import refuse_two_values
 from dragoman.dialects.shared.raw_json import encode
 from dragoman.dialects.shared.rendering import RenderedSettings, inside, refuse_settings
 from dragoman.dialects.shared.top_level import (
@@ -181,6 +189,10 @@ class SettingObject(msgspec.Struct, frozen=True, kw_only=True):
             return given, []
         moved = {key: found for key, raw in given.items() if (found := self._place(key, raw)) is not None}
         misses = [NearMiss(Miss.SETTING_NAME, f"/{key}", members=(key, self.member)) for key in moved]
+        values = {self.spell(name): (f"{self.member}/{name}", raw) for name, raw in wire.items()}
+        for key, (name, raw) in moved.items():
+            if plain_value(values.setdefault(name, (key, raw))[1]) != plain_value(raw):
+                refuse_two_values(name, values[name], (key, raw))
         meant = self._interpret_members({**dict(moved.values()), **wire}, misses)
         if not misses:
             return given, []

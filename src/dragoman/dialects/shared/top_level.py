@@ -19,6 +19,7 @@ from dragoman.conversation.near_misses import NearMiss
 from dragoman.conversation.parts import CacheHint, Extras, Json
 from dragoman.conversation.settings import Number, Settings
 from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.dialects.near_misses.two_readings import refuse_two_values
 from dragoman.wire.json_reader import malformed
 
 decode_number = msgspec.json.Decoder(Number).decode
@@ -89,9 +90,11 @@ def parse_members(
     """The fields of our settings, and the extra fields.
 
     A member that says again what another one has said is an extra field. So is one of a form that we do not know.
+    Raises MalformedRequest if two names of one setting have two values.
     """
     found: dict[str, Any] = {}
     extras: dict[str, Json] = {}
+    first: dict[str, tuple[str, Json]] = {}
     nulls: list[str] = []
     for key, raw in members:
         if raw == b"null":
@@ -99,6 +102,11 @@ def parse_members(
         elif key in plain and plain[key][0] not in found:
             field, decode = plain[key]
             found[field] = decoded(decode, raw, f"/{key}")
+            first[field] = key, raw
+        elif key in plain and plain[key][0] in first:
+            if first[plain[key][0]][1] != raw:
+                refuse_two_values(plain[key][0], first[plain[key][0]], (key, raw))
+            extras[key] = raw
         elif key in special:
             try:
                 fields, rest = special[key](raw)
