@@ -42,6 +42,7 @@ class Job(StrEnum):
     SHOW_MODEL = "show-model"
     PROMPT = "prompt"
     EMBED = "embed"
+    SOCKET = "socket"
     ABOUT = "about"
 
 
@@ -538,6 +539,75 @@ class Compactions(msgspec.Struct, frozen=True):
     """The answer at the path of its own: of an id, the request's body, the item, the usage and the time."""
 
 
+# WebSockets
+
+
+class SocketTurn(msgspec.Struct, frozen=True):
+    """What a client asks for with one message on a WebSocket."""
+
+    body: Json
+    """The request as a client would post it, which asks for a stream."""
+    lane: str | None
+    """Turns of one lane follow each other; None is a lane too."""
+    previous: str
+    """The id of the answer that it continues, or empty."""
+    items: Json
+    """A JSON list of what it sends itself."""
+    generates: bool = True
+    """False: it only prepares a conversation, and nothing is to be generated."""
+    steerable: bool = True
+    """Whether input may be added while it is answered."""
+
+
+class Steering(msgspec.Struct, frozen=True):
+    """Input for an answer that is under way."""
+
+    previous: str
+    input: Json
+    """As the client sent it."""
+    items: Json = b"[]"
+    """The same as a JSON list of items."""
+    fault: str = ""
+    """What is wrong with the input, if anything is."""
+
+
+class SocketAnswer(Protocol):
+    """Makes messages of the events of one answer, and remembers what the next turn needs of it."""
+
+    id: str
+    """Of the answer, once it has begun."""
+    complete: bool
+    """It ended, and not with a failure."""
+    output: Json
+    """A JSON list of the items of a complete answer."""
+
+    def event(self, name: bytes, data: bytes) -> Sequence[bytes]: ...
+
+    def close(self) -> Sequence[bytes]:
+        """What is still to be said when the events have ended."""
+
+
+class SocketFrames(msgspec.Struct, frozen=True):
+    """How a dialect speaks over a WebSocket. All messages are JSON texts."""
+
+    parse: Callable[[bytes], SocketTurn | Steering]
+    """What a client's message asks for. Raises MalformedRequest or DuplicateKey."""
+    posted_headers: Callable[[Mapping[str, str]], dict[str, str]]
+    """The headers of the request that opened the socket, as a client would post them."""
+    answer: Callable[[SocketTurn], SocketAnswer]
+    continued: Callable[[SocketTurn, Sequence[StoredTurn], str], Json]
+    """The body of a turn with the turns that it continues, and the id of what stands before these, or empty."""
+    successor: Callable[[SocketTurn, str, Sequence[Steering]], SocketTurn]
+    """The turn with the same settings that follows an answer which was given input; or, if it names that answer
+    itself, the same turn with the input before its own."""
+    required_input: Callable[[bytes], Json]
+    """A JSON list of what an answer's output waits for from the client; `[]` if for nothing."""
+    render_error: Callable[[int, Mapping[str, str], bytes, str | None], bytes]
+    """An error, from its status, headers and body, for a lane."""
+    render_steering: Callable[[str, Mapping[str, Any], str | None], bytes]
+    """What became of input: `accepted`, `pending` or `failed`."""
+
+
 # The dialect
 
 
@@ -661,6 +731,8 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     """Loads `stored_answers`."""
     load_compactions: Callable[[], Compactions | None] = _nothing
     """Loads `compactions`."""
+    load_socket_frames: Callable[[], SocketFrames | None] = _nothing
+    """Loads `socket_frames`."""
 
     @cached_property
     def requests(self) -> RequestCodec:
@@ -676,6 +748,11 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     def compactions(self) -> Compactions | None:
         """How it asks for compaction, loaded with the first use; None where it does not."""
         return self.load_compactions()
+
+    @cached_property
+    def socket_frames(self) -> SocketFrames | None:
+        """How it speaks over a WebSocket, loaded with the first use; None if it does not."""
+        return self.load_socket_frames()
 
     @cached_property
     def answers(self) -> AnswerCodec:

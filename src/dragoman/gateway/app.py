@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import traceback
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from dragoman.config.schema import LogLevel
-from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.registry import caller_dialect
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers.callers import Caller, Refused, identify, may_look, recognise
 from dragoman.gateway.callers.sessions import FOREIGN, is_own_page
-from dragoman.gateway.http.client_errors import BODY_ERRORS, as_failure
-from dragoman.gateway.http.inbound import ClientGone, Inbound, Receive, Scope, Send
+from dragoman.gateway.faults import tell_fault
+from dragoman.gateway.http.inbound import ClientGone, Inbound, Message, Receive, Scope, Send
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.router import find_route
 from dragoman.gateway.routes import POSTS, Access, ServedRoute
@@ -53,7 +50,23 @@ class Gateway:
         elif kind == "lifespan":
             await self._lifespan(receive, send)
         else:
-            await send({"type": "websocket.close", "code": 1000})
+            await self._socket(scope, receive, send)
+
+    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A WebSocket is a `GET` that may be upgraded. The endpoint does so; all else that is answered refuses it."""
+        await receive()  # that the client wants to connect
+        can_tell = "websocket.http.response" in (scope.get("extensions") or {})
+
+        async def refuse(message: Message) -> None:
+            kind = message["type"]
+            if not kind.startswith("http."):
+                await send(message)
+            elif can_tell:
+                await send({**message, "type": f"websocket.{kind}"})
+            elif not message.get("more_body", False) and kind == "http.response.body":
+                await send({"type": "websocket.close", "code": 1008})
+
+        await self._http({**scope, "method": "GET"}, receive, refuse)
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
@@ -72,7 +85,7 @@ class Gateway:
         except ClientGone:
             return
         except Exception as fault:
-            await _tell(services, inbound, outbound, route, fault)
+            await tell_fault(services, outbound, route.dialect or caller_dialect(path, inbound.headers), fault)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
@@ -125,19 +138,3 @@ def _admit(services: Services, inbound: Inbound, route: ServedRoute) -> Caller:
     if route.is_for_own_page and not is_own_page(inbound.headers):
         raise Refused(FOREIGN)
     return known
-
-
-async def _tell(services: Services, inbound: Inbound, outbound: Outbound, route: ServedRoute, fault: Exception) -> None:
-    """Tell the client what went wrong, in its dialect. Of a fault of our own the log gets all, the client the id."""
-    dialect = route.dialect or caller_dialect(inbound.path, inbound.headers)
-    if isinstance(fault, Refused):
-        await outbound.refusal(dialect, fault.failure, list(fault.headers))
-    elif isinstance(fault, (DragomanError, *BODY_ERRORS)):
-        await outbound.refusal(dialect, as_failure(fault))
-    else:
-        trace = services.records.redactor.text("".join(traceback.format_exception(fault)))
-        services.records.lines.add(LogLevel.ERROR, {"event": "crash", "id": outbound.id, "error": trace})
-        if outbound.started:
-            raise fault
-        message = f"the gateway itself failed; its log tells more under {outbound.id}"
-        await outbound.refusal(dialect, Failure(FailureKind.SERVER, message, 500))

@@ -33,6 +33,7 @@ from dragoman.gateway.endpoints import (
     models,
     other_forms,
     relay,
+    turn_sockets,
 )
 from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.http.outbound import Outbound
@@ -234,6 +235,8 @@ def _endpoint(served: ServedPath) -> Endpoint:
             return models.model if served.endpoint.method == "GET" else other_forms.show
         case Job.ABOUT:
             return partial(introspection.about, body=served.endpoint.answer)
+        case Job.SOCKET:
+            return partial(turn_sockets.open_socket, dialect=dialect)
         case Job.PROMPT | Job.EMBED:
             return partial(_in_other_form, served=served)
 

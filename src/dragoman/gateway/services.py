@@ -32,6 +32,7 @@ from dragoman.gateway.records.metrics import LiveFigures, MetricsSnapshot, summe
 from dragoman.gateway.records.metrics_board import BoardPlace
 from dragoman.gateway.records.records import Records
 from dragoman.gateway.records.store_spans import traced
+from dragoman.gateway.sockets.open_sockets import OpenSockets
 from dragoman.gateway.state.background_tasks import BackgroundTasks, CircuitBreaker
 from dragoman.gateway.state.media_fetch import MediaFetcher
 from dragoman.gateway.state.seals import Seals
@@ -118,6 +119,7 @@ class Services:
         self.request_ids: Iterator[str] = map(f"req_{secrets.token_hex(5)}{{:08x}}".format, count(1))
         """Ids for requests, unlike any other of this or another process."""
         self.concurrent: dict[str, int] = {}
+        self.sockets = OpenSockets(self.config.server.workers)
         self._reloading = asyncio.Lock()
         self.closing = False
         self.ending = False

@@ -74,6 +74,8 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     answer: bytes | None = None
     trimmed: TrimStatistics | None = None
     """What trimming did to a long history; None if it did nothing."""
+    socket: str = ""
+    """Of a turn on a WebSocket: `new`, `continued` from an answer that it named, or `prepared`. Else empty."""
 
     @property
     def failed(self) -> bool:

@@ -13,6 +13,7 @@ from dragoman.dialects.dialect import (
     Job,
     Likeness,
     RequestCodec,
+    SocketFrames,
     StoredAnswers,
     TokenCount,
     UnservedPath,
@@ -97,6 +98,12 @@ def _load_stored_answers() -> StoredAnswers:
     return STORED_ANSWERS
 
 
+def _load_socket_frames() -> SocketFrames:
+    from dragoman.dialects.openai_responses.socket_frames import SOCKET_FRAMES
+
+    return SOCKET_FRAMES
+
+
 _WHOLE_HISTORY = "send the whole conversation as `input` with `store: false`, nothing is stored here"
 _UNSERVED = (
     UnservedPath("/responses/{id}", _WHOLE_HISTORY, ("GET", "DELETE")),
@@ -116,6 +123,7 @@ DIALECT = Dialect(
         Endpoint(Job.GENERATE, "/responses", "OpenAI Responses", required={"model": TEXT, "input": TEXT}),
         Endpoint(Job.COMPACT, "/responses/compact", "A summary in place of a conversation", required={"model": TEXT}),
         Endpoint(Job.COUNT_TOKENS, "/responses/input_tokens", "Tokens of OpenAI Responses", required={"input": TEXT}),
+        Endpoint(Job.SOCKET, "/responses", "OpenAI Responses over a WebSocket", method="GET"),
     ),
     unserved=_UNSERVED,
     prefixes=("/v1", "", "/openai/v1", "/openai"),
@@ -126,6 +134,7 @@ DIALECT = Dialect(
     relayed_paths=RELAYED_PATHS | {"/responses/compact"},
     recognise=_recognise,
     load_stored_answers=_load_stored_answers,
+    load_socket_frames=_load_socket_frames,
     asks_for_reasoning=_asks_for_reasoning,
     token_count=TOKEN_COUNT,
     model_listing=OPENAI_MODELS,

@@ -16,7 +16,7 @@ from dragoman.dialects.shared.client_agents import find_agent
 from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.errors import DragomanError, RepairRefused
 
-_EXACT = frozenset({405, 408, 415, 422})
+_EXACT = frozenset({405, 408, 415, 422, 426})
 """Statuses of our own that say more than the dialect's 400 does."""
 _LONGEST_RAW, _LONGEST_MESSAGE = 1 << 20, 1 << 16
 """Bytes and characters that are kept of what a provider says went wrong."""

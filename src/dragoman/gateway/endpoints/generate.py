@@ -58,7 +58,7 @@ async def generate(
     `way`: the path asks for a summary in place of the conversation."""
     framing = route.framing if route is not None else None
     context = AnswerContext(id=outbound.id, framing=framing, errors=outbound.errors, headers=inbound.headers)
-    record = RequestRecord(outbound.id, dialect, caller, time.perf_counter(), context)
+    record = RequestRecord(outbound.id, dialect, caller, time.perf_counter(), context, socket=inbound.turn)
     try:
         with Slot(services, caller):
             await _generate(services, inbound, outbound, record, route, way)

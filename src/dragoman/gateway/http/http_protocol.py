@@ -6,26 +6,27 @@ and calls `shutdown` when it wants to end. Nothing else of uvicorn is used.
 
 There is no timer per answer: one check per second looks at all connections. Head and body of an answer are one write.
 
-Trailers are counted and dropped: a key or an encoding in a trailer is nothing. `Upgrade` is ignored, as the standard
-allows: the request is answered as if it had not been there.
+Trailers are counted and dropped: a key or an encoding in a trailer is nothing. A `GET` that asks for a WebSocket
+becomes one (`socket_protocol`). Any other `Upgrade` is ignored, as the standard allows: the request is answered as if
+it had not been there.
 """
 
 from __future__ import annotations
 
 import asyncio
 import http
-import logging
 import os
 import socket
 import struct
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import unquote
 
 import httptools
 
 from dragoman.gateway.http.http2_refusal import PREFACE, Http2Opening
+from dragoman.gateway.http.socket_protocol import HTTP_LOGGER, SocketConnection, UnreadWatch, open_handshake
 
 HEAD_SECONDS = 30.0
 """The time that a client has for the head of a request."""
@@ -35,8 +36,6 @@ MAX_PIPELINED = 32
 
 MAX_UNREAD = 65_536
 """Bytes of a body that may wait for the endpoint. Then nothing more is read from the client."""
-
-HTTP_LOGGER = logging.getLogger("dragoman.http")
 
 _PHRASES = {one.value: one.phrase for one in http.HTTPStatus}
 _STATUS_LINES = {status: f"HTTP/1.1 {status} {_PHRASES.get(status, '')}\r\n".encode() for status in range(100, 600)}
@@ -189,7 +188,7 @@ class ResponseCycle:
         self._connection.start_next()
 
 
-class BoundedProtocol(asyncio.Protocol):
+class BoundedProtocol(UnreadWatch, asyncio.Protocol):
     """Limits the size and duration of a head, trailers, waiting requests, and the time between requests.
 
     `_least` and `_most` bound the bytes of a head, trailer or chunk extension from below and above. They are counted
@@ -198,7 +197,7 @@ class BoundedProtocol(asyncio.Protocol):
 
     head_limit: int
     idle_seconds: float
-    transport: asyncio.Transport
+    message_limit: Callable[[], int]
     writable: asyncio.Event | None = None
     """Set while the client does not read its answer: what waits for it."""
     head_since: float | None = None
@@ -208,8 +207,6 @@ class BoundedProtocol(asyncio.Protocol):
     """The last request that began. Its body is read."""
     _active: ResponseCycle | None = None
     """The request that is answered. Others may have begun behind it."""
-    _stuck_at = -1
-    _stuck_since = 0.0
     _refusal: HeadRefused | None = None
     _upgrading = _has_body = _paused = _expects_leave = False
     _scheme = "http"
@@ -274,7 +271,7 @@ class BoundedProtocol(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as pause:
-            self._ignore_upgrade(data[pause.args[0] :])
+            self._upgrade(data[pause.args[0] :])
         except httptools.HttpParserError:
             if data.startswith(PREFACE) and self._cycle is None:
                 self._parser = _Http2Parser(self)
@@ -308,26 +305,13 @@ class BoundedProtocol(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         parser, headers = self._parser, self._headers
         if parser.should_upgrade():
-            self._upgrading = True  # the parser leaves the body out; `_ignore_upgrade` begins again
+            self._upgrading = True  # the parser leaves the body out; `_upgrade` begins again
             return
         self.head_since = None
         version = parser.get_http_version()
         self._check_head(headers, version)
         self._headers = []  # trailers would be put among them
-        url = httptools.parse_url(self._url)
-        path = url.path.decode("ascii")
-        scope = {
-            "type": "http",
-            "asgi": _ASGI,
-            "http_version": version,
-            "method": parser.get_method().decode("ascii"),
-            "scheme": self._scheme,
-            "path": unquote(path) if "%" in path else path,
-            "raw_path": url.path,
-            "query_string": url.query or b"",
-            "root_path": "",
-            "headers": headers,
-        }
+        scope = self._make_scope(version, parser.get_method().decode("ascii"), headers)
         last = self._cycle
         keep_alive = version != "1.0" and parser.should_keep_alive()
         cycle = self._cycle = ResponseCycle(self, scope, keep_alive, self._expects_leave)
@@ -335,6 +319,22 @@ class BoundedProtocol(asyncio.Protocol):
             self._start(cycle)
         else:  # it starts when the request before it is answered
             self._queue(cycle)
+
+    def _make_scope(self, version: str, method: str, headers: list[tuple[bytes, bytes]]) -> Message:
+        url = httptools.parse_url(self._url)
+        path = url.path.decode("ascii")
+        return {
+            "type": "http",
+            "asgi": _ASGI,
+            "http_version": version,
+            "method": method,
+            "scheme": self._scheme,
+            "path": unquote(path) if "%" in path else path,
+            "raw_path": url.path,
+            "query_string": url.query or b"",
+            "root_path": "",
+            "headers": headers,
+        }
 
     def on_body(self, body: bytes) -> None:
         """Quick, because a client may send a chunk for every byte. `_announce_body` does the rest."""
@@ -401,16 +401,35 @@ class BoundedProtocol(asyncio.Protocol):
             self.transport.pause_reading()
         cycle.news.set()
 
-    def _ignore_upgrade(self, rest: bytes) -> None:
-        """Parse the request again without its `Upgrade`."""
+    def _upgrade(self, rest: bytes) -> None:
+        """Open a WebSocket if the request asks for one, else parse it again without its `Upgrade`."""
         method = self._parser.get_method()
         if method == b"CONNECT" or not self._upgrading:
             self._end(HeadRefused(400, "this server is not a proxy"))
             return
+        version = self._parser.get_http_version()
+        if method == b"GET" and version == "1.1" and self._has_become_socket(rest):
+            return
         kept = [b"%b: %b\r\n" % pair for pair in self._headers if pair[0] not in (b"upgrade", b"connection")]
-        version = self._parser.get_http_version().encode()
         self._parser = httptools.HttpRequestParser(self)
-        self.data_received(b"%b %b HTTP/%b\r\n%b\r\n%b" % (method, self._url, version, b"".join(kept), rest))
+        self.data_received(b"%b %b HTTP/%b\r\n%b\r\n%b" % (method, self._url, version.encode(), b"".join(kept), rest))
+
+    def _has_become_socket(self, rest: bytes) -> bool:
+        """Hand the connection over to a socket. False if the request has no valid handshake, or is not the next."""
+        headers, last = self._headers, self._cycle
+        handshake = open_handshake(headers, self.message_limit())
+        if handshake is None or (last is not None and not last.complete):
+            return False
+        try:
+            self._check_head(headers, "1.1")
+        except HeadRefused as refusal:
+            self._end(refusal)
+            return True
+        scope = self._make_scope("1.1", "GET", headers)
+        self._server.connections.discard(self)
+        self._active = self._cycle = self._parser = None
+        SocketConnection(self.transport, *handshake, rest).start(self._app, self._server, scope)
+        return True
 
     def end_http2(self, refusal: bytes) -> None:
         """Tell a client that began with HTTP/2 what this server speaks, and close."""
@@ -431,17 +450,8 @@ class BoundedProtocol(asyncio.Protocol):
             return now - self.head_since > HEAD_SECONDS
         return self.idle_since is not None and now - self.idle_since > self.idle_seconds
 
-    def stuck(self, now: float, seconds: float) -> bool:
-        """Whether the client has read nothing of what waits for it for `seconds` or longer."""
-        waiting = self.transport.get_write_buffer_size()
-        if not waiting:
-            self._stuck_at = -1
-            return False
-        written = self._active.written if self._active is not None else 0
-        sent = written - waiting
-        if sent != self._stuck_at:
-            self._stuck_at, self._stuck_since = sent, now
-        return now - self._stuck_since > seconds
+    def written(self) -> int:
+        return self._active.written if self._active is not None else 0
 
 
 class _Http2Parser:
@@ -456,12 +466,16 @@ class _Http2Parser:
             self._connection.end_http2(refusal)
 
 
-def bounded_protocol(limit: int, idle: float) -> type[BoundedProtocol]:
-    """The protocol with a head of at most `limit` bytes, and `idle` seconds between requests."""
+def bounded_protocol(
+    limit: int, idle: float, max_message: Callable[[], int] = lambda: 32 << 20
+) -> type[BoundedProtocol]:
+    """The protocol with a head of at most `limit` bytes, and `idle` seconds between requests. `max_message`: bytes of
+    one message on a WebSocket that opens now."""
 
     class Configured(BoundedProtocol):
         head_limit = limit
         idle_seconds = idle
+        message_limit = staticmethod(max_message)
 
     return Configured
 

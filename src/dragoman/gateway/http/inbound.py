@@ -126,6 +126,9 @@ class Inbound:
 
     __slots__ = ("headers", "method", "path", "receive", "scope", "timer")
 
+    turn = ""
+    """What kind of turn it is, if it came over a WebSocket."""
+
     def __init__(self, scope: Scope, receive: Receive, path: str, timer: CoarseTimer) -> None:
         self.scope = scope
         self.receive = receive

@@ -40,10 +40,10 @@ class Outbound:
     errors are rendered; None: as the client's dialect does. `copy` are the first pieces of a stream: `copied` bytes
     of it."""
 
-    __slots__ = ("_send", "copied", "copy", "errors", "id", "pieces", "rewriter", "started", "status")
+    __slots__ = ("copied", "copy", "errors", "id", "pieces", "rewriter", "send", "started", "status")
 
     def __init__(self, send: Send, request_id: str) -> None:
-        self._send = send
+        self.send = send
         self.id = request_id
         self.started = False
         self.status = 0
@@ -60,7 +60,7 @@ class Outbound:
             await self.rewriter.settle()
         length = (b"content-length", b"%d" % len(body))
         await self._start(status, [(b"content-type", content_type), length], headers)
-        await self._send({"type": "http.response.body", "body": body})
+        await self.send({"type": "http.response.body", "body": body})
 
     async def refusal(
         self, dialect: str, failure: Failure, headers: Headers | None = None, context: AnswerContext | None = None
@@ -83,7 +83,7 @@ class Outbound:
         self, pieces: AsyncIterator[bytes], headers: Headers, content_type: bytes, read_seconds: float
     ) -> None:
         """Send a stream. Raises TimeoutError if the client does not read for `read_seconds` seconds."""
-        send, room = self._send, self.copied
+        send, room = self.send, self.copied
         if self.rewriter is not None:
             pieces = _rewritten(pieces, self.rewriter)
         unbuffered = [(b"content-type", content_type), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
@@ -107,12 +107,12 @@ class Outbound:
         """Send the last bytes of a stream."""
         if self.rewriter is not None and last:
             last = self.rewriter.piece(last) + self.rewriter.close()
-        await self._send({"type": "http.response.body", "body": last})
+        await self.send({"type": "http.response.body", "body": last})
 
     async def _start(self, status: int, first: Headers, more: Headers | None) -> None:
         self.started, self.status = True, status
         headers = [*first, (b"x-dragoman-request-id", self.id.encode()), *(more or ())]
-        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
 
 
 async def _rewritten(pieces: AsyncIterator[bytes], rewriter: AnswerRewriter) -> AsyncIterator[bytes]:

@@ -29,8 +29,9 @@ from dragoman.config.validation import is_loopback, public_bind_refusal
 from dragoman.errors import DragomanError
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.http import banner, open_files
-from dragoman.gateway.http.http_protocol import HTTP_LOGGER, bounded_protocol, close_overdue
+from dragoman.gateway.http.http_protocol import bounded_protocol, close_overdue
 from dragoman.gateway.http.restart_required import NewestConfig
+from dragoman.gateway.http.socket_protocol import HTTP_LOGGER
 from dragoman.gateway.models.known_names import known_names, own_profiles
 from dragoman.gateway.records.metrics_board import MetricsBoard
 from dragoman.gateway.records.request_log import RequestLog
@@ -241,7 +242,9 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 app,
                 loop="auto",
-                http=bounded_protocol(services.config.server.max_headers, KEEP_ALIVE),
+                http=bounded_protocol(
+                    services.config.server.max_headers, KEEP_ALIVE, lambda: services.config.server.max_body
+                ),
                 ws="none",
                 lifespan="on",
                 log_config=None,

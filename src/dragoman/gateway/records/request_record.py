@@ -105,6 +105,8 @@ class RequestRecord(msgspec.Struct):
     """Headers for the client, whatever becomes of the request."""
     carried: CarriedBlock | None = None
     """A summary that was made for the client to carry."""
+    socket: str = ""
+    """What kind of turn it is, if it came over a WebSocket."""
 
 
 def record_request(records: Records, store: Store, clocks: Clocks, record: RequestRecord) -> None:
@@ -206,6 +208,7 @@ def _entry(record: RequestRecord, report: WrittenReport, bodies: bool) -> Entry:
         sent=request.body if bodies and request is not None else None,
         answer=_answer(record) if bodies else None,
         trimmed=request.trimmed if request is not None else None,
+        socket=record.socket,
     )
 
 
@@ -259,6 +262,7 @@ class _Line(msgspec.Struct, gc=False, omit_defaults=True, rename={"input": "in",
     queued_ms: float = 0.0
     added: str = ""
     trimmed: dict[str, float] | None = None
+    socket: str = ""
 
 
 def _line(level: LogLevel, entry: Entry, report: WrittenReport, routed: RoutedRequest | None, queued: float) -> _Line:
@@ -288,4 +292,5 @@ def _line(level: LogLevel, entry: Entry, report: WrittenReport, routed: RoutedRe
         round(queued * 1000, 1),
         report.headers.added.decode(),
         entry.trimmed.figures() if entry.trimmed is not None else None,
+        entry.socket,
     )

@@ -1,0 +1,1 @@
+"""WebSockets of clients: each turn on one is a request like any other."""
