@@ -24,7 +24,7 @@ from dragoman.emulators.provider import (
     ReceivedRequest,
     ShowsModels,
 )
-from dragoman.emulators.rate_limits import FORMS, UNTOLD, Excess, RateMeter
+from dragoman.emulators.rate_limits import Excess, RateMeter
 from dragoman.emulators.usage import count_usage
 from dragoman.emulators.wire import render_json
 
@@ -79,7 +79,7 @@ class EmulatorCore:
         self.standing_fault: Fault | None = None
         self.prompt_cache = PromptCache(clock)
         self._meter = RateMeter(limits or {}, clock)
-        self._limit_form = FORMS.get(provider.name, UNTOLD)
+        self._limit_form = provider.limit_form
         self.records: deque[RecordedRequest] = deque(maxlen=keep)  # bounded: a server may run for days
         self._on_record = on_record
         self._fault_counts: dict[str, int] = {}

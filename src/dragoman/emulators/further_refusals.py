@@ -19,6 +19,7 @@ from dragoman.emulators.provider import (
     Operation,
     ReceivedRequest,
 )
+from dragoman.emulators.rate_limits import LimitForm
 from dragoman.emulators.wire import render_json
 
 WORDS = "Flumox 71: the grondle of this request does not quib."
@@ -38,6 +39,10 @@ class FurtherRefusals:
     @property
     def stream_type(self) -> str:
         return self._inner.stream_type
+
+    @property
+    def limit_form(self) -> LimitForm:
+        return self._inner.limit_form
 
     @property
     def example(self) -> tuple[str, Any]:

@@ -10,6 +10,7 @@ import orjson
 
 from dragoman.emulators.prompt_cache import CachePlan
 from dragoman.emulators.provider import EmulatorOptions, ErrorResponse, FaultKind, Operation, ReceivedRequest
+from dragoman.emulators.rate_limits import UNTOLD, LimitForm
 
 
 class ProviderRefusal(Exception):
@@ -36,6 +37,7 @@ class NativeApi(ABC):
     """The sentence about a body that is nested too deeply, if the provider has one."""
     known_models: tuple[str, ...] = ()
     """The list of models, if the options name none."""
+    limit_form: LimitForm = UNTOLD
     has_free_names: bool = False
     """Whether models are called as whoever runs them likes."""
 

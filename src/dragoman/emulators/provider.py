@@ -26,6 +26,7 @@ from dragoman.emulators.wire import render_json
 
 if TYPE_CHECKING:
     from dragoman.emulators.prompt_cache import CachePlan
+    from dragoman.emulators.rate_limits import LimitForm
 
 
 class Operation(StrEnum):
@@ -205,6 +206,11 @@ class EmulatedProvider(Protocol):
     @property
     def example(self) -> tuple[str, Any]:
         """Path and JSON body of a small valid request, for `curl` and for smoke tests."""
+        ...
+
+    @property
+    def limit_form(self) -> LimitForm:
+        """How the provider tells of its rate limits."""
         ...
 
     def operation_of(self, method: str, path: str) -> Operation | None:

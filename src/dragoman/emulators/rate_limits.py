@@ -292,27 +292,24 @@ def _refuse_as_gemini(error: ErrorResponse, excess: Excess) -> ErrorResponse:
     return _with_message(error, sentence, details=details)
 
 
-_ANTHROPIC = LimitForm(
+ANTHROPIC = LimitForm(
     {"requests": 4_000, "input": 2_000_000, "output": 400_000},
     _anthropic_headers,
     _refuse_as_anthropic,
     counts_cached=False,
 )
-_OPENAI = LimitForm({"requests": 10_000, "tokens": 30_000_000}, _openai_headers, _refuse_as_openai)
-_AZURE = LimitForm({"requests": 250, "tokens": 250_000}, _azure_headers, _refuse_as_azure)
-FORMS: Mapping[str, LimitForm] = {
-    "anthropic": _ANTHROPIC,
-    "azure-anthropic": _ANTHROPIC,
-    "openai": _OPENAI,
-    "openai-responses": _OPENAI,
-    "azure-openai": _AZURE,
-    "azure-openai-responses": _AZURE,
+OPENAI = LimitForm({"requests": 10_000, "tokens": 30_000_000}, _openai_headers, _refuse_as_openai)
+AZURE = LimitForm({"requests": 250, "tokens": 250_000}, _azure_headers, _refuse_as_azure)
+GEMINI = LimitForm(refuse=_refuse_as_gemini)
+UNTOLD = LimitForm()
+"""Of the others no header and no time to wait is recorded."""
+CHAT_FORMS: Mapping[str, LimitForm] = {
+    "openai": OPENAI,
+    "azure-openai": AZURE,
     "xai": LimitForm({"requests": 1_800, "tokens": 10_000_000}, _without_reset),
-    "groq": replace(_OPENAI, usual={"requests": 1_000, "tokens": 70_000}, counts_cached=False),
+    "groq": replace(OPENAI, usual={"requests": 1_000, "tokens": 70_000}, counts_cached=False),
     "mistral": LimitForm({"requests": 60, "tokens": 500_000}, _mistral_headers),
     "together": LimitForm({"requests": 600}, _together_headers, _refuse_with_seconds),
     "openrouter": LimitForm(refuse=_refuse_as_openrouter),
-    "gemini": LimitForm(refuse=_refuse_as_gemini),
 }
-"""By the names of emulators. Of the others no header and no time to wait is recorded."""
-UNTOLD = LimitForm()
+"""Those of Chat services, by name."""

@@ -19,6 +19,7 @@ from dragoman.emulators.provider import (
     Operation,
     ReceivedRequest,
 )
+from dragoman.emulators.rate_limits import ANTHROPIC
 from dragoman.emulators.usage import answer_seed, count_tokens
 from dragoman.emulators.wire import make_id, render_sse_event
 
@@ -67,6 +68,7 @@ class Anthropic(NativeApi):
     not_json = "The request body is not valid JSON: {error}"
     not_object = "Input does not match the expected shape."
     known_models = _KNOWN_MODELS
+    limit_form = ANTHROPIC
     stream_type = "text/event-stream; charset=utf-8"
     example: tuple[str, Any] = (
         "/v1/messages",

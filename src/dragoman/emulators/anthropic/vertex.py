@@ -17,6 +17,7 @@ from dragoman.emulators.provider import (
     Operation,
     ReceivedRequest,
 )
+from dragoman.emulators.rate_limits import UNTOLD
 
 _PATH = re.compile(
     r"/v1(?:/projects/[^/]+/locations/[^/]+)?/publishers/anthropic/models/(?P<model>[^/:]+)"
@@ -53,6 +54,7 @@ class VertexClaude(Anthropic):
     """Claude by `rawPredict`. The path names the model, and the body the version of the API."""
 
     name = "vertex-anthropic"
+    limit_form = UNTOLD
     example: tuple[str, Any] = (
         "/v1/projects/p/locations/global/publishers/anthropic/models/claude-sonnet-4-6:rawPredict",
         {

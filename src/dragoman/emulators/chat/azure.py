@@ -22,6 +22,7 @@ from dragoman.emulators.provider import (
     Operation,
     ReceivedRequest,
 )
+from dragoman.emulators.rate_limits import AZURE
 from dragoman.emulators.wire import render_sse_event
 
 _UNVERSIONED = ErrorResponse(404, {"error": {"code": "404", "message": "Resource not found"}})
@@ -92,6 +93,7 @@ class AzureResponses(Responses):
 
     name = "azure-openai-responses"
     has_free_names = True
+    limit_form = AZURE
     example: tuple[str, Any] = ("/openai/v1/responses", {"model": "gpt-4o-mini", "input": "Hello"})
 
     def operation_of(self, method: str, path: str) -> Operation | None:

@@ -19,6 +19,7 @@ from dragoman.emulators.chat.answers import CREATED, AnswerStyle
 from dragoman.emulators.chat.caching import plan_chat, policy_of
 from dragoman.emulators.prompt_cache import CachePlan, CachePolicy
 from dragoman.emulators.provider import EmulatorOptions, ErrorResponse, FaultKind, ModelTurn, Operation, ReceivedRequest
+from dragoman.emulators.rate_limits import CHAT_FORMS, UNTOLD, LimitForm
 from dragoman.emulators.usage import answer_seed, count_tokens
 from dragoman.emulators.wire import make_id, render_sse_event
 
@@ -137,6 +138,10 @@ class ChatService:
     example_model: str = "gpt-4o-mini"
     listed_models: tuple[str, ...] = ()  # the model list, if the options name no models
     cache_policy: Callable[[str], CachePolicy | None] | None = None  # by model, if the service's name does not tell it
+
+    @property
+    def limit_form(self) -> LimitForm:
+        return CHAT_FORMS.get(self.name, UNTOLD)
 
     @property
     def example(self) -> tuple[str, Any]:

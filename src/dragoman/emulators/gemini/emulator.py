@@ -19,6 +19,7 @@ from dragoman.emulators.provider import (
     Operation,
     ReceivedRequest,
 )
+from dragoman.emulators.rate_limits import GEMINI, UNTOLD
 from dragoman.emulators.wire import render_json, render_sse_event
 
 _VERBS = {
@@ -90,6 +91,7 @@ class Gemini(NativeApi):
     not_object = "Invalid JSON payload received. Root element must be a message."
     too_deep = "Invalid JSON payload received. Message too deep. Max recursion depth reached."
     known_models = _KNOWN_MODELS
+    limit_form = GEMINI
     stream_type = "text/event-stream"
     flavour: Flavour = AI_STUDIO
     paths = re.compile(r"/(?:v1beta|v1alpha|v1)/(?:models|tunedModels)/(?P<model>[^/:]+):(?P<verb>\w+)$")
@@ -195,6 +197,7 @@ class Vertex(Gemini):
     """Vertex AI."""
 
     name = "vertex"
+    limit_form = UNTOLD
     flavour = ON_VERTEX
     paths = re.compile(
         r"/(?:v1beta1|v1)/(?:projects/[^/]+/locations/[^/]+/)?publishers/google/models/(?P<model>[^/:]+):(?P<verb>\w+)$"

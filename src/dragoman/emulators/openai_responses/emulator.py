@@ -20,6 +20,7 @@ from dragoman.emulators.provider import (
     Operation,
     ReceivedRequest,
 )
+from dragoman.emulators.rate_limits import OPENAI
 from dragoman.emulators.usage import answer_seed, count_tokens
 from dragoman.emulators.wire import make_id, render_sse_event
 
@@ -85,6 +86,7 @@ class Responses(NativeApi):
     not_json = "We could not parse the JSON body of your request. ({error})"
     not_object = "The JSON body of your request must be an object."
     known_models = _KNOWN_MODELS
+    limit_form = OPENAI
     stream_type = "text/event-stream; charset=utf-8"
     example: tuple[str, Any] = ("/v1/responses", {"model": "gpt-4o-mini", "input": "Hello"})
 
