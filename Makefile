@@ -88,8 +88,8 @@ vendors: $(VENV)/ready ## Test emulators, profiles and compiled requests against
 	$(BIN)/python -m pip install --quiet --no-deps --requirement tests/emulators/vendors.txt
 	$(BIN)/python -m pytest tests/emulators/test_vendor_types.py -q -n 0 -rs
 
-judges: $(VENV)/ready ## Let the suites of others judge the gateway on emulated providers (installs them with npm); writes their page
-	$(BIN)/python -m tests.suites.llmprobe
+judges: $(VENV)/ready ## Let the suites of others judge the gateway on emulated providers (installs them); writes their page
+	$(BIN)/python -m tests.suites.llmprobe; probed=$$?; $(BIN)/python -m tests.suites.langchain_suite && exit $$probed
 
 console-test: $(VENV)/ready ## Test the console in a real browser (needs chromium; installs Playwright)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group console

@@ -1207,3 +1207,21 @@ def test_settings_of_converse_in_snake_case() -> None:
     done = adapt(body, source="bedrock", target="bedrock/us.amazon.nova-lite-v1:0")
     assert done.json["inferenceConfig"] == {"maxTokens": 9, "topP": 0.5}
     assert [change.at for change in done.changes] == ["/inferenceConfig/max_tokens", "/inferenceConfig/top_p"]
+
+
+REQUIRED = {**SCHEMA, "required": ["city"]}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"type": "json_object", "schema": REQUIRED},
+        {"type": "json_schema", "json_schema": {"name": "city", "schema": REQUIRED}},
+    ],
+)
+def test_the_schema_of_an_answer_under_another_name_is_kept_by_cohere(odd: dict[str, Any]) -> None:
+    """LangChain's integration sends `schema`, the name of Cohere's first API."""
+    asked = {"messages": [said("user", "Answer in JSON.")], "response_format": odd}
+    adapted = adapt(asked, source="cohere", target="cohere/command-a-03-2025")
+    assert adapted.json["response_format"] == {"type": "json_object", "json_schema": REQUIRED}
+    assert [(change.rule, change.at) for change in adapted.changes] == [("off-schema", "/response_format")]

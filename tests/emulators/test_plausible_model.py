@@ -76,6 +76,26 @@ def test_a_choice_of_none_forbids_calls_and_a_name_demands_one() -> None:
     assert [name for name, _ in calls(asked("Hello", tools=TOOLS, tool_choice="required"))] == ["get_weather"]
 
 
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [READ]}}},
+        {"tool_choice": {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "Read"}]}},
+        {"toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["Read"]}}},
+    ],
+)
+def test_of_allowed_tools_one_is_called(choice: dict[str, Any]) -> None:
+    assert [name for name, _ in calls(asked("What is the weather in Paris?", tools=TOOLS, **choice))] == ["Read"]
+
+
+def test_keys_in_quotes_are_the_keys_of_an_answer_in_json() -> None:
+    turn = asked(
+        "A joke. Return it as JSON with 'setup' and \"punchline\" keys.", response_format={"type": "json_object"}
+    )
+    assert isinstance(turn.json, dict)
+    assert turn.json.keys() == {"setup", "punchline"}
+
+
 def test_calls_come_one_by_one_if_parallel_ones_are_forbidden() -> None:
     text = "What is the weather in Paris and in Rome?"
     turn = asked(text, tools=TOOLS, parallel_tool_calls=False)
@@ -213,6 +233,13 @@ def test_it_says_a_word_of_what_is_attached(what: str) -> None:
 )
 def test_it_says_what_it_is_told_to(text: str, expected: str) -> None:
     assert asked(text).text == expected
+
+
+def test_an_instruction_in_the_users_turn_is_not_what_he_asks_for() -> None:
+    """Models without late system messages get them as marked turns of the user."""
+    late = {"role": "user", "content": "[System] Tools: get_weather tells the weather of a city, Read reads a file."}
+    turn = ask({"messages": [{"role": "user", "content": "Run `ls` in bash."}, late], "tools": TOOLS})
+    assert calls(turn) == [("Bash", {"command": "ls"})]
 
 
 def test_it_remembers_what_was_said() -> None:

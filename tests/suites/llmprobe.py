@@ -1,7 +1,5 @@
 """Run the published suite `llmprobe` against a gateway on emulated providers, and write what it found into a page.
 
-    make judges
-
 The suite has its own idea of what an API must do. A line of it that is wrong, or that asks for what the provider behind
 the gateway does not have, stands in `excused.toml` with the reason. Everything else that fails ends this with status 1.
 """
@@ -10,22 +8,20 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-import httpx
 from tests.e2e.installed import CACHE, environment
+from tests.suites.judged_page import table, write_section
+from tests.suites.suite_gateway import running_gateway
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent.parent / "docs" / "judges.md"
 MODELS = ("claude-sonnet-4-6", "gpt-4o", "gemini-2.5-flash", "mistral-large-latest", "deepseek-chat", "qwen3:8b")
 """One model of each provider that is judged, by the name that a gateway without keys has for it."""
 SECONDS = 600
@@ -48,34 +44,6 @@ class Verdict:
     passed: int
     total: int
     failures: tuple[Failure, ...]
-
-
-@contextmanager
-def running_gateway(folder: Path) -> Iterator[str]:
-    """A gateway without keys, in a process of its own. Yields its address."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "dragoman", "serve", "--port", str(port)]
-    with (folder / "gateway.log").open("w") as log:
-        process = subprocess.Popen(command, cwd=folder, env=environment(folder), stdout=log, stderr=log)
-        try:
-            url = f"http://127.0.0.1:{port}"
-            _wait_for(url, process)
-            yield url
-        finally:
-            process.terminate()
-            process.wait(timeout=60)
-
-
-def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
-    with httpx.Client(transport=httpx.HTTPTransport(retries=20), timeout=60) as client:
-        while process.poll() is None:
-            try:
-                client.get(f"{url}/health").raise_for_status()
-            except httpx.TransportError:
-                continue
-            return
-    raise SystemExit("the gateway has ended; see gateway.log")
 
 
 def install() -> Path:
@@ -119,21 +87,30 @@ def _is_about(excuse: dict[str, str], model: str, line: str) -> bool:
 
 
 def write_page(verdicts: list[Verdict], excuses: list[dict[str, str]]) -> None:
-    rows = [f"| `{one.model}` | {one.passed} of {one.total} | {len(one.failures)} |" for one in verdicts]
-    lines = [f"| `{one['line']}` | `{one.get('model', '*')}` | {one['why']} |" for one in excuses]
+    rows = [[f"`{one.model}`", f"{one.passed} of {one.total}", str(len(one.failures))] for one in verdicts]
+    lines = [[f"`{one['line']}`", f"`{one.get('model', '*')}`", one["why"]] for one in excuses]
     open_lines: dict[str, list[str]] = {}
     for verdict in verdicts:
         for failure in verdict.failures:
             if not excuse_of(excuses, verdict.model, failure.line):
                 open_lines.setdefault(failure.line, []).append(f"`{verdict.model}`")
-    failing = [f"| `{line}` | {', '.join(models)} |" for line, models in open_lines.items()]
-    PAGE.write_text(
-        "# What the suites of others say\n\n"
-        "`make judges` runs the published suite [llmprobe](https://www.npmjs.com/package/llmprobe) against a gateway"
-        " without keys, on the\nmodels of several emulated providers, and writes this page. Nothing is uploaded.\n\n"
-        "| model | MUST lines passed | failed |\n|---|---|---|\n" + "\n".join(rows) + "\n\n"
-        "Lines that may fail, and why:\n\n| line | model | why |\n|---|---|---|\n" + "\n".join(lines) + "\n\n"
-        "Lines that fail and are not cured yet:\n\n| line | models |\n|---|---|\n" + "\n".join(failing) + "\n"
+    failing = [[f"`{line}`", ", ".join(models)] for line, models in open_lines.items()]
+    write_section(
+        "llmprobe",
+        [
+            "[llmprobe](https://www.npmjs.com/package/llmprobe) judges all surfaces. Its MUST lines:",
+            "",
+            *table(["model", "MUST lines passed", "failed"], rows),
+            "",
+            "Lines that may fail, and why:",
+            "",
+            *table(["line", "model", "why"], lines),
+            *(
+                ["", "Lines that fail and are not cured yet:", "", *table(["line", "models"], failing)]
+                if failing
+                else []
+            ),
+        ],
     )
 
 

@@ -19,7 +19,9 @@ from dragoman.dialects.cohere.documents import render_documents
 from dragoman.dialects.cohere.schema import CohereCitationOptions, CohereFormat, CohereThinkingConfig
 from dragoman.dialects.cohere.tools import parse_tools, render_tools
 from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.near_misses.answer_formats import parse_chat_format
 from dragoman.dialects.near_misses.choices import parse_any_choice
+from dragoman.dialects.near_misses.loose_json import fields_of
 from dragoman.dialects.shared.ownership import own_choice, require_own
 from dragoman.dialects.shared.parsing import extras_of, stream_misses
 from dragoman.dialects.shared.setting_table import (
@@ -114,6 +116,17 @@ def _parse_format(raw: Json) -> ParsedMember:
     return {"response_format": ResponseFormat(FormatKind.SCHEMA, schema)}, {}
 
 
+def _meant_format(raw: Json) -> Json:
+    """The format that is meant: a schema under the name that Cohere's first API had for it, or in Chat's form."""
+    fields = fields_of(raw)
+    if fields is None or ("schema" not in fields and fields.get("type") != b'"json_schema"'):
+        return raw
+    form = parse_chat_format(raw)
+    if form is None or form.schema is None:
+        return raw
+    return render_object({"type": b'"json_object"', "json_schema": form.schema})
+
+
 def _render_format(settings: Settings, beside: Mapping[str, Json]) -> Json | None:
     form = settings.response_format
     if form is None:
@@ -162,6 +175,7 @@ SETTINGS = SettingTable(
             render=_render_format,
             holds={"response_format": ""},
             shape=open_decoder(CohereFormat),
+            meant=_meant_format,
             names=("responseFormat",),
         ),
         SettingObject(

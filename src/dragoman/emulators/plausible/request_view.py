@@ -5,6 +5,7 @@ It reads the request in the names of all dialects. Judging the request is the pr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -18,12 +19,14 @@ from dragoman.emulators.plausible.attachments import describe_attachment
 _SYSTEM_FIELDS = ("system", "systemInstruction", "system_instruction", "instructions")
 _SYSTEM_ROLES = ("system", "developer")
 _MODEL_ROLES = ("assistant", "model")
+_INSTRUCTION = re.compile(r"^\[(?:system|developer)\b[^\]\n]{0,40}\]\s", re.IGNORECASE | re.MULTILINE)
 _CALLS = ("function_call", "custom_tool_call", "tool_use")
 _RESULTS = ("function_call_output", "custom_tool_call_output", "tool_result")
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "num_predict")
 _STOPS = ("stop", "stop_sequences", "stopSequences")
 _THINKING = ("thinking", "reasoning", "reasoning_effort", "think", "thinkingConfig", "enable_thinking")
 _FURTHER = ("additionalModelRequestFields", "chat_template_kwargs")
+_CALLING = ("functionCallingConfig", "function_calling_config")
 _SETTINGS = ("generationConfig", "generation_config", "inferenceConfig", "options")
 
 
@@ -73,10 +76,11 @@ class RequestView:
 
 def view_request(body: dict[str, Any]) -> RequestView:
     """What the model sees of the body."""
+    allowed = _allowed_tools(body)
     settings = [body, *(body[name] for name in _SETTINGS if isinstance(body.get(name), dict))]
     return RequestView(
         tuple(_sayings(body)),
-        tuple(OfferedTool(*one) for one in declared_functions(body)),
+        tuple(OfferedTool(*one) for one in declared_functions(body) if allowed is None or one[0] in allowed),
         _choice(body),
         _forbids_parallel_calls(body),
         next((one for one in _given(settings, _LIMITS) if isinstance(one, int) and one > 0), None),
@@ -100,8 +104,7 @@ def _choice(body: dict[str, Any]) -> str:
     config = config if isinstance(config, dict) else {}
     calling = config.get("functionCallingConfig") or config.get("function_calling_config")
     if isinstance(calling, dict):
-        allowed = calling.get("allowedFunctionNames") or calling.get("allowed_function_names") or [""]
-        return {"NONE": "none", "ANY": str(allowed[0]) or "required"}.get(str(calling.get("mode")), "auto")
+        return {"NONE": "none", "ANY": "required"}.get(str(calling.get("mode")), "auto")
     choice = config.get("toolChoice") or body.get("tool_choice")
     if isinstance(choice, str):
         return {"none": "none", "required": "required", "any": "required"}.get(choice.lower(), "auto")
@@ -109,11 +112,33 @@ def _choice(body: dict[str, Any]) -> str:
         return "auto"
     if "any" in choice or choice.get("type") == "any":
         return "required"
+    if choice.get("type") == "allowed_tools":
+        return "required" if _allowance(choice).get("mode") == "required" else "auto"
     if choice.get("type") == "none":
         return "none"
     inner = choice.get("function") or choice.get("tool")
     named = inner.get("name") if isinstance(inner, dict) else choice.get("name")
     return named if isinstance(named, str) else "auto"
+
+
+def _allowed_tools(body: dict[str, Any]) -> set[str] | None:
+    """The tools of which the model may call one. None: all of them."""
+    config = body.get("toolConfig") or body.get("tool_config")
+    calling = next(iter(_given([config], _CALLING)), None) if isinstance(config, dict) else None
+    if isinstance(calling, dict):
+        names = calling.get("allowedFunctionNames") or calling.get("allowed_function_names")
+        return {str(name) for name in names} if isinstance(names, list) and names else None
+    choice = body.get("tool_choice")
+    if not isinstance(choice, dict) or choice.get("type") != "allowed_tools":
+        return None
+    entries = [one for one in _allowance(choice).get("tools") or () if isinstance(one, dict)]
+    return {str((one.get("function") or one).get("name")) for one in entries}
+
+
+def _allowance(choice: dict[str, Any]) -> dict[str, Any]:
+    """Chat has the mode and the tools in a member of their own."""
+    inner = choice.get("allowed_tools")
+    return inner if isinstance(inner, dict) else choice
 
 
 def _thinking(body: dict[str, Any], settings: list[dict[str, Any]]) -> bool | None:
@@ -167,6 +192,9 @@ def _sayings_of(turn: dict[str, Any]) -> Iterator[Saying]:
     parts = [content] if isinstance(content, str | dict) else content if isinstance(content, list) else []
     speaker = _speaker(role)
     texts = [text for part in parts if (text := _own_text(part))]
+    if speaker is Speaker.USER:
+        texts, marked = _split_instructions(texts)
+        yield from (Saying(Speaker.SYSTEM, text) for text in marked)
     attached = [words for part in parts if isinstance(part, dict) and (words := describe_attachment(part))]
     images = turn.get("images")  # Ollama's stand beside the text
     attached += [
@@ -181,6 +209,17 @@ def _sayings_of(turn: dict[str, Any]) -> Iterator[Saying]:
     for call in calls if isinstance(calls, list) else []:
         if isinstance(call, dict):
             yield _call(call)
+
+
+def _split_instructions(texts: list[str]) -> tuple[list[str], list[str]]:
+    """What the user says himself, and instructions that stand in his turn with a mark, such as `[System]`."""
+    own: list[str] = []
+    marked: list[str] = []
+    for text in texts:
+        found = _INSTRUCTION.search(text)
+        own += [text] if found is None else [text[: found.start()].strip()]
+        marked += [] if found is None else [text[found.end() :].strip()]
+    return [text for text in own if text], marked
 
 
 def _speaker(role: str) -> Speaker:
