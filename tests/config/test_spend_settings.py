@@ -47,7 +47,7 @@ WRONG = {
     key('budget: {day: "5 dollars"}'): ':4: keys.a.budget.day is "5 dollars"; it must be a number',
     key("unpriced: sure"): ':4: keys.a.unpriced is "sure"; known: allow, refuse',
     "caches: {minutes_per_message: 0}": ":1: caches.minutes_per_message is 0; it must be a number above 0",
-    "cache: {hit_multiplier: 2}": ':1: cache is not a known key; .*Did you mean "caches"',
+    "chaches: {hit_multiplier: 2}": ':1: chaches is not a known key; .*Did you mean "caches"',
 }
 
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from dragoman.config.model_lookup import ConfiguredTarget, match_pattern
 from dragoman.config.schema import (
+    CacheChoice,
     Compact,
     Config,
     MaxLoss,
@@ -32,6 +33,7 @@ class TargetSettings(Struct, frozen=True, kw_only=True):
     rules: dict[str, RuleChoice]
     max_loss: MaxLoss
     synthetic: Synthetic
+    cache: CacheChoice | None
     doubt: Doubt
     passthrough_fields: tuple[str, ...]
     context_window: int | None
@@ -60,6 +62,7 @@ def settings_for(config: Config, found: ConfiguredTarget) -> TargetSettings:
         rules=prefix | config.rules | provider.rules | _rules(override) | (entry.rules if entry else {}),
         max_loss=(entry and entry.max_loss) or provider.max_loss or config.max_loss,
         synthetic=(entry and entry.synthetic) or provider.synthetic or config.synthetic,
+        cache=(entry and entry.cache) or provider.cache or config.cache,
         doubt=entry.doubt if entry else Doubt.FAITHFUL,
         passthrough_fields=provider.passthrough_fields + (entry.passthrough_fields if entry else ()),
         context_window=entry.context_window if entry else None,

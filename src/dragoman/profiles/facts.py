@@ -569,6 +569,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     signature_skip: Annotated[str, Meta(description="documented value for calls that another model made")] = ""
 
     cache_place: Annotated[CachePlace, Meta(description="where a cache hint is of use, if anywhere")] = CachePlace.NONE
+    cache_minimum: Annotated[int, Meta(description="the fewest tokens that a provider keeps for a cache hint")] = 1024
     cost_header: Annotated[str, Meta(description="the header that says what an answer cost")] = ""
 
     # tools

@@ -16,6 +16,7 @@ from dragoman.engine.exchange.steps import Recall, Recalled, StateToKeep
 from dragoman.engine.history.calibration import AS_ESTIMATED, ENOUGH, TokenScale, observed
 from dragoman.engine.history.compaction import PrefixSummary
 from dragoman.engine.history.cuts import Cut
+from dragoman.engine.history.sent_prompts import SentBefore, SentPrompts
 from dragoman.profiles.profile import Target, merge
 from dragoman.store.contracts.reasoning_vault import StateOwner
 from dragoman.store.contracts.summaries import Summary, SummaryKind
@@ -36,6 +37,7 @@ class StoredState(Generic[D]):
         self._answers = 0
         self._tell = tell
         self._targets = CorrectedTargets()
+        self._sent = SentPrompts(time.monotonic)
 
     def correct(self, destination: Destination, caller: str) -> tuple[Target, tuple[str, ...]]:
         """The destination's target with what has been learnt about it, and the names of the lessons that hold."""
@@ -57,12 +59,13 @@ class StoredState(Generic[D]):
         kept: Mapping[str, KeptParts] = {}
         if wanted.provider:
             kept = await self._vault.find(StateOwner(caller, wanted.provider, wanted.scope), wanted.keys)
+        sent = self._sent.note(caller, wanted.prompt) if wanted.prompt is not None else SentBefore.NOTHING
         if wanted.cuts is None and not wanted.summaries:
-            return Recalled(kept)
+            return Recalled(kept, sent_before=sent)
         summary = await self._find(caller, wanted.summaries, PrefixSummary)
         cut = await self._find(caller, wanted.cuts(summary), Cut) if wanted.cuts is not None else None
         scale = self.token_scale(wanted.calibration) if wanted.calibration else AS_ESTIMATED
-        return Recalled(kept, summary, cut[1] if cut is not None else None, scale)
+        return Recalled(kept, summary, cut[1] if cut is not None else None, scale, sent)
 
     async def _find(self, caller: str, keys: Iterable[str], kind: type[T]) -> tuple[str, T] | None:
         """The first of its kind that was kept, and its key."""

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from dragoman.config import Config, ConfiguredTarget, FallbackReason, ModelLead, TargetSettings, find_lead, settings_for
 from dragoman.config.schema import (
     Auth,
+    CacheChoice,
     Growth,
     Jitter,
     ModelRateLimits,
@@ -24,7 +25,7 @@ from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.registry import dialect
 from dragoman.engine.compile.compiler import path_template
 from dragoman.engine.exchange.attempts import RetryPolicy
-from dragoman.engine.exchange.destination import Destination, TargetRoute
+from dragoman.engine.exchange.destination import CacheHints, Destination, TargetRoute
 from dragoman.engine.history.compaction import CompactPolicy
 from dragoman.engine.history.policy import MOST_TOKENS, TrimPolicy
 from dragoman.errors import ConfigError
@@ -75,6 +76,12 @@ class HttpDestination(Destination, frozen=True, eq=False, weakref=True, kw_only=
         return (*self.headers, (name, scheme + self.keys[key % len(self.keys)]))
 
 
+_CACHE_HINTS = {
+    None: CacheHints.ACROSS,
+    CacheChoice.CLIENT: CacheHints.CLIENT,
+    CacheChoice.AUTO: CacheHints.AUTO,
+    CacheChoice.OFF: CacheHints.CLIENT,
+}
 _REASONS = {
     FallbackReason.CONTEXT_LENGTH: FailureKind.CONTEXT_LENGTH,
     FallbackReason.CONTENT_FILTER: FailureKind.CONTENT_FILTER,
@@ -155,6 +162,8 @@ def destination(
     facts = dict(treated.facts)
     if treated.passthrough_fields:
         facts["message_fields"] = {"*": list(treated.passthrough_fields)}
+    if treated.cache is CacheChoice.OFF:
+        facts["cache_hints"] = "refuses"
     if treated.context_window:
         facts["context_window"] = treated.context_window
     place = _place(provider, profile)
@@ -179,6 +188,7 @@ def destination(
         max_loss=Loss[treated.max_loss.value.upper()],
         synthetic=treated.synthetic is Synthetic.ALLOW,
         doubt=treated.doubt,
+        cache=_CACHE_HINTS[treated.cache],
         ask_usage=provider.usage is UsageCounting.ASK,
         answer_model=treated.answer_model,
         answers=treated.answers,

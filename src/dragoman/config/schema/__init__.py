@@ -32,7 +32,7 @@ from dragoman.config.schema.providers import (
     Retries,
     UsageCounting,
 )
-from dragoman.config.schema.repairs import MaxLoss, RuleChoice, Synthetic
+from dragoman.config.schema.repairs import CacheChoice, MaxLoss, RuleChoice, Synthetic
 from dragoman.config.schema.routes import CacheConfig, HealthChecks, ModelRoute, RouterConfig
 from dragoman.config.schema.server import ServerConfig
 from dragoman.config.schema.store import PostgresOptions, RedisOptions, ResponseStore, StoreConfig, StoreKind, Vault
@@ -41,6 +41,7 @@ __all__ = [
     "Attribution",
     "Auth",
     "Budget",
+    "CacheChoice",
     "CacheConfig",
     "ClientKey",
     "Cloud",

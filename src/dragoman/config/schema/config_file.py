@@ -12,7 +12,7 @@ from dragoman.config.schema.log import Log
 from dragoman.config.schema.media import MediaConfig
 from dragoman.config.schema.models import Model, ModelOverride
 from dragoman.config.schema.providers import Provider
-from dragoman.config.schema.repairs import MaxLoss, RuleChoice, Synthetic
+from dragoman.config.schema.repairs import CacheChoice, MaxLoss, RuleChoice, Synthetic
 from dragoman.config.schema.routes import CacheConfig, HealthChecks, ModelRoute, RouterConfig
 from dragoman.config.schema.server import ServerConfig
 from dragoman.config.schema.store import StoreConfig
@@ -88,6 +88,13 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_loss: Annotated[MaxLoss, Meta(description="A repair that would lose more is refused with 422.")] = (
         MaxLoss.CONTENT
     )
+    cache: Annotated[
+        CacheChoice | None,
+        Meta(
+            description="Who sets cache hints: the `client` alone; `auto`, the gateway too, from the second time "
+            "that a key sends a prompt; `off`, nobody. Not set: `auto` if a request is translated, else `client`."
+        ),
+    ] = None
     synthetic: Annotated[Synthetic, Meta(description="`refuse`: 422 if a repair would have to make up a turn.")] = (
         Synthetic.ALLOW
     )

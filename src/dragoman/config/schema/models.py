@@ -9,7 +9,7 @@ from msgspec import Meta, Struct, field
 
 from dragoman.config.schema.amounts import Amount, Positive, TokenLimit
 from dragoman.config.schema.history import HistoryConfig
-from dragoman.config.schema.repairs import MaxLoss, RuleChoice, Synthetic
+from dragoman.config.schema.repairs import CacheChoice, MaxLoss, RuleChoice, Synthetic
 from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, ShownReasoning
 from dragoman.profiles.facts import Doubt
 
@@ -142,6 +142,7 @@ class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         dict[str, RuleChoice], Meta(description="Rule options for this model.", examples=[{"late-system": "opening"}])
     ] = field(default_factory=dict)
     max_loss: Annotated[MaxLoss | None, Meta(description="Replaces the one of the provider and of the file.")] = None
+    cache: Annotated[CacheChoice | None, Meta(description="Replaces the one of the provider and of the file.")] = None
     synthetic: Annotated[Synthetic | None, Meta(description="Replaces the one of the provider and of the file.")] = None
     doubt: Annotated[
         Doubt,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
-from dragoman.config.schema.repairs import MaxLoss, RuleChoice, Synthetic
+from dragoman.config.schema.repairs import CacheChoice, MaxLoss, RuleChoice, Synthetic
 from dragoman.config.secret import Secret
 
 
@@ -172,6 +172,7 @@ class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         dict[str, RuleChoice], Meta(description="Rule options for this provider.", examples=[{"late-system": "user"}])
     ] = field(default_factory=dict)
     max_loss: Annotated[MaxLoss | None, Meta(description="Replaces the `max_loss` of the file.")] = None
+    cache: Annotated[CacheChoice | None, Meta(description="Replaces the `cache` of the file.")] = None
     synthetic: Annotated[Synthetic | None, Meta(description="Replaces the `synthetic` of the file.")] = None
     usage: Annotated[
         UsageCounting,

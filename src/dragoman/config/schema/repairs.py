@@ -1,4 +1,4 @@
-"""What repairs may do: `rules`, `max_loss`, `synthetic`."""
+"""What repairs may do: `rules`, `max_loss`, `synthetic`, `cache`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,14 @@ class MaxLoss(StrEnum):
     METADATA = "metadata"
     AUTHORITY = "authority"
     CONTENT = "content"
+
+
+class CacheChoice(StrEnum):
+    """Who sets cache hints."""
+
+    CLIENT = "client"
+    AUTO = "auto"
+    OFF = "off"
 
 
 class Synthetic(StrEnum):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import EMPTY, joined, quote
@@ -93,7 +95,8 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
 
 
 def render_unnamed(messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
-    """The same for a client of another dialect. Chat's schema has no name on a result: its call names the tool."""
+    """The same for a client of another dialect. Chat's schema has no name on a result: its call names the tool. And
+    a cache hint stands on a part of the result."""
     render_messages(messages, start, stop, out, False)
 
 
@@ -282,6 +285,8 @@ def argument_text(call: Call) -> bytes:
 def _result(part: Part, out: Pieces, named: bool) -> None:
     if not isinstance(part, Result):
         raise Unrepresentable(f"{type(part).__name__} among the results of a tool turn")
+    if part.hint is not None and part.parts and not named:
+        part = _with_hint_inside(part)
     if part.spelled == LEGACY and part.name is not None:
         out += (b',{"role":"function","name":', quote(part.name), b',"content":')
     else:
@@ -303,6 +308,12 @@ def _result(part: Part, out: Pieces, named: bool) -> None:
         out += (b',"cache_control":', part.hint.json)
     render_extras(part.extras, NAME, out)
     out.append(b"}")
+
+
+def _with_hint_inside(result: Result) -> Result:
+    """The hint of a result on its last part: there Chat's servers document it."""
+    *parts, last = result.parts
+    return replace(result, hint=None, parts=(*parts, replace(last, hint=last.hint or result.hint)))
 
 
 def render_part(part: Part, out: Pieces) -> None:

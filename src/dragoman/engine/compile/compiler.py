@@ -37,6 +37,7 @@ from dragoman.engine.history.client_choice import (
 from dragoman.engine.history.compaction import UsedSummary, compacted, history_summary
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.result_clearing import clear_results
+from dragoman.engine.history.sent_prompts import SentBefore
 from dragoman.engine.history.sizes import bytes_per_token
 from dragoman.engine.history.trimming import TrimRequest, TrimStatistics, history_trim, trim
 from dragoman.engine.library.adapted import AdaptedRequest
@@ -46,6 +47,7 @@ from dragoman.profiles.profile import NO_ENVELOPE, BodyForm, Profile, Target
 from dragoman.rules.clean.off_schema import off_schema, whole_pairs
 from dragoman.rules.media.remote_media import remote_media, wanted
 from dragoman.rules.rule import FAIL, Rule
+from dragoman.rules.settings.cache_marks import cache_marks, mark_prompt
 from dragoman.rules.settings.refused_setting import refused_setting
 from dragoman.wire.json_reader import render_object, split_members
 
@@ -61,7 +63,8 @@ class Options(msgspec.Struct, frozen=True):
     """What the caller allows and hands over. `synthetic`: may turns be made up? `stop_after`: a rule's name.
     `ask_usage`: have Chat streams report their usage, though the client did not ask for it. `doubt`: how a fact that
     nobody knows is taken. `summary` stands for the beginning of the conversation. `history`: how a long history is
-    trimmed; None: not at all."""
+    trimmed; None: not at all. `sent_before`: how much of the prompt the provider may have in its cache; hints are set
+    for it."""
 
     max_loss: Loss = Loss.CONTENT
     synthetic: bool = True
@@ -73,6 +76,7 @@ class Options(msgspec.Struct, frozen=True):
     doubt: Doubt = _FAITHFUL
     summary: UsedSummary | None = None
     history: TrimRequest | None = None
+    sent_before: SentBefore = SentBefore.NOTHING
 
 
 PLAIN = Options()
@@ -95,6 +99,8 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
     except Unrepresentable as fault:
         raise with_place(fault, ask) from None
     compilation.check_content()
+    if options.sent_before:
+        compilation.mark_prompt()
     return compilation.render()
 
 
@@ -273,6 +279,12 @@ class _Compilation:
             at=entry.at,
             hint=f"change the request, allow more, or choose another answer for {rule.name}",
         )
+
+    def mark_prompt(self) -> None:
+        """Set cache hints on what was sent before."""
+        done = mark_prompt(self.conversation, self.facts, self.options.sent_before is SentBefore.TURNS)
+        self._enter(cache_marks, done.notes)
+        self.conversation = done.conversation
 
     def check_content(self) -> None:
         """Report what the target would not see, and raise MalformedRequest where nothing of the client's is left."""

@@ -38,6 +38,17 @@ class ShownReasoning(StrEnum):
     SHOW = "show"
 
 
+class CacheHints(StrEnum):
+    """Who sets cache hints."""
+
+    CLIENT = "client"
+    """The client alone."""
+    ACROSS = "across"
+    """Dragoman too, in requests that are translated."""
+    AUTO = "auto"
+    """Dragoman too."""
+
+
 class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=True):
     """One provider and model, and how they are to be asked. Known by identity.
 
@@ -47,7 +58,8 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
     `answer_model`: the name that answers carry; None: the provider's where they are relayed, else the client's.
     `answers`: whether streams are completed too, like whole answers. `shows_model`: each answer begins with the name of
     the destination. `reasoning`: whether thinking is shown to clients whose dialect shows it on request only, and that
-    did not ask. `history`: how long histories are trimmed; `compact`: how old turns are summarised.
+    did not ask. `history`: how long histories are trimmed; `compact`: how old turns are summarised. `cache`: who
+    sets cache hints.
     """
 
     name: str
@@ -68,6 +80,7 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
     reasoning: ShownReasoning = ShownReasoning.ASKED
     history: TrimPolicy | None = None
     compact: CompactPolicy | None = None
+    cache: CacheHints = CacheHints.CLIENT
 
 
 D = TypeVar("D", bound=Destination)

@@ -47,7 +47,7 @@ from dragoman.engine.exchange.attempts import (
     Retry,
     next_step,
 )
-from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, D, ShownReasoning, TargetRoute
+from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, CacheHints, D, ShownReasoning, TargetRoute
 from dragoman.engine.exchange.lessons import Learnt, is_recognised, learn
 from dragoman.engine.exchange.steps import (
     Answered,
@@ -70,6 +70,7 @@ from dragoman.engine.history.calibration import CountedTokens, calibration_key, 
 from dragoman.engine.history.client_choice import chosen_policy, history_choice
 from dragoman.engine.history.compaction import UsedSummary, compact_keys, compacted
 from dragoman.engine.history.policy import TrimPolicy
+from dragoman.engine.history.prompt_digests import PromptDigests, digest_prompt
 from dragoman.engine.history.recall import cut_keys, may_need_cut, shorter
 from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.history.trimming import TrimRequest
@@ -77,9 +78,13 @@ from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.tokens.answer_tally import NOTHING_SPENT, Spent, parse_amount
 from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.errors import RequestError
+from dragoman.profiles.facts import CachePlace, Stance
 from dragoman.profiles.profile import Layer, Target, patched
 from dragoman.rules.reasoning import issuer
 from dragoman.wire.error_bodies import parse_failure
+
+_TOKEN_BYTES = 3
+"""A token of a prompt has hardly fewer bytes in the request."""
 
 
 class Exchange(Generic[D]):
@@ -244,14 +249,17 @@ class Exchange(Generic[D]):
         visit, ask = self._visit, self.ask
         facts, destination = visit.target.facts, visit.destination
         wants_state = keeps(facts, ask) and has_keys(ask.conversation)
+        prompt = self._digest_prompt()
         if destination.compact is None and destination.history is None and ask.conversation.extras is None:
-            return Recall(issuer(facts), scope(facts), keys(ask.conversation, facts)) if wants_state else None
+            if wants_state:
+                return Recall(issuer(facts), scope(facts), keys(ask.conversation, facts), prompt=prompt)
+            return Recall(prompt=prompt) if prompt is not None else None
         policy = self._trim_policy()
         trims = policy is not None and may_need_cut(ask, policy)
         self._summary_keys = self._find_summary_keys()
         if policy is not None and trims:
             visit.history = TrimRequest(policy)
-        if not wants_state and not trims and not self._summary_keys:
+        if not wants_state and not trims and not self._summary_keys and prompt is None:
             return None
         return Recall(
             provider=issuer(facts) if wants_state else "",
@@ -260,7 +268,20 @@ class Exchange(Generic[D]):
             summaries=self._summary_keys,
             cuts=partial(self._cut_keys, policy) if policy is not None and trims else None,
             calibration=calibration_key(destination.name, ask.conversation) if trims else "",
+            prompt=prompt,
         )
+
+    def _digest_prompt(self) -> PromptDigests | None:
+        """The digests of the prompt, if hints are set on what was sent before; None if it is too short to be cached."""
+        destination, target, ask = self._visit.destination, self._visit.target, self.ask
+        if destination.cache is CacheHints.CLIENT:
+            return None
+        facts, across = target.facts, destination.cache is CacheHints.ACROSS
+        if facts.cache_hints is not Stance.ACCEPTS or facts.cache_place is CachePlace.NONE:
+            return None
+        if len(ask.source) < _TOKEN_BYTES * facts.cache_minimum or (across and ask.dialect == target.profile.dialect):
+            return None
+        return digest_prompt(ask.conversation, destination.name)
 
     def _find_summary_keys(self) -> Mapping[str, int]:
         policy = self._visit.destination.compact
@@ -283,7 +304,7 @@ class Exchange(Generic[D]):
     def recalled(self, found: Recalled) -> Step[D]:
         """What was kept."""
         visit = self._visit
-        visit.kept = found.kept
+        visit.kept, visit.sent_before = found.kept, found.sent_before
         if found.summary is not None:
             visit.summary = self._used(found.summary)
         if visit.history is not None:

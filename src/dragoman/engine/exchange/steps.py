@@ -18,6 +18,8 @@ from dragoman.engine.exchange.destination import D
 from dragoman.engine.history.calibration import AS_ESTIMATED, CountedTokens, TokenScale
 from dragoman.engine.history.compaction import PrefixSummary
 from dragoman.engine.history.cuts import Cut
+from dragoman.engine.history.prompt_digests import PromptDigests
+from dragoman.engine.history.sent_prompts import SentBefore
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.errors import RequestError
 
@@ -49,6 +51,8 @@ class Recall(msgspec.Struct, frozen=True, gc=False):
     """The keys of cuts of a history that begins with this summary; the first one that has any is wanted."""
     calibration: str = ""
     """Under which it is kept, for all callers, how the model counts; empty if that is not wanted."""
+    prompt: PromptDigests | None = None
+    """What is sent now; how much of it was sent before is wanted."""
 
 
 class Recalled(msgspec.Struct, frozen=True, gc=False):
@@ -60,6 +64,8 @@ class Recalled(msgspec.Struct, frozen=True, gc=False):
     cut: Cut | None = None
     scale: TokenScale = AS_ESTIMATED
     """How the model counts."""
+    sent_before: SentBefore = SentBefore.NOTHING
+    """How much of the prompt was sent before."""
 
 
 NOTHING_RECALLED = Recalled()

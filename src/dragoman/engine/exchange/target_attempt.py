@@ -21,6 +21,7 @@ from dragoman.engine.exchange.steps import AttemptFailed
 from dragoman.engine.history.compaction import UsedSummary
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.recall import cut_key
+from dragoman.engine.history.sent_prompts import SentBefore
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.profiles.facts import Doubt
@@ -109,6 +110,8 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
     """It was trimmed again because the provider found it too long."""
     renewed: bool = False
     """Newer credentials were asked for."""
+    sent_before: SentBefore = SentBefore.NOTHING
+    """How much of the prompt its provider may have in its cache."""
 
     def compile(self, ask: Ask, caller: CallerOptions) -> AdaptedRequest:
         """The request for the next send. Raises RequestError."""
@@ -124,7 +127,7 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
         destination, careful = self.destination, self.refused is not None
         if (
             (caller is NOTHING_SET or caller is USAGE_ASKED)
-            and not (self.kept or self.media or careful or self.history or self.summary)
+            and not (self.kept or self.media or careful or self.history or self.summary or self.sent_before)
             and destination.max_loss is Loss.CONTENT
             and destination.synthetic
             and destination.doubt is Doubt.FAITHFUL
@@ -141,6 +144,7 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
             doubt=Doubt.CAREFUL if careful else caller.bound_doubt(destination) if caller.doubt else destination.doubt,
             history=self.history,
             summary=self.summary,
+            sent_before=self.sent_before,
         )
 
     def unasked_media(self, request: AdaptedRequest) -> tuple[str, ...]:

@@ -1,7 +1,10 @@
 """No cache hint, where one would save money.
 
 This rule changes valid requests, so it is `off` unless you choose `add`. A hint is put on the last part of the opening
-system messages, or on the first user turn where there are none.
+system messages, or on the first user turn if there are none.
+
+The gateway sets hints in its own way (`cache: auto`): on a prompt that it has sent before, after the tools, the system
+texts, the turn before and the last one.
 
 Loses nothing; adds a hint.
 
@@ -20,9 +23,10 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
-from dragoman.conversation.parts import CacheHint
+from dragoman.conversation.parts import CacheHint, Call, Media, Result, Text
+from dragoman.conversation.tools import Tool
 from dragoman.conversation.traits import Trait, observe
-from dragoman.profiles.facts import CachePlace, Stance
+from dragoman.profiles.facts import CachePlace, Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 
@@ -44,8 +48,63 @@ def cache_marks(conversation: Conversation, context: Context) -> Rewrite:
     message = conversation.messages[at]
     marked = replace(message, parts=(*message.parts[:-1], replace(message.parts[-1], hint=CacheHint())), listed=True)
     messages = (*conversation.messages[:at], marked, *conversation.messages[at + 1 :])
-    note = Note("put a cache hint on it", message, kind="added", before=message, after=marked)
+    note = Note(_DID, message, kind="added", before=message, after=marked)
     return Rewrite(replace(conversation, messages=messages), (note,))
+
+
+def mark_prompt(conversation: Conversation, facts: Facts, turns: bool) -> Rewrite:
+    """Hints for a prompt of which the provider has seen the opening, and with `turns` also what the turn before sent.
+
+    They stand after the tools and after the opening; with `turns`, at the end of the turn before, where its own hint
+    stood, and at the end of the last one, for the next. A conversation with hints of the client's stays as it is.
+    """
+    if observe(conversation) & Trait.HINTS:
+        return Rewrite(conversation)
+    notes: list[Note] = []
+    tools, messages = conversation.tools, list(conversation.messages)
+    if tools and facts.cache_hints_on_tools and isinstance(tools[-1], Tool):
+        tools = (*tools[:-1], replace(tools[-1], hint=CacheHint()))
+        notes.append(Note(_DID, key=tools[-1].place, kind="added", before=conversation.tools[-1], after=tools[-1]))
+    places = [conversation.opening - 1] if conversation.opening else []
+    places += _ends_of_turns(conversation) if turns else []
+    room = (facts.cache_hint_max or _MOST) - len(notes)
+    for at in places[-room:]:
+        message = messages[at]
+        messages[at] = marked = _marked(message)
+        if marked is not message:
+            notes.append(Note(_DID, message, kind="added", before=message, after=marked))
+    return Rewrite(replace(conversation, tools=tools, messages=tuple(messages)), tuple(notes))
+
+
+_DID = "put a cache hint on it"
+_MOST = 4
+"""Hints that a target takes if its profile names no number."""
+
+
+def _ends_of_turns(conversation: Conversation) -> list[int]:
+    """The last message of the user's or of tools, and the last one before the model's last answer."""
+    ends: list[int] = []
+    seeks = True
+    for at in range(len(conversation.messages) - 1, conversation.opening - 1, -1):
+        role = conversation.messages[at].role
+        if role is Role.ASSISTANT:
+            seeks = True
+        elif seeks and role in (Role.USER, Role.TOOL):
+            ends.append(at)
+            if len(ends) == 2:
+                break
+            seeks = False
+    return ends[::-1]
+
+
+def _marked(message: Message) -> Message:
+    """The message with a hint on its last part that takes one."""
+    for at in range(len(message.parts) - 1, -1, -1):
+        part = message.parts[at]
+        if isinstance(part, Text | Media | Result | Call) and not (isinstance(part, Text) and part.blank):
+            parts = (*message.parts[:at], replace(part, hint=CacheHint()), *message.parts[at + 1 :])
+            return replace(message, parts=parts, listed=True)
+    return message
 
 
 def _place(conversation: Conversation, place: CachePlace) -> int | None:

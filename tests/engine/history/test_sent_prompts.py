@@ -1,0 +1,65 @@
+"""Which prompts were sent lately: by caller, for five minutes, a bounded number of them."""
+
+from __future__ import annotations
+
+from dragoman.engine.history.prompt_digests import PromptDigests, digest_prompt
+from dragoman.engine.history.sent_prompts import KEPT_SECONDS, SentBefore, SentPrompts
+from dragoman.engine.library.adapt import read
+
+NEW, OPENING, TURNS = SentBefore.NOTHING, SentBefore.OPENING, SentBefore.TURNS
+FIRST = ("system", "Be brief."), ("user", "Hi")
+SECOND = (*FIRST, ("assistant", "Hello."), ("user", "And?"))
+
+
+def digests(*said: tuple[str, str], target: str = "t") -> PromptDigests:
+    messages = [{"role": role, "content": words} for role, words in said]
+    return digest_prompt(read({"model": "m", "messages": messages}, source="openai-chat").conversation, target)
+
+
+def test_the_next_turn_knows_the_one_before() -> None:
+    sent = SentPrompts(lambda: 0.0)
+    assert [sent.note("ann", digests(*said)) for said in (FIRST, SECOND)] == [NEW, TURNS]
+
+
+def test_an_edited_turn_knows_the_opening_alone() -> None:
+    sent = SentPrompts(lambda: 0.0)
+    sent.note("ann", digests(*FIRST))
+    edited = (FIRST[0], ("user", "Ho"), *SECOND[2:])
+    assert sent.note("ann", digests(*edited)) is OPENING
+
+
+def test_a_caller_and_a_target_know_nothing_of_others() -> None:
+    sent = SentPrompts(lambda: 0.0)
+    sent.note("ann", digests(*FIRST))
+    assert sent.note("bob", digests(*SECOND)) is NEW
+    assert sent.note("ann", digests(*SECOND, target="other")) is NEW
+
+
+def test_the_result_of_a_tool_continues_a_turn() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "1"},
+    ]
+    asked = read({"model": "m", "messages": messages}, source="openai-chat")
+    assert SentPrompts(lambda: 0.0).note("ann", digest_prompt(asked.conversation, "t")) is TURNS
+
+
+def test_a_prompt_is_forgotten_with_its_time_and_renewed_by_use() -> None:
+    now = 0.0
+    sent = SentPrompts(lambda: now)
+    sent.note("ann", digests(*FIRST))
+    now = KEPT_SECONDS - 1
+    assert sent.note("ann", digests(*FIRST)) is OPENING
+    now += KEPT_SECONDS - 1
+    assert sent.note("ann", digests(*FIRST)) is OPENING
+    now += KEPT_SECONDS
+    assert sent.note("ann", digests(*FIRST)) is NEW
+
+
+def test_the_oldest_go_first() -> None:
+    sent = SentPrompts(lambda: 0.0, most=10)
+    for at in range(100):
+        sent.note("ann", digests(("system", f"{at}"), ("user", "Hi")))
+    assert len(sent) == 10
