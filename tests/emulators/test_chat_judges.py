@@ -15,6 +15,7 @@ from dragoman.emulators.provider import ErrorResponse, ReceivedRequest
 USER = {"role": "user", "content": "Hi"}
 CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 CALLS = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+SAID = {"role": "assistant", "content": "Hello"}
 RESULT = {"role": "tool", "tool_call_id": "call_1", "content": "42"}
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
 SYSTEM = {"role": "system", "content": "Be brief."}
@@ -189,6 +190,10 @@ DEEPSEEK = [
     ({"tools": [TOOL], "tool_choice": "required"}, "Thinking mode does not support this tool_choice"),
     (talk(USER, CALLS, RESULT), "The reasoning_content in the thinking mode must be passed back to the API."),
     (
+        talk(USER, {**CALLS, "reasoning_content": "x"}, RESULT, SAID, USER),
+        "The reasoning_content in the thinking mode must be passed back to the API.",
+    ),
+    (
         talk(USER, CALLS, RESULT, model="deepseek-reasoner"),
         "Missing `reasoning_content` field in the assistant message at message index 1.",
     ),
@@ -225,7 +230,6 @@ GEMINI, CLAUDE, HAIKU = (
     {"model": "anthropic/claude-opus-4.8"},
     {"model": "anthropic/claude-haiku-4.5"},
 )
-SAID = {"role": "assistant", "content": "Hello"}
 OPENROUTER = [
     (talk(USER, SYSTEM, USER, **GEMINI), 500, '{"error":{"code":500,"message":"Internal error encountered."'),
     (
@@ -371,6 +375,7 @@ ACCEPTED: list[tuple[str, dict[str, Any]]] = [
     ("mistral", talk(SAID, USER)),
     ("mistral", talk(USER, {**SAID, "prefix": True})),
     ("deepseek", talk(USER, {**CALLS, "reasoning_content": ""}, RESULT)),
+    ("deepseek", talk(USER, {**CALLS, "reasoning_content": ""}, RESULT, {**SAID, "reasoning_content": ""}, USER, SAID)),
     ("deepseek", talk(USER, CALLS, RESULT, model="deepseek-chat")),
     ("deepseek", talk(USER, CALLS, RESULT, thinking={"type": "disabled"})),
     ("deepseek", talk({**USER, "stray": 1})),

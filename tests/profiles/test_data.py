@@ -278,8 +278,8 @@ def test_o1_mini_takes_no_system_message() -> None:
 
 
 REASONING = [
-    ("deepseek/deepseek-v4-flash", "tool-turns", True, "reasoning_content"),
-    ("deepseek/deepseek-chat", "tool-turns", False, "reasoning_content"),
+    ("deepseek/deepseek-v4-flash", "tool-exchanges", True, "reasoning_content"),
+    ("deepseek/deepseek-chat", "tool-exchanges", False, "reasoning_content"),
     ("moonshot/kimi-k2-thinking", "tool-turns", True, "reasoning_content"),
     ("moonshot/kimi-k2.5", "tool-turns", True, "reasoning_content"),
     ("moonshot/kimi-k2-0905-preview", "never", False, "reasoning_content"),

@@ -35,6 +35,19 @@ def test_a_thought_without_words_gives_way_to_the_filler() -> None:
     assert done.script == "user: Hi\n~ \\u0020\ncall f(a) {}"
 
 
+def test_words_after_a_result_need_it_too_where_a_whole_exchange_does() -> None:
+    known = facts(reasoning_required="tool-exchanges", reasoning_default=True, reasoning_field="reasoning_content")
+    done = run(
+        missing_reasoning, f"user: Yo\nassistant: Ha\n{CALLED}\nassistant: Two\nuser: More\nassistant: End", known
+    )
+    assert done.script == (
+        "user: Yo\nassistant: Ha\nuser: Hi\n~ \\u0020\nassistant: One\ncall f(a) {}\nresult a: 1\n"
+        "~ \\u0020\nassistant: Two\nuser: More\nassistant: End"
+    )
+    continued = run(missing_reasoning, f"{CALLED}\nassistant: Two", known)
+    assert continued.changes == [("/messages/1", "nothing", True)]
+
+
 LOOP = "@max_tokens 9\n@thinking high\nuser: Hi\nassistant: One\ncall f(a) {}\nresult a: 1"
 
 

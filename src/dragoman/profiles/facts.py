@@ -113,7 +113,15 @@ class Need(StrEnum):
 
     NEVER = "never"
     TOOL_TURNS = "tool-turns"
+    """With every turn that calls tools."""
+    TOOL_EXCHANGES = "tool-exchanges"
+    """With every turn of the model between two of the user, if one of them calls tools: also with later words."""
     LAST_TOOL_TURN = "last-tool-turn"
+    """The last turn that calls tools begins with it."""
+
+
+NEEDS_FILLED = (Need.TOOL_TURNS, Need.TOOL_EXCHANGES)
+"""Needs that a filler satisfies."""
 
 
 class ThinkingForm(StrEnum):

@@ -13,7 +13,7 @@ from typing import Any
 from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, plain_usage
 from dragoman.emulators.chat.openai.request_types import bracketed, empty_array
 from dragoman.emulators.chat.openai.settings import check_json_mentioned
-from dragoman.emulators.chat.pairs import orphan_results, unanswered_calls
+from dragoman.emulators.chat.pairs import orphan_results, role, unanswered_calls
 from dragoman.emulators.chat.service import ChatRefusal, ChatService
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, FaultKind, ReceivedRequest
 from dragoman.emulators.request_shape import (
@@ -214,12 +214,16 @@ def check_tool_choice(request: ReceivedRequest) -> ChatRefusal | None:
 
 
 def check_reasoning(request: ReceivedRequest) -> ChatRefusal | None:
-    """Every turn that called tools must carry its reasoning, be it empty. Models before v4 name the turn that lacks
-    it: https://github.com/deepseek-ai/DeepSeek-V3/issues/1053, December 2025."""
+    """If tools are called between two turns of the user, all turns between them must carry reasoning, be it empty.
+    Models before v4 name the one that lacks it: https://github.com/deepseek-ai/DeepSeek-V3/issues/1053, December 2025.
+    The last message may be the beginning of the answer."""
     if not thinks(request):
         return None
+    called, last = False, len(request.body["messages"]) - 1
     for at, message in enumerate(request.body["messages"]):
-        if message.get("tool_calls") and message.get("reasoning_content") is None:
+        called = role(message) != "user" and (called or bool(message.get("tool_calls")))
+        demands = message.get("tool_calls") or (role(message) == "assistant" and at < last)
+        if called and demands and message.get("reasoning_content") is None:
             if "v4" in request.model:
                 return refuse("The reasoning_content in the thinking mode must be passed back to the API.")
             return refuse(

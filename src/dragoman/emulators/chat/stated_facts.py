@@ -214,7 +214,7 @@ def _is_refused_field(facts: StatedFacts, key: str, message: dict[str, Any]) -> 
     if key == "name" and role(message) != "function":
         return facts.refuses("result_name" if role(message) == "tool" else "message_name")
     if key in _THOUGHTS:
-        if facts.get("reasoning_required") == "tool-turns" and message.get("tool_calls"):
+        if facts.get("reasoning_required") in _TOOL_NEEDS and message.get("tool_calls"):
             return False
         own = facts.get("reasoning_field") or key
         odd = facts.refuses("unknown_fields") or facts.refuses("odd_reasoning_field")
@@ -222,6 +222,9 @@ def _is_refused_field(facts: StatedFacts, key: str, message: dict[str, Any]) -> 
     if key == "function_call":
         return facts.refuses("legacy_calls")
     return key not in _MESSAGE_KEYS and facts.refuses(_OWN_KEYS.get(key, "unknown_fields"))
+
+
+_TOOL_NEEDS = ("tool-turns", "tool-exchanges")
 
 
 def check_calls(facts: StatedFacts, request: ReceivedRequest) -> str | None:
@@ -249,7 +252,7 @@ def _call_faults(facts: StatedFacts, message: dict[str, Any]) -> Iterator[str]:
         yield "content: must be a string"
     if facts.refuses("text_beside_calls") and message.get("content"):
         yield "content: no text beside calls"
-    if facts.get("reasoning_required") == "tool-turns" and not message.get("reasoning_content"):
+    if facts.get("reasoning_required") in _TOOL_NEEDS and not message.get("reasoning_content"):
         yield "reasoning_content is missing in assistant tool call message"
     pattern = facts.get("call_id_pattern") if facts.get("odd_call_id", "refuses") == "refuses" else ""
     for made in calls:

@@ -16,7 +16,7 @@ from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import NO_ID, Call, Opaque, Origin, Part, Reasoning, Text
 from dragoman.engine.answer.reasoning_capture import call_key, text_key, turn_key
-from dragoman.profiles.facts import Facts, Need, Scope, Stance
+from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, Scope, Stance
 from dragoman.profiles.model_patterns import bare_name
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import fits
@@ -38,7 +38,7 @@ def keeps(facts: Facts, ask: Ask) -> bool:
         return bool(facts.reasoning_states or facts.reasoning_field)
     if facts.reasoning_kept:
         return True
-    if facts.reasoning_required is Need.TOOL_TURNS:
+    if facts.reasoning_required in NEEDS_FILLED:
         return thinks(ask.conversation.settings, facts)
     if not ask.conversation.tools:
         return False

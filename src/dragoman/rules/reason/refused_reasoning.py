@@ -32,13 +32,14 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import Call, Part, Reasoning
+from dragoman.conversation.parts import Part, Reasoning
 from dragoman.conversation.reasoning_states import CHAT_FIELDS
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Need, Stance
+from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
+from dragoman.rules.shape.missing_reasoning import find_demanding
 from dragoman.rules.tagging import thinking_text
 
 
@@ -51,6 +52,7 @@ from dragoman.rules.tagging import thinking_text
 )
 def refused_reasoning(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
+    needing = {conversation.messages[at].at for at in find_demanding(conversation.messages, facts.reasoning_required)}
 
     def taken(message: Message, part: Part) -> Swap | None:
         if type(part) is not Reasoning or part.state is not None:
@@ -60,7 +62,7 @@ def refused_reasoning(conversation: Conversation, context: Context) -> Rewrite:
         if part.text is None and context.translated:
             return Swap((), "left out thinking without words")
         # what must come back with calls must come where it is looked for
-        needed = facts.reasoning_required is Need.TOOL_TURNS and any(type(one) is Call for one in message.parts)
+        needed = message.at in needing
         # thinking of another dialect has no such field yet
         translated = context.translated or part.field not in CHAT_FIELDS
         moves = translated or needed or facts.odd_reasoning_field is Stance.REFUSES

@@ -1,8 +1,8 @@
 """Thinking that the target demands back and that is not in the conversation.
 
-Some models refuse a tool turn without its thinking. The calls were made by another model, so a filler of one space
-stands in. Others refuse a last tool turn that does not begin with thinking: for them thinking is turned off
-in this request.
+Some models refuse a tool turn without its thinking, or also the words that follow the tools' results. The calls were
+made by another model, so a filler of one space stands in. Others refuse a last tool turn that does not begin with
+thinking: for them thinking is turned off in this request.
 
 Loses nothing where a filler stands in. Turning thinking off loses authority: the client asked for it.
 
@@ -30,9 +30,9 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Reasoning, Text
 from dragoman.conversation.settings import Effort, Settings, Thinking
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts, Need, Stance, ThinkingForm, ThoughtRequest
+from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, Stance, ThinkingForm, ThoughtRequest
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, rewrite_messages, rewrite_settings
+from dragoman.rules.rewriting import Edit, rewrite_indexed, rewrite_settings
 from dragoman.rules.rule import rule
 
 _FILLER = Text(quote(" "))
@@ -48,7 +48,7 @@ def missing_reasoning(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     if not thinks(conversation.settings, facts):
         return Rewrite(conversation)
-    if facts.reasoning_required is Need.TOOL_TURNS:
+    if facts.reasoning_required in NEEDS_FILLED:
         return _filled(conversation, facts)
     return _turned_off(conversation)
 
@@ -82,16 +82,32 @@ def is_shown_by_thinking(thinking: Thinking, facts: Facts) -> bool:
 
 def _filled(conversation: Conversation, facts: Facts) -> Rewrite:
     filler = Reasoning(text=_FILLER, field=facts.reasoning_field)
+    demanding = find_demanding(conversation.messages, facts.reasoning_required)
 
-    def fill(message: Message) -> Edit | None:
-        calls = any(type(part) is Call for part in message.parts)
-        if not calls or any(type(part) is Reasoning and part.text is not None for part in message.parts):
+    def fill(index: int, message: Message) -> Edit | None:
+        if index not in demanding or any(type(part) is Reasoning and part.text is not None for part in message.parts):
             return None
         rest = [part for part in message.parts if type(part) is not Reasoning or part.state is not None]
         filled = replace(message, parts=(filler, *rest))
         return Edit((filled,), "put a filler where the target demands thinking", loses=Loss.NOTHING, kind="synthetic")
 
-    return rewrite_messages(conversation, fill)
+    return rewrite_indexed(conversation, fill)
+
+
+def find_demanding(messages: tuple[Message, ...], need: Need) -> set[int]:
+    """The turns that must have thinking. The last message may be words that the model goes on with."""
+    if need not in NEEDS_FILLED:
+        return set()
+    calling = {at for at, message in enumerate(messages) if any(type(part) is Call for part in message.parts)}
+    if need is Need.TOOL_TURNS:
+        return calling
+    found = set(calling)
+    called = False
+    for at, message in enumerate(messages[:-1]):
+        called = message.role is not Role.USER and (called or at in calling)
+        if called and message.role is Role.ASSISTANT:
+            found.add(at)
+    return found
 
 
 def _turned_off(conversation: Conversation) -> Rewrite:
