@@ -7,7 +7,7 @@ TESTS ?= tests
 
 .PHONY: help test test-slow demo check format lint types docs mutants laws answers accounting fuzz e2e snapshots serve clean \
         bench bench-quick bench-adapt bench-stream bench-trim cluster soak hostile guard walk docs-site package package-test man lock \
-        sbom console-test vendors judges
+        sbom console-test vendors judges token-errors
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -73,6 +73,9 @@ laws: $(VENV)/ready ## Test the laws with the whole corpus and many generated co
 
 answers: $(VENV)/ready ## Test every recorded answer with every official SDK, in all four dialects
 	DRAGOMAN_FULL=1 $(BIN)/python -m pytest tests/dialects/test_sdk_answers.py -n 2 -s
+
+token-errors: $(VENV)/ready ## Measure the emulators' token counts against the usages of the recordings in DRAGOMAN_CORPUS
+	PYTHONPATH=tests/emulators $(BIN)/python tests/emulators/token_errors.py
 
 accounting: $(VENV)/ready ## Send ten thousand requests of every kind: the ledger must have what the emulators counted
 	DRAGOMAN_ACCOUNTING=10000 $(BIN)/python -m pytest tests/gateway/test_accounting.py -q -n 0 -s
