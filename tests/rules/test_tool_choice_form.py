@@ -32,7 +32,6 @@ KINDS: list[tuple[Any, list[str], ToolChoice | None]] = [
     (NAMED, ["auto", "none"], AUTO),
     ("required", ["auto", "none"], AUTO),
     ("required", ["none"], None),
-    ("none", ["auto", "required"], None),
     ("auto", ["required"], None),
     (allowed("auto"), ["auto", "required", "named"], AUTO),
     (allowed("required"), ["auto", "required", "named"], REQUIRED),
@@ -46,6 +45,32 @@ def test_a_kind_that_the_target_does_not_know(choice: Any, known: list[str], sen
     assert done.conversation.settings.tool_choice == sent_as
     assert done.changes == [("/tool_choice", "nothing" if choice == "auto" else "metadata", False)]  # the default
     assert done.conversation.tools is done.ask.conversation.tools
+
+
+CALLED = [
+    {
+        "role": "assistant",
+        "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+    },
+    {"role": "tool", "tool_call_id": "c", "content": "x"},
+]
+
+
+@pytest.mark.parametrize(
+    ("turns", "stance", "stays"), [([], "refuses", 0), (CALLED, "accepts", 0), (CALLED, "refuses", 1)]
+)
+def test_tools_of_which_none_may_be_called_are_left_out(turns: list[Any], stance: str, stays: int) -> None:
+    asked = {"messages": [HI, *turns], "tools": [TOOL], "tool_choice": "none"}
+    done = run(tool_choice_form, asked, facts(tool_choices=["auto", "required"], undeclared_tools=stance))
+    assert done.conversation.settings.tool_choice is None
+    assert len(done.conversation.tools) == stays
+    assert done.changes == [("/tool_choice", "metadata", False), ("/tools", "metadata", False)][: 2 - stays]
+
+
+@pytest.mark.parametrize("target", ["ollama/qwen3:8b", "bedrock/us.amazon.nova-lite-v1:0"])
+def test_adapt_without_a_word_for_no_tools(target: str) -> None:
+    done = sent({"messages": [HI], "tools": [TOOL], "tool_choice": "none"}, target, source=CHAT)
+    assert done.json.keys().isdisjoint({"tools", "toolConfig"})
 
 
 def test_a_target_that_cannot_be_told_which_tool_gets_that_one_alone() -> None:

@@ -3,7 +3,8 @@
 A choice is refused where no tools are declared, or where the target does not know its kind. Without tools the choice is
 left out. A forced choice becomes `auto`, and a choice among some tools becomes `required` or `auto`. A target that can
 be made to call some tool, and not a certain one, is sent that one tool alone. One vendor's word (`any`) becomes the
-dialect's own (`required`). A target that knows no choice at all gets none.
+dialect's own (`required`). A target that knows no choice at all gets none. If no tool may be called and the target has
+no word for that, the tools are left out, unless the history calls some and the target wants these declared.
 
 Loses metadata. Leaving out `auto`, leaving out a choice without tools and using the dialect's own word lose nothing.
 
@@ -22,6 +23,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.parts import Call
 from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
@@ -77,7 +79,20 @@ def tool_choice_form(conversation: Conversation, context: Context) -> Rewrite:
         after=formed,
     )
     done = rewrite_settings(conversation, [note], tool_choice=formed)
+    if formed is None and choice.mode is ChoiceMode.NONE and not _wants_tools(conversation, facts):
+        return _without_tools(done)
     return _only_tool(done, choice.names[0]) if _stands_for_one(choice, formed) else done
+
+
+def _wants_tools(conversation: Conversation, facts: Facts) -> bool:
+    """Must the tools stay because of calls in the history?"""
+    calls = any(type(part) is Call for message in conversation.messages for part in message.parts)
+    return not conversation.tools or (calls and facts.undeclared_tools is not Stance.ACCEPTS)
+
+
+def _without_tools(done: Rewrite) -> Rewrite:
+    note = Note("left out the tools, of which none may be called", key="tools", before=done.conversation.tools)
+    return Rewrite(replace(done.conversation, tools=()), (*done.notes, note))
 
 
 def _stands_for_one(choice: ToolChoice, formed: ToolChoice | None) -> bool:
