@@ -117,16 +117,17 @@ def test_E15_a_missing_file_is_refused_and_the_old_stays(running: Running) -> No
 
 
 def test_requests_under_way_are_untouched(running: Running, behind: Upstream) -> None:
-    reloaded = threading.Event()
+    reloaded, arrived = threading.Event(), threading.Event()
 
     def slow(seen: Seen) -> Answer | None:
+        arrived.set()
         reloaded.wait(60)
         return 200, GOOD
 
     behind.answer = slow
     with ThreadPoolExecutor(1) as pool:
         pending = pool.submit(asked, running)
-        wait_for(lambda: running.busy()[1] == 1)
+        assert arrived.wait(60), "a request is under way once its provider has it"
         running.write(config(behind, "new"))
         running.services.reload()
         behind.answer = lambda seen: None

@@ -65,7 +65,6 @@ def replicas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicas]:
             "store": {
                 "hot": server.url,
                 "redis": {"deadline_ms": 2_000},
-                "responses": {"enabled": True},
             },
         }
         both = [stack.enter_context(gateway(config, tmp_path_factory.mktemp(f"replica-{n}"))) for n in range(2)]

@@ -7,15 +7,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import anthropic
 import openai
 import pytest
-from tests.gateway.running import gateway, provider
+from tests.gateway.running import gateway, provider, wait_for
 from tests.gateway.stage import HOMES, Stage
 
 from dragoman.config.client_keys import sha256_of
 from dragoman.testing import emulator
 
-ON = {"store": {"responses": {"enabled": True}}}
 TOOL: Any = {"type": "function", "name": "look", "parameters": {"type": "object", "properties": {}}, "strict": False}
 
 
@@ -26,7 +26,7 @@ def on_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         providers = {name: provider(home, emulators[name].base_url) for name, (home, _) in HOMES.items()}
         models = {name: {"target": f"{name}/{model}"} for name, (_, model) in HOMES.items()}
         folder = tmp_path_factory.mktemp("stored")
-        running = stack.enter_context(gateway({"providers": providers, "models": models, **ON}, folder))
+        running = stack.enter_context(gateway({"providers": providers, "models": models}, folder))
         yield Stage(running, emulators)
 
 
@@ -156,7 +156,7 @@ def test_the_responses_of_another_key_are_not_there(tmp_path: Path) -> None:
     keys = {name: {"sha256": sha256_of(f"dm-{name}")} for name in ("anna", "bert")}
     keys["root"] = {"sha256": sha256_of("dm-root"), "admin": True}  # type: ignore[dict-item]
     with emulator("anthropic") as behind:
-        config = {"providers": {"anthropic": provider("anthropic", behind.base_url)}, "keys": keys, **ON}
+        config = {"providers": {"anthropic": provider("anthropic", behind.base_url)}, "keys": keys}
         with gateway(config, tmp_path) as running:
             made = running.openai("dm-anna").responses.create(model="claude-sonnet-4-5", input="x")
             assert running.openai("dm-anna").responses.retrieve(made.id).id == made.id
@@ -168,9 +168,114 @@ def test_the_responses_of_another_key_are_not_there(tmp_path: Path) -> None:
                     create(model="claude-sonnet-4-5", input="x", previous_response_id=made.id)
 
 
-def test_it_is_off_by_default(tmp_path: Path) -> None:
+def test_it_can_be_switched_off(tmp_path: Path) -> None:
     with emulator("anthropic") as behind:
-        config = {"providers": {"anthropic": provider("anthropic", behind.base_url)}}
+        config = {"providers": {"anthropic": provider("anthropic", behind.base_url)}, "state": False}
         with gateway(config, tmp_path) as running:
             made = running.openai().responses.create(model="claude-sonnet-4-5", input="x")
             assert running.get(f"/v1/responses/{made.id}").status_code == 501
+            with pytest.raises(openai.BadRequestError) as refused:
+                running.openai().responses.create(model="claude-sonnet-4-5", input="x", previous_response_id=made.id)
+            assert refused.value.code == "previous_response_not_found"
+
+
+def test_an_id_that_is_not_known_goes_to_no_provider(on_stage: Stage) -> None:
+    """The account at the provider may be that of several keys: its ids are nobody's proof."""
+    client = on_stage.gateway.openai()
+    on_stage.script("thinker", "Hello.")
+    unknown: list[Any] = [{"previous_response_id": "resp_1"}, {"input": [{"type": "item_reference", "id": "msg_1"}]}]
+    for more in unknown:
+        with pytest.raises(openai.BadRequestError, match="not found"):
+            client.responses.create(**{"model": "thinker", "input": "x", **more})
+    assert on_stage.asked("thinker") == []
+
+
+def test_a_gateway_of_one_tenant_may_pass_ids_on(tmp_path: Path) -> None:
+    with emulator("openai-responses") as behind:
+        providers = {"own": provider("openai-responses", behind.base_url)}
+        with gateway({"providers": providers, "state": {"foreign_ids": "pass"}}, tmp_path) as running:
+            running.openai().responses.create(model="own/gpt-5.6", input="x", previous_response_id="resp_1")
+            assert behind.requests[-1].body["previous_response_id"] == "resp_1"
+
+
+def test_an_id_of_another_account_is_put_into_words(tmp_path: Path) -> None:
+    with emulator("openai-responses") as behind:
+        providers = {"own": provider("openai-responses", behind.base_url)}
+        with gateway({"providers": providers}, tmp_path) as running:
+            first = running.openai().responses.create(model="own/gpt-5.6", input="I am Anna.")
+            running.openai().responses.create(model="own/gpt-5.6", input="x", previous_response_id=first.id)
+            assert behind.requests[-1].body["previous_response_id"] == first.id
+            running.write({"providers": {"own": {**providers["own"], "api_key": "another-key-of-ours"}}})
+            running.services.reload()
+            running.openai().responses.create(model="own/gpt-5.6", input="x", previous_response_id=first.id)
+            sent = behind.requests[-1].body
+            assert "previous_response_id" not in sent
+            assert "I am Anna." in str(sent["input"])
+
+
+@pytest.mark.parametrize("model", ["claude", "thinker"])
+def test_an_item_is_found_by_its_id(on_stage: Stage, model: str) -> None:
+    client = on_stage.gateway.openai()
+    on_stage.script("thinker", "Hello Anna.")
+    first = client.responses.create(model="thinker", input="I am Anna.")
+    id = next(item.id for item in first.output if item.type == "message")
+    on_stage.script(model, "You are Anna.")
+    asked: Any = [{"role": "user", "content": "I am Anna."}, {"id": id}, {"role": "user", "content": "Who am I?"}]
+    assert client.responses.create(model=model, input=asked).output_text == "You are Anna."
+    sent = str(on_stage.check(model)[-1].body)
+    assert ("Hello Anna." in sent) is (model != "thinker"), "its maker has it"
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_an_answer_that_could_not_be_stored_says_so(
+    on_stage: Stage, monkeypatch: pytest.MonkeyPatch, streamed: bool
+) -> None:
+    async def fails(*given: Any) -> bool:
+        return False
+
+    monkeypatch.setattr(on_stage.gateway.services.store.responses, "put", fails)
+    on_stage.script("claude", "Hello.")
+    made = ask(on_stage.gateway.openai(), streamed, model="claude", input="x")
+    assert (made.output_text, made.store) == ("Hello.", False)
+    wait_for(lambda: "the answer was not stored" in on_stage.gateway.log.getvalue())
+
+
+def thread(stage: Stage, streamed: bool, model: str, messages: list[Any], thread: Any, **more: Any) -> Any:
+    ask: Any = {"model": model, "max_tokens": 100, "messages": messages, "thread": thread, **more}
+    beta = stage.gateway.anthropic().beta.messages
+    if not streamed:
+        return beta.create(**ask, betas=["message-threads-2026-08-12"])
+    with beta.stream(**ask, betas=["message-threads-2026-08-12"]) as stream:
+        return stream.get_final_message()
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("model", ["claude", "gpt"])
+def test_a_thread_goes_on_by_the_id_of_its_last_answer(on_stage: Stage, model: str, streamed: bool) -> None:
+    on_stage.script(model, "Hello Anna.", "You are Anna.", "Still.")
+    begun = [{"role": "user", "content": "I am Anna."}]
+    first = thread(on_stage, streamed, model, begun, {"type": "create"}, system="Be brief.")
+    last = first
+    for question in ("Who am I?", "Sure?"):
+        answer = {"type": "continue", "previous_message_id": last.id}
+        last = thread(on_stage, streamed, model, [{"role": "user", "content": question}], answer)
+    asked = on_stage.check(model, 3)
+    sent = str(asked[-1].body)
+    words = ("Be brief.", "I am Anna.", "Hello Anna.", "Who am I?", "You are Anna.", "Sure?")
+    assert [sent.count(one) for one in words] == [1] * len(words)
+    assert "'thread'" not in sent
+
+
+def test_a_thread_that_is_not_known_or_not_kept(on_stage: Stage, tmp_path: Path) -> None:
+    answer = {"type": "continue", "previous_message_id": "msg_1"}
+    with pytest.raises(anthropic.NotFoundError) as refused:
+        thread(on_stage, False, "claude", [{"role": "user", "content": "Hi"}], answer)
+    assert refused.value.body["error"]["details"] == {"error_code": "thread_not_found"}  # type: ignore[index]
+    with emulator("anthropic") as behind:
+        config = {"providers": {"anthropic": provider("anthropic", behind.base_url)}, "state": False}
+        with gateway(config, tmp_path) as running:
+            off = Stage(running, {})
+            with pytest.raises(anthropic.BadRequestError) as unsupported:
+                thread(off, False, "claude-sonnet-4-5", [{"role": "user", "content": "Hi"}], {"type": "create"})
+    details = unsupported.value.body["error"]["details"]  # type: ignore[index]
+    assert details == {"error_code": "thread_unsupported_request"}

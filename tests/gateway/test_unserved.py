@@ -12,7 +12,7 @@ import pytest
 
 from dragoman.config import Config
 from dragoman.config.load import Loaded
-from dragoman.config.schema import Log, LogLevel, ProviderErrors
+from dragoman.config.schema import Log, LogLevel, ProviderErrors, StateConfig
 from dragoman.dialects.registry import all_dialects, unserved_path
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.services import Services
@@ -48,7 +48,7 @@ SHAPES = {
 @pytest.fixture
 def app(tmp_path: Path) -> Gateway:
     quiet = Log(level=LogLevel.ERROR, provider_errors=ProviderErrors(path=None))
-    return Gateway(Services(Loaded(config=Config(log=quiet))), watch=False)
+    return Gateway(Services(Loaded(config=Config(log=quiet, state=StateConfig(enabled=False)))), watch=False)
 
 
 @pytest.mark.parametrize(("method", "path", "headers", "dialect"), CASES)

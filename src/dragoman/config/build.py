@@ -109,6 +109,8 @@ class Builder:
 def _struct(b: Builder, expected: inspect.StructType, node: Node, path: str) -> Any:
     if node.value is None:
         node = Node({}, node.line)
+    if node.value is False and any(field.name == "enabled" for field in expected.fields):  # `state: off`
+        node = Node({"enabled": Node(False, node.line)}, node.line)
     if not isinstance(node.value, dict):
         return b.wrong_type(node, path, "a mapping")
     b.origins[path] = node

@@ -56,6 +56,7 @@ def _problems(config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
         yield from _model(join_path("models", name), model, config, known)
     yield from _families(config, known)
     yield from _secrets(config)
+    yield from ((f"state.{key}", f"state.{key} {fault}") for key, fault in config.state.faults().items())
     yield from _routes(config)
     yield from _router(config, known)
     yield from _summary_model("history", config.history, config, known)

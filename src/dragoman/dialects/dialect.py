@@ -446,6 +446,8 @@ class StoreQuestion(msgspec.Struct, frozen=True):
     previous: str
     keeps: bool
     items: Json
+    references: tuple[str, ...] = ()
+    """Ids of items of earlier answers that it refers to."""
 
 
 class AnswerKeeper(Protocol):
@@ -453,6 +455,9 @@ class AnswerKeeper(Protocol):
     once it is complete, with its id."""
 
     kept: tuple[str, Json] | None
+
+    def unstored(self, made: bytes) -> bytes:
+        """What was just made with the complete answer in it, if that could not be stored after all."""
 
     def whole(self, body: bytes) -> bytes: ...
 
@@ -472,9 +477,20 @@ class StoredAnswers(msgspec.Struct, frozen=True):
     items_path: str
     parse_question: Callable[[bytes], StoreQuestion | None]
     render_whole: Callable[[bytes, Sequence[StoredTurn], bool], bytes]
+    put_items: Callable[[bytes, Mapping[str, Json]], bytes]
+    """The request with items in place of references to them."""
+    output_items: Callable[[Json], Mapping[str, Json]]
+    """The items of an answer by their ids."""
+    unknown_answer: Callable[[str], Failure]
+    """The vendor's words for an id that is not known."""
+    unknown_item: Callable[[str], Failure]
     keeper: Callable[[StoreQuestion], AnswerKeeper]
     render_deleted: Callable[[str], bytes]
     render_items: Callable[[Json, Mapping[str, str]], bytes]
+    is_kept_by_vendor: bool = True
+    """A provider of this dialect knows the ids of its own answers."""
+    unsupported: Failure | None = None
+    """The vendor's words if nothing is kept here; None: whoever asks for an id is told that it is not known."""
 
 
 # Compaction

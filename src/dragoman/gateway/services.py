@@ -44,6 +44,7 @@ from dragoman.store import (
 )
 from dragoman.store.clock import REAL_CLOCKS, Clocks
 from dragoman.store.exchange_state import StoredState
+from dragoman.store.settings import options_of
 from dragoman.upstream.destinations import Routes
 from dragoman.upstream.dispatch import Dispatcher, Transports
 from dragoman.upstream.health import Health
@@ -165,7 +166,7 @@ class Services:
         self.records.reconfigure(config)
         self.dispatcher.limits = config.limits
         self.media.config = config.media
-        self.store.reconfigure(config.store)
+        self.store.reconfigure(options_of(config))
         self.config, self.routes, self.clients = config, routes, Clients(config.keys)
 
     async def reload_if_changed(self) -> None:

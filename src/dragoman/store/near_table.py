@@ -33,8 +33,8 @@ class SharedTable(Protocol[Value]):
     def lacks(self, caller: str) -> bool:
         """Whether it is known that a caller has no value in the table."""
 
-    async def put(self, caller: str, place: str, entries: Mapping[str, Value]) -> None:
-        """Keep values. Returns when other processes see them, or when that takes too long."""
+    async def put(self, caller: str, place: str, entries: Mapping[str, Value]) -> bool:
+        """Keep values. Returns when other processes see them; False when that takes too long."""
 
     async def put_first(self, caller: str, place: str, key: str, value: Value) -> Value:
         """Keep a value unless there is one; the one that is kept, or the caller's own if the table fails."""
@@ -66,7 +66,7 @@ class NearTable(Generic[Value]):
         self._misses: OrderedDict[Address, float] = OrderedDict()
         self._removals = 0
 
-    async def put(self, caller: str, place: str, entries: Mapping[str, Value]) -> None:
+    async def put(self, caller: str, place: str, entries: Mapping[str, Value]) -> bool:
         await self.near.put(caller, place, entries)
         fitting = {key: value for key, value in entries.items() if self.near.fits(caller, place, key, value)}
         if len(fitting) < len(entries):
@@ -74,7 +74,8 @@ class NearTable(Generic[Value]):
         if fitting:
             for key in fitting:
                 self._misses.pop((caller, place, key), None)
-            await self.shared.put(caller, place, fitting)
+            return await self.shared.put(caller, place, fitting) and len(fitting) == len(entries)
+        return not entries
 
     async def put_first(self, caller: str, place: str, key: str, value: Value) -> Value:
         found = await self.find(caller, place, (key,))

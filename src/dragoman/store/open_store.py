@@ -12,6 +12,7 @@ from dragoman.store.composed_store import ComposedStore
 from dragoman.store.errors import StoreError
 from dragoman.store.journals.redaction import Redactor
 from dragoman.store.memory.store import MemoryStore
+from dragoman.store.settings import options_of
 from dragoman.store.shared_backends import StoreOpening, open_hot, open_ledger
 from dragoman.store.sqlite.store import SqliteStore
 from dragoman.store.sqlite.tables import open_store_file
@@ -39,7 +40,7 @@ def open_store(
     memory where there is no path or the file cannot be used. `alone`: no other process is expected to use the file.
     """
     redactor = redactor or Redactor.of(config)
-    opening = StoreOpening(config.store, path, clocks, redactor)
+    opening = StoreOpening(options_of(config), path, clocks, redactor)
     try:
         hot, ledger = open_hot(opening), open_ledger(opening)
     except StoreError as error:
@@ -56,11 +57,11 @@ def open_store(
 def _open_own(config: Config, path: Path | None, clocks: Clocks, redactor: Redactor, alone: bool) -> OpenedStore:
     """The store of this process or this machine: a file, or memory."""
     if path is None:
-        return OpenedStore(MemoryStore(config.store, clocks, redactor))
+        return OpenedStore(MemoryStore(options_of(config), clocks, redactor))
     try:
-        return OpenedStore(SqliteStore(path, config.store, clocks, redactor, alone=alone))
+        return OpenedStore(SqliteStore(path, options_of(config), clocks, redactor, alone=alone))
     except StoreError as error:
-        return OpenedStore(MemoryStore(config.store, clocks, redactor), f"state is kept in memory only: {error}")
+        return OpenedStore(MemoryStore(options_of(config), clocks, redactor), f"state is kept in memory only: {error}")
 
 
 def shared_refusal(config: Config, path: Path | None) -> str | None:
@@ -68,7 +69,7 @@ def shared_refusal(config: Config, path: Path | None) -> str | None:
 
     A server that cannot be reached is no reason: it may come, and until then each replica goes by itself.
     """
-    opening = StoreOpening(config.store, path, REAL_CLOCKS, Redactor.of(config))
+    opening = StoreOpening(options_of(config), path, REAL_CLOCKS, Redactor.of(config))
     try:
         open_hot(opening)
         open_ledger(opening)
@@ -101,8 +102,8 @@ def memory_refusal(config: Config) -> str | None:
     reasons = []
     if config.store.vault.enabled:
         reasons.append("the vault (store.vault.enabled)")
-    if config.store.responses.enabled:
-        reasons.append("stored responses (store.responses.enabled)")
+    if config.state.enabled:
+        reasons.append("conversations (state)")
     if limited:
         reasons.append(f"the limits per minute of {', '.join(limited[:3])}{' …' if len(limited) > 3 else ''}")
     if paced := [name for name, model in config.models.items() if model.rate_limits is not None]:

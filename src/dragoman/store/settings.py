@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from dragoman.config.schema import StoreConfig
+from dragoman.config.schema import Config, StateConfig, StoreConfig
+
+
+class StoreOptions(StoreConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All that a store needs to know: its own section, and how conversations are kept."""
+
+    state: StateConfig = StateConfig()
+
+
+def options_of(config: Config) -> StoreOptions:
+    own = {name: getattr(config.store, name) for name in StoreConfig.__struct_fields__}
+    return StoreOptions(**own, state=config.state)
+
+
+def state_of(config: StoreConfig) -> StateConfig:
+    return config.state if isinstance(config, StoreOptions) else StateConfig()
 
 
 class StoreSettings:

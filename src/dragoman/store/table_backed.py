@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from dragoman.config.schema import ResponseStore, StoreConfig, Vault
+from dragoman.config.schema import StateConfig, StoreConfig, Vault
 from dragoman.conversation.parts import Opaque, Part, Reasoning
 from dragoman.engine.compile.reasoning_restore import pack, unpack
 from dragoman.store.clock import Clock
@@ -18,7 +18,7 @@ from dragoman.store.contracts.pins import Pin, PinOwner
 from dragoman.store.contracts.reasoning_vault import Parts, StateOwner
 from dragoman.store.contracts.stored_responses import MOST_BYTES, StoredResponse
 from dragoman.store.contracts.summaries import Summary
-from dragoman.store.settings import StoreSettings
+from dragoman.store.settings import StoreSettings, state_of
 
 Value = TypeVar("Value")
 DAY = 86_400.0
@@ -26,6 +26,7 @@ SEPARATOR = "\x1f"
 _NO_PLACE = ""
 _NO_CALLER = ""
 _ONLY = "-"
+_ITEMS = "items"
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -34,6 +35,7 @@ class TableKind(Struct, Generic[Value], frozen=True):
 
     `fresh`: seconds that a worker may answer from its copy of a value that another worker may have changed.
     `sweep_every`: writes between two sweeps; a file may hold so many entries more than the bounds say.
+    `waits`: what is put is in the file before its caller goes on.
     """
 
     name: str
@@ -42,6 +44,7 @@ class TableKind(Struct, Generic[Value], frozen=True):
     weigh: Callable[[Value], int]
     fresh: float
     sweep_every: int = 1024
+    waits: bool = False
 
 
 def _parts_weight(parts: Parts) -> int:
@@ -63,11 +66,13 @@ SUMMARIES: TableKind[Summary] = TableKind(
     "summaries", _encode, msgspec.msgpack.Decoder(Summary).decode, lambda summary: len(summary.value), FOREVER
 )
 RESPONSES: TableKind[StoredResponse] = TableKind(
-    "responses", _encode, msgspec.msgpack.Decoder(StoredResponse).decode, lambda response: response.size, 2.0, 64
+    "responses", _encode, msgspec.msgpack.Decoder(StoredResponse).decode, lambda response: response.size, 2.0, 64, True
 )
 LEASES: TableKind[Lease] = TableKind(
     "leases", _encode, msgspec.msgpack.Decoder(Lease).decode, lambda lease: len(lease.holder), 0.0
 )
+MOST_TURNS = 1_000_000
+"""What is kept of conversations is bounded by its bytes."""
 SECRETS: TableKind[bytes] = TableKind("secrets", bytes, bytes, len, FOREVER)
 PIN_BOUNDS = Bounds(per_caller=4096, entries=65_536, max_bytes=32 << 20, ttl=DAY)
 LEASE_BOUNDS = Bounds(per_caller=4096, entries=4096, max_bytes=1 << 20, ttl=3600.0)
@@ -79,8 +84,8 @@ def vault_bounds(vault: Vault) -> Bounds:
     return Bounds(vault.per_caller, vault.entries, vault.max_bytes, vault.ttl)
 
 
-def response_bounds(responses: ResponseStore) -> Bounds:
-    return Bounds(responses.per_caller, responses.entries, responses.max_bytes, responses.ttl)
+def response_bounds(state: StateConfig) -> Bounds:
+    return Bounds(MOST_TURNS, MOST_TURNS, state.bytes(), state.seconds(), state.key_bytes())
 
 
 class TableVault:
@@ -105,8 +110,8 @@ class TablePins:
     def __init__(self, table: ExpiringTable[Pin]) -> None:
         self._table = table
 
-    def put(self, owner: PinOwner, pins: Mapping[str, Pin]) -> Coroutine[Any, Any, None]:
-        return self._table.put(owner.caller, owner.session, pins)
+    async def put(self, owner: PinOwner, pins: Mapping[str, Pin]) -> None:
+        await self._table.put(owner.caller, owner.session, pins)
 
     def find(self, owner: PinOwner, keys: Iterable[str]) -> Coroutine[Any, Any, Mapping[str, Pin]]:
         return self._table.find(owner.caller, owner.session, keys)
@@ -130,20 +135,29 @@ class TableSummaries:
 
 
 class TableResponses:
-    """Stored responses; see `StoredResponses`. It keeps and finds nothing while `store.responses.enabled` is off."""
+    """Stored responses; see `StoredResponses`. It keeps and finds nothing while `state` is off."""
 
     def __init__(self, table: ExpiringTable[StoredResponse], settings: StoreSettings) -> None:
         self._table = table
         self._settings = settings
 
-    async def put(self, caller: str, id: str, response: StoredResponse) -> None:
-        if self._settings.config.responses.enabled and response.size <= MOST_BYTES:
-            await self._table.put(caller, id, {_ONLY: response})
+    async def put(self, caller: str, id: str, response: StoredResponse, items: Iterable[str] = ()) -> bool:
+        if not state_of(self._settings.config).enabled or response.size > MOST_BYTES:
+            return False
+        if not await self._table.put(caller, id, {_ONLY: response}):
+            return False
+        places = {item: StoredResponse(b"", b"", id) for item in items}
+        return not places or await self._table.put(caller, _ITEMS, places)
 
     async def find(self, caller: str, id: str) -> StoredResponse | None:
-        if not self._settings.config.responses.enabled:
+        if not state_of(self._settings.config).enabled:
             return None
         return (await self._table.find(caller, id, (_ONLY,))).get(_ONLY)
+
+    async def find_holders(self, caller: str, items: Iterable[str]) -> Mapping[str, str]:
+        if not state_of(self._settings.config).enabled:
+            return {}
+        return {item: one.previous for item, one in (await self._table.find(caller, _ITEMS, items)).items()}
 
     def forget(self, caller: str, id: str) -> Coroutine[Any, Any, None]:
         return self._table.forget(caller, id)
@@ -186,7 +200,7 @@ class TableStore:
         states = self._open_table(REASONING, vault_bounds(config.vault))
         pins = self._open_table(PINS, PIN_BOUNDS)
         summaries = self._open_table(SUMMARIES, SUMMARY_BOUNDS)
-        answers = self._open_table(RESPONSES, response_bounds(config.responses))
+        answers = self._open_table(RESPONSES, response_bounds(state_of(config)))
         self._by_caller = (states, pins, summaries, answers)
         self.vault = TableVault(states, settings)
         self.pins = TablePins(pins)

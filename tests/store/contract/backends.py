@@ -29,6 +29,7 @@ from dragoman.store.composed_store import ComposedStore
 from dragoman.store.postgres import open_part
 from dragoman.store.redis_store import RedisStore, parse_address
 from dragoman.store.redis_store.scripts import ScriptClock
+from dragoman.store.settings import StoreOptions
 from dragoman.store.shared_backends import StoreOpening
 
 ADMIN = Viewer("boss", admin=True)
@@ -66,7 +67,7 @@ class Backend:
         self.stores: list[Store] = []
 
     async def open(self, **settings: Any) -> Store:
-        store = self.make(StoreConfig(**settings), Redactor([SECRET]))
+        store = self.make(StoreOptions(**settings), Redactor([SECRET]))
         self.stores.append(store)
         await store.start()
         return store

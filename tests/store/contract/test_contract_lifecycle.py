@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from tests.store.contract.backends import ADMIN, BACKENDS, OWNER, Backend, entry, lesson, parts
 
-from dragoman.config.schema import Budget, ResponseStore, StoreConfig
+from dragoman.config.schema import Budget, StoreConfig
 from dragoman.store import KeyLimits, Pin, PinOwner, StoredResponse, Summary, SummaryKind
 from dragoman.store.contracts.budgets import periods_at
 
@@ -69,7 +69,7 @@ async def _use(backend: Backend, store: object) -> None:
 
 
 async def test_a_caller_is_forgotten_as_a_whole(backend: Backend) -> None:
-    store = await backend.open(responses=ResponseStore(enabled=True))
+    store = await backend.open()
     for name in ("anna", "bert"):
         await store.vault.put(OWNER._replace(caller=name), {"k": parts()})
         await store.pins.put(PinOwner(name, "s"), {"k": Pin("t", 0.0)})

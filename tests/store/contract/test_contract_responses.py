@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.store.contract.backends import Backend
 
-from dragoman.config.schema import ResponseStore
+from dragoman.config.schema import StateConfig
 from dragoman.store import StoredResponse
 from dragoman.store.contracts.stored_responses import MOST_BYTES
 from dragoman.store.table_backed import RESPONSES
 
-ON = ResponseStore(enabled=True)
+ON = StateConfig()
+OFF = StateConfig(enabled=False)
 ONE = StoredResponse(b'["Hi"]', b'{"id":"resp_1"}')
 TWO = StoredResponse(b"[]", b'{"id":"resp_2"}', "resp_1", "anthropic")
 
 
 async def test_a_response_is_its_callers_own(backend: Backend) -> None:
-    responses = (await backend.open(responses=ON)).responses
+    responses = (await backend.open(state=ON)).responses
     assert await responses.find("anna", "resp_1") is None
     await responses.put("anna", "resp_1", ONE)
     await responses.put("anna", "resp_2", TWO)
@@ -27,7 +30,7 @@ async def test_a_response_is_its_callers_own(backend: Backend) -> None:
 
 
 async def test_one_is_forgotten_and_the_others_stay(backend: Backend) -> None:
-    responses = (await backend.open(responses=ON)).responses
+    responses = (await backend.open(state=ON)).responses
     await responses.put("anna", "resp_1", ONE)
     await responses.put("anna", "resp_2", TWO)
     await responses.put("bert", "resp_1", TWO)
@@ -38,13 +41,13 @@ async def test_one_is_forgotten_and_the_others_stay(backend: Backend) -> None:
 
 
 async def test_nothing_is_stored_unless_it_is_switched_on(backend: Backend) -> None:
-    responses = (await backend.open()).responses
-    await responses.put("anna", "resp_1", ONE)
+    responses = (await backend.open(state=OFF)).responses
+    assert not await responses.put("anna", "resp_1", ONE)
     assert await responses.find("anna", "resp_1") is None
 
 
 async def test_a_response_is_forgotten_some_time_after_its_last_use(backend: Backend) -> None:
-    store = await backend.open(responses=ResponseStore(enabled=True, ttl=3600))
+    store = await backend.open(state=StateConfig(lifetime="1h"))
     await store.responses.put("anna", "resp_1", ONE)
     for _ in range(3):
         backend.time.advance(3000)
@@ -54,9 +57,9 @@ async def test_a_response_is_forgotten_some_time_after_its_last_use(backend: Bac
     assert await store.responses.find("anna", "resp_1") is None
 
 
-@pytest.mark.parametrize("bounds", [{"per_caller": 10}, {"entries": 10}, {"max_bytes": 3_400}])
-async def test_what_is_kept_is_bounded_and_the_oldest_goes_first(backend: Backend, bounds: dict[str, int]) -> None:
-    store = await backend.open(responses=ResponseStore(enabled=True, **bounds))
+@pytest.mark.parametrize("bounds", [{"size": "3KB"}, {"per_key": "3KB"}])
+async def test_what_is_kept_is_bounded_and_the_oldest_goes_first(backend: Backend, bounds: dict[str, Any]) -> None:
+    store = await backend.open(state=StateConfig(**bounds))
     slack = min(backend.slack, RESPONSES.sweep_every)
     count = 3 * (10 + slack)
     for number in range(count):
@@ -70,13 +73,13 @@ async def test_what_is_kept_is_bounded_and_the_oldest_goes_first(backend: Backen
 
 
 async def test_one_that_is_too_large_is_not_kept(backend: Backend) -> None:
-    responses = (await backend.open(responses=ON)).responses
+    responses = (await backend.open(state=ON)).responses
     await responses.put("anna", "resp_1", StoredResponse(b"[]", b"x" * MOST_BYTES))
     assert await responses.find("anna", "resp_1") is None
 
 
 async def test_another_worker_finds_it_at_once(shared: Backend) -> None:
-    one, two = (await shared.open(responses=ON)).responses, (await shared.open(responses=ON)).responses
+    one, two = (await shared.open(state=ON)).responses, (await shared.open(state=ON)).responses
     await one.put("anna", "resp_1", ONE)
     assert await two.find("anna", "resp_1") == ONE
     await two.forget("anna", "resp_1")
@@ -85,7 +88,25 @@ async def test_another_worker_finds_it_at_once(shared: Backend) -> None:
 
 
 async def test_a_response_is_there_after_a_restart(lasting: Backend) -> None:
-    first = await lasting.open(responses=ON)
+    first = await lasting.open(state=ON)
     await first.responses.put("anna", "resp_2", TWO)
     await first.aclose()
-    assert await (await lasting.open(responses=ON)).responses.find("anna", "resp_2") == TWO
+    assert await (await lasting.open(state=ON)).responses.find("anna", "resp_2") == TWO
+
+
+async def test_items_lead_to_the_response_that_holds_them(backend: Backend) -> None:
+    responses = (await backend.open(state=ON)).responses
+    assert await responses.put("anna", "resp_1", ONE, ["msg_1", "fc_1"])
+    assert await responses.find_holders("anna", ["fc_1", "msg_1", "msg_2"]) == {"fc_1": "resp_1", "msg_1": "resp_1"}
+    assert await responses.find_holders("bert", ["fc_1"]) == {}
+
+
+async def test_one_key_does_not_push_out_what_another_has(backend: Backend) -> None:
+    store = await backend.open(state=StateConfig(per_key="4KB"))
+    await store.responses.put("bert", "resp_b", ONE)
+    for number in range(80):
+        backend.time.advance(1)
+        await store.responses.put("anna", f"resp_{number}", StoredResponse(b"[]", b"x" * 1000))
+    await store.flush()
+    assert await store.responses.find("bert", "resp_b") == ONE
+    assert await store.responses.find("anna", "resp_0") is None

@@ -12,6 +12,7 @@ from dragoman.store import StoreError
 from dragoman.store.clock import REAL_CLOCKS
 from dragoman.store.contracts.server_findings import Gravity, ServerFinding
 from dragoman.store.journals.redaction import Redactor
+from dragoman.store.settings import options_of
 from dragoman.store.shared_backends import StoreOpening, inspect_hot, inspect_ledger
 
 _SECTION = "store"
@@ -24,7 +25,7 @@ def server_checks(config: Config, file: Path | None, seconds: float) -> list[Che
 
 
 async def _asked_both(config: Config, file: Path | None, seconds: float) -> list[Check]:
-    opening = StoreOpening(config.store, file, REAL_CLOCKS, Redactor.of(config))
+    opening = StoreOpening(options_of(config), file, REAL_CLOCKS, Redactor.of(config))
     hot, ledger = await asyncio.gather(
         _checks("hot", inspect_hot(opening, seconds)), _checks("ledger", inspect_ledger(opening, seconds))
     )

@@ -35,7 +35,8 @@ from dragoman.config.schema.providers import (
 from dragoman.config.schema.repairs import CacheChoice, MaxLoss, RuleChoice, Synthetic
 from dragoman.config.schema.routes import CacheConfig, HealthChecks, ModelRoute, RouterConfig
 from dragoman.config.schema.server import ServerConfig
-from dragoman.config.schema.store import PostgresOptions, RedisOptions, ResponseStore, StoreConfig, StoreKind, Vault
+from dragoman.config.schema.state import ForeignIds, StateConfig
+from dragoman.config.schema.store import PostgresOptions, RedisOptions, StoreConfig, StoreKind, Vault
 
 __all__ = [
     "Attribution",
@@ -50,6 +51,7 @@ __all__ = [
     "Cooldown",
     "ExchangeLog",
     "FallbacksOn",
+    "ForeignIds",
     "Growth",
     "HealthChecks",
     "HistoryConfig",
@@ -71,11 +73,11 @@ __all__ = [
     "ProviderTimeouts",
     "ReasoningMode",
     "RedisOptions",
-    "ResponseStore",
     "Retries",
     "RouterConfig",
     "RuleChoice",
     "ServerConfig",
+    "StateConfig",
     "StoreConfig",
     "StoreKind",
     "Synthetic",

@@ -15,6 +15,7 @@ from dragoman.config.schema.providers import Provider
 from dragoman.config.schema.repairs import CacheChoice, MaxLoss, RuleChoice, Synthetic
 from dragoman.config.schema.routes import CacheConfig, HealthChecks, ModelRoute, RouterConfig
 from dragoman.config.schema.server import ServerConfig
+from dragoman.config.schema.state import StateConfig
 from dragoman.config.schema.store import StoreConfig
 from dragoman.config.secret import Secret
 from dragoman.engine.compile.request_limits import RequestLimits
@@ -126,5 +127,6 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         RequestLimits()
     )
     store: Annotated[StoreConfig, Meta(description="What outlives a request.")] = StoreConfig()
+    state: Annotated[StateConfig, Meta(description="Conversations that clients refer to by ids.")] = StateConfig()
     log: Annotated[Log, Meta(description="What the gateway logs.")] = Log()
     media: Annotated[MediaConfig, Meta(description="Fetching media by URL.")] = MediaConfig()

@@ -27,20 +27,6 @@ class Vault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ttl: Annotated[float, Meta(gt=0, description="Seconds after its last use that an entry is forgotten.")] = 86_400.0
 
 
-class ResponseStore(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Answers of the Responses API that clients refer to by `previous_response_id` or fetch again, on any model."""
-
-    enabled: Annotated[
-        bool, Meta(description="Store them, unless a request says `store: false`. Conversations are then on the disk.")
-    ] = False
-    per_caller: Annotated[int, Meta(ge=1, description="Answers of one key.")] = 1000
-    entries: Annotated[int, Meta(ge=1, description="Answers of all keys together.")] = 20_000
-    max_bytes: Annotated[int, Meta(ge=1024, description="Bytes of all answers together.")] = 268_435_456
-    ttl: Annotated[float, Meta(gt=0, description="Seconds after its last use that an answer is forgotten.")] = (
-        2_592_000.0
-    )
-
-
 class RedisOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How replicas share their state in Redis."""
 
@@ -105,7 +91,7 @@ class StoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     hot: Annotated[
         Secret | None,
         Meta(
-            description="Where replicas share limits, budgets, reasoning state, pins, lessons and stored answers: "
+            description="Where replicas share limits, budgets, reasoning state, pins, lessons and conversations: "
             "`redis://`, `rediss://` (TLS), `redis+sentinel://HOST,HOST/NAME` or `redis+unix://`. By default they are "
             "in the SQLite file.",
             examples=["rediss://dragoman:${REDIS_PASSWORD}@redis.internal:6379/0"],
@@ -133,4 +119,3 @@ class StoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         int, Meta(ge=1, description="Entries that may wait to be written; beyond it they are counted as dropped.")
     ] = 10_000
     vault: Annotated[Vault, Meta(description="Opaque provider state.")] = Vault()
-    responses: Annotated[ResponseStore, Meta(description="Stored answers of the Responses API.")] = ResponseStore()

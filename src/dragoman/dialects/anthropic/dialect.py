@@ -24,6 +24,7 @@ from dragoman.dialects.dialect import (
     ModelListing,
     RenderError,
     RequestCodec,
+    StoredAnswers,
     TokenCount,
     UnservedPath,
     fixed_path,
@@ -116,6 +117,12 @@ def _load_requests() -> RequestCodec:
     from dragoman.dialects.anthropic.settings import PLACES
 
     return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
+
+
+def _load_stored_answers() -> StoredAnswers:
+    from dragoman.dialects.anthropic.stored_answers import STORED_ANSWERS
+
+    return STORED_ANSWERS
 
 
 def _load_compactions() -> Compactions:
@@ -236,4 +243,5 @@ DIALECT = Dialect(
     load_requests=_load_requests,
     load_answers=_load_answers,
     load_compactions=_load_compactions,
+    load_stored_answers=_load_stored_answers,
 )

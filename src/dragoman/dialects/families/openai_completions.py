@@ -157,8 +157,9 @@ class CompletionAnswers:
     def close(self) -> bytes:
         return b"".join(self._frame(frame.data) for frame in self._decoder.close())
 
-    async def settle(self) -> None:
+    async def settle(self, made: bytes) -> bytes:
         """There is nothing to wait for."""
+        return made
 
     def _frame(self, data: bytes) -> bytes:
         chunk = _read(data)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Json
 from dragoman.dialects.dialect import StoredAnswers, StoredTurn, StoreQuestion
@@ -17,6 +18,7 @@ from dragoman.wire.sse import SseDecoder, render_data_frame, render_event_frame
 
 _PREVIOUS, _STORE, _INPUT = "previous_response_id", "store", "input"
 _NULL = b"null"
+_FRAME_ENDS = (b"\n\n", b"\r\n\r\n")
 _ENDS = frozenset({b"response.completed", b"response.incomplete", b"response.failed"})
 _WITH_RESPONSE = _ENDS | {b"response.created", b"response.in_progress", b"response.queued"}
 _MOST_ITEMS, _USUAL_ITEMS = 100, 20
@@ -31,9 +33,56 @@ def _parse_question(body: bytes) -> StoreQuestion | None:
     previous = bytes(members.get(_PREVIOUS, _NULL))
     keeps = bytes(members.get(_STORE, b"true")) != b"false" and bytes(members.get("background", b"false")) != b"true"
     named = _text(previous)
-    if not keeps and not named:
+    items = own_items(members)
+    references = tuple(id for item in items if (id := _referred(item)))
+    if not keeps and not named and not references:
         return None
-    return StoreQuestion(_text(bytes(members.get("model", _NULL))), named, keeps, render_list(own_items(members)))
+    return StoreQuestion(_text(bytes(members.get("model", _NULL))), named, keeps, render_list(items), references)
+
+
+class _Reference(msgspec.Struct, forbid_unknown_fields=True):
+    """An item that is nothing but the id of another."""
+
+    id: str
+    type: str | None = None
+
+
+_decode_reference = msgspec.json.Decoder(_Reference).decode
+_LONGEST_REFERENCE = 1024
+
+
+def _referred(item: bytes) -> str:
+    """The id that an item refers to; empty if it is an item of its own."""
+    if len(item) > _LONGEST_REFERENCE:
+        return ""
+    try:
+        found = _decode_reference(item)
+    except msgspec.DecodeError:
+        return ""
+    return found.id if found.type in (None, "item_reference") else ""
+
+
+def _put_items(body: bytes, found: Mapping[str, Json]) -> bytes:
+    _, members, _ = open_object(body)
+    kept: dict[str, bytes | Raw] = dict(members)
+    kept[_INPUT] = render_list([found.get(_referred(item), item) for item in own_items(members)])
+    return render_object(kept)
+
+
+def _output_items(response: Json) -> Mapping[str, Json]:
+    items = map(bytes, split_items(split_members(response).get("output", b"[]")))
+    return {_text(bytes(split_members(item).get("id", _NULL))): item for item in items}
+
+
+def _unknown_answer(id: str) -> Failure:
+    what = f"Previous response with id '{id[:200]}' not found."
+    return Failure(FailureKind.BAD_REQUEST, what, 400, "previous_response_not_found", param=_PREVIOUS)
+
+
+def _unknown_item(id: str) -> Failure:
+    what = f"Item with id '{id[:200]}' not found. Items are not persisted when `store` is set to false. Try again with "
+    what += "`store` set to true, or remove this item from your input."
+    return Failure(FailureKind.BAD_REQUEST, what, 400, param=_INPUT)
 
 
 def _text(literal: bytes) -> str:
@@ -69,6 +118,7 @@ class ResponseKeeper:
 
     def __init__(self, question: StoreQuestion) -> None:
         self._decoder = SseDecoder()
+        self._rest = b""
         self._keeps = question.keeps
         previous = quote(question.previous) if question.previous else _NULL
         self._shown = {_STORE: b"true" if question.keeps else b"false", _PREVIOUS: previous}
@@ -80,10 +130,23 @@ class ResponseKeeper:
         return shown
 
     def piece(self, data: bytes) -> bytes:
-        return b"".join(self._frame(frame.event, frame.data) for frame in self._decoder.feed(data))
+        """Frames without a response in them go through as they are."""
+        data = self._rest + data
+        end = max([data.rfind(mark) + len(mark) for mark in _FRAME_ENDS if mark in data], default=0)
+        whole, self._rest = data[:end], data[end:]
+        if b'"response"' not in whole:
+            return whole
+        return b"".join(self._frame(frame.event, frame.data) for frame in self._decoder.feed(whole))
 
     def close(self) -> bytes:
-        return b"".join(self._frame(frame.event, frame.data) for frame in self._decoder.close())
+        frames = [*self._decoder.feed(self._rest), *self._decoder.close()]
+        return b"".join(self._frame(frame.event, frame.data) for frame in frames)
+
+    def unstored(self, made: bytes) -> bytes:
+        if self.kept is None:
+            return made
+        members: dict[str, bytes | Raw] = dict(split_members(self.kept[1]))
+        return made.replace(self.kept[1], render_object(members | {_STORE: b"false"}))
 
     def _frame(self, event: bytes, data: bytes) -> bytes:
         if event in _WITH_RESPONSE:
@@ -96,6 +159,8 @@ class ResponseKeeper:
 
     def _with_store(self, response: bytes) -> bytes:
         members: dict[str, bytes | Raw] = dict(split_members(response))
+        if all(bytes(members.get(name, b"")) == value for name, value in self._shown.items()):
+            return response
         return render_object(members | self._shown)
 
     def _keep(self, response: bytes) -> None:
@@ -140,6 +205,10 @@ STORED_ANSWERS = StoredAnswers(
     items_path="/responses/{id}/input_items",
     parse_question=_parse_question,
     render_whole=_render_whole,
+    put_items=_put_items,
+    output_items=_output_items,
+    unknown_answer=_unknown_answer,
+    unknown_item=_unknown_item,
     keeper=ResponseKeeper,
     render_deleted=_render_deleted,
     render_items=_render_items,

@@ -87,8 +87,7 @@ async def _generate(
 ) -> None:
     limits = services.config.limits
     body = await inbound.body(services.config.server.max_body, limits.encodings)
-    if services.config.store.responses.enabled:
-        body = await with_stored_turns(services, outbound, record, body)
+    body = await with_stored_turns(services, outbound, record, body)
     caller, named = record.caller, at.model if at is not None else None
     body, compaction = await read_compaction(services, caller, record.dialect, body, model=named, way=way)
     parse = partial(_parse, record.dialect, caller, body, inbound.headers, at, limits)

@@ -24,8 +24,9 @@ class _FormRewriter:
         answers = form.answers()
         self.whole, self.piece, self.close = answers.whole, answers.piece, answers.close
 
-    async def settle(self) -> None:
+    async def settle(self, made: bytes) -> bytes:
         """There is nothing to wait for."""
+        return made
 
 
 async def _body(services: Services, inbound: Inbound) -> bytes:

@@ -14,9 +14,7 @@ from dragoman.store import StoredResponse
 def is_served(services: Services, vendor: Dialect, template: str) -> bool:
     """Whether a path of a vendor's API is one of stored answers, and they are stored here."""
     stored = vendor.stored_answers
-    return (
-        services.config.store.responses.enabled and stored is not None and template in (stored.path, stored.items_path)
-    )
+    return services.config.state.enabled and stored is not None and template in (stored.path, stored.items_path)
 
 
 async def stored_answer(

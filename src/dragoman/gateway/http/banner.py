@@ -28,6 +28,8 @@ class GatewaySummary(msgspec.Struct, frozen=True):
     state: str = "memory"
     notice: str = ""
     setup: str = ""
+    lifetime: str = ""
+    """How long conversations are kept; empty: not at all."""
 
     @property
     def console(self) -> str:
@@ -42,7 +44,15 @@ class GatewaySummary(msgspec.Struct, frozen=True):
 
 def summarise(config: Config, url: str, file: str | None, state: str = "memory", notice: str = "") -> GatewaySummary:
     return GatewaySummary(
-        url, listed_names(config), tuple(config.providers), len(config.keys), config.server.workers, file, state, notice
+        url,
+        listed_names(config),
+        tuple(config.providers),
+        len(config.keys),
+        config.server.workers,
+        file,
+        state,
+        notice,
+        lifetime=config.state.lifetime if config.state.enabled else "",
     )
 
 
@@ -77,6 +87,7 @@ def show(console: Console, summary: GatewaySummary) -> None:
     table.add_row("models", _models(summary))
     table.add_row("keys", _keys(summary))
     table.add_row("state", "in memory; a restart forgets it" if summary.state == "memory" else summary.state)
+    table.add_row("conversations", _conversations(summary))
     if summary.workers > 1:
         table.add_row("workers", str(summary.workers))
     console.print()
@@ -103,6 +114,13 @@ def _models(summary: GatewaySummary) -> str:
         return f"every PROVIDER/MODEL of {', '.join(summary.providers) or 'no provider'}"
     more = f" and {len(summary.models) - MAX_MODELS} more" if len(summary.models) > MAX_MODELS else ""
     return ", ".join(summary.models[:MAX_MODELS]) + more
+
+
+def _conversations(summary: GatewaySummary) -> str:
+    if not summary.lifetime:
+        return "not kept (state: off)"
+    place = "in memory" if summary.state == "memory" else f"in {summary.state}"
+    return f"{place}, for {summary.lifetime}, for clients that continue them by ids; `state: off` keeps none"
 
 
 def _keys(summary: GatewaySummary) -> str:

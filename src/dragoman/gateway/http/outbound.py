@@ -29,8 +29,8 @@ class AnswerRewriter(Protocol):
 
     def close(self) -> bytes: ...
 
-    async def settle(self) -> None:
-        """Done before what was made is sent."""
+    async def settle(self, made: bytes) -> bytes:
+        """Done before what was made is sent; what is sent."""
 
 
 class Outbound:
@@ -57,7 +57,7 @@ class Outbound:
         """Send an answer with a known body."""
         if self.rewriter is not None and status == 200:
             body = self.rewriter.whole(body)
-            await self.rewriter.settle()
+            body = await self.rewriter.settle(body)
         length = (b"content-length", b"%d" % len(body))
         await self._start(status, [(b"content-type", content_type), length], headers)
         await self.send({"type": "http.response.body", "body": body})
@@ -119,11 +119,9 @@ async def _rewritten(pieces: AsyncIterator[bytes], rewriter: AnswerRewriter) -> 
     async for piece in pieces:
         made = rewriter.piece(piece)
         if made:
-            await rewriter.settle()
-            yield made
+            yield await rewriter.settle(made)
     if last := rewriter.close():
-        await rewriter.settle()
-        yield last
+        yield await rewriter.settle(last)
 
 
 def header(name: bytes, value: str) -> tuple[bytes, bytes]:

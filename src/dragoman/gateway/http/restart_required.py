@@ -27,10 +27,9 @@ RESTART_KEYS = (
     "store.vault.entries",
     "store.vault.max_bytes",
     "store.vault.ttl",
-    "store.responses.per_caller",
-    "store.responses.entries",
-    "store.responses.max_bytes",
-    "store.responses.ttl",
+    "state.lifetime",
+    "state.size",
+    "state.per_key",
 )
 """These are used once, at the start."""
 

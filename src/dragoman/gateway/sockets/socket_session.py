@@ -310,7 +310,7 @@ class SocketSession:
         """Whether an answer that this socket does not know may be stored: here, or by a provider of this dialect."""
         services = self._services
         stored = dialect_of(self._dialect).stored_answers
-        if stored is None or services.config.store.responses.enabled:
+        if stored is None or services.config.state.enabled:
             return stored is not None
         question = stored.parse_question(turn.body)
         model = (question.model if question is not None else "") or services.config.default_model
@@ -330,7 +330,7 @@ class SocketSession:
                 answer.id,
                 (*(kept.turns if kept is not None else ()), own),
                 kept.before if kept is not None else turn.previous,
-                keeps and self._services.config.store.responses.enabled,
+                keeps and self._services.config.state.enabled,
                 (kept.size if kept is not None else 0) + len(own.items) + len(own.response),
             ),
         )

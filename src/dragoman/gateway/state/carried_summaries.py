@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import AsyncIterator
 
 import msgspec
 
@@ -24,6 +25,7 @@ from dragoman.dialects.dialect import (
     CompactionAsk,
     Compactions,
     CompactionWay,
+    StreamRenderer,
 )
 from dragoman.dialects.registry import dialect
 from dragoman.engine.exchange.destination import TargetRoute
@@ -172,6 +174,7 @@ async def answer_with_summary(
         body = compaction.form.render_answer(
             _answer_id(record), compaction.ask.bare, item, made.usage, int(time.time())
         )
+        outbound.rewriter = None  # such an answer is not continued by its id
         await outbound.whole(200, body, list(record.notices))
         return True
     await _send(outbound, record, ask, block, made.usage, compaction.form.stop_word)
@@ -197,14 +200,17 @@ async def _send(
     context = AnswerContext(model=record.model, id=record.id, created=now, request=ask.members, clock=time.time)
     answers = dialect(record.dialect).answers
     if ask.stream:
-        renderer = answers.stream_renderer(context)
-        sent = renderer.render(events) + renderer.close()
+        pieces = _render_stream(answers.stream_renderer(context), events)
         content_type = dialect(record.dialect).framing.content_type.encode()
-        await outbound.whole(200, sent, list(record.notices), content_type)
+        await outbound.streamed(pieces, list(record.notices), content_type, _SECONDS)
         return
     reply = collect(events)
     assert not isinstance(reply, Failure)
     await outbound.whole(200, answers.render(reply, context), list(record.notices))
+
+
+async def _render_stream(renderer: StreamRenderer, events: list[Event]) -> AsyncIterator[bytes]:
+    yield renderer.render(events) + renderer.close()
 
 
 async def _summarise(services: Services, record: RequestRecord, compaction: Compaction, ask: Ask) -> MadeSummary:

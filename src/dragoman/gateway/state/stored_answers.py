@@ -1,8 +1,18 @@
-"""Answers that are stored here, so that clients can continue them by their ids on any model."""
+"""Conversations that are kept here, so that clients can continue them by ids on any model.
+
+An id goes to a provider only if this gateway gave it to the same caller, and it is from that provider and account. If
+it was made elsewhere, what it stands for is put into the request. An id that is not known is refused, because the
+account at the provider may be that of several callers.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from hashlib import blake2b
+
+from dragoman.config.schema import ForeignIds, LogLevel
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.parts import Json
 from dragoman.dialects.dialect import AnswerKeeper, StoredAnswers, StoredTurn, StoreQuestion
 from dragoman.dialects.registry import dialect
 from dragoman.gateway.callers.callers import Refused
@@ -13,42 +23,88 @@ from dragoman.store import StoredResponse
 
 MOST_TURNS = 1000
 """Of a conversation that is continued by ids."""
+_MOST_REFERENCES = 1000
+Account = tuple[str, str]
+"""A provider, and a digest of the key that is used there. Without a digest nobody knows which account it will be."""
+_NOBODY: Account = ("", "")
 
 
 async def with_stored_turns(services: Services, outbound: Outbound, record: RequestRecord, body: bytes) -> bytes:
-    """The request with all stored turns that it continues; and its answer will be stored, if it wants that.
+    """The request with all stored turns and items that it refers to; and its answer will be stored, if it wants that.
 
-    A provider that made the previous answer, and speaks the client's dialect, has it itself: the request stays as it
-    is. Raises Refused where the previous answer is not known.
+    A provider that made what it refers to has it itself: the request stays as it is. Raises Refused if something is
+    not known.
     """
     stored = dialect(record.dialect).stored_answers
     question = stored.parse_question(body) if stored is not None else None
     if stored is None or question is None:
         return body
-    outbound.rewriter = _Keeping(services, record, question, stored.keeper(question))
+    if not services.config.state.enabled and stored.unsupported is not None:
+        raise Refused(stored.unsupported)
+    if services.config.state.enabled:
+        outbound.rewriter = _Keeping(services, record, question, stored.keeper(question))
     model = question.model or services.config.default_model
     route = services.routes.find(model, record.dialect) if model else None
-    same = route is not None and route.first.target.dialect == record.dialect
-    provider = route.first.provider if route is not None else ""
-    return await _continued(services, record, (stored, question), body, provider if same else "")
+    same = route is not None and stored.is_kept_by_vendor and route.first.target.dialect == record.dialect
+    own = find_account(services, route.first.provider) if route is not None and same else _NOBODY
+    if question.references:
+        body = await _with_items(services, record, (stored, question), body, own)
+    return await _continued(services, record, (stored, question), body, own)
+
+
+def find_account(services: Services, provider: str) -> Account:
+    """Which account a provider is asked with. Of several keys nobody knows beforehand which one it will be."""
+    configured = services.config.providers.get(provider)
+    keys = configured.key_pool() if configured is not None else ()
+    return provider, blake2b(keys[0].reveal().encode(), digest_size=8).hexdigest() if len(keys) == 1 else ""
+
+
+def _passes(services: Services, own: Account) -> bool:
+    """Whether an id that is not known goes to the provider."""
+    return bool(own[0]) and services.config.state.foreign_ids is ForeignIds.PASS
+
+
+def _is_own(turn: StoredResponse, own: Account) -> bool:
+    return bool(own[1]) and (turn.provider, turn.account) == own
 
 
 async def _continued(
-    services: Services, record: RequestRecord, about: tuple[StoredAnswers, StoreQuestion], body: bytes, own: str
+    services: Services, record: RequestRecord, about: tuple[StoredAnswers, StoreQuestion], body: bytes, own: Account
 ) -> bytes:
-    """`own`: the provider, where it speaks the client's dialect and stores answers itself."""
+    """`own`: the account, if its provider speaks the client's dialect and stores answers itself."""
     stored, question = about
     if not question.previous:
-        return body if own else stored.render_whole(body, (), False)
+        return body if own[0] else stored.render_whole(body, (), False)
     turns = await _turns(services, record.caller.name, question.previous, services.config.server.max_body)
     if turns is None:
-        if own:
+        if _passes(services, own):
             return body
-        raise Refused(_unknown(question.previous))
-    if own and turns[-1].provider == own:
+        raise Refused(stored.unknown_answer(question.previous))
+    if _is_own(turns[-1], own):
         return body
     parts = [StoredTurn(turn.items, turn.response) for turn in turns]
-    return stored.render_whole(body, parts, bool(own))
+    return stored.render_whole(body, parts, bool(own[0]))
+
+
+async def _with_items(
+    services: Services, record: RequestRecord, about: tuple[StoredAnswers, StoreQuestion], body: bytes, own: Account
+) -> bytes:
+    """The request with the items that it refers to, unless the provider has all of them."""
+    stored, question = about
+    caller, responses = record.caller.name, services.store.responses
+    holders = await responses.find_holders(caller, question.references[:_MOST_REFERENCES])
+    answers = {id: await responses.find(caller, id) for id in dict.fromkeys(holders.values())}
+    known: dict[str, Json] = {}
+    is_own = True
+    for id in question.references:
+        answer = answers.get(holders.get(id, ""))
+        items: Mapping[str, Json] = stored.output_items(answer.response) if answer is not None else {}
+        if id in items and answer is not None:
+            known[id] = items[id]
+            is_own = is_own and _is_own(answer, own)
+        elif not _passes(services, own):
+            raise Refused(stored.unknown_item(id))
+    return body if is_own else stored.put_items(body, known)
 
 
 async def _turns(services: Services, caller: str, last: str, most: int) -> list[StoredResponse] | None:
@@ -65,11 +121,6 @@ async def _turns(services: Services, caller: str, last: str, most: int) -> list[
             raise Refused(Failure(FailureKind.TOO_LARGE, what, 413, param="previous_response_id"))
         last = turn.previous
     return found[::-1]
-
-
-def _unknown(id: str) -> Failure:
-    what = f"Previous response with id '{id[:200]}' not found."
-    return Failure(FailureKind.BAD_REQUEST, what, 400, "previous_response_not_found", param="previous_response_id")
 
 
 class _Keeping:
@@ -93,12 +144,20 @@ class _Keeping:
     def close(self) -> bytes:
         return self._keeper.close()
 
-    async def settle(self) -> None:
+    async def settle(self, made: bytes) -> bytes:
         kept = self._keeper.kept
         if kept is None or self._stored:
-            return
+            return made
         self._stored = True
-        exchange = self._record.exchange
+        services, caller, exchange = self._services, self._record.caller.name, self._record.exchange
         provider = exchange.destination.provider if exchange is not None and exchange.destination is not None else ""
-        answer = StoredResponse(self._question.items, kept[1], self._question.previous, provider)
-        await self._services.store.responses.put(self._record.caller.name, kept[0], answer)
+        answer = StoredResponse(
+            self._question.items, kept[1], self._question.previous, *find_account(services, provider)
+        )
+        stored = dialect(self._record.dialect).stored_answers
+        items = stored.output_items(kept[1]) if stored is not None else {}
+        if await services.store.responses.put(caller, kept[0], answer, [id for id in items if id]):
+            return made
+        why = "the answer was not stored, and says so: the store is away, or there is no room for it"
+        services.log(LogLevel.WARNING, {"event": "state", "id": self._record.id, "warning": why})
+        return self._keeper.unstored(made)

@@ -21,13 +21,15 @@ class Bounds(Struct, frozen=True):
     entries: int
     max_bytes: int
     ttl: float
+    caller_bytes: int = 1 << 62
+    """Bytes of one caller."""
 
 
 class ExpiringTable(Protocol[Value]):
     """Values by caller, place (the other parts of the key) and key."""
 
-    async def put(self, caller: str, place: str, entries: Mapping[str, Value]) -> None:
-        """Keep values, each under its key; the last writer wins."""
+    async def put(self, caller: str, place: str, entries: Mapping[str, Value]) -> bool:
+        """Keep values, each under its key; the last writer wins. False: some were not kept, or not for others yet."""
 
     async def put_first(self, caller: str, place: str, key: str, value: Value) -> Value:
         """Keep a value unless there is one; the one that is kept. The first writer wins."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -9,12 +10,14 @@ from msgspec import Struct
 
 class StoredResponse(Struct, frozen=True):
     """One answer. `items` is a JSON list of what the client sent with its request, `response` the answer as it was
-    shown. `previous` is the id of the answer that the request continued, or empty. `provider`: who answered."""
+    shown. `previous` is the id of the answer that the request continued, or empty. `provider`: who answered, and
+    `account` with which of its keys; empty if that is not known."""
 
     items: bytes
     response: bytes
     previous: str = ""
     provider: str = ""
+    account: str = ""
 
     @property
     def size(self) -> int:
@@ -22,7 +25,7 @@ class StoredResponse(Struct, frozen=True):
 
 
 class StoredResponses(Protocol):
-    """Responses by caller and id. Nothing is stored unless `store.responses.enabled` is on.
+    """Responses by caller and id. Nothing is stored while `state` is off.
 
     Isolation: the caller is part of every key. An id of another caller is not there.
 
@@ -31,8 +34,8 @@ class StoredResponses(Protocol):
     Consistency: when `put` or `forget` returns, this process sees it at once. Other workers see a new response when
     `put` returns, and that one was forgotten within two seconds.
 
-    Expiry and bounds: a response is forgotten `store.responses.ttl` seconds after its last use. Entries of a caller,
-    and entries and bytes of all, are bounded; the least recently used goes first, by the day. One larger than
+    Expiry and bounds: a response is forgotten `state.lifetime` after its last use. The bytes of a caller and of all
+    are bounded; the least recently used goes first. One larger than
     `MOST_BYTES` is not kept.
 
     What may be lost: everything; a restart keeps responses where the backend has a file or a server.
@@ -41,11 +44,14 @@ class StoredResponses(Protocol):
     then refused: the rest of its conversation is not known.
     """
 
-    async def put(self, caller: str, id: str, response: StoredResponse) -> None:
-        """Keep a response."""
+    async def put(self, caller: str, id: str, response: StoredResponse, items: Iterable[str] = ()) -> bool:
+        """Keep a response, and where these items of its output are found. False: it was not kept."""
 
     async def find(self, caller: str, id: str) -> StoredResponse | None:
         """A response of this caller."""
+
+    async def find_holders(self, caller: str, items: Iterable[str]) -> Mapping[str, str]:
+        """In which response of this caller each item is, by the item's id. Those that are not known are missing."""
 
     async def forget(self, caller: str, id: str) -> None:
         """Remove a response."""

@@ -41,16 +41,19 @@ class ExpiringMap(Generic[Value]):
         self._clock = clock
         self._cached: OrderedDict[Address, CachedValue[Value]] = OrderedDict()
         self._callers: dict[str, OrderedDict[Address, None]] = {}
+        self._owned: dict[str, int] = {}
+        """Bytes by caller."""
         self._lock = Lock()
 
     def __len__(self) -> int:
         return len(self._cached)
 
-    async def put(self, caller: str, place: str, entries: Mapping[str, Value]) -> None:
+    async def put(self, caller: str, place: str, entries: Mapping[str, Value]) -> bool:
         now = self._clock()
         with self._lock:
             for key, value in entries.items():
                 self._put((caller, place, key), value, now)
+            return all((caller, place, key) in self._cached for key in entries)
 
     async def put_first(self, caller: str, place: str, key: str, value: Value) -> Value:
         now, address = self._clock(), (caller, place, key)
@@ -74,7 +77,7 @@ class ExpiringMap(Generic[Value]):
 
     def fits(self, caller: str, place: str, key: str, value: Value) -> bool:
         """Whether there is room for a value at all."""
-        return self._size((caller, place, key), value) <= self.bounds.max_bytes
+        return self._size((caller, place, key), value) <= min(self.bounds.max_bytes, self.bounds.caller_bytes)
 
     def entry(self, address: Address, now: float) -> CachedValue[Value] | None:
         """The entry at an address, now used; for a table that has this map in front of it."""
@@ -129,11 +132,12 @@ class ExpiringMap(Generic[Value]):
         """A value that is larger than all the room is not kept, and neither is the one that it replaces."""
         self._drop(address)
         size = self._size(address, value)
-        if size > self.bounds.max_bytes:
+        if size > min(self.bounds.max_bytes, self.bounds.caller_bytes):
             return
         self._cached[address] = CachedValue(value, size, now)
         self._callers.setdefault(address[0], OrderedDict())[address] = None
         self.bytes += size
+        self._owned[address[0]] = self._owned.get(address[0], 0) + size
         self._shrink(address[0], now)
 
     def _size(self, address: Address, value: Value) -> int:
@@ -141,7 +145,7 @@ class ExpiringMap(Generic[Value]):
 
     def _shrink(self, caller: str, now: float) -> None:
         bounds, cached, own = self.bounds, self._cached, self._callers[caller]
-        while len(own) > bounds.per_caller:
+        while len(own) > bounds.per_caller or self._owned.get(caller, 0) > bounds.caller_bytes:
             self._drop(next(iter(own)))
         while len(cached) > bounds.entries or self.bytes > bounds.max_bytes:
             self._drop(next(iter(cached)))
@@ -153,7 +157,8 @@ class ExpiringMap(Generic[Value]):
         if entry is None:
             return
         self.bytes -= entry.size
+        self._owned[address[0]] -= entry.size
         own = self._callers[address[0]]
         del own[address]
         if not own:
-            del self._callers[address[0]]
+            del self._callers[address[0]], self._owned[address[0]]

@@ -53,7 +53,7 @@ class Scripts:
 
 _DROP = """
 local base = KEYS[1]
-local used, sizes, total = base .. ':used', base .. ':sizes', base .. ':bytes'
+local used, sizes, total, owned = base .. ':used', base .. ':sizes', base .. ':bytes', base .. ':owned'
 local function drop(address)
   redis.call('DEL', base .. ':value:' .. address)
   redis.call('ZREM', used, address)
@@ -62,6 +62,7 @@ local function drop(address)
   if size then
     redis.call('HDEL', sizes, address)
     redis.call('DECRBY', total, size)
+    redis.call('HINCRBY', owned, string.sub(address, 1, 16), -size)
   end
 end
 """
@@ -69,9 +70,9 @@ end
 
 _PUT = """
 local ttl, most_own, most, most_bytes = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local first, own = ARGV[5] == '1', base .. ':caller:' .. ARGV[6]
+local first, own, most_owned = ARGV[6] == '1', base .. ':caller:' .. ARGV[7], tonumber(ARGV[5])
 local keep = math.ceil(ttl * 1100)
-for i = 7, #ARGV, 2 do
+for i = 8, #ARGV, 2 do
   local address, value = ARGV[i], ARGV[i + 1]
   local there = first and redis.call('ZSCORE', used, address)
   if there and tonumber(there) >= now - ttl then
@@ -79,20 +80,26 @@ for i = 7, #ARGV, 2 do
     if kept then return kept end
   end
   local size = #value + 200
-  redis.call('INCRBY', total, size - (redis.call('HGET', sizes, address) or 0))
+  local more = size - (redis.call('HGET', sizes, address) or 0)
+  redis.call('INCRBY', total, more)
+  redis.call('HINCRBY', owned, ARGV[7], more)
   redis.call('HSET', sizes, address, size)
   redis.call('SET', base .. ':value:' .. address, value, 'PX', keep)
   redis.call('ZADD', used, now, address)
   redis.call('ZADD', own, now, address)
 end
 for _, address in ipairs(redis.call('ZRANGEBYSCORE', used, '-inf', now - ttl, 'LIMIT', 0, 32)) do drop(address) end
-while redis.call('ZCARD', own) > most_own do drop(redis.call('ZRANGE', own, 0, 0)[1]) end
+while redis.call('ZCARD', own) > most_own or tonumber(redis.call('HGET', owned, ARGV[7]) or 0) > most_owned do
+  local oldest = redis.call('ZRANGE', own, 0, 0)[1]
+  if not oldest then redis.call('HDEL', owned, ARGV[7]) break end
+  drop(oldest)
+end
 while redis.call('ZCARD', used) > most or tonumber(redis.call('GET', total)) > most_bytes do
   local oldest = redis.call('ZRANGE', used, 0, 0)[1]
   if not oldest then redis.call('DEL', total, sizes) break end
   drop(oldest)
 end
-for _, key in ipairs({used, sizes, total, own}) do redis.call('PEXPIRE', key, keep + 86400000) end
+for _, key in ipairs({used, sizes, total, own, owned}) do redis.call('PEXPIRE', key, keep + 86400000) end
 return false
 """
 _FIND = """

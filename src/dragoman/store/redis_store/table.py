@@ -52,8 +52,12 @@ class RedisTable(Generic[Value]):
     def lacks(self, caller: str) -> bool:
         return False
 
-    async def put(self, caller: str, place: str, entries: Mapping[str, Value]) -> None:
-        await self._send(self._put_command(caller, place, entries))
+    async def put(self, caller: str, place: str, entries: Mapping[str, Value]) -> bool:
+        try:
+            await self._link.ask(self._put_command(caller, place, entries), again=True)
+        except (RedisAway, RedisRefused):  # counted; this process has it
+            return False
+        return True
 
     async def put_first(self, caller: str, place: str, key: str, value: Value) -> Value:
         kept = await self._send(self._put_command(caller, place, {key: value}, first=True))
@@ -131,7 +135,7 @@ class RedisTable(Generic[Value]):
         values: list[str | bytes] = []
         for address, (place, key), value in rows:
             values += [address, _encode(StoredValue(_bytes(caller), _bytes(place), _bytes(key), value))]
-        most = (bounds.ttl, bounds.per_caller, bounds.entries, bounds.max_bytes)
+        most = (bounds.ttl, bounds.per_caller, bounds.entries, bounds.max_bytes, bounds.caller_bytes)
         return evalsha(self._scripts.put, self._base, *most, int(first), digest(caller), *values)
 
 

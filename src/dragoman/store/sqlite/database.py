@@ -60,8 +60,11 @@ class Database:
 
     async def shared(self) -> None:
         """Wait until other processes can read what was written so far, where there are any; not beyond the deadline."""
-        if not self._writer.alone:
-            await self.written(DATA_PATH_DEADLINE)
+        await self.seen()
+
+    async def seen(self) -> bool:
+        """The same; False when it took too long."""
+        return self._writer.alone or await self.written(DATA_PATH_DEADLINE)
 
     async def written(self, seconds: float) -> bool:
         """Wait until everything so far is written; False when that took too long."""

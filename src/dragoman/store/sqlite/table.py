@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Generic, TypeVar
 
+from msgspec.structs import asdict
+
 from dragoman.store.clock import Clock
 from dragoman.store.contracts.expiring_table import Bounds
 from dragoman.store.errors import StoreUnavailable
@@ -37,9 +39,10 @@ DELETE FROM state WHERE rowid IN (SELECT rowid FROM (
     SELECT rowid,
         row_number() OVER (PARTITION BY caller ORDER BY used DESC, rowid DESC) AS of_caller,
         row_number() OVER (ORDER BY used DESC, rowid DESC) AS of_all,
-        sum(length(value) + length(key) + ?) OVER (ORDER BY used DESC, rowid DESC) AS bytes
-    FROM state WHERE kind = ?)
-WHERE of_caller > ? OR of_all > ? OR bytes > ?)"""
+        sum(length(value) + length(key) + :overhead) OVER (ORDER BY used DESC, rowid DESC) AS bytes,
+        sum(length(value) + length(key) + :overhead) OVER (PARTITION BY caller ORDER BY used DESC, rowid DESC) AS own
+    FROM state WHERE kind = :kind)
+WHERE of_caller > :per_caller OR of_all > :entries OR bytes > :max_bytes OR own > :caller_bytes)"""
 
 
 class SqliteTable(Generic[Value]):
@@ -60,10 +63,10 @@ class SqliteTable(Generic[Value]):
     def lacks(self, caller: str) -> bool:
         return caller not in self._callers and self._database.alone
 
-    async def put(self, caller: str, place: str, entries: Mapping[str, Value]) -> None:
+    async def put(self, caller: str, place: str, entries: Mapping[str, Value]) -> bool:
         for key, value in entries.items():
             self._write(_PUT, (caller, place, key), value)
-        await self._database.shared()
+        return await (self._database.written(DATA_PATH_DEADLINE) if self._kind.waits else self._database.seen())
 
     async def put_first(self, caller: str, place: str, key: str, value: Value) -> Value:
         expired = self._clock() - self._bounds.ttl
@@ -131,7 +134,7 @@ class SqliteTable(Generic[Value]):
     def _sweep(self, connection: sqlite3.Connection) -> None:
         bounds, kind = self._bounds, self._kind.name
         connection.execute(_EXPIRE, (kind, self._clock() - bounds.ttl))
-        connection.execute(_SHRINK, (OVERHEAD, kind, bounds.per_caller, bounds.entries, bounds.max_bytes))
+        connection.execute(_SHRINK, {"overhead": OVERHEAD, "kind": kind, **asdict(bounds)})
 
 
 def _is_text(key: str) -> bool:
