@@ -22,6 +22,7 @@ from dragoman.emulators.provider import (
     ModelTurn,
     Operation,
     ReceivedRequest,
+    ServesSockets,
     ShowsModels,
 )
 from dragoman.emulators.rate_limits import Excess, RateMeter
@@ -85,11 +86,20 @@ class EmulatorCore:
         self._fault_counts: dict[str, int] = {}
 
     def respond(
-        self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
+        self,
+        method: str,
+        path: str,
+        query: dict[str, str],
+        headers: dict[str, str],
+        raw: bytes,
+        *,
+        generates: bool = True,
     ) -> PlannedResponse:
-        """The response to one request. A crash of the emulator itself is marked by a header and its verdict."""
+        """The response to one request. A crash of the emulator itself is marked by a header and its verdict.
+
+        `generates`: False for a turn on a WebSocket that only prepares a conversation."""
         try:
-            return self._respond(method, path, query, headers, raw)
+            return self._respond(method, path, query, headers, raw, generates)
         except Exception as error:  # one bad request must not stop the server
             traceback.print_exc(file=sys.stderr)
             body = {"error": {"message": f"the emulator crashed: {error!r}", "type": "emulator_error"}}
@@ -103,7 +113,7 @@ class EmulatorCore:
         return _planned(error)
 
     def _respond(
-        self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
+        self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes, generates: bool
     ) -> PlannedResponse:
         if self.provider.operation_of(method, path) is None:
             unserved = ReceivedRequest(method, path, query, headers, raw, None, "", False, Operation.GENERATE)
@@ -119,14 +129,17 @@ class EmulatorCore:
         if isinstance(request, ErrorResponse):
             self._record_unparsed(method, path, headers, "refused", request.status, request.body)
             return _planned(request)
-        return self._judge(request, fault)
+        return self._judge(request, fault, generates)
 
-    def _judge(self, request: ReceivedRequest, fault: Fault | None) -> PlannedResponse:
+    def _judge(self, request: ReceivedRequest, fault: Fault | None, generates: bool) -> PlannedResponse:
         if fault is not None and fault.replaces_answer:
             return self._apply_fault(fault, request)
         refusal = self.provider.judge(request)
         if refusal is not None:
             return self._refuse(refusal, request, "refused")
+        if not generates and isinstance(self.provider, ServesSockets):
+            self._record(request, "accepted", 200, None)
+            return PlannedResponse(200, self.provider.stream_type, frames=self.provider.render_prepared(request))
         return self._accept(request, fault)
 
     def _unserved_kind(self, method: str, path: str) -> FaultKind:

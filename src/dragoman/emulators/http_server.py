@@ -19,7 +19,7 @@ import httptools
 
 from dragoman.emulators.emulator_core import EmulatorCore, PlannedResponse
 from dragoman.emulators.faults import Fault
-from dragoman.emulators.provider import FaultKind
+from dragoman.emulators.provider import FaultKind, ServesSockets
 from dragoman.emulators.wire import rechunk, render_json
 
 _CHUNK = 1 << 16
@@ -33,6 +33,7 @@ class ServerLimits:
     body: int = 32 << 20
     request_seconds: float = 30.0  # from the first byte to the last
     idle_seconds: float = 120.0  # between requests of one connection
+    socket_seconds: float = 3600.0  # the age of a WebSocket
     write_size: int = 0  # bytes per write of a stream; 0 writes one frame at a time
 
 
@@ -46,6 +47,10 @@ class HttpRequest:
     body: bytes
     keep_alive: bool
 
+    @property
+    def asks_for_socket(self) -> bool:
+        return self.method == "GET" and self.headers.get("upgrade", "").lower() == "websocket"
+
 
 class TooLargeError(Exception):
     """The body is larger than the limit."""
@@ -58,6 +63,7 @@ class RequestParser:
         self.done: deque[HttpRequest] = deque()
         self.wants_continue = False
         self.is_partial = False
+        self.rest = b""  # what follows a request for a WebSocket
         self._limit = limit
         self._parser = httptools.HttpRequestParser(self)
         self._reset()
@@ -65,6 +71,10 @@ class RequestParser:
     def feed(self, data: bytes) -> None:
         try:
             self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as pause:
+            if not self.done or not self.done[-1].asks_for_socket:
+                raise
+            self.rest = data[pause.args[0] :]
         except httptools.HttpParserCallbackError as error:
             raise (error.__context__ if isinstance(error.__context__, TooLargeError) else error) from None
 
@@ -142,12 +152,27 @@ class ClientConnection:
         """Answer requests until either side closes."""
         async for request in self._requests():
             path, _, query = request.target.partition("?")
+            if request.asks_for_socket:
+                await self._serve_socket(request, unquote(path))
+                return
             fields = dict(parse_qsl(query, keep_blank_values=True))
             response = self._core.respond(request.method, unquote(path), fields, request.headers, request.body)
             if request.method == "HEAD":  # the client would take a body for the next answer
                 response = replace(response, body=b"", frames=None)
             if not await self._send(response, request.keep_alive):
                 return
+
+    async def _serve_socket(self, request: HttpRequest, path: str) -> None:
+        """A WebSocket, if the provider has one at this path."""
+        provider = self._core.provider
+        if isinstance(provider, ServesSockets) and provider.has_socket(path):
+            from dragoman.emulators.socket_server import ClientSocket
+
+            opened = ClientSocket(self._core, self._reader, self._writer, self._limits.socket_seconds)
+            await opened.serve(path, request.headers, self._parser.rest)
+        else:
+            response = self._core.respond("GET", path, {}, request.headers, b"")
+            await self._send(response, keep_alive=False)
 
     async def _requests(self) -> AsyncIterator[HttpRequest]:
         while True:

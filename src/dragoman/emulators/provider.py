@@ -269,3 +269,19 @@ class ShowsModels(Protocol):
     """A provider with a path that describes one model (`Operation.SHOW`)."""
 
     def show_model(self, request: ReceivedRequest) -> Any: ...
+
+
+@runtime_checkable
+class ServesSockets(Protocol):
+    """A provider whose conversations may go over a WebSocket, as those of OpenAI's Responses do."""
+
+    @property
+    def stream_type(self) -> str: ...
+
+    def has_socket(self, path: str) -> bool:
+        """Whether `GET` at this path may be upgraded."""
+        ...
+
+    def render_prepared(self, request: ReceivedRequest) -> Iterable[bytes]:
+        """The stream of a turn that generates nothing."""
+        ...

@@ -121,6 +121,13 @@ class Responses(NativeApi):
     def render_stream(self, request: ReceivedRequest, turn: ModelTurn) -> Iterable[bytes]:
         return events.render_stream(request, turn)
 
+    def has_socket(self, path: str) -> bool:
+        found = _PATH.match(path)
+        return found is not None and found["more"] is None
+
+    def render_prepared(self, request: ReceivedRequest) -> Iterable[bytes]:
+        return events.render_prepared(request)
+
     def render_stream_error(self, kind: FaultKind, request: ReceivedRequest) -> bytes:
         error = self.render_fault(kind, request).body["error"]
         failed = {

@@ -26,6 +26,18 @@ def render_stream(request: ReceivedRequest, turn: ModelTurn) -> Iterator[bytes]:
         yield render_sse_event({**event, "sequence_number": number}, event=event["type"])
 
 
+def render_prepared(request: ReceivedRequest) -> Iterator[bytes]:
+    """The frames of a turn that only prepares a conversation: it has no output."""
+    statuses = {
+        "response.created": "in_progress",
+        "response.in_progress": "in_progress",
+        "response.completed": "completed",
+    }
+    for number, (name, status) in enumerate(statuses.items()):
+        event = {"type": name, "response": render_frame(request, status), "sequence_number": number}
+        yield render_sse_event(event, event=name)
+
+
 def _events(request: ReceivedRequest, turn: ModelTurn) -> Iterator[Event]:
     yield {"type": "response.created", "response": render_frame(request)}
     yield {"type": "response.in_progress", "response": render_frame(request)}
