@@ -50,3 +50,10 @@ def test_adapt_for_openai() -> None:
     done = sent(body(*(f"t{number}" for number in range(130))), "openai/gpt-4o", source=CHAT)
     assert len(left(done)) == 128
     assert done.changes == [("many-tools", f"/tools/{at}", "content", False) for at in (128, 129)]
+
+
+def test_adapt_for_others_that_count() -> None:
+    many = body(*(f"t{number}" for number in range(600)))
+    assert len(left(sent(many, "groq/openai/gpt-oss-120b", source=CHAT))) == 128
+    declared = sent(many, "gemini/gemini-2.5-flash", source=CHAT).json["tools"][0]["functionDeclarations"]
+    assert len(declared) == 512

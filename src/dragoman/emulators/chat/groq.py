@@ -228,6 +228,8 @@ def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
     declared = request.body.get("tools") or []
     if not isinstance(declared, list):
         return ChatRefusal(400, "'tools' : value must be an array")
+    if len(declared) > 128:  # https://github.com/gsd-build/gsd-2/issues/4376, April 2026
+        return ChatRefusal(400, "'tools' : maximum number of items is 128")
     for at, tool in enumerate(declared):
         if not isinstance(tool, dict) or "type" not in tool:
             return ChatRefusal(400, f"'tools.{at}' : property 'type' is missing")

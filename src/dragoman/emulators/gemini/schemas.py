@@ -28,6 +28,11 @@ def check_tools(request: dict[str, Any], flavour: Flavour) -> None:
         for j, declaration in enumerate(tool.get("functionDeclarations", [])):
             _check_declaration(declaration, f"tools[{i}].function_declarations[{j}]", flavour)
             declarations.append(declaration)
+    if len(declarations) > 512 and not flavour.is_vertex:  # https://github.com/google-gemini/gemini-cli/issues/19083
+        sentence = "[FIELD_INVALID] At most 512 function declarations can be specified."
+        raise GeminiRefusal(
+            f"The GenerateContentRequest proto is invalid:\n  * tools[0].function_declarations: {sentence}"
+        )
     _check_set([declaration["name"] for declaration in declarations])
     _check_choice(request, flavour)
 
