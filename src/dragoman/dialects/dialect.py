@@ -493,6 +493,55 @@ class StoredAnswers(msgspec.Struct, frozen=True):
     """The vendor's words if nothing is kept here; None: whoever asks for an id is told that it is not known."""
 
 
+# Answers in the background
+
+
+class BackgroundAsk(msgspec.Struct, frozen=True):
+    """A request whose answer is made in the background."""
+
+    body: bytes
+    """The same request as one for a stream that is stored nowhere."""
+    model: str
+    streams: bool
+    """The client wants its events."""
+    items: Json
+    """A JSON list of what it sends itself."""
+    previous: str
+    """The id of the answer that it continues, or empty."""
+    repeated: Mapping[str, Json] = {}
+    """Members of the request that its answer repeats."""
+
+
+class EventsTeller(Protocol):
+    """Tells the events of a stream as those of an answer in the background."""
+
+    state: Json | None
+    """The answer as the last event tells it, once one does."""
+    is_over: bool
+
+    def feed(self, data: bytes) -> list[bytes]: ...
+
+
+class BackgroundForm(msgspec.Struct, frozen=True):
+    """How a dialect asks for answers in the background, and tells of them."""
+
+    cancel_path: str
+    parse: Callable[[bytes], BackgroundAsk | None]
+    """None: the client waits for its answer. Raises MalformedRequest."""
+    render_queued: Callable[[str, BackgroundAsk, int], Json]
+    """The answer before it is begun, of its id and the time."""
+    teller: Callable[[str, BackgroundAsk], EventsTeller]
+    number: Callable[[bytes], int]
+    """The number of an event."""
+    is_open: Callable[[Json], bool]
+    """Whether an answer is queued or under way in the background."""
+    is_background: Callable[[Json], bool]
+    render_ended: Callable[[Json, str, Failure | None], Json]
+    """An answer with another status, and why."""
+    render_failed: Callable[[Json, int], bytes]
+    """The last event of an answer that failed, with its number."""
+
+
 # Compaction
 
 
@@ -745,6 +794,8 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     """Loads `answers`."""
     load_stored_answers: Callable[[], StoredAnswers | None] = _nothing
     """Loads `stored_answers`."""
+    load_background: Callable[[], BackgroundForm | None] = _nothing
+    """Loads `background`."""
     load_compactions: Callable[[], Compactions | None] = _nothing
     """Loads `compactions`."""
     load_socket_frames: Callable[[], SocketFrames | None] = _nothing
@@ -759,6 +810,11 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     def stored_answers(self) -> StoredAnswers | None:
         """How it refers to stored answers, loaded with the first use; None where it does not."""
         return self.load_stored_answers()
+
+    @cached_property
+    def background(self) -> BackgroundForm | None:
+        """How it asks for answers in the background, loaded with the first use; None where it does not."""
+        return self.load_background()
 
     @cached_property
     def compactions(self) -> Compactions | None:

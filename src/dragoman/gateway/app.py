@@ -17,6 +17,7 @@ from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.router import find_route
 from dragoman.gateway.routes import POSTS, Access, ServedRoute
 from dragoman.gateway.services import Services, open_services
+from dragoman.gateway.state.background_answers import stop_jobs
 
 _KEY = Access.KEY
 _WATCH_SECONDS = 1.0
@@ -113,6 +114,7 @@ class Gateway:
             self._services.closing = True
             await self._services.checks.stop()
             await self._services.summaries.stop()
+            await stop_jobs(self._services)
             await self._services.probes.stop()
             await self._services.close()
 

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -49,6 +49,9 @@ from dragoman.upstream.destinations import Routes
 from dragoman.upstream.dispatch import Dispatcher, Transports
 from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import HeavyWork
+
+if TYPE_CHECKING:
+    from dragoman.gateway.state.background_answers import BackgroundJob
 
 _SUMMARIES_AT_ONCE = 4
 _LOGGED_ERROR = 8 * 1024
@@ -125,6 +128,8 @@ class Services:
         self.closing = False
         self.ending = False
         self.setup_token = ""
+        self.jobs: dict[str, BackgroundJob] = {}
+        """Answers that this process makes in the background, by their ids."""
         self.seals: tuple[list[bytes], Seals] | None = None
         """What seals for clients to carry, and the configured secrets that it was made of."""
 

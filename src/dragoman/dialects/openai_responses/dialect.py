@@ -7,6 +7,7 @@ import msgspec
 from dragoman.conversation.conversation import Conversation
 from dragoman.dialects.dialect import (
     AnswerCodec,
+    BackgroundForm,
     Compactions,
     Dialect,
     Endpoint,
@@ -65,6 +66,12 @@ def _load_requests() -> RequestCodec:
     from dragoman.dialects.openai_responses.settings import PLACES
 
     return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
+
+
+def _load_background() -> BackgroundForm:
+    from dragoman.dialects.openai_responses.background import BACKGROUND
+
+    return BACKGROUND
 
 
 def _load_compactions() -> Compactions:
@@ -141,4 +148,5 @@ DIALECT = Dialect(
     load_requests=_load_requests,
     load_answers=_load_answers,
     load_compactions=_load_compactions,
+    load_background=_load_background,
 )

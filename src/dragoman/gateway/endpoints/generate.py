@@ -37,6 +37,7 @@ from dragoman.gateway.records.request_record import (
     record_request,
 )
 from dragoman.gateway.services import Services
+from dragoman.gateway.state.background_answers import BackgroundJob, begin_job, queue_job
 from dragoman.gateway.state.carried_summaries import answer_with_summary, read_compaction
 from dragoman.gateway.state.compaction import begin_summary
 from dragoman.gateway.state.stored_answers import with_stored_turns
@@ -61,7 +62,9 @@ async def generate(
     record = RequestRecord(outbound.id, dialect, caller, time.perf_counter(), context, socket=inbound.turn)
     try:
         with Slot(services, caller):
-            await _generate(services, inbound, outbound, record, route, way)
+            job = await _generate(services, inbound, outbound, record, route, way)
+        if job is not None:
+            await begin_job(services, inbound, outbound, dialect, job, generate)
     except (Refused, DragomanError, *BODY_ERRORS) as fault:
         if isinstance(fault, Refused):
             record.notices += fault.headers
@@ -84,9 +87,14 @@ async def _generate(
     record: RequestRecord,
     at: Route | None,
     way: CompactionWay | None,
-) -> None:
+) -> BackgroundJob | None:
+    """Answer the request, or give the job if it is to be answered in the background."""
     limits = services.config.limits
     body = await inbound.body(services.config.server.max_body, limits.encodings)
+    if way is None and b'"background"' in body:
+        job = await queue_job(services, record.caller, record.dialect, body)
+        if job is not None:
+            return job
     body = await with_stored_turns(services, outbound, record, body)
     caller, named = record.caller, at.model if at is not None else None
     body, compaction = await read_compaction(services, caller, record.dialect, body, model=named, way=way)
@@ -114,6 +122,7 @@ async def _generate(
         await _go_away(outbound, record)
     finally:
         watch.stop()
+    return None
 
 
 async def _dispatch(

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.dialect import Dialect
+from dragoman.dialects.dialect import BackgroundForm, Dialect, StoredAnswers
 from dragoman.gateway.callers.callers import Caller, Refused
 from dragoman.gateway.http.inbound import Inbound
-from dragoman.gateway.http.outbound import Outbound
+from dragoman.gateway.http.outbound import SSE, Outbound
 from dragoman.gateway.services import Services
-from dragoman.store import StoredResponse
+from dragoman.gateway.state.background_answers import cancel, find_state, follow
 
 
 def is_served(services: Services, vendor: Dialect, template: str) -> bool:
     """Whether a path of a vendor's API is one of stored answers, and they are stored here."""
     stored = vendor.stored_answers
-    return services.config.state.enabled and stored is not None and template in (stored.path, stored.items_path)
+    return services.config.state.enabled and stored is not None and template in _paths(vendor, stored)
+
+
+def _paths(vendor: Dialect, stored: StoredAnswers) -> tuple[str, ...]:
+    cancelling = (vendor.background.cancel_path,) if vendor.background is not None else ()
+    return (stored.path, stored.items_path, *cancelling)
 
 
 async def stored_answer(
@@ -27,17 +32,29 @@ async def stored_answer(
     if found is None:
         what = f"Response with id '{id[:200]}' not found."
         raise Refused(Failure(FailureKind.NOT_FOUND, what, 404, "response_not_found"))
+    form = vendor.background
     if template == stored.items_path:
         await outbound.whole(200, stored.render_items(found.items, inbound.query))
+    elif form is not None and template == form.cancel_path:
+        await outbound.whole(200, await cancel(services, caller.name, id, form, found))
     elif inbound.method == "DELETE":
         await services.store.responses.forget(caller.name, id)
         await outbound.whole(200, stored.render_deleted(id))
+    elif inbound.query.get("stream", "").lower() == "true":
+        await _stream(services, inbound, outbound, caller, id, form)
     else:
-        await outbound.whole(200, _shown(inbound, found))
+        state = await find_state(services, caller.name, id, form, found) if form is not None else found.response
+        await outbound.whole(200, state)
 
 
-def _shown(inbound: Inbound, found: StoredResponse) -> bytes:
-    if inbound.query.get("stream", "").lower() == "true":
-        what = "a stored answer is shown whole; leave out `stream`"
+async def _stream(
+    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, id: str, form: BackgroundForm | None
+) -> None:
+    """The events of an answer that is or was made in the background, from the one after `starting_after`."""
+    after = inbound.query.get("starting_after", "")
+    since = int(after) if after.isdigit() and len(after) < 10 else -1
+    events = await follow(services, caller.name, id, form, since) if form is not None else None
+    if events is None:
+        what = "only an answer that was begun with `background` and `stream` can be streamed; leave out `stream`"
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 400, param="stream"))
-    return found.response
+    await outbound.streamed(events, [], SSE, services.config.server.write_timeout)

@@ -1,0 +1,241 @@
+"""Answers that are made in the background: told as queued, polled, cancelled, and streamed again from any event.
+
+The request runs here as a stream, whatever its provider. Its state is written when it changes, and a beat while it
+goes on. A job whose process has died has no beat any more: it ends as failed, and is never run again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.dialects.dialect import BackgroundAsk, BackgroundForm
+from dragoman.dialects.registry import dialect
+from dragoman.gateway.callers.callers import Caller, Refused
+from dragoman.gateway.http.inbound import Inbound, ReadInbound
+from dragoman.gateway.http.outbound import SSE, Outbound
+from dragoman.gateway.services import Services
+from dragoman.store import StoredResponse
+from dragoman.wire.error_bodies import parse_failure
+
+MOST_JOBS = 256
+"""Of one process."""
+_MOST_EVENTS = 3 << 20
+"""Bytes of events that are kept to be streamed again."""
+_BEAT, _DEAD = 5.0, 60.0
+"""Seconds between two beats, and without one after which a job is taken for dead."""
+_BEATS, _CANCELLED, _EVENTS = "#beat", "#cancelled", "#events"
+_DIED = Failure(FailureKind.SERVER, "the process that made this answer has ended; it was not run again", 500)
+_STOPPED = Failure(FailureKind.SERVER, "the gateway was shut down while it made this answer", 500)
+
+Generate = Callable[..., Awaitable[None]]
+"""The endpoint that answers a request."""
+
+
+class BackgroundJob:
+    """One answer under way in this process."""
+
+    def __init__(self, id: str, caller: Caller, ask: BackgroundAsk, form: BackgroundForm) -> None:
+        self.id = id
+        self.caller = caller
+        self.ask = ask
+        self.form = form
+        self.events: list[bytes] = []
+        self.size = 0
+        self.state = form.render_queued(id, ask, int(time.time()))
+        self.is_over = False
+        self.is_cancelled = False
+        self.task: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()
+
+    def add(self, events: list[bytes]) -> None:
+        self.events += events
+        self.size += sum(map(len, events))
+        self.notify()
+
+    def notify(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    async def follow(self, since: int) -> AsyncIterator[bytes]:
+        """The events after the one with this number, as they come."""
+        at = 0
+        while True:
+            changed = self._changed
+            while at < len(self.events):
+                event = self.events[at]
+                at += 1
+                if self.form.number(event) > since:
+                    yield event
+            if self.is_over:
+                return
+            await changed.wait()
+
+
+async def queue_job(services: Services, caller: Caller, client: str, body: bytes) -> BackgroundJob | None:
+    """An answer that waits to be begun, and is stored as such; None if the client waits for its answer itself. Raises
+    Refused."""
+    form = dialect(client).background
+    ask = form.parse(body) if form is not None else None
+    if form is None or ask is None:
+        return None
+    if not services.config.state.enabled:
+        what = "background answers are not kept here (state: off); send the request without `background`"
+        raise Refused(Failure(FailureKind.BAD_REQUEST, what, 400, param="background"))
+    if len(services.jobs) >= MOST_JOBS:
+        what = "too many answers are made in the background; try again later"
+        raise Refused(Failure(FailureKind.OVERLOADED, what, 503, retry_after=5))
+    job = BackgroundJob(dialect(client).id_prefix + secrets.token_hex(25), caller, ask, form)
+    if not await _write(services, job):
+        what = "the answer could not be stored, so it was not begun"
+        raise Refused(Failure(FailureKind.OVERLOADED, what, 503, retry_after=5))
+    return job
+
+
+async def begin_job(
+    services: Services, inbound: Inbound, outbound: Outbound, client: str, job: BackgroundJob, run: Generate
+) -> None:
+    """Begin the answer, and tell its client that it is queued, or its events."""
+    queued = job.state
+    services.jobs[job.id] = job
+    job.task = asyncio.get_running_loop().create_task(_work(services, inbound, client, job, run))
+    if job.ask.streams:
+        await outbound.streamed(job.follow(-1), [], SSE, services.config.server.write_timeout)
+    else:
+        await outbound.whole(200, queued)
+
+
+async def _work(services: Services, inbound: Inbound, client: str, job: BackgroundJob, run: Generate) -> None:
+    """Answer the request, as a client of ours would ask for it, and write down how it goes."""
+    teller = job.form.teller(job.id, job.ask)
+    refused = bytearray()
+    status = 0
+
+    async def take(message: Any) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            status = message["status"]
+        elif status != 200:
+            refused.extend(message.get("body", b""))
+        else:
+            job.add(teller.feed(message.get("body", b"")))
+            if teller.state is not None and teller.state is not job.state and not teller.is_over:
+                job.state = teller.state
+                await _write(services, job)
+
+    beat = asyncio.get_running_loop().create_task(_beat(services, job))
+    failure: Failure | None = _DIED
+    try:
+        outbound = Outbound(take, next(services.request_ids))
+        await run(services, _Detached(inbound, job.ask.body), outbound, job.caller, client)
+        failure = parse_failure(status, {}, bytes(refused), "") if status != 200 else None
+    except asyncio.CancelledError:
+        failure = None if job.is_cancelled else _STOPPED
+    except Exception as fault:
+        failure = Failure(FailureKind.SERVER, f"the gateway itself failed: {type(fault).__name__}", 500)
+    finally:
+        beat.cancel()
+        if not job.is_cancelled:
+            whole = teller.state if teller.is_over and teller.state is not None else None
+            job.state = whole or job.form.render_ended(job.state, "failed", failure or _DIED)
+            if whole is None:
+                job.add([job.form.render_failed(job.state, len(job.events))])
+            await _write(services, job)
+        if job.ask.streams and job.size <= _MOST_EVENTS:
+            kept = StoredResponse(b"", b"".join(job.events))
+            await services.store.responses.put(job.caller.name, job.id + _EVENTS, kept)
+        job.is_over = True
+        job.notify()
+        services.jobs.pop(job.id, None)
+
+
+class _Detached(ReadInbound):
+    """A request whose client need not wait: it never disconnects."""
+
+    __slots__ = ()
+
+    def __init__(self, inbound: Inbound, content: bytes) -> None:
+        super().__init__(inbound, content)
+        self.receive = _never
+
+
+async def _never() -> Any:
+    await asyncio.get_running_loop().create_future()
+
+
+async def _beat(services: Services, job: BackgroundJob) -> None:
+    """Show that the job lives, and end it if another process was asked to."""
+    responses, caller = services.store.responses, job.caller.name
+    while True:
+        await responses.put(caller, job.id + _BEATS, StoredResponse(b"", msgspec.json.encode(time.time())))
+        await asyncio.sleep(_BEAT)
+        if await responses.find(caller, job.id + _CANCELLED) is not None and job.task is not None:
+            job.is_cancelled = True
+            job.task.cancel()
+
+
+async def _write(services: Services, job: BackgroundJob) -> bool:
+    stored = StoredResponse(job.ask.items, job.state, job.ask.previous)
+    return await services.store.responses.put(job.caller.name, job.id, stored)
+
+
+async def find_state(services: Services, caller: str, id: str, form: BackgroundForm, found: StoredResponse) -> bytes:
+    """A stored answer as it is now: one in the background whose process has died is failed."""
+    if not form.is_open(found.response) or id in services.jobs:
+        return found.response
+    beat = await services.store.responses.find(caller, id + _BEATS)
+    if beat is not None and time.time() - msgspec.json.decode(beat.response, type=float) < _DEAD:
+        return found.response
+    ended = form.render_ended(found.response, "failed", _DIED)
+    await services.store.responses.put(caller, id, msgspec.structs.replace(found, response=ended))
+    return ended
+
+
+async def cancel(services: Services, caller: str, id: str, form: BackgroundForm, found: StoredResponse) -> bytes:
+    """End an answer. One that is over stays as it is."""
+    if not form.is_background(found.response):
+        what = "Cannot cancel a synchronous response."
+        raise Refused(Failure(FailureKind.BAD_REQUEST, what, 400))
+    state = await find_state(services, caller, id, form, found)
+    if not form.is_open(state):
+        return state
+    ended = form.render_ended(state, "cancelled", None)
+    job = services.jobs.get(id)
+    if job is not None and job.task is not None:
+        job.is_cancelled, job.state = True, ended
+        job.task.cancel()
+    else:
+        await services.store.responses.put(caller, id + _CANCELLED, StoredResponse(b"", b"true"))
+    await services.store.responses.put(caller, id, msgspec.structs.replace(found, response=ended))
+    return ended
+
+
+async def follow(
+    services: Services, caller: str, id: str, form: BackgroundForm, since: int
+) -> AsyncIterator[bytes] | None:
+    """The events of an answer from one on; None if it was made without a stream, or they are no longer there."""
+    job = services.jobs.get(id)
+    if job is not None and job.caller.name == caller:
+        return job.follow(since) if job.ask.streams else None
+    kept = await services.store.responses.find(caller, id + _EVENTS)
+    return _retell(kept.response, form, since) if kept is not None else None
+
+
+async def _retell(events: bytes, form: BackgroundForm, since: int) -> AsyncIterator[bytes]:
+    for event in events.split(b"\n\n"):
+        if event and form.number(event) > since:
+            yield event + b"\n\n"
+
+
+async def stop_jobs(services: Services) -> None:
+    """End all jobs; they are told as failed."""
+    tasks = [job.task for job in services.jobs.values() if job.task is not None]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
