@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.errors import ProfileError, TargetError, near_match, nearest_first
-from dragoman.profiles.facts import Facts
+from dragoman.profiles.facts import Facts, Stance
 from dragoman.profiles.families import families_of, family_names
 from dragoman.profiles.mistakes import Mistake, RuleCheck, fact_mistakes, key_mistakes, rule_mistakes
 from dragoman.profiles.models import CatalogueUse, facts_from, find_model
@@ -169,8 +169,8 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     is not sent. `like`: another profile whose facts come first. `hosts`: globs of further hosts that the vendor serves
     the same API from. `families`: those of `families.toml` whose bare names it serves. `lists_models`: it has a list of
     what can be asked for. `completions`: globs of models that it serves at the legacy `/completions` too. `count`: how
-    it counts tokens. `catalogue`: what it takes from the catalogue of models. `cloud`: how a cloud authorizes
-    requests."""
+    it counts tokens. `twin`: the profile of the provider's other API, for requests that this one refuses. `catalogue`:
+    what it takes from the catalogue of models. `cloud`: how a cloud authorizes requests."""
 
     dialect: str = ""
     title: str = ""
@@ -184,6 +184,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     beta: BetaUse | None = None
     envelope: Envelope = NO_ENVELOPE
     count: CountForm = AS_DIALECT
+    twin: str = ""
     like: str = ""
     hosts: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
@@ -212,6 +213,7 @@ INHERITED = (
     "body",
     "envelope",
     "count",
+    "twin",
     "families",
     "lists_models",
     "completions",
@@ -230,13 +232,15 @@ class Layer(msgspec.Struct, frozen=True):
 class Target(msgspec.Struct, frozen=True, eq=False, weakref=True):
     """A profile and a model, with the facts that hold for them. Known by identity, so that plans can be remembered.
 
-    `choices`: the option chosen for a rule, by its name. `texts`: configured words of synthetic turns, by reason."""
+    `choices`: the option chosen for a rule, by its name. `texts`: configured words of synthetic turns, by reason.
+    `twin`: the same model in the provider's other API, if this one refuses tools beside thinking."""
 
     profile: Profile
     model: str
     facts: Facts
     choices: Mapping[str, Any] = {}
     texts: Mapping[str, str] = {}
+    twin: Target | None = None
 
     @property
     def name(self) -> str:
@@ -326,7 +330,9 @@ class Profiles:
         issuer = self._lineage(profile)[0].name if profile.name in self._extra else profile.name
         layers = self.layers(profile, model)
         facts = facts_of(profile, model, layers, issuer)
-        return Target(profile, model, facts, _choices(layers), _texts(layers))
+        needs = profile.twin and facts.tools_with_effort is Stance.REFUSES
+        twin = self.target(f"{profile.twin}/{model}") if needs else None
+        return Target(profile, model, facts, _choices(layers), _texts(layers), twin)
 
 
 def _target_hint(text: str) -> str:
@@ -388,6 +394,7 @@ def patched(target: Target, layer: Layer) -> Target:
         check_facts(merged, layer.origin),
         {**target.choices, **layer.rules},
         {**target.texts, **layer.texts},
+        patched(target.twin, layer) if target.twin is not None else None,
     )
 
 

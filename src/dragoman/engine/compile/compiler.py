@@ -21,7 +21,7 @@ from dragoman.engine.compile.beta_names import with_betas
 from dragoman.engine.compile.content_checks import require_content, require_known_content, require_messages
 from dragoman.engine.compile.envelopes import with_header_members
 from dragoman.engine.compile.header_tokens import without_words
-from dragoman.engine.compile.plan import Plan, client_of, plan
+from dragoman.engine.compile.plan import Plan, client_of, plan, serving_target
 from dragoman.engine.compile.reasoning_restore import KeptParts, PutBack, kept_reasoning, restored
 from dragoman.engine.compile.refusal_places import found_in, with_place
 from dragoman.engine.compile.report import ReportBuilder, body_repairs, usage_asked, usage_not_asked, without_spelling
@@ -84,6 +84,8 @@ PLAIN = Options()
 
 def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> AdaptedRequest:
     """The request for one attempt. Reading is done once, this for every target that is tried."""
+    if target.twin is not None:
+        target = serving_target(ask, target)
     return compile_by(plan(target, client_of(ask, target, options.doubt is _FAITHFUL)), ask, target, options)
 
 

@@ -20,7 +20,7 @@ from dragoman.conversation.parts import Reasoning
 from dragoman.conversation.settings import Effort
 from dragoman.conversation.traits import Trait, observe_rest
 from dragoman.dialects.registry import dialect
-from dragoman.profiles.facts import Care, Facts, settled
+from dragoman.profiles.facts import Care, Facts, Stance, settled
 from dragoman.profiles.profile import Target
 from dragoman.rules import ORDER
 from dragoman.rules.context import Context
@@ -144,6 +144,20 @@ class ClientKind(msgspec.Struct, frozen=True):
 _PLANS: BoundedCache[tuple[int, ClientKind]] = BoundedCache(f"{__name__}.{Plan.__qualname__}")
 """By the id of the target, and the client."""
 _PLAN_BYTES = 16 * 1024
+
+
+def serving_target(ask: Ask, target: Target) -> Target:
+    """The API of the target's provider that takes a request: the other one if it has tools and the model thinks, as it
+    usually does or as the client wants. A client that wants no thinking stays, if the model can do without."""
+    twin, settings, facts = target.twin, ask.conversation.settings, target.facts
+    if twin is None or not ask.conversation.tools or facts.tools_with_effort is not Stance.REFUSES:
+        return target
+    thinking = settings.thinking
+    if thinking is None or (thinking.effort is None and thinking.budget is None and thinking.on is None):
+        return twin if facts.reasoning_default else target
+    is_off = thinking.effort is Effort.NONE or (thinking.effort is None and thinking.on is False)
+    takes_none = not facts.efforts or Effort.NONE.value in facts.efforts
+    return target if is_off and takes_none else twin
 
 
 def client_of(ask: Ask, target: Target, faithful: bool) -> ClientKind:

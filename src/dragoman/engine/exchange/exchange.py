@@ -31,7 +31,7 @@ from dragoman.engine.answer.client_failures import clipped, failure_of, with_num
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.answer.translation import Translation, translation_of
 from dragoman.engine.compile.compile_options import NOTHING_SET, CallerOptions
-from dragoman.engine.compile.plan import expects_reasoning
+from dragoman.engine.compile.plan import expects_reasoning, serving_target
 from dragoman.engine.compile.reasoning_restore import has_keys, keeps, keys, scope
 from dragoman.engine.exchange import care
 from dragoman.engine.exchange.attempts import (
@@ -236,7 +236,7 @@ class Exchange(Generic[D]):
         left = self._left
         self._left = () if len(left) == 1 else tuple([one for one in left if one is not destination])
         self.attempts.begin()
-        found = destination.target if target is None else target
+        found = serving_target(self.ask, destination.target if target is None else target)
         if self._options.rules:
             found = patched(found, Layer("request", {}, self._options.rules))
         self._visit = TargetAttempt(destination, found, key, destination.key_count - 1)

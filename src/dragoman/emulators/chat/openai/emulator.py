@@ -14,6 +14,8 @@ from dragoman.emulators.chat.openai import tools as tools
 from dragoman.emulators.chat.openai.models import chat_model
 from dragoman.emulators.chat.openai.request_types import mismatch_refusal, missing
 from dragoman.emulators.chat.service import NOT_JSON, ChatRefusal, ChatService, Check
+from dragoman.emulators.joined_apis import JoinedApis
+from dragoman.emulators.openai_responses import provider as responses
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, ReceivedRequest
 from dragoman.emulators.request_shape import RecordShape, Shape, anything, items, tagged, text, text_up_to
 
@@ -95,12 +97,12 @@ LISTED = (
 
 
 def provider(options: EmulatorOptions) -> EmulatedProvider:
-    """The emulator of `api.openai.com`."""
+    """The emulator of `api.openai.com`: Chat Completions, and beside it Responses."""
     hint = (
         " (HINT: This likely means you aren't using your HTTP library correctly. The OpenAI API expects a JSON payload,"
         " but what was sent was not valid JSON.)"
     )
-    return ChatService(
+    chat = ChatService(
         name="openai",
         options=options,
         checks=CHECKS,
@@ -118,3 +120,4 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
             "o4-mini",
         ),
     )
+    return JoinedApis(chat, responses(options))

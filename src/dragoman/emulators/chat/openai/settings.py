@@ -225,7 +225,8 @@ def _refuses_stop(model: ChatModel) -> bool:
 def _check_effort(request: ReceivedRequest, model: ChatModel) -> ChatRefusal | None:
     effort = request.body.get("reasoning_effort")
     if effort is None:
-        return None
+        # from gpt-5.6 on the model's own effort counts (measured, litellm#34569)
+        return _refused_tools(request) if model.since(5, 6) and model.reasons and request.body.get("tools") else None
     if model.never_reasons:
         return ChatRefusal(400, "Unrecognized request argument supplied: reasoning_effort")
     unsupported = _unsupported_efforts(model)
@@ -237,15 +238,25 @@ def _check_effort(request: ReceivedRequest, model: ChatModel) -> ChatRefusal | N
         rest = ", ".join(f"'{one}'" for one in _EFFORTS if one not in unsupported)
         return unsupported_value("reasoning_effort", effort, f" Supported values are: {rest}.")
     if effort != "none" and model.since(5, 4) and model.reasons and request.body.get("tools"):
-        sentence = (
-            f"Function tools with reasoning_effort are not supported for {request.model} in /v1/chat/completions."
-            " To use function tools, use /v1/responses or set reasoning_effort to 'none'."
-        )
-        return ChatRefusal(400, sentence, param="reasoning_effort")
+        return _refused_tools(request)
     return None
 
 
+def _refused_tools(request: ReceivedRequest) -> ChatRefusal:
+    sentence = (
+        f"Function tools with reasoning_effort are not supported for {request.model} in /v1/chat/completions."
+        " To use function tools, use /v1/responses or set reasoning_effort to 'none'."
+    )
+    return ChatRefusal(400, sentence, param="reasoning_effort")
+
+
+_WITHOUT_NONE = ("gpt-6-astra", "gpt-6.1-sol")
+"""Models that always reason (OpenAI's changelog, 2026-09-29)."""
+
+
 def _unsupported_efforts(model: ChatModel) -> tuple[str, ...]:
+    if model.name.startswith(_WITHOUT_NONE):
+        return ("none", "minimal", "max")
     if model.version == (5, 0) and model.reasons:
         return ("none", "xhigh", "max")
     if model.version == (5, 6):
