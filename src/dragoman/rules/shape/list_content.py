@@ -16,6 +16,7 @@ becomes
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import is_
 
 from msgspec.structs import replace
 
@@ -58,9 +59,9 @@ def _as_string(message: Message) -> Edit | None:
     thoughts = [part for part in message.parts if isinstance(part, Reasoning)]
     calls = [part for part in message.parts if isinstance(part, Call)]
     one = _one(content, _seam if message.role is Role.ASSISTANT else _line_break)
-    written = replace(message, parts=(*thoughts, one, *calls), listed=False)
-    single = len(content) == 1 and len(calls) + len(thoughts) == 0
-    return (respell if single else edit)(written, _DID)
+    parts = (*thoughts, one, *calls)
+    same = len(content) == 1 and all(map(is_, parts, message.parts))
+    return (respell if same else edit)(replace(message, parts=parts, listed=False), _DID)
 
 
 _DID = "wrote a list of texts as a string"
