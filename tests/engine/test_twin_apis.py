@@ -64,10 +64,10 @@ def test_a_chat_client_gets_a_chat_answer(tmp_path: Path) -> None:
         assert openai.requests[0].body["reasoning"]["effort"] == "low"
 
 
-def test_the_configuration_may_say_that_chat_takes_it(tmp_path: Path) -> None:
-    facts = {"tools_with_effort": "accepts"}
+def test_the_configuration_may_say_that_chat_takes_it_and_a_refusal_corrects_that(tmp_path: Path) -> None:
     with emulator("openai") as openai:
-        providers = {"openai": provider("openai", openai.base_url, facts=facts)}
+        providers = {"openai": provider("openai", openai.base_url, facts={"tools_with_effort": "accepts"})}
         with gateway({"providers": providers}, tmp_path) as it:
-            it.post("/v1/chat/completions", asked(tools=[TOOL], reasoning_effort="none") | {"model": "gpt-6.1-sol"})
-        assert {one.path for one in openai.requests} == {"/v1/chat/completions"}
+            told = it.post("/v1/chat/completions", asked(tools=[TOOL]) | {"model": "gpt-6.1-sol"})
+        assert told.status_code == 200
+        assert [one.path for one in openai.requests] == ["/v1/chat/completions", "/v1/responses"]
