@@ -162,3 +162,13 @@ def test_e7_thinking_in_a_field_of_its_own_is_no_content() -> None:
     done = sent({"messages": messages}, "xai/grok-4")
     assert done.json["messages"] == [messages[0], messages[2]]
     assert done.changes == [("empty-content", "/messages/1", "metadata", False)]
+
+
+def test_an_empty_text_goes_out_of_a_result_in_blocks() -> None:
+    call = {"toolUse": {"toolUseId": "c", "name": "look", "input": {}}}
+    given = {"toolResult": {"toolUseId": "c", "content": [{"text": ""}]}}
+    turns = [("user", {"text": "Hi"}), ("assistant", call), ("user", given)]
+    body = {"messages": [{"role": role, "content": [block]} for role, block in turns]}
+    done = sent(body, "bedrock/us.amazon.nova-lite-v1:0", source="bedrock")
+    assert done.json["messages"][2]["content"] == [{"toolResult": {"toolUseId": "c", "content": []}}]
+    assert ("empty-content", "/messages/2", "nothing", False) in done.changes

@@ -1,7 +1,8 @@
 """Text that is empty or only white space.
 
-An empty text beside other parts is taken out. A message that holds nothing else is taken out too if it is the system's
-or the assistant's. A user turn is needed where it stands, so it gets a short placeholder (`texts.empty_content`).
+An empty text beside other parts, or in a result, is taken out. A message that holds nothing else is taken out too if it
+is the system's or the assistant's. A user turn is needed where it stands, so it gets a short placeholder
+(`texts.empty_content`).
 
 Loses nothing where there was nothing. An assistant turn of empty text and thinking, for a target that has a field of
 its own for thinking, loses the thinking, which is metadata.
@@ -16,13 +17,15 @@ becomes
 
 from __future__ import annotations
 
+from operator import is_
+
 from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import Message, Role
-from dragoman.conversation.parts import Part, Reasoning, Text
+from dragoman.conversation.parts import Part, Reasoning, Result, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
@@ -45,7 +48,9 @@ def empty_content(conversation: Conversation, context: Context) -> Rewrite:
 
 def without_emptiness(conversation: Conversation, context: Context) -> Rewrite:
     def cleaned(message: Message) -> Edit | None:
-        if message.role is Role.TOOL or not any(_is_empty(part) for part in message.parts):
+        if message.role is Role.TOOL:
+            return _of_results(message, context.facts)
+        if not any(_is_empty(part) for part in message.parts):
             return None
         texts = _content(message.parts, context.facts)
         if not all(_is_empty(part) for part in texts):
@@ -53,6 +58,19 @@ def without_emptiness(conversation: Conversation, context: Context) -> Rewrite:
         return _alone(message, texts, context)
 
     return rewrite_messages(conversation, cleaned)
+
+
+def _of_results(message: Message, facts: Facts) -> Edit | None:
+    """Results in blocks without empty texts: a result may hold nothing."""
+    parts = tuple([_without_empty(part) if type(part) is Result and part.listed else part for part in message.parts])
+    if facts.blank_text is not REFUSES or all(map(is_, parts, message.parts)):
+        return None
+    return edit(replace(message, parts=parts), "took an empty text out of a result", loses=Loss.NOTHING)
+
+
+def _without_empty(result: Result) -> Result:
+    kept = tuple([part for part in result.parts if not (type(part) is Text and part.literal == EMPTY)])
+    return result if len(kept) == len(result.parts) else replace(result, parts=kept)
 
 
 def _content(parts: tuple[Part, ...], facts: Facts) -> tuple[Part, ...]:
