@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from base64 import b64encode
 from typing import Any
 
 import anthropic
+import httpx
 import openai
 import pytest
 from google import genai
@@ -311,9 +313,10 @@ def test_arguments_and_structured_answers_fit_their_schema() -> None:
 def test_a_schema_that_is_told_in_words_is_kept_to() -> None:
     schema = '{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}'
     told = {"role": "system", "content": f"Answer with JSON that follows this JSON schema:\n{schema}"}
-    asked_for = {"role": "user", "content": "Who is it?"}
-    turn = ask({"messages": [told, asked_for], "response_format": {"type": "json_object"}})
-    assert list(turn.json) == ["name"]
+    for question in ("Who is it?", "Return the JSON object that the schema requires."):
+        asked_for = {"role": "user", "content": question}
+        turn = ask({"messages": [told, asked_for], "response_format": {"type": "json_object"}})
+        assert list(turn.json) == ["name"]
 
 
 def _count(value: Any) -> int:
@@ -357,6 +360,17 @@ def test_openais_client_gets_choices_and_probabilities() -> None:
     assert probable.content is not None
     assert "".join(one.token for one in probable.content) == "1, 2, 3"
     assert {len(one.top_logprobs) for one in probable.content} == {3}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_ollamas_answers_have_probabilities_if_asked_for(stream: bool) -> None:
+    body = {"model": "qwen3:8b", "messages": [{"role": "user", "content": "Say `one two`."}], "think": False}
+    with emulator("ollama") as running:
+        asked_for = {**body, "stream": stream, "logprobs": True, "top_logprobs": 2}
+        lines = httpx.post(f"{running.base_url}/api/chat", json=asked_for).text.splitlines()
+    tokens = [token for line in lines for token in json.loads(line).get("logprobs", ())]
+    assert "".join(token["token"] for token in tokens) == "one two"
+    assert {len(token["top_logprobs"]) for token in tokens} == {2}
 
 
 def test_anthropics_client_gets_the_stop_text_and_signed_thoughts() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from dragoman.emulators.logprobs import openai_logprobs
 from dragoman.emulators.ollama.models import capabilities
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
 from dragoman.emulators.usage import answer_seed, count_tokens, count_usage
@@ -28,7 +29,7 @@ def render_answer(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
     calls = _calls(request, turn)
     if calls:
         message["tool_calls"] = calls
-    return {**_head(request), "message": message, **_end(request, turn)}
+    return {**_head(request), "message": message, **_end(request, turn), **_logprobs(request, _content(turn))}
 
 
 def render_lines(request: ReceivedRequest, turn: ModelTurn) -> Iterator[dict[str, Any]]:
@@ -37,10 +38,16 @@ def render_lines(request: ReceivedRequest, turn: ModelTurn) -> Iterator[dict[str
         for piece in fragments(turn.reasoning or ""):
             yield _line(request, {"content": "", "thinking": piece})
     for piece in fragments(_content(turn)):
-        yield _line(request, {"content": piece})
+        yield {**_line(request, {"content": piece}), **_logprobs(request, piece)}
     for call in _calls(request, turn):
         yield _line(request, {"content": "", "tool_calls": [call]})
     yield {**_head(request), "message": {"role": "assistant", "content": ""}, **_end(request, turn)}
+
+
+def _logprobs(request: ReceivedRequest, text: str) -> dict[str, Any]:
+    if request.body.get("logprobs") is not True or not text:
+        return {}
+    return {"logprobs": openai_logprobs(text, request.body.get("top_logprobs"))}
 
 
 def _head(request: ReceivedRequest) -> dict[str, Any]:

@@ -86,9 +86,10 @@ def _answer(view: RequestView) -> ModelTurn:
         return ModelTurn(reasoning=f"{thought} I call {names}.", calls=made_calls)
     results = [saying for saying in since if saying.speaker is Speaker.RESULT]
     text = _answer_from(results, since) if results else _talk(view, task, start)
-    asked_in_words = next((text for text in (task, *_systems(view)[-1:]) if _IN_JSON.search(text[-_READ:])), None)
-    if view.schema is not None or asked_in_words is not None:
-        schema = _schema_in(asked_in_words or "") if view.schema in (None, _ANY_OBJECT) else view.schema
+    asked_in_words = [text for text in (task, *_systems(view)[-1:]) if _IN_JSON.search(text[-_READ:])]
+    if view.schema is not None or asked_in_words:
+        in_words = view.schema in (None, _ANY_OBJECT)
+        schema = next(filter(None, map(_schema_in, asked_in_words)), None) if in_words else view.schema
         return ModelTurn(reasoning=f"{thought} I answer in JSON.", json=_json_answer(schema, task, text))
     return ModelTurn(reasoning=f"{thought} I have what I need.", text=text)
 
