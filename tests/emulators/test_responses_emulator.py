@@ -9,7 +9,7 @@ import pytest
 from judged import false_refusals, misjudged, received, sentence_of, verdict
 
 from dragoman.emulators.catalogue import provider
-from dragoman.emulators.provider import FaultKind, ModelCall, ModelTurn, Operation, ReceivedRequest
+from dragoman.emulators.provider import ErrorResponse, FaultKind, ModelCall, ModelTurn, Operation, ReceivedRequest
 
 PATH = "/v1/responses"
 USER = {"role": "user", "content": "Hi"}
@@ -563,6 +563,24 @@ def test_a_trigger_and_a_threshold_give_one_compaction_item() -> None:
     assert "Supported values are: 'compaction'" in sentence_of(
         verdict(judge, PATH, body(USER, context_management=[{"type": "x"}]))
     )
+
+
+def test_answers_are_kept_for_their_key_unless_they_are_not_to_be_stored() -> None:
+    for strict in ("lenient", "strict"):
+        judge = provider("openai-responses", signatures=strict)
+
+        def ask(key: str, judge: Any = judge, **more: Any) -> Any:
+            sent = read(body(USER, **more))
+            sent.headers["authorization"] = key
+            return judge.judge(sent) or judge.render_answer(sent, ModelTurn(text=f"Hi {key} {more}"))
+
+        first = ask("ann")
+        assert ask("ann", previous_response_id=first["id"])["status"] == "completed"
+        unkept = ask("ann", store=False, user="x")
+        for key, id in (("bob", first["id"]), ("ann", unkept["id"])):
+            assert ask(key, previous_response_id=id).body["error"]["code"] == "previous_response_not_found"
+        unknown = ask("ann", previous_response_id="resp_of_a_recording")
+        assert isinstance(unknown, ErrorResponse) is (strict == "strict")
 
 
 def test_recorded_refusals_are_repeated() -> None:

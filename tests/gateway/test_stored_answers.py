@@ -199,7 +199,7 @@ def test_a_gateway_of_one_tenant_may_pass_ids_on(tmp_path: Path) -> None:
 
 
 def test_an_id_of_another_account_is_put_into_words(tmp_path: Path) -> None:
-    with emulator("openai-responses") as behind:
+    with emulator("openai-responses", signatures="strict") as behind:
         providers = {"own": provider("openai-responses", behind.base_url)}
         with gateway({"providers": providers}, tmp_path) as running:
             first = running.openai().responses.create(model="own/gpt-5.6", input="I am Anna.")

@@ -16,6 +16,7 @@ from dragoman.config.schema import (
     Model,
     ModelRateLimits,
     ServerConfig,
+    StateConfig,
     StoreConfig,
     StoreKind,
     Vault,
@@ -232,7 +233,9 @@ def test_a_start_is_refused_where_the_file_is_named_or_shared(
         (Config(server=ServerConfig(workers=2), store=MEMORY), "the vault"),
         (
             Config(
-                server=ServerConfig(workers=2), store=StoreConfig(kind=StoreKind.MEMORY, vault=Vault(enabled=False))
+                server=ServerConfig(workers=2),
+                store=StoreConfig(kind=StoreKind.MEMORY, vault=Vault(enabled=False)),
+                state=StateConfig(enabled=False),
             ),
             None,
         ),

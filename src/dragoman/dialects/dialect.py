@@ -487,6 +487,8 @@ class StoredAnswers(msgspec.Struct, frozen=True):
     keeper: Callable[[StoreQuestion], AnswerKeeper]
     render_deleted: Callable[[str], bytes]
     render_items: Callable[[Json, Mapping[str, str]], bytes]
+    mark: bytes = b""
+    """Stands in every body that has to do with them."""
     is_kept_by_vendor: bool = True
     """A provider of this dialect knows the ids of its own answers."""
     unsupported: Failure | None = None

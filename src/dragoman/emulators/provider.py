@@ -146,7 +146,7 @@ class EmulatorOptions:
     strict: bool = True
     models: tuple[str, ...] | None = None  # the only names that are accepted; None accepts any but a slip
     known: tuple[str, ...] = ()  # names of models that there are: one with a wrong letter is a slip
-    signatures: str = "lenient"  # "strict" also refuses signatures that no emulator made
+    signatures: str = "lenient"  # "strict" also refuses signatures and ids of answers that no emulator made
     window: int = 0  # the most tokens of a prompt, as the emulator counts them; 0: any number
     more: Mapping[str, Any] = field(default_factory=dict)
 

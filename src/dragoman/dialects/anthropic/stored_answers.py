@@ -35,8 +35,6 @@ _decode_thread = msgspec.json.Decoder(_Thread | None).decode
 
 
 def _parse_question(body: bytes) -> StoreQuestion | None:
-    if b'"thread"' not in body:
-        return None
     _, members, _ = open_object(body)
     try:
         thread = _decode_thread(members.get(_THREAD, b"null"))
@@ -128,6 +126,7 @@ STORED_ANSWERS = StoredAnswers(
     keeper=MessageKeeper,
     render_deleted=lambda id: b"",
     render_items=lambda items, query: b"",
+    mark=b'"thread"',
     is_kept_by_vendor=False,
     unsupported=Failure(
         FailureKind.BAD_REQUEST,

@@ -10,6 +10,7 @@ from dragoman.emulators.chat.caching import plan_responses
 from dragoman.emulators.native_api import NativeApi
 from dragoman.emulators.openai_responses import answer, events, judge
 from dragoman.emulators.openai_responses.field_checks import ResponsesRefusal
+from dragoman.emulators.openai_responses.kept_answers import KeptAnswers
 from dragoman.emulators.prompt_cache import CachePlan
 from dragoman.emulators.provider import (
     EmulatedProvider,
@@ -90,6 +91,10 @@ class Responses(NativeApi):
     stream_type = "text/event-stream; charset=utf-8"
     example: tuple[str, Any] = ("/v1/responses", {"model": "gpt-4o-mini", "input": "Hello"})
 
+    def __init__(self, options: EmulatorOptions) -> None:
+        super().__init__(options)
+        self._kept = KeptAnswers(options.strict_signatures)
+
     def operation_of(self, method: str, path: str) -> Operation | None:
         if method == "GET" and path == "/v1/models":
             return Operation.MODELS
@@ -100,6 +105,7 @@ class Responses(NativeApi):
 
     def check(self, request: ReceivedRequest) -> None:
         judge.check(request, self.options)
+        self._kept.check(request)
 
     def count_prompt(self, request: ReceivedRequest) -> int:
         return count_tokens(answer.prompt(request))
@@ -112,13 +118,14 @@ class Responses(NativeApi):
         return plan_responses(request, answer.item_id("resp_", request))
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
-        return (
-            answer.render_compacted(request)
-            if request.path.endswith("/compact")
-            else answer.render_answer(request, turn)
-        )
+        if request.path.endswith("/compact"):
+            return answer.render_compacted(request)
+        made = answer.render_answer(request, turn)
+        self._kept.keep(request, made)
+        return made
 
     def render_stream(self, request: ReceivedRequest, turn: ModelTurn) -> Iterable[bytes]:
+        self._kept.keep(request, answer.render_answer(request, turn))
         return events.render_stream(request, turn)
 
     def has_socket(self, path: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dragoman.dialects import registry
 from dragoman.dialects.dialect import CompactionWay
 from dragoman.gateway.callers.callers import Caller
 from dragoman.gateway.endpoints.generate import generate
@@ -17,7 +18,9 @@ async def compact(
 ) -> None:
     body = await inbound.body(services.config.server.max_body, services.config.limits.encodings)
     way = CompactionWay.ENDPOINT
-    opened, compaction = await read_compaction(services, caller, dialect, body, model=None, way=way)
+    form = registry.dialect(dialect).compactions
+    assert form is not None  # the path is one of its dialect
+    opened, compaction = await read_compaction(services, caller, dialect, body, form, way=way)
     if compaction is None:
         await relay(services, ReadInbound(inbound, opened), outbound, caller, path, client=dialect, form=dialect)
     else:

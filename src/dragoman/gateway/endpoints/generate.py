@@ -91,13 +91,17 @@ async def _generate(
     """Answer the request, or give the job if it is to be answered in the background."""
     limits = services.config.limits
     body = await inbound.body(services.config.server.max_body, limits.encodings)
-    if way is None and b'"background"' in body:
+    vendor, compaction = registry.dialect(record.dialect), None
+    if vendor.background is not None and way is None and b'"background"' in body:
         job = await queue_job(services, record.caller, record.dialect, body)
         if job is not None:
             return job
-    body = await with_stored_turns(services, outbound, record, body)
-    caller, named = record.caller, at.model if at is not None else None
-    body, compaction = await read_compaction(services, caller, record.dialect, body, model=named, way=way)
+    if (stored := vendor.stored_answers) is not None and stored.mark in body:
+        body = await with_stored_turns(services, outbound, record, body, stored)
+    caller = record.caller
+    if (form := vendor.compactions) is not None and (way is not None or form.mark in body):
+        named = at.model if at is not None else None
+        body, compaction = await read_compaction(services, caller, record.dialect, body, form, model=named, way=way)
     parse = partial(_parse, record.dialect, caller, body, inbound.headers, at, limits)
     work = begin_work(services.dispatcher.heavy, caller, body)
     ask, record.estimate = await work.run(parse) if work.is_large else parse()

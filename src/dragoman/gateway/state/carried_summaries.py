@@ -82,16 +82,20 @@ class Compaction(msgspec.Struct, frozen=True):
 
 
 async def read_compaction(
-    services: Services, caller: Caller, client: str, body: bytes, *, model: str | None, way: CompactionWay | None
+    services: Services,
+    caller: Caller,
+    client: str,
+    body: bytes,
+    form: Compactions,
+    *,
+    model: str | None = None,
+    way: CompactionWay | None = None,
 ) -> tuple[bytes, Compaction | None]:
     """The request with the summaries of ours opened; and what we do about it, unless its provider does it by itself.
 
     `client` is the dialect of the request, `model` the one that its path names, `way` what its path asks for. Raises
     Refused.
     """
-    form = dialect(client).compactions
-    if form is None or (way is None and form.mark not in body):
-        return body, None
     seals = await _find_seals(services)
     ask = form.parse(body, lambda sealed, shown: _open(seals, caller, form, sealed, shown))
     if way is not None:

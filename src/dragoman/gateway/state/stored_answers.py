@@ -29,15 +29,16 @@ Account = tuple[str, str]
 _NOBODY: Account = ("", "")
 
 
-async def with_stored_turns(services: Services, outbound: Outbound, record: RequestRecord, body: bytes) -> bytes:
+async def with_stored_turns(
+    services: Services, outbound: Outbound, record: RequestRecord, body: bytes, stored: StoredAnswers
+) -> bytes:
     """The request with all stored turns and items that it refers to; and its answer will be stored, if it wants that.
 
     A provider that made what it refers to has it itself: the request stays as it is. Raises Refused if something is
     not known.
     """
-    stored = dialect(record.dialect).stored_answers
-    question = stored.parse_question(body) if stored is not None else None
-    if stored is None or question is None:
+    question = stored.parse_question(body)
+    if question is None:
         return body
     if not services.config.state.enabled and stored.unsupported is not None:
         raise Refused(stored.unsupported)
