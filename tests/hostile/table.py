@@ -313,6 +313,29 @@ def form(content: bytes, kind: bytes = _FORM) -> bytes:
     return post("/v1/audio/transcriptions", content, kind=kind)
 
 
+_OPENED = (
+    b"GET /v1/responses HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer any\r\nupgrade: websocket\r\nconnection: Upgrade\r\n"
+    b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+UPGRADED = frozenset({101})
+
+
+def _frame(opcode: int, data: bytes, fin: bool = True, length: int | None = None) -> bytes:
+    """A frame of a WebSocket, with a mask of zeros."""
+    size = len(data) if length is None else length
+    sized = bytes([0x80 | size]) if size < 126 else b"\xff" + size.to_bytes(8, "big")
+    return bytes([opcode | (0x80 if fin else 0)]) + sized + bytes(4) + data
+
+
+def _socket(*frames: bytes) -> bytes:
+    """A socket that says these frames, and that it is done."""
+    return _OPENED + b"".join(frames) + _frame(8, (1000).to_bytes(2, "big"))
+
+
+def _create(**members: Any) -> bytes:
+    return _frame(1, dump({"type": "response.create", "model": "anthropic/hello", "input": "Hi", **members}))
+
+
 ANY = EITHER | frozenset({401, 403, 404, 405, 408, 411, 414, 417, 429, 431, 500, 501, 502, 505, 0})
 """Any answer, or a closed connection (0), as long as everybody else is served."""
 
@@ -345,6 +368,19 @@ RAW: tuple[Raw, ...] = (
     Raw("trailers without end", lambda n: _chunked([_HELLO], b"0\r\n" + b"x: y\r\n" * n + b"\r\n"), 200_000, ANY),
     Raw("a key in a trailer", lambda n: _chunked([_HELLO], b"0\r\ncontent-encoding: gzip\r\n\r\n"), 1, ANY),
     Raw("an upgrade", lambda n: _hello(b"upgrade: h2c"), 1, ANY),
+    Raw("a socket of pings", lambda n: _socket(*[_frame(9, b"x" * 125)] * n), 100_000, UPGRADED),
+    Raw("a socket of fragments", lambda n: _socket(_frame(1, b"{", False), *[_frame(0, b"x", False)] * n), 100_000, UPGRADED),
+    Raw("a socket of frames of nothing", lambda n: _socket(*[_frame(1, b"")] * n), 20_000, UPGRADED),
+    Raw("a socket of messages that are no JSON", lambda n: _socket(*[_frame(1, b"{" * 100)] * n), 20_000, UPGRADED),
+    Raw("a socket of binary messages", lambda n: _socket(*[_frame(2, b"{}")] * n), 20_000, UPGRADED),
+    Raw("a socket with a frame that lies", lambda n: _socket(_frame(1, b"x", length=1 << 60)), 1, UPGRADED),
+    Raw("a socket with a message of lists", lambda n: _socket(_frame(1, b'{"type":"response.create","input":' + b"[" * n)), 8_000_000, UPGRADED),
+    Raw("a socket with a long message", lambda n: _socket(_frame(1, b'{"type":"' + b"x" * n + b'"}')), 15_000_000, UPGRADED),
+    Raw("a socket of many turns", lambda n: _socket(*[_create()] * n), 2_000, UPGRADED),
+    Raw("a socket of many lanes", lambda n: _socket(*[_create(stream_id=f"s{at}") for at in range(n)]), 2_000, UPGRADED),
+    Raw("a socket of prepared turns", lambda n: _socket(*[_create(generate=False, stream_id=f"s{at}") for at in range(n)]), 2_000, UPGRADED),
+    Raw("a socket of unknown answers", lambda n: _socket(*[_create(previous_response_id="r" * 1000)] * n), 2_000, UPGRADED),
+    Raw("a socket of steering", lambda n: _socket(*[_frame(1, dump({"type": "response.steer", "previous_response_id": "r", "input": "x"}))] * n), 20_000, UPGRADED),
     Raw("bytes that are no HTTP", lambda n: b"\x16\x03\x01" * n + b"\r\n\r\n", 100_000, ANY),
     Raw("a form of one field", lambda n: form(_FIELD % (b"model", b"chat/hello") * n + b"--B--\r\n"), 100_000, ANY),
     Raw("a form of heads", lambda n: form(b'--B\r\ncontent-disposition: form-data; name="model"\r\n' * n), 100_000, REFUSED),

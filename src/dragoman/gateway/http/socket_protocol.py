@@ -25,6 +25,8 @@ SHUTDOWN = "dragoman.shutdown"
 """The extension of the scope that holds an event: the server wants to end."""
 MOST_FRAGMENTS = 4096
 """Pieces that a message may come in."""
+SLICE = 4096
+"""Bytes that are cut into frames at a time. Then others have their turn: a frame may have six bytes."""
 
 HTTP_LOGGER = logging.getLogger("dragoman.http")
 _WIRE_LOGGER = logging.getLogger("dragoman.http.frames")
@@ -79,8 +81,8 @@ class SocketConnection(UnreadWatch, asyncio.Protocol):
         self.transport = transport
         self._wire = wire
         self._request = request
-        self._rest = rest
-        """What the client sent behind its handshake."""
+        self._unparsed = bytearray(rest)
+        """What came and was not cut into frames yet."""
         self._loop = asyncio.get_running_loop()
         self._connections: set[Any] = set()
         self._messages: deque[Message] = deque([{"type": "websocket.connect"}])
@@ -93,7 +95,7 @@ class SocketConnection(UnreadWatch, asyncio.Protocol):
         """When the first byte of an unfinished message came."""
         self._closing_since: float | None = None
         self._writable: asyncio.Event | None = None
-        self._paused = self._over = self._refusing = False
+        self._paused = self._over = self._refusing = self._parsing = False
 
     def start(self, app: Any, server: Any, scope: Message) -> None:
         """Take the connection over, and let the application answer. `server`: the state of uvicorn."""
@@ -124,6 +126,8 @@ class SocketConnection(UnreadWatch, asyncio.Protocol):
     # What the application calls.
 
     async def receive(self) -> Message:
+        """The next message. Others have their turn before it: the last one may have been answered at once."""
+        await asyncio.sleep(0)
         while not self._messages:
             self._resume()
             self._news.clear()
@@ -157,9 +161,6 @@ class SocketConnection(UnreadWatch, asyncio.Protocol):
             answer.headers[name.decode("latin-1")] = value.decode("latin-1")
         self._wire.send_response(answer)
         self._flush()
-        rest, self._rest = self._rest, b""
-        if rest:
-            self.data_received(rest)
         self._resume()
 
     def _refuse(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
@@ -211,17 +212,31 @@ class SocketConnection(UnreadWatch, asyncio.Protocol):
             self._resume()
 
     def data_received(self, data: bytes) -> None:
+        if self._over:
+            return
         if self._since is None:
             self._since = self._loop.time()
         self._fed += len(data)
+        self._unparsed += data
+        self._pause()
+        self._resume()
+
+    def _parse(self) -> None:
+        """Cut the next slice into frames."""
+        self._parsing = False
+        if self._over:
+            return
+        piece = bytes(self._unparsed[:SLICE])
+        del self._unparsed[:SLICE]
         try:
-            self._wire.receive_data(data)
+            self._wire.receive_data(piece)
             for event in self._wire.events_received():
                 if isinstance(event, Frame):
                     self._take(event)
         except UnicodeDecodeError:
             self._wire.fail(1007, "a text must be UTF-8")
         self._flush()
+        self._resume()
 
     def _take(self, frame: Frame) -> None:
         if frame.opcode not in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
@@ -243,7 +258,6 @@ class SocketConnection(UnreadWatch, asyncio.Protocol):
             return
         given: Message = {"type": "websocket.receive"}
         self._put({**given, "text": whole.decode()} if self._is_text else {**given, "bytes": whole})
-        self._pause()
 
     # Limits and ends.
 
@@ -271,11 +285,11 @@ class SocketConnection(UnreadWatch, asyncio.Protocol):
 
     def _flush(self) -> None:
         """Send what the protocol has to say. Its last word, which is empty, ends the connection."""
-        for data in self._wire.data_to_send():
-            if data:
-                self._write(data)
-            else:
-                self._close()
+        pieces = self._wire.data_to_send()
+        if output := b"".join(pieces):
+            self._write(output)
+        if b"" in pieces:
+            self._close()
 
     def _close(self) -> None:
         """Close, if the client has said that it is done; else let it read why, and drop what it still sends."""
@@ -287,6 +301,7 @@ class SocketConnection(UnreadWatch, asyncio.Protocol):
             return
         self.transport.write_eof()
         self._closing_since = self._loop.time()
+        self._unparsed.clear()
         self._read_on()
 
     def _write(self, data: bytes) -> None:
@@ -299,8 +314,13 @@ class SocketConnection(UnreadWatch, asyncio.Protocol):
             self.transport.pause_reading()
 
     def _resume(self) -> None:
-        """Read on, if the application has taken every message and the client reads what it is sent."""
-        if self._wire.state is not State.CONNECTING and not self._messages and self._writable is None:
+        """Go on with what came, if the application has taken every message and the client reads what it is sent."""
+        if self._wire.state is State.CONNECTING or self._messages or self._writable is not None or self._parsing:
+            return
+        if self._unparsed and not self._over:
+            self._parsing = True
+            self._loop.call_soon(self._parse)
+        else:
             self._read_on()
 
     def _read_on(self) -> None:
