@@ -37,6 +37,7 @@ from typing import Any
 
 import httpx
 import msgspec
+import websockets
 import yaml
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -56,6 +57,7 @@ GEMINI = "gemini-3-pro-preview"
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
 DEADLINE_MS = 25
 ATTEMPTS = 12
+_ENDS = ("response.completed", "response.incomplete", "response.failed", "error")
 
 
 class Answer(msgspec.Struct):
@@ -170,6 +172,7 @@ class Cluster:
         self.answers: list[Answer] = []
         self.lost: list[tuple[str, str]] = []
         self.failed: list[str] = []
+        self.talks = self.moved = 0
         self.turns = 0
         self.phase = "start"
         self.killed_in_flight = 0
@@ -249,7 +252,14 @@ class Cluster:
 
     async def load(self, rate: float, stop: asyncio.Event) -> None:
         """So many requests a second, whatever becomes of them: half of them of the limited key."""
-        kinds: list[Callable[[], Awaitable[None]]] = [self._limited, self._paid, self._limited, self._loop]
+        kinds: list[Callable[[], Awaitable[None]]] = [
+            self._limited,
+            self._paid,
+            self._limited,
+            self._loop,
+            self._limited,
+            self._talk,
+        ]
         number = 0
         began = time.monotonic()
         while not stop.is_set():
@@ -285,6 +295,40 @@ class Cluster:
                 return
             messages.append({"role": "assistant", "content": None, "tool_calls": calls})
             messages += [{"role": "tool", "tool_call_id": call["id"], "content": "seen"} for call in calls]
+
+    async def _talk(self) -> None:
+        """A conversation over a WebSocket. When its replica goes, it goes on at another, with all that was said."""
+        said: list[Any] = []
+        line, previous, number = None, None, random.randrange(REPLICAS)
+        for turn in range(3):
+            said.append({"role": "user", "content": f"Question {turn}"})
+            for tries in range(ATTEMPTS):
+                try:
+                    line = line or await self._connect(number)
+                    given = said[-1:] if previous else said
+                    create = {"model": "plain", "input": given, "store": False, "previous_response_id": previous}
+                    await line.send(json.dumps({"type": "response.create", **create}))
+                    event = {"type": ""}
+                    while event["type"] not in _ENDS:
+                        event = json.loads(await asyncio.wait_for(line.recv(), 30))
+                    if event["type"] == "response.completed":
+                        previous = event["response"]["id"]
+                        said += event["response"]["output"]
+                        break
+                except (OSError, TimeoutError, websockets.WebSocketException):
+                    await asyncio.sleep(0.05 * (tries // REPLICAS))
+                line, previous, number = None, None, (number + 1) % REPLICAS
+                self.moved += 1
+            else:
+                self.failed.append(f"{self.phase}: a socket")
+                return
+        self.talks += 1
+        if line is not None:
+            await line.close()
+
+    async def _connect(self, number: int) -> websockets.ClientConnection:
+        address = self.replicas[number].url.replace("http", "ws") + "/v1/responses"
+        return await websockets.connect(address, additional_headers={"authorization": "Bearer loop"}, proxy=None)
 
     # What goes wrong.
 
@@ -436,6 +480,7 @@ def judge(cluster: Cluster, spent: float, ledger: list[str] | None) -> dict[str,
         "limit in a partition": inside <= LIMIT * 1.01 + 1 + LIMIT // REPLICAS,
         "budget": abs(spent - answered) <= slack,
         "reasoning": not lost,
+        "sockets": cluster.talks > 0,
     }
     if ledger is not None:
         checks["ledger"] = not missing_entries(cluster, ledger) and len(ledger) == len(set(ledger))
@@ -454,6 +499,8 @@ def judge(cluster: Cluster, spent: float, ledger: list[str] | None) -> dict[str,
         "twice in it": None if ledger is None else len(ledger) - len(set(ledger)),
         "answered and not in it": None if ledger is None else len(missing_entries(cluster, ledger)),
         "tool turns": cluster.turns,
+        "conversations over sockets": cluster.talks,
+        "turns of them that moved": cluster.moved,
         "turns without their reasoning": Counter(phase for phase, _ in cluster.lost),
         "first of them": cluster.lost[:2],
         "seconds until all share state again": {name: round(one, 2) for name, one in cluster.recovery.items()},

@@ -5,9 +5,9 @@
 100,000 requests and 5,000 streams (a tenth with `--quick`) go through one gateway, from clients of which some leave in
 the middle of an answer, to a provider of which one answer in twenty is a fault: refusals, closed connections, broken
 JSON, streams that end early or carry an error. Memory, open files and tasks are noted all along and drawn into
-`bench/results/soak.png`. It fails where memory grows after the first third (by the median of the samples: one large
-body is no growth), where files, tasks or requests stay open, or where the gateway fails itself. However slow the
-machine, it ends after forty minutes.
+`bench/results/soak.png`. One question in fifty is a conversation of three turns over a WebSocket. It fails where memory
+grows after the first third (by the median of the samples: one large body is no growth), where files, tasks or requests
+stay open, or where the gateway fails itself. However slow the machine, it ends after forty minutes.
 
 After the first third the calm is over: one request in twenty is a line of the table of hostile inputs
 (`tests/hostile/table.py`), sent by hostile clients or answered by a hostile provider. The p99 of all others may be
@@ -36,6 +36,7 @@ import mock
 import questions
 import stage
 import uvloop
+import websockets
 from contestants import KEY, Cell, Dragoman, Ports, free_port
 from tests.hostile.bodies import PATHS, STREAM_PATHS, body, dump, user
 from tests.hostile.provider import HostileProvider
@@ -45,6 +46,7 @@ RESULTS = Path(__file__).resolve().parent / "results"
 LIMIT_SECONDS = 2400
 WORKERS = 24
 HOSTILE_SHARE = 0.05
+SOCKET_SHARE = 0.02
 CALM_SHARE = 1 / 3
 WORSE = 2.0
 """How many times the p99 of the calm third the others may take beside hostile traffic."""
@@ -52,6 +54,9 @@ _FEW_TASKS = 3
 """Tasks more than at the start that may be under way at the end: one of them tells the metrics."""
 GROWTH = 1.10
 """Memory of the last third over that of the second: above it something is kept."""
+
+
+_ENDS = ("response.completed", "response.incomplete", "response.failed", "error")
 
 
 class Sample(NamedTuple):
@@ -152,6 +157,7 @@ class Clients:
         ]
         self._whole = [one.request(Cell(*pair, size)) for pair in pairs for size in ("short", "tools")]
         self._streamed = [one.request(Cell(*pair, "short", "burst")) for pair in pairs]
+        self._models = [Cell(*pair, "short", "burst").model for pair in pairs]
         self._left = [requests, streams]
         self._hostile = hostile
         self._calm_until = int((requests + streams) * CALM_SHARE)
@@ -178,6 +184,8 @@ class Clients:
                 connection = await asyncio.open_connection("127.0.0.1", self._port)
             if self.done > self._calm_until and random.random() < HOSTILE_SHARE:
                 await self._attack(random.choice(self._hostile))
+            if random.random() < SOCKET_SHARE:
+                await self._talk(leave=random.random() < 0.1)
             began = time.perf_counter()
             kept = await self._ask(*connection, request, leave=random.random() < 0.02)
             (self.calm if self.done <= self._calm_until else self.beside).append(time.perf_counter() - began)
@@ -187,6 +195,27 @@ class Clients:
                 connection = None
         if connection is not None:
             connection[1].close()
+
+    async def _talk(self, leave: bool) -> None:
+        """A conversation over a WebSocket, each turn by the id of the answer before it. Faults make it shorter."""
+        create = {"type": "response.create", "model": random.choice(self._models), "input": "Hi", "store": False}
+        address = f"ws://127.0.0.1:{self._port}/v1/responses"
+        named = {"authorization": f"Bearer {KEY}"}
+        with suppress(ConnectionError, TimeoutError, websockets.WebSocketException):
+            async with websockets.connect(address, additional_headers=named, proxy=None, max_size=None) as line:
+                previous = None
+                for _ in range(3):
+                    await line.send(json.dumps({**create, "previous_response_id": previous}))
+                    if leave:
+                        break
+                    event = {"type": ""}
+                    while event["type"] not in _ENDS:
+                        event = json.loads(await asyncio.wait_for(line.recv(), 60))
+                    self._count(f"socket {event['type'].rpartition('.')[2]}")
+                    if event["type"] != "response.completed":
+                        break
+                    previous = event["response"]["id"]
+        self._count("sockets")
 
     async def _attack(self, sent: bytes) -> None:
         """A line of the table, on a connection of its own; whatever the answer is, it is not waited for for long."""
