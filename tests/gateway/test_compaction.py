@@ -134,6 +134,15 @@ def test_a_provider_that_compacts_by_itself_is_left_to_it(on_stage: Stage) -> No
     assert compacted.object == "response.compaction"
 
 
+def test_a_kept_conversation_is_compacted_by_its_id(on_stage: Stage) -> None:
+    client = of_openai(on_stage)
+    on_stage.script("claude", "A fine boat.", SUMMARY)
+    first = client.responses.create(model="claude", input=TURNS)
+    compacted = client.responses.compact(model="claude", previous_response_id=first.id)
+    assert [item.type for item in compacted.output] == ["message", "message", "compaction"]
+    assert "A fine boat." in str(on_stage.check("claude", 2)[-1].body)
+
+
 def test_what_is_sealed_for_one_key_is_of_no_use_to_another(on_stage: Stage) -> None:
     on_stage.script("claude", SUMMARY)
     made = of_openai(on_stage).responses.create(model="claude", input=[*TURNS, TRIGGER])

@@ -183,10 +183,13 @@ def test_an_id_that_is_not_known_goes_to_no_provider(on_stage: Stage) -> None:
     """The account at the provider may be that of several keys: its ids are nobody's proof."""
     client = on_stage.gateway.openai()
     on_stage.script("thinker", "Hello.")
-    unknown: list[Any] = [{"previous_response_id": "resp_1"}, {"input": [{"type": "item_reference", "id": "msg_1"}]}]
+    reference: Any = {"type": "item_reference", "id": "msg_1"}
+    unknown: list[Any] = [{"previous_response_id": "resp_1"}, {"input": [reference]}, {"conversation": "conv_1"}]
     for more in unknown:
-        with pytest.raises(openai.BadRequestError, match="not found"):
+        with pytest.raises(openai.APIStatusError, match="not found"):
             client.responses.create(**{"model": "thinker", "input": "x", **more})
+    with pytest.raises(openai.BadRequestError, match="not found"):
+        client.responses.compact(model="thinker", previous_response_id="resp_1")
     assert on_stage.asked("thinker") == []
 
 

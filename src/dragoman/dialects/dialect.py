@@ -448,6 +448,8 @@ class StoreQuestion(msgspec.Struct, frozen=True):
     items: Json
     references: tuple[str, ...] = ()
     """Ids of items of earlier answers that it refers to."""
+    conversation: str = ""
+    """The id of a conversation that its provider keeps, or empty."""
 
 
 class AnswerKeeper(Protocol):
@@ -484,6 +486,7 @@ class StoredAnswers(msgspec.Struct, frozen=True):
     unknown_answer: Callable[[str], Failure]
     """The vendor's words for an id that is not known."""
     unknown_item: Callable[[str], Failure]
+    unknown_conversation: Callable[[str], Failure]
     keeper: Callable[[StoreQuestion], AnswerKeeper]
     render_deleted: Callable[[str], bytes]
     render_items: Callable[[Json, Mapping[str, str]], bytes]

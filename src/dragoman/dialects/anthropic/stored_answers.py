@@ -123,6 +123,7 @@ STORED_ANSWERS = StoredAnswers(
     output_items=_no_items,
     unknown_answer=_unknown,
     unknown_item=_unknown,
+    unknown_conversation=_unknown,
     keeper=MessageKeeper,
     render_deleted=lambda id: b"",
     render_items=lambda items, query: b"",

@@ -22,22 +22,28 @@ _FRAME_ENDS = (b"\n\n", b"\r\n\r\n")
 _ENDS = frozenset({b"response.completed", b"response.incomplete", b"response.failed"})
 _WITH_RESPONSE = _ENDS | {b"response.created", b"response.in_progress", b"response.queued"}
 _MOST_ITEMS, _USUAL_ITEMS = 100, 20
-_ELSEWHERE = ("conversation", "prompt")
-"""A provider's own state, which is not ours to store."""
+_CONVERSATION = "conversation"
 
 
 def _parse_question(body: bytes) -> StoreQuestion | None:
     _, members, _ = open_object(body)
-    if any(bytes(members.get(name, _NULL)) != _NULL for name in _ELSEWHERE):
+    if bytes(members.get("prompt", _NULL)) != _NULL:  # the provider's own, which is not ours to store
         return None
     previous = bytes(members.get(_PREVIOUS, _NULL))
     keeps = bytes(members.get(_STORE, b"true")) != b"false" and bytes(members.get("background", b"false")) != b"true"
     named = _text(previous)
     items = own_items(members)
     references = tuple(id for item in items if (id := _referred(item)))
-    if not keeps and not named and not references:
+    conversation = _conversation(bytes(members.get(_CONVERSATION, _NULL)))
+    if not keeps and not named and not references and not conversation:
         return None
-    return StoreQuestion(_text(bytes(members.get("model", _NULL))), named, keeps, render_list(items), references)
+    model = _text(bytes(members.get("model", _NULL)))
+    return StoreQuestion(model, named, keeps, render_list(items), references, conversation)
+
+
+def _conversation(raw: bytes) -> str:
+    """The id of the provider's conversation that a request belongs to, or empty."""
+    return _text(bytes(split_members(raw).get("id", _NULL))) if raw[:1] == b"{" else _text(raw)
 
 
 class _Reference(msgspec.Struct, forbid_unknown_fields=True):
@@ -77,6 +83,11 @@ def _output_items(response: Json) -> Mapping[str, Json]:
 def _unknown_answer(id: str) -> Failure:
     what = f"Previous response with id '{id[:200]}' not found."
     return Failure(FailureKind.BAD_REQUEST, what, 400, "previous_response_not_found", param=_PREVIOUS)
+
+
+def _unknown_conversation(id: str) -> Failure:
+    what = f"Conversation with id '{id[:200]}' not found."
+    return Failure(FailureKind.NOT_FOUND, what, 404, param=_CONVERSATION)
 
 
 def _unknown_item(id: str) -> Failure:
@@ -209,6 +220,7 @@ STORED_ANSWERS = StoredAnswers(
     output_items=_output_items,
     unknown_answer=_unknown_answer,
     unknown_item=_unknown_item,
+    unknown_conversation=_unknown_conversation,
     keeper=ResponseKeeper,
     render_deleted=_render_deleted,
     render_items=_render_items,

@@ -11,6 +11,7 @@ from dragoman.gateway.http.inbound import Inbound, ReadInbound
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.services import Services
 from dragoman.gateway.state.carried_summaries import read_compaction
+from dragoman.gateway.state.stored_answers import replace_ids
 
 
 async def compact(
@@ -18,8 +19,12 @@ async def compact(
 ) -> None:
     body = await inbound.body(services.config.server.max_body, services.config.limits.encodings)
     way = CompactionWay.ENDPOINT
-    form = registry.dialect(dialect).compactions
+    vendor = registry.dialect(dialect)
+    form, stored = vendor.compactions, vendor.stored_answers
     assert form is not None  # the path is one of its dialect
+    question = stored.parse_question(body) if stored is not None else None
+    if stored is not None and question is not None:
+        body = await replace_ids(services, caller.name, dialect, body, (stored, question))
     opened, compaction = await read_compaction(services, caller, dialect, body, form, way=way)
     if compaction is None:
         await relay(services, ReadInbound(inbound, opened), outbound, caller, path, client=dialect, form=dialect)

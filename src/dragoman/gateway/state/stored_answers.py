@@ -42,15 +42,27 @@ async def with_stored_turns(
         return body
     if not services.config.state.enabled and stored.unsupported is not None:
         raise Refused(stored.unsupported)
-    if services.config.state.enabled:
+    if services.config.state.enabled and not question.conversation:
         outbound.rewriter = _Keeping(services, record, question, stored.keeper(question))
+    return await replace_ids(services, record.caller.name, record.dialect, body, (stored, question))
+
+
+async def replace_ids(
+    services: Services, caller: str, client: str, body: bytes, about: tuple[StoredAnswers, StoreQuestion]
+) -> bytes:
+    """The request with what its ids stand for, unless its provider made them for this caller. Raises Refused."""
+    stored, question = about
     model = question.model or services.config.default_model
-    route = services.routes.find(model, record.dialect) if model else None
-    same = route is not None and stored.is_kept_by_vendor and route.first.target.dialect == record.dialect
+    route = services.routes.find(model, client) if model else None
+    same = route is not None and stored.is_kept_by_vendor and route.first.target.dialect == client
     own = find_account(services, route.first.provider) if route is not None and same else _NOBODY
+    if question.conversation:
+        if not _passes(services, own):
+            raise Refused(stored.unknown_conversation(question.conversation))
+        return body
     if question.references:
-        body = await _with_items(services, record, (stored, question), body, own)
-    return await _continued(services, record, (stored, question), body, own)
+        body = await _with_items(services, caller, about, body, own)
+    return await _continued(services, caller, about, body, own)
 
 
 def find_account(services: Services, provider: str) -> Account:
@@ -70,13 +82,13 @@ def _is_own(turn: StoredResponse, own: Account) -> bool:
 
 
 async def _continued(
-    services: Services, record: RequestRecord, about: tuple[StoredAnswers, StoreQuestion], body: bytes, own: Account
+    services: Services, caller: str, about: tuple[StoredAnswers, StoreQuestion], body: bytes, own: Account
 ) -> bytes:
     """`own`: the account, if its provider speaks the client's dialect and stores answers itself."""
     stored, question = about
     if not question.previous:
         return body if own[0] else stored.render_whole(body, (), False)
-    turns = await _turns(services, record.caller.name, question.previous, services.config.server.max_body)
+    turns = await _turns(services, caller, question.previous, services.config.server.max_body)
     if turns is None:
         if _passes(services, own):
             return body
@@ -88,11 +100,11 @@ async def _continued(
 
 
 async def _with_items(
-    services: Services, record: RequestRecord, about: tuple[StoredAnswers, StoreQuestion], body: bytes, own: Account
+    services: Services, caller: str, about: tuple[StoredAnswers, StoreQuestion], body: bytes, own: Account
 ) -> bytes:
     """The request with the items that it refers to, unless the provider has all of them."""
     stored, question = about
-    caller, responses = record.caller.name, services.store.responses
+    responses = services.store.responses
     holders = await responses.find_holders(caller, question.references[:_MOST_REFERENCES])
     answers = {id: await responses.find(caller, id) for id in dict.fromkeys(holders.values())}
     known: dict[str, Json] = {}
