@@ -88,7 +88,6 @@ def test_a_stray_field_that_goes_with_its_part_is_named() -> None:
 @pytest.mark.parametrize(
     ("setting", "loses"),
     [
-        ({"n": 2}, "content"),
         ({"n": 1}, "metadata"),
         ({"logit_bias": {"1": 5}}, "authority"),
         ({"logprobs": True}, "content"),

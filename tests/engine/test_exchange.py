@@ -13,7 +13,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Opaque, Origin
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.answer.stream_redaction import Redaction
-from dragoman.engine.compile.compile_options import CallerOptions
+from dragoman.engine.compile.compile_options import NOTHING_SET, CallerOptions
 from dragoman.engine.exchange.attempts import MAX_CORRECTIONS, RetryPolicy
 from dragoman.engine.exchange.destination import Destination, TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
@@ -76,7 +76,7 @@ def exchange(*route: Destination, options: CallerOptions | None = None, **fields
     ask = read({"model": "m", "messages": [HI], **fields}, source="openai-chat")
     context = AnswerContext(model="m", id="req_1")
     found = TargetRoute(route or (destination(),), reserved)
-    return Exchange(ask, found, context, options) if options else Exchange(ask, found, context)
+    return Exchange(ask, found, context, options or NOTHING_SET, splits=True)
 
 
 class Driver:

@@ -15,7 +15,18 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.exchange.attempts import RetryPolicy
 from dragoman.engine.exchange.destination import Destination
 from dragoman.engine.exchange.exchange import Exchange
-from dragoman.engine.exchange.steps import ENDS, STEPS, FetchMedia, Send, Step, StepRow, Streaming
+from dragoman.engine.exchange.steps import (
+    ENDS,
+    STEPS,
+    Answered,
+    FetchMedia,
+    GaveUp,
+    Send,
+    SendAll,
+    Step,
+    StepRow,
+    Streaming,
+)
 from dragoman.profiles.profile import Layer, patched
 
 ROWS = {row.step: row for row in STEPS}
@@ -41,7 +52,7 @@ class Walker(Driver):
 
     def __init__(self, asked: Exchange[Destination], replies: list[Any], refuses: str = "") -> None:
         super().__init__(asked, lambda send: replies.pop(0) if replies else (200, GOOD))
-        self.refuses = refuses
+        self.refuses, self.replies = refuses, replies
         self.media = {"http://pictures.test/a.png": b"\x89PNG"}
         self.seen: Seen = set()
         self._verb = ""
@@ -69,8 +80,23 @@ class Walker(Driver):
             return self._told("fetched", self.exchange.fetched(FULL))
         if isinstance(step, Send):
             return self._send(step)
+        if isinstance(step, SendAll):
+            return self._send_all(step)
         (verb,) = ROWS[type(step)].verbs
         return self._told(verb, super()._next(step))
+
+    def _send_all(self, step: SendAll[Destination]) -> Any:
+        """Carries them out one after the other: the first bytes are those of the first that streams."""
+        if self.refuses == "sends":
+            return self._told("unsent", self.exchange.unsent(FULL))
+        parts = [Walker(one, self.replies, self.refuses) for one in step.exchanges]
+        ends = [part.run() for part in parts]
+        for part in parts:
+            self.seen |= part.seen
+        lost = next((end for end in ends if isinstance(end, GaveUp)), None)
+        first = next((end.first for end in ends if isinstance(end, Streaming)), None)
+        assert lost is not None or first is not None or all(isinstance(end, Answered) for end in ends)
+        return self._told("joined", self.exchange.joined(lost or first))
 
     def _send(self, send: Send[Destination]) -> Any:
         if self.refuses == "sends":
@@ -86,6 +112,12 @@ class Walker(Driver):
 
 QUICK = RetryPolicy(attempts=2, base=0)
 CLAUDE = "anthropic/claude-sonnet-4-5"
+
+
+def gives_one_answer(target: str = "openai/gpt-4o", **more: Any) -> Destination:
+    known = destination(target, **more)
+    layer = Layer("test", {"settings": {"n": {"support": "refuses"}}})
+    return msgspec.structs.replace(known, target=patched(known.target, layer))
 
 
 def unsure_of_urls() -> Destination:
@@ -105,6 +137,9 @@ ROUTES: dict[str, tuple[Destination, ...]] = {
     "strict": (destination(CLAUDE, max_loss=Loss.NOTHING),),
     "strict, then another": (destination(CLAUDE, max_loss=Loss.NOTHING), destination()),
     "media, then strict": (destination(policy=QUICK), destination(CLAUDE, max_loss=Loss.NOTHING)),
+    "one answer": (gives_one_answer(policy=QUICK),),
+    "one answer, then another": (gives_one_answer(policy=QUICK), destination()),
+    "keeps, one answer": (gives_one_answer("gemini/gemini-3-pro-preview"),),
     "keeps": (destination("gemini/gemini-3-pro-preview", policy=QUICK),),
     "keeps, then another": (destination("gemini/gemini-3-pro-preview", max_loss=Loss.NOTHING), destination()),
 }
@@ -117,6 +152,7 @@ REPLIES: dict[str, list[Any]] = {
     "lesson": [refused("'max_tokens' is not supported. Use 'max_completion_tokens' instead.")],
     "refused": [refused("Bad key.", 401)] * 9,
     "no pictures by URL": [refused("Invalid image_url: failed to download image from URL.")] * 2,
+    "one answer": [refused("Unknown parameter: 'n'.")],
     "stream": [(200, STREAM)],
     "broken stream": [(200, BROKEN), (200, STREAM)],
 }
@@ -131,6 +167,9 @@ def walks() -> Iterator[Walker]:
             ([], [PICTURE], {}),
             (HISTORY, [PICTURE], {}),
             (HISTORY, [PICTURE], {"seed": 3}),
+            (HISTORY, [PICTURE], {"seed": 3, "n": 2}),
+            ([], "Hi", {"n": 2}),
+            ([], "Hi", {"n": 2, "stream": True}),
         ):
             messages = [*before, {"role": "user", "content": content}]
             asked = exchange(*route, messages=messages, **more)

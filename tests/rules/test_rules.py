@@ -48,6 +48,7 @@ ONLY_EXAMPLES = {
         "mixed-system",
         "refused-prefill",
         "remote-media",
+        "several-answers",
         "volatile-ids",
     ),
     "tool-choice-form",

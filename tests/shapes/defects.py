@@ -618,6 +618,7 @@ ONCE = frozenset(
         "refused-prefill",
         "refused-tools",
         "required-setting",
+        "several-answers",
         "setting-name",
         "setting-range",
         "thinking-form",

@@ -17,7 +17,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
-from dragoman.engine.exchange.steps import Answered, AttemptFailed, GaveUp, Streaming
+from dragoman.engine.exchange.steps import Answered, AttemptFailed, GaveUp, Streaming, StreamingAll
 from dragoman.engine.library.adapt import read
 from dragoman.engine.library.summary import FoldedChange, fold
 from dragoman.engine.tokens.answer_tally import Spent
@@ -139,7 +139,7 @@ async def take_turn(services: Services, model: str, messages: list[dict[str, Any
     yield TurnEnded(spent, find_cost(exchange, spent), time.perf_counter() - started)
 
 
-async def _answer_pieces(dispatch: Dispatch, end: Answered | Streaming) -> AsyncGenerator[AnswerPiece]:
+async def _answer_pieces(dispatch: Dispatch, end: Answered | Streaming | StreamingAll) -> AsyncGenerator[AnswerPiece]:
     if isinstance(end, Answered):
         for piece in _pieces(end.body):
             yield piece

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 import msgspec
@@ -70,6 +71,15 @@ class Usage(msgspec.Struct, frozen=True, gc=False, repr_omit_defaults=True):
     @property
     def total(self) -> int:
         return self.input + self.output
+
+
+def sum_usage(usages: Iterable[Usage]) -> Usage:
+    """The tokens of several answers. What one provider adds to them stays if there is one answer only."""
+    found = tuple(usages)
+    if len(found) == 1:
+        return found[0]
+    names = ("input", "output", "cached", "cache_written", "reasoning", "kept_long")
+    return Usage(**{name: sum(getattr(usage, name) for usage in found) for name in names})
 
 
 class Choice(msgspec.Struct, frozen=True, repr_omit_defaults=True):

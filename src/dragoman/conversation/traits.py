@@ -68,6 +68,7 @@ class Trait(IntFlag):
     EMPTY_TOOLS = auto()
     SETTINGS = auto()
     THINKING = auto()
+    SEVERAL_ANSWERS = auto()
     NULLS = auto()
     NEAR_MISSES = auto()
 
@@ -122,6 +123,7 @@ _NAMES = Trait.__members__
     _EMPTY_TOOLS,
     _SETTINGS,
     _THINKING,
+    _SEVERAL_ANSWERS,
     _NULLS,
     _NEAR_MISSES,
 ) = (int(trait) for trait in _NAMES.values())
@@ -406,6 +408,8 @@ def observe_rest(conversation: Conversation) -> int:
         found |= _SETTINGS
         if settings.thinking is not None:
             found |= _THINKING
+        if settings.n is not None and settings.n > 1:
+            found |= _SEVERAL_ANSWERS
         if settings.tool_choice is not None and settings.tool_choice.spelled:
             found |= _LEGACY
         if settings.nulls:

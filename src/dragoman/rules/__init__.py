@@ -55,6 +55,7 @@ from dragoman.rules.settings.refused_setting import refused_setting
 from dragoman.rules.settings.required_setting import required_setting
 from dragoman.rules.settings.setting_name import setting_name
 from dragoman.rules.settings.setting_range import setting_range
+from dragoman.rules.settings.several_answers import several_answers
 from dragoman.rules.settings.thinking_form import thinking_form
 from dragoman.rules.settings.tool_choice_form import tool_choice_form
 from dragoman.rules.settings.user_alias import user_alias
@@ -165,6 +166,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         reasoning_asked,  # after the two that may turn thinking off
         foreign_field,
         user_alias,
+        several_answers,
         refused_setting,
         setting_range,
         required_setting,

@@ -28,7 +28,8 @@ class Context(msgspec.Struct, frozen=True):
     """`facts` are the target's, with every doubt decided. `choices` holds the option chosen for a rule, by its name;
     `texts` the configured words of synthetic turns; `media` the bytes that the caller has fetched, by URL.
     `streams`: the answer is asked for as a stream. `translated`: the client speaks another dialect.
-    `expects_reasoning`: and it expects to be shown the thinking."""
+    `expects_reasoning`: and it expects to be shown the thinking. `answer`: which one of several answers is asked for,
+    each of which is a request of its own; None: all of them."""
 
     facts: Facts
     choices: Mapping[str, Any] = {}
@@ -37,6 +38,7 @@ class Context(msgspec.Struct, frozen=True):
     streams: bool = False
     translated: bool = False
     expects_reasoning: bool = False
+    answer: int | None = None
 
     def choice(self, rule: str) -> Any:
         """The option chosen for a rule, or None where nobody chose."""

@@ -7,7 +7,7 @@ tried again; after it, a failure is the last event of the stream.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from random import random
 from time import perf_counter
@@ -38,9 +38,11 @@ from dragoman.engine.exchange.steps import (
     Recall,
     Recalled,
     Send,
+    SendAll,
     StateToKeep,
     Step,
     Streaming,
+    StreamingAll,
     Wait,
 )
 from dragoman.engine.library.summary import WrittenReport, write_report
@@ -51,6 +53,7 @@ from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import LARGE, HeavyWork, RequestWork
 from dragoman.upstream.refusals import error_body, transport_failure
+from dragoman.upstream.side_by_side import SideBySide
 from dragoman.upstream.transport import Incoming, Outgoing, Tls, TransportFailure, TransportLimits
 from dragoman.upstream.transport.transport import Transport
 from dragoman.wire.json_size import count_escapes, count_read_values
@@ -188,7 +191,7 @@ class Dispatcher:
         work: RequestWork | None = None,
     ) -> Dispatch:
         """A request that has not been sent yet. `work`: where it was parsed."""
-        exchange = Exchange(ask, route, context, options, self.redaction)
+        exchange = Exchange(ask, route, context, options, self.redaction, splits=True)
         return Dispatch(self, exchange, caller, work or RequestWork(self.heavy, caller, len(ask.source)))
 
 
@@ -205,6 +208,11 @@ class Dispatch:
     """The report of the request as it was sent last, if it was long enough to be written beside the loop."""
     known_lessons: tuple[str, ...] = ()
     """The lessons that were known of the destination that was asked last, before this request."""
+    parts: tuple[Dispatch, ...] = ()
+    """Those that ask for one answer each, if the client wants several and the target gives one."""
+    reserve: Callable[[int], Awaitable[None]] | None = None
+    """Counts so many more requests of the caller before the first of them is sent."""
+    _side_by_side: SideBySide | None = None
     _lessons: tuple[str, ...] = ()
     _held = _seen = 0
     _picked: HttpDestination | None = None
@@ -233,18 +241,25 @@ class Dispatch:
         """What would be sent first, media and kept state included; or why nothing can be sent."""
         try:
             step: Step[HttpDestination] = self.exchange.start()
-            while not isinstance(step, (Send, GaveUp)):
+            while not isinstance(step, (Send, SendAll, GaveUp)):
                 step = await self._carry_out(step)
+            if isinstance(step, SendAll):
+                return await Dispatch(self._shared, step.exchanges[0], self._caller, self._work).prepare()
             return step
         finally:
             await self._abandon()
 
     def forget_connection(self) -> None:
         """Let go of the answer's connection, where the exchange is over and somebody keeps it."""
-        self._incoming = None
+        self._incoming = self._side_by_side = None
+        for part in self.parts:
+            part.forget_connection()
 
-    async def pieces(self, opened: Streaming) -> AsyncGenerator[bytes]:
+    def pieces(self, opened: Streaming | StreamingAll) -> AsyncGenerator[bytes]:
         """The client's bytes as they come; the last of them say so if it went wrong."""
+        return self._pieces(opened) if isinstance(opened, Streaming) else self._all_pieces(opened)
+
+    async def _pieces(self, opened: Streaming) -> AsyncGenerator[bytes]:
         incoming, translation = self._incoming, opened.translation
         assert incoming is not None
         feed, held, seen = translation.feed, self._held, self._seen
@@ -273,6 +288,23 @@ class Dispatch:
                 self._media.let_go()
             await incoming.close()
 
+    async def _all_pieces(self, opened: StreamingAll) -> AsyncGenerator[bytes]:
+        """Those of several answers. The failure of one is the end of all."""
+        side_by_side = self._side_by_side
+        assert side_by_side is not None
+        try:
+            piece: bytes | GaveUp | None = opened.first
+            while piece is not None and not isinstance(piece, GaveUp):
+                if piece:
+                    yield piece
+                piece = await side_by_side.next()
+            if piece is not None and (last := self.exchange.cut(piece.failure)):
+                yield last
+        finally:
+            if self._media is not None:
+                self._media.let_go()
+            await side_by_side.stop()
+
     async def _carry_out(self, step: Step[HttpDestination]) -> Step[HttpDestination]:
         """Every step but a send."""
         exchange = self.exchange
@@ -289,6 +321,8 @@ class Dispatch:
                 self._note(step)
                 chance = random()  # noqa: S311 - waits are spread by it, nothing is hidden
                 return await self._tell(exchange.resume, chance)
+            case SendAll():
+                return await self._send_all(step)
             case Wait(seconds):
                 exchange.attempts.failures[-1].waited = seconds
                 await asyncio.sleep(seconds)
@@ -346,7 +380,7 @@ class Dispatch:
         destination, request, shared = send.destination, send.request, self._shared
         self.asked_at = self.asked_at or perf_counter()
         self.known_lessons = self._lessons
-        if destination.rate_limits is not None and (failure := await self._book(destination)) is not None:
+        if destination.rate_limits is not None and (failure := await self._book_once(destination)) is not None:
             return self.exchange.unsent(failure)
         headers = (*request.headers.items(), *destination.signed(send.key))
         outgoing = Outgoing("POST", destination.base_url + request.path, headers, request.body)
@@ -360,6 +394,32 @@ class Dispatch:
             return self.exchange.failed(transport_failure(fault))
         except NoCredentials as fault:
             return self.exchange.failed(Failure(FailureKind.AUTH, str(fault), fault.status))
+
+    async def _send_all(self, step: SendAll[HttpDestination]) -> Step[HttpDestination]:
+        """Ask for each answer by itself, all at once, if there is room for all of them."""
+        destination = step.destination
+        self._shared.health.released(destination)  # each chooses for itself
+        if self.reserve is not None:
+            await self.reserve(len(step.exchanges) - 1)
+        parts = [Dispatch(self._shared, one, self._caller, self._work) for one in step.exchanges]
+        for part in parts if destination.rate_limits is not None else ():
+            if (failure := await part._book(destination)) is not None:
+                for booked in parts:
+                    booked.settle()
+                return self.exchange.unsent(failure)
+        self.parts = tuple(parts)
+        side_by_side = self._side_by_side = SideBySide(self.parts)
+        first = await side_by_side.next()
+        if isinstance(first, GaveUp):
+            await side_by_side.stop()
+        return await self._tell(self.exchange.joined, first)
+
+    async def _book_once(self, destination: HttpDestination) -> Failure | None:
+        """Book the send that follows, unless that was done when room was sought for several."""
+        if self.booking is not None and self.booking.destination is destination:
+            return None
+        self.settle()
+        return await self._book(destination)
 
     async def _book(self, destination: HttpDestination) -> Failure | None:
         """Book the send that follows; why that cannot be, if so."""
@@ -436,8 +496,12 @@ class Dispatch:
             if self._shared.health.records:
                 self._shared.health.began(destination)
             return
+        if isinstance(end, StreamingAll):
+            return
         if self._media is not None:
             self._media.let_go()
+        if self.parts:
+            return  # each has concluded its own
         if isinstance(end, Answered):
             await self._succeeded(destination)
         else:
@@ -462,6 +526,8 @@ class Dispatch:
             self._shared.health.released(self._picked)
         if self._media is not None:
             self._media.let_go()
+        if self._side_by_side is not None:
+            await self._side_by_side.stop()
         await self._close()
 
     async def _close(self) -> None:

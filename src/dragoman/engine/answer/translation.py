@@ -37,6 +37,7 @@ from dragoman.engine.answer.answer_tool import AnswerTool
 from dragoman.engine.answer.argument_names import Renaming
 from dragoman.engine.answer.binary_relay import BinaryObserver, BinaryRelay
 from dragoman.engine.answer.client_calls import ClientCalls
+from dragoman.engine.answer.joined_answers import ChoiceWriter
 from dragoman.engine.answer.reasoning_capture import ReasoningCapture
 from dragoman.engine.answer.relay_frames import RelayFrames, without_leftovers
 from dragoman.engine.answer.relay_lines import RelayLines
@@ -96,6 +97,8 @@ class Translation:
     """What passes frames on in which nothing but words is new."""
     _stop_word = ""
     _is_closed = False
+    _choice: ChoiceWriter | None = None
+    """What writes this answer as one choice of several."""
 
     def __init__(
         self,
@@ -145,6 +148,16 @@ class Translation:
         if seek and not keep and self._upstream.thinking_mark:
             self._beginning = b""
 
+    def join(self, choice: ChoiceWriter) -> None:
+        """Be one choice of several that are asked for one by one."""
+        self._renderer = self._choice = choice
+        self.relays = self._relays_whole = False
+
+    @property
+    def is_joined_in(self) -> bool:
+        """Whether the client has been given something of this one among several answers."""
+        return self._choice is not None and self._choice.has_begun
+
     @property
     def skipped(self) -> int:
         """Frames that could not be read."""
@@ -153,6 +166,8 @@ class Translation:
 
     def has_begun(self, opening: bytes) -> bool:
         """Whether what the client would be given first holds an event: then nothing can be tried again."""
+        if self._choice is not None:
+            return self.is_joined_in
         framing = self._upstream.framing
         if not self.relays or self._wrap is not None:
             return bool(opening)
@@ -260,10 +275,13 @@ class Translation:
         events = self.read_whole(body)
         if relays and self.failure is None:
             return self._redacted(self._completed(body))
-        reply = collect(self._with_usage(events))
+        events = self._with_usage(events)
+        reply = collect(events)
         if isinstance(reply, Failure):
             self.failure = reply
             return self._client.answers.render_error(reply, self._context)[2]
+        if self._choice is not None:
+            return self._choice.render(events)
         answer = self._client.answers.render(reply, self._context)
         return answer if self._redaction is None else self._redaction.data(answer)
 

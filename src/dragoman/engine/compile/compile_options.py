@@ -21,7 +21,8 @@ class CallerOptions(msgspec.Struct, frozen=True):
 
     `max_loss` and `doubt` tighten what a destination allows; where the caller may `loosen`, they replace it. `rules`
     are choices for rules, on top of the destination's. `reasoning`: who is shown thinking. `ask_usage`: a Chat stream
-    is asked for its usage. `stream` and `stop_after` are those of `adapt`.
+    is asked for its usage. `stream` and `stop_after` are those of `adapt`. `answer`: which one of several answers is
+    asked for.
     """
 
     max_loss: Loss | None = None
@@ -32,6 +33,7 @@ class CallerOptions(msgspec.Struct, frozen=True):
     rules: Mapping[str, Any] = {}
     reasoning: ShownReasoning | None = None
     ask_usage: bool = False
+    answer: int | None = None
 
     def bound_loss(self, destination: Destination) -> Loss:
         """The loss that is allowed, where the caller sets one."""

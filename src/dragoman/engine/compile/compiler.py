@@ -64,7 +64,7 @@ class Options(msgspec.Struct, frozen=True):
     `ask_usage`: have Chat streams report their usage, though the client did not ask for it. `doubt`: how a fact that
     nobody knows is taken. `summary` stands for the beginning of the conversation. `history`: how a long history is
     trimmed; None: not at all. `sent_before`: how much of the prompt the provider may have in its cache; hints are set
-    for it."""
+    for it. `answer`: which one of several answers is asked for; None: all of them."""
 
     max_loss: Loss = Loss.CONTENT
     synthetic: bool = True
@@ -77,6 +77,7 @@ class Options(msgspec.Struct, frozen=True):
     summary: UsedSummary | None = None
     history: TrimRequest | None = None
     sent_before: SentBefore = SentBefore.NOTHING
+    answer: int | None = None
 
 
 PLAIN = Options()
@@ -149,6 +150,8 @@ class _Compilation:
             context = replace(context, media=media)
         if self.stream and self.facts.format_streamed is Stance.REFUSES:
             context = replace(context, streams=True)
+        if options.answer is not None:
+            context = replace(context, answer=options.answer)
         self.context = context
         self.conversation = ask.conversation
         self.put_back: PutBack | None = None

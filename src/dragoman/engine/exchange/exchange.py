@@ -21,18 +21,20 @@ from typing import Any, Generic
 
 from msgspec.structs import replace
 
-from dragoman.conversation.changes import Change
+from dragoman.conversation.changes import Change, Note
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.replies import Stop, Usage
+from dragoman.conversation.replies import Stop, Usage, sum_usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.client_failures import clipped, failure_of, with_numbers
+from dragoman.engine.answer.joined_answers import JoinedAnswers
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.answer.translation import Translation, translation_of
 from dragoman.engine.compile.compile_options import NOTHING_SET, CallerOptions
 from dragoman.engine.compile.plan import expects_reasoning, serving_target
 from dragoman.engine.compile.reasoning_restore import has_keys, keeps, keys, scope
+from dragoman.engine.compile.report import ReportBuilder
 from dragoman.engine.exchange import care
 from dragoman.engine.exchange.attempts import (
     MAX_TOTAL,
@@ -53,6 +55,7 @@ from dragoman.engine.exchange.steps import (
     Answered,
     AttemptFailed,
     Choose,
+    End,
     FetchMedia,
     FoundSummary,
     GaveUp,
@@ -60,9 +63,11 @@ from dragoman.engine.exchange.steps import (
     Recall,
     Recalled,
     Send,
+    SendAll,
     StateToKeep,
     Step,
     Streaming,
+    StreamingAll,
     Wait,
 )
 from dragoman.engine.exchange.target_attempt import Attempts, TargetAttempt
@@ -77,10 +82,11 @@ from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.tokens.answer_tally import NOTHING_SPENT, Spent, parse_amount
 from dragoman.engine.tokens.token_estimate import estimate_request
-from dragoman.errors import RequestError
+from dragoman.errors import MalformedRequest, RequestError
 from dragoman.profiles.facts import CachePlace, Stance
 from dragoman.profiles.profile import Layer, Target, patched
 from dragoman.rules.reasoning import issuer
+from dragoman.rules.settings.several_answers import MOST_ANSWERS, is_asked_for_each
 from dragoman.wire.error_bodies import parse_failure
 
 _TOKEN_BYTES = 3
@@ -92,7 +98,8 @@ class Exchange(Generic[D]):
 
     `destination` was asked last, `request` is what it was sent, and `changes` tell what was changed in it. `attempts`
     knows every send; `lessons` names the corrections that were tried, and `learnt` holds those that an accepted answer
-    has proved and that last.
+    has proved and that last. `parts` are the exchanges that ask for one answer each, if the client wants several and
+    the target gives one.
     """
 
     # What most exchanges never change stands on the class: an instance is made for every request.
@@ -102,7 +109,12 @@ class Exchange(Generic[D]):
     failure: Failure | None = None
     lessons: tuple[str, ...] = ()
     learnt: tuple[Learnt, ...] = ()
+    parts: tuple[Exchange[D], ...] = ()
     _visit: TargetAttempt[D]
+    _joined: JoinedAnswers | None = None
+    """What puts several answers together, if this exchange asks for one of them, or for all."""
+    _whole: TargetAttempt[D] | None = None
+    """How far the exchange is that this one is a part of."""
     _translation: Translation | None = None
     _status = 0
     _headers: Iterable[tuple[str, str]] = ()
@@ -124,7 +136,9 @@ class Exchange(Generic[D]):
         context: AnswerContext,
         options: CallerOptions = NOTHING_SET,
         redaction: Redaction | None = None,
+        splits: bool = False,
     ) -> None:
+        """`splits`: the driver can carry out several exchanges side by side."""
         self.ask = ask
         self.context = context
         self.attempts = Attempts()
@@ -132,6 +146,7 @@ class Exchange(Generic[D]):
         self._left = route.destinations
         self._options = options
         self._redaction = redaction
+        self._splits = splits
 
     # What there is to report.
 
@@ -148,10 +163,15 @@ class Exchange(Generic[D]):
 
     @property
     def usage(self) -> Usage | None:
+        if self.parts:
+            return sum_usage([one.usage for one in self.parts if one.usage is not None])
         return self._translation.usage if self._translation is not None else None
 
     def spent(self) -> Spent:
         """What is booked for the request: what the provider counted, or an estimate of what went by."""
+        if self.parts:
+            spent = [one.spent() for one in self.parts]
+            return Spent(sum_usage([one.usage for one in spent]), any(one.estimated for one in spent))
         translation = self._translation
         if translation is None or not (translation.started or translation.ended):
             return NOTHING_SPENT
@@ -242,6 +262,8 @@ class Exchange(Generic[D]):
         self._visit = TargetAttempt(destination, found, key, destination.key_count - 1)
         if self.given_summary is not None:
             self._visit.summary = self.given_summary
+        if self._whole is not None and self._whole.destination is destination:
+            self._visit.inherit(self._whole)
         return self._recall() or self._prepare()
 
     def _recall(self) -> Recall | None:
@@ -338,6 +360,8 @@ class Exchange(Generic[D]):
         context = self._answer_context(self.request)
         self._translation, self._opening = translation_of(self.request, context, self._redaction), b""
         self._translation.provider = self._visit.destination.provider
+        if self._joined is not None and self._options.answer is not None:
+            self._translation.join(self._joined.begin(self._options.answer, context))
         if self.request.facts.cost_header:
             self._cost = parse_amount(dict(headers).get(self.request.facts.cost_header))
         return Reading.PIECES if self.ask.stream else Reading.WHOLE
@@ -383,7 +407,7 @@ class Exchange(Generic[D]):
         assert translation is not None
         over = data is None
         self._opening += translation.close() if data is None else translation.feed(data)
-        if translation.failure is not None:
+        if translation.failure is not None and not translation.is_joined_in:
             return self._failed(translation.failure)
         if not over and not translation.has_begun(self._opening):
             return None
@@ -397,7 +421,10 @@ class Exchange(Generic[D]):
 
     def unsent(self, failure: Failure) -> Step[D]:
         """The driver has no room for this send, and made none: the next target, or the end."""
-        self.attempts.count(-1)
+        if self.parts:
+            self.parts = ()
+        else:
+            self.attempts.count(-1)
         return self._next_target(failure)
 
     def resent(self) -> bool:
@@ -411,6 +438,17 @@ class Exchange(Generic[D]):
         attempts.count()
         return True
 
+    def joined(self, end: bytes | GaveUp | None) -> End:
+        """What became of a `SendAll`: all answers are there, or the first bytes of a stream; or one cannot be had."""
+        first = self.parts[0]
+        self.destination, self.request = first.destination, first.request
+        self.changes = tuple({(one.rule, one.at, one.did): one for part in self.parts for one in part.changes}.values())
+        if isinstance(end, GaveUp):
+            self.failure = end.failure
+            return end
+        assert self._joined is not None
+        return StreamingAll(end or b"") if self.ask.stream else Answered(self._joined.whole())
+
     def stream_ended(self) -> AttemptFailed[D] | None:
         """A stream that the client has seen is over; the failure that ended it, if one did."""
         assert self._translation is not None
@@ -423,6 +461,10 @@ class Exchange(Generic[D]):
         Where the client had the whole answer already there is no failure.
         """
         self.failure = failure
+        if self.parts and self._joined is not None:
+            if self._joined.has_ended:
+                self.failure = None
+            return self._joined.fail(failure)
         if self._translation is None:
             return b""
         last = self._translation.fail(failure)
@@ -567,21 +609,52 @@ class Exchange(Generic[D]):
 
     def _prepare(self) -> Step[D]:
         """The next send, or what is needed for it. A body that was refused already is not sent again."""
-        visit = self._visit
+        visit, options = self._visit, self._options
+        one_by_one = self._splits and self.ask.conversation.settings.n is not None and self._is_asked_for_each()
+        if one_by_one:
+            options = replace(options, answer=0)
         try:
-            request = visit.compile(self.ask, self._options)
+            request = visit.compile(self.ask, options)
         except RequestError as fault:
             return self._take_back() if visit.refused is not None else self._skip(fault)
         if request.media_to_fetch and (missing := visit.unasked_media(request)):
             return FetchMedia(missing)
         if self.attempts.sends and self._was_refused(request):
             return self._same_again()
+        if one_by_one:
+            return self._send_all(self.ask.conversation.settings.n or 0)
         if visit.refused is not None:
             self._cared = True
             self.lessons = (*self.lessons, care.LESSON)
         elif visit.learnt:
             self.lessons = (*self.lessons, visit.learnt[-1].lesson)
         return self._send(request)
+
+    def _is_asked_for_each(self) -> bool:
+        target = self._visit.target
+        return is_asked_for_each(self.ask.conversation, target.facts, target.choices)
+
+    def _send_all(self, count: int) -> Step[D]:
+        """One exchange for each answer: it has its own attempts, and falls back by itself."""
+        ask, visit = self.ask, self._visit
+        if count > MOST_ANSWERS:
+            what = f"{count} answers are too many: {visit.destination.name} is asked for at most {MOST_ANSWERS}"
+            return self._skip(MalformedRequest(what, at=ReportBuilder(ask).pointer(Note("", key="n"))))
+        joined = self._joined = JoinedAnswers(ask.dialect, self.context.id, count, ask.stream)
+        reserved = self._route.reserved if visit.destination is self._route.first else {}
+        route = TargetRoute((visit.destination, *self._left), reserved)
+        self.parts = tuple([self._part(route, joined, index) for index in range(count)])
+        return SendAll(visit.destination, self.parts)
+
+    def _part(self, route: TargetRoute[D], joined: JoinedAnswers, index: int) -> Exchange[D]:
+        """The exchange for one of several answers. Ids that are made for it are its own. The first goes on with the
+        attempts that were made for all of them."""
+        context = replace(self.context, id=f"{self.context.id}.{index + 1}" if index else self.context.id)
+        part = Exchange(self.ask, route, context, replace(self._options, answer=index), self._redaction)
+        part._joined, part._whole, part.given_summary = joined, self._visit, self.given_summary
+        if not index:
+            part.attempts = self.attempts
+        return part
 
     def _was_refused(self, request: AdaptedRequest) -> bool:
         visit = self._visit

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 import msgspec
 
@@ -22,6 +22,9 @@ from dragoman.engine.history.prompt_digests import PromptDigests
 from dragoman.engine.history.sent_prompts import SentBefore
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.errors import RequestError
+
+if TYPE_CHECKING:
+    from dragoman.engine.exchange.exchange import Exchange
 
 FoundSummary = tuple[str, PrefixSummary]
 """A summary, and the key under which it was kept."""
@@ -85,6 +88,14 @@ class Send(msgspec.Struct, Generic[D], frozen=True, gc=False):
     request: AdaptedRequest
 
 
+class SendAll(msgspec.Struct, Generic[D], frozen=True, gc=False):
+    """Carry out these exchanges side by side: each gets one of the answers that the client wants at once."""
+
+    destination: D
+    """The one that was chosen, and has room for none of them yet."""
+    exchanges: tuple[Exchange[D], ...]
+
+
 class AttemptFailed(msgspec.Struct, Generic[D]):
     """Note what became of this send; nothing has reached the client."""
 
@@ -119,6 +130,12 @@ class Streaming(msgspec.Struct, frozen=True, gc=False):
     over: bool
 
 
+class StreamingAll(msgspec.Struct, frozen=True, gc=False):
+    """The client's answer begins with `first`, of whichever exchange of a `SendAll`; pass on what comes of all."""
+
+    first: bytes
+
+
 class GaveUp(msgspec.Struct, frozen=True, gc=False):
     """The end: the failure that the client gets. `fault` is set where no target could be asked at all."""
 
@@ -149,9 +166,9 @@ class StateToKeep(msgspec.Struct, frozen=True, gc=False):
     """Estimates the tokens beside the provider's count. It takes time."""
 
 
-Step = Choose[D] | Recall | FetchMedia | Send[D] | AttemptFailed[D] | Wait | Answered | Streaming | GaveUp
-End = Answered | Streaming | GaveUp
-ENDS = (Answered, Streaming, GaveUp)
+End = Answered | Streaming | StreamingAll | GaveUp
+Step = Choose[D] | Recall | FetchMedia | Send[D] | SendAll[D] | AttemptFailed[D] | Wait | End
+ENDS = (Answered, Streaming, StreamingAll, GaveUp)
 
 
 class StepRow(msgspec.Struct, frozen=True):
@@ -165,7 +182,7 @@ class StepRow(msgspec.Struct, frozen=True):
     """What it tells the exchange, and the steps that may follow; None: there is nothing more to do."""
 
 
-_NEXT_SEND = (FetchMedia, Send, Choose, GaveUp)
+_NEXT_SEND = (FetchMedia, Send, SendAll, Choose, GaveUp)
 """What follows once all that is remembered is known: the request is compiled, or cannot be."""
 
 STEPS: tuple[StepRow, ...] = (
@@ -175,7 +192,12 @@ STEPS: tuple[StepRow, ...] = (
     StepRow(
         FetchMedia,
         "fetches what the target does not take by URL",
-        {"fetched": (Send, Choose, GaveUp)},
+        {"fetched": (Send, SendAll, Choose, GaveUp)},
+    ),
+    StepRow(
+        SendAll,
+        "carries out exchanges side by side",
+        {"joined": (Answered, StreamingAll, GaveUp), "unsent": (Choose, GaveUp)},
     ),
     StepRow(
         Send,
@@ -190,6 +212,7 @@ STEPS: tuple[StepRow, ...] = (
     StepRow(AttemptFailed, "notes the failure, draws a number", {"resume": (Wait, *_NEXT_SEND)}),
     StepRow(Wait, "waits", {"resume": (Send,)}),
     StepRow(Streaming, "passes the stream on", {"stream_ended": (None, AttemptFailed)}),
+    StepRow(StreamingAll, "passes the streams on as they come", {}),
     StepRow(Answered, "gives the client its answer", {}),
     StepRow(GaveUp, "gives the client the failure", {}),
 )

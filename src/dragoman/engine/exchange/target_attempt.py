@@ -145,7 +145,14 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
             history=self.history,
             summary=self.summary,
             sent_before=self.sent_before,
+            answer=caller.answer,
         )
+
+    def inherit(self, whole: TargetAttempt[D]) -> None:
+        """Begin with what another attempt at the same destination has learnt and fetched for the same request."""
+        self.media, self.urls = whole.media, whole.urls
+        for learnt in whole.learnt:
+            self.correct(learnt)
 
     def unasked_media(self, request: AdaptedRequest) -> tuple[str, ...]:
         """The URLs that the request wants fetched and that were not asked for yet. Each is asked for once."""

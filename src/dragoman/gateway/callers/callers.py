@@ -210,24 +210,32 @@ def limit_headers(
     )
 
 
-class Slot(msgspec.Struct, frozen=True):
+class Slot(msgspec.Struct):
     """A place among the requests under way; taken on entry, given back on exit."""
 
     services: Services
     caller: Caller
+    taken: int = 0
+    """How many places: a request that is sent several times takes more."""
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Slot:
+        self.take(1)
+        return self
+
+    def take(self, count: int) -> None:
+        """Take so many places more. Raises Refused."""
         services, known = self.services, self.caller
-        if services.records.metrics.active >= services.config.server.max_concurrent:
+        if services.records.metrics.active + count > services.config.server.max_concurrent:
             raise Refused(Failure(FailureKind.RATE_LIMIT, "the gateway is full", 429, retry_after=1.0))
         own = services.concurrent.get(known.name, 0)
         limit = known.client.key.concurrent if known.client is not None else None
-        if limit is not None and own >= limit:
+        if limit is not None and own + count > limit:
             message = f"the key's limit of {limit} requests at a time is reached"
             raise Refused(Failure(FailureKind.RATE_LIMIT, message, 429, retry_after=1.0))
-        services.records.metrics.active += 1
-        services.concurrent[known.name] = own + 1
+        services.records.metrics.active += count
+        services.concurrent[known.name] = own + count
+        self.taken += count
 
     def __exit__(self, *_: object) -> None:
-        self.services.records.metrics.active -= 1
-        self.services.concurrent[self.caller.name] -= 1
+        self.services.records.metrics.active -= self.taken
+        self.services.concurrent[self.caller.name] -= self.taken

@@ -17,7 +17,7 @@ from dragoman.engine.answer.client_failures import render_failed_stream
 from dragoman.engine.compile.compile_options import NOTHING_SET, USAGE_ASKED, caller_options
 from dragoman.engine.compile.request_limits import RequestLimits, parse_ask
 from dragoman.engine.exchange.destination import TargetRoute
-from dragoman.engine.exchange.steps import Answered, GaveUp, Streaming
+from dragoman.engine.exchange.steps import Answered, GaveUp, Streaming, StreamingAll
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.path_overrides import parse_routed
 from dragoman.errors import DragomanError
@@ -61,7 +61,7 @@ async def generate(
     context = AnswerContext(id=outbound.id, framing=framing, errors=outbound.errors, headers=inbound.headers)
     record = RequestRecord(outbound.id, dialect, caller, time.perf_counter(), context, socket=inbound.turn)
     try:
-        with Slot(services, caller):
+        with Slot(services, caller) as record.slot:
             job = await _generate(services, inbound, outbound, record, route, way)
         if job is not None:
             await begin_job(services, inbound, outbound, dialect, job, generate)
@@ -163,11 +163,30 @@ async def _dispatch(
     record.exchange = exchange = dispatch.exchange
     if record.carried is not None:
         exchange.given_summary = record.carried.summary
+    if ask.conversation.settings.n is not None:
+        dispatch.reserve = partial(_reserve_more, services, record, route)
     figure = services.figures.begin(first.name)
     try:
         await _answer(services, outbound, record, dispatch)
     finally:
         figure.end(record.first_byte if exchange.attempts.sends == 1 else 0.0)
+
+
+async def _reserve_more(
+    services: Services, record: RequestRecord, route: TargetRoute[HttpDestination], count: int
+) -> None:
+    """Count so many more requests like this one: one for each further answer. Raises Refused."""
+    caller = record.caller
+    if record.slot is not None:
+        record.slot.take(count)
+    for _ in range(count if caller.limits is not None else 0):
+        assert caller.limits is not None
+        counted = record.estimate if caller.counts_tokens else 0
+        await admit(services.store.limits, caller, caller.limits, counted, record.dialect)
+        record.reserved = record.reserved + record.estimate if record.reserved is not None else None
+    if caller.budget is not None and record.hold is not None:
+        more = await hold(services.store.budgets, services.clocks, caller, caller.budget, record.hold.amount * count)
+        record.hold = replace(more, amount=record.hold.amount + more.amount)
 
 
 def _context(record: RequestRecord, ask: Ask) -> AnswerContext:
@@ -209,7 +228,11 @@ async def _answer(services: Services, outbound: Outbound, record: RequestRecord,
 
 
 async def _stream(
-    services: Services, outbound: Outbound, record: RequestRecord, dispatch: Dispatch, opened: Streaming
+    services: Services,
+    outbound: Outbound,
+    record: RequestRecord,
+    dispatch: Dispatch,
+    opened: Streaming | StreamingAll,
 ) -> None:
     pieces = dispatch.pieces(opened)
     records = services.records

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 import msgspec
 
@@ -18,7 +19,7 @@ from dragoman.engine.library.summary import NOTHING_WRITTEN, ReportHeaders, Writ
 from dragoman.engine.routing.candidates import Decision
 from dragoman.engine.tokens.answer_tally import NOTHING_SPENT, Spent
 from dragoman.gateway.callers.budgets import Hold, settle
-from dragoman.gateway.callers.callers import Caller
+from dragoman.gateway.callers.callers import Caller, Slot
 from dragoman.gateway.models.routed_request import RoutedRequest
 from dragoman.gateway.records.records import Records
 from dragoman.gateway.records.store_spans import take_calls
@@ -54,6 +55,9 @@ class Cost(msgspec.Struct, frozen=True, gc=False):
 
 def find_cost(exchange: Exchange[HttpDestination], spent: Spent) -> Cost | None:
     """None where nothing was used, or nobody knows what it costs."""
+    if exchange.parts:
+        costs = [cost for part in exchange.parts if (cost := find_cost(part, part.spent())) is not None]
+        return Cost(sum(one.amount for one in costs), all(one.reported for one in costs)) if costs else None
     reported = exchange.cost
     if reported is not None:
         return Cost(reported, reported=True)
@@ -107,10 +111,27 @@ class RequestRecord(msgspec.Struct):
     """A summary that was made for the client to carry."""
     socket: str = ""
     """What kind of turn it is, if it came over a WebSocket."""
+    slot: Slot | None = None
+    """Its place among the requests under way."""
+
+    def answers(self) -> Iterable[RequestRecord]:
+        """A record for each answer that was asked for by itself; the first has the id of the request."""
+        if self.dispatch is None or not self.dispatch.parts:
+            return (self,)
+        return [
+            msgspec.structs.replace(
+                self, id=part.exchange.context.id, exchange=part.exchange, dispatch=part, spent=None, cost=None
+            )
+            for part in self.dispatch.parts
+        ]
 
 
 def record_request(records: Records, store: Store, clocks: Clocks, record: RequestRecord) -> None:
-    """Put the request into the ledger, the counts and the log."""
+    """Put the request into the ledger, the counts and the log: each answer, if several were asked for one by one."""
+    _spend(store, clocks, record, [_record_answer(records, store, one) for one in record.answers()])
+
+
+def _record_answer(records: Records, store: Store, record: RequestRecord) -> Entry:
     report = _report(record)
     entry = _entry(record, report, records.keeps_bodies)
     store.ledger.record(entry)
@@ -119,7 +140,8 @@ def record_request(records: Records, store: Store, clocks: Clocks, record: Reque
         records.exchanges.write(_exchange_line(record, record.ask, entry, records.keeps_answers))
     if records.spans is not None:
         records.spans.add(entry, record.ask.headers if record.ask is not None else {}, take_calls())
-    _spend(store, clocks, record, entry)
+    if record.dispatch is not None and record.dispatch.booking is not None:
+        record.dispatch.settle(Usage(entry.input_tokens, entry.output_tokens))
     records.metrics.add(entry, report.counts)
     level = LogLevel.INFO if record.failure is None else LogLevel.WARNING
     if records.lines.takes(level):
@@ -130,6 +152,7 @@ def record_request(records: Records, store: Store, clocks: Clocks, record: Reque
         records.lines.add(LogLevel.DEBUG, {"event": "report", "id": entry.id, **details, "known": entry.known_lessons})
     if records.logs_content:
         records.lines.add(level, {"event": "content", "id": entry.id, **_content(record, records.redactor)})
+    return entry
 
 
 def _content(record: RequestRecord, redactor: Redactor) -> dict[str, str]:
@@ -223,15 +246,14 @@ def _answer(record: RequestRecord) -> bytes | None:
     return b"".join(record.copy) if record.copy else record.answer
 
 
-def _spend(store: Store, clocks: Clocks, record: RequestRecord, entry: Entry) -> None:
+def _spend(store: Store, clocks: Clocks, record: RequestRecord, entries: list[Entry]) -> None:
     """Tokens and cost were estimated when the request was let in. What counts in the end is what is booked."""
     if record.caller.budget is not None:
-        settle(store.budgets, clocks, record.caller, record.hold, entry.cost)
-    if record.dispatch is not None and record.dispatch.booking is not None:
-        record.dispatch.settle(Usage(entry.input_tokens, entry.output_tokens))
-    more = entry.input_tokens + entry.output_tokens - (record.reserved or 0)
-    if record.reserved is not None and more:
-        store.limits.settle(record.caller.name, more)
+        settle(store.budgets, clocks, record.caller, record.hold, sum([entry.cost or 0.0 for entry in entries]))
+    if record.reserved is not None:
+        more = sum([entry.input_tokens + entry.output_tokens for entry in entries]) - record.reserved
+        if more:
+            store.limits.settle(record.caller.name, more)
 
 
 class _Line(msgspec.Struct, gc=False, omit_defaults=True, rename={"input": "in", "output": "out"}):

@@ -1,0 +1,115 @@
+"""Several answers, each to a request of its own, as the choices of one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from dragoman.conversation.collect import Folding, merged
+from dragoman.conversation.events import Ended, Event, Failed, Started, Used
+from dragoman.conversation.failures import Failure
+from dragoman.conversation.replies import Usage, sum_usage
+from dragoman.dialects.dialect import AnswerContext, StreamRenderer
+from dragoman.dialects.registry import dialect
+
+
+class JoinedAnswers:
+    """What the client is given of several answers. A stream is written as they come; whole answers are gathered."""
+
+    def __init__(self, client: str, id: str, count: int, stream: bool) -> None:
+        """`client`: its dialect. `id`: that of the whole answer. `count`: how many answers there are."""
+        self.is_over = False
+        """Nothing can follow: the proper end, or an error."""
+        self._answers = dialect(client).answers
+        self._id = id
+        self._stream = stream
+        self._left = count
+        self._usages: list[Usage] = []
+        self._folding = Folding()
+        self._has_head = False
+        self._context = AnswerContext(id=id)
+        self._renderer: StreamRenderer | None = None
+
+    def begin(self, index: int, context: AnswerContext) -> ChoiceWriter:
+        """Write one of the answers. One that failed before anything of it was written may begin again."""
+        if self._renderer is None:
+            self._context = replace(context, id=self._id)
+            self._renderer = self._answers.stream_renderer(self._context)
+        return ChoiceWriter(self, index)
+
+    def write(self, events: Sequence[Event]) -> bytes:
+        if self.is_over or not events:
+            return b""
+        if self._stream:
+            assert self._renderer is not None
+            return self._renderer.render(events)
+        for event in events:
+            self._folding.add(event)
+        return b""
+
+    def take_head(self) -> bool:
+        """Whether the head of an answer is still wanted: the first one stands for all."""
+        wanted, self._has_head = not self._has_head, True
+        return wanted
+
+    def end(self, usage: Usage | None) -> list[Event]:
+        """One answer has ended: the end of all of them if it was the last."""
+        self._usages += [] if usage is None else [usage]
+        self._left -= 1
+        if self._left:
+            return []
+        return [*([Used(sum_usage(self._usages))] if self._usages else []), Ended()]
+
+    def fail(self, failure: Failure) -> bytes:
+        """The client's own error at the end of a stream, unless it has ended."""
+        out = self.write([Failed(failure)])
+        self.is_over = True
+        return out
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all answers came to their proper end."""
+        return not self._left
+
+    def whole(self) -> bytes:
+        """The whole answer, once all of them are there."""
+        reply = self._folding.result()
+        assert not isinstance(reply, Failure)
+        return self._answers.render(reply, self._context)
+
+
+class ChoiceWriter:
+    """Writes one of several answers: its events, as those of one choice among the others."""
+
+    def __init__(self, joined: JoinedAnswers, index: int) -> None:
+        self._joined = joined
+        self._index = index
+        self._usage: Usage | None = None
+        self.has_begun = False
+        """Something of it was written, so that it cannot be asked for again."""
+
+    def render(self, events: Sequence[Event]) -> bytes:
+        failure = next((event.failure for event in events if isinstance(event, Failed)), None)
+        if failure is not None and not self.has_begun:
+            return b""
+        out: list[Event] = []
+        for event in events:
+            match event:
+                case Started():
+                    out += [replace(event, choice=self._index)] if self._joined.take_head() else []
+                case Used(usage):
+                    self._usage = merged(self._usage, usage)
+                case Ended():
+                    out += self._joined.end(self._usage)
+                case Failed():
+                    pass
+                case _:
+                    self.has_begun = True
+                    out.append(replace(event, choice=self._index))
+        written = self._joined.write(out)
+        return written if failure is None else written + self._joined.fail(failure)
+
+    def close(self) -> bytes:
+        """Nothing: the end is written with the last answer."""
+        return b""
