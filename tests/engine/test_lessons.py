@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.engine.compile.compiler import compile_ask
+from dragoman.engine.compile.compiler import Options, compile_ask
 from dragoman.engine.exchange.lessons import LESSONS, Learnt, learn
 from dragoman.engine.library.adapt import read
 from dragoman.profiles.profile import Layer, Profiles, Target, patched
@@ -494,6 +494,21 @@ CASES: dict[str, Case] = {
         {"frobnicate", "seed"},
         {"seed"},
     ),
+    "one-answer": Case(
+        (
+            "Invalid n value (currently only n = 1 is supported)",
+            "Multiple candidates is not enabled for this model",
+            "Only one candidate can be specified",
+            "Unable to submit request because candidateCount must be 1 but the entered value was 3.",
+            "Only one completion choice is allowed",
+            "'n' : number must be at most 1",
+        ),
+        {"settings": {"n": {"support": "refuses"}}},
+        {**PLAIN, "n": 2},
+        names,
+        {"n"},
+        set(),
+    ),
     "extra-input": Case(
         ("frobnicate: Extra inputs are not permitted",),
         {"refused_settings": ["frobnicate"]},
@@ -530,7 +545,8 @@ def refused(
 
 
 def body(case: Case, target: Target) -> Any:
-    return msgspec.json.decode(compile_ask(read(case.request, source=case.source, headers=case.headers), target).body)
+    ask = read(case.request, source=case.source, headers=case.headers)
+    return msgspec.json.decode(compile_ask(ask, target, Options(answer=0)).body)
 
 
 def test_every_lesson_has_a_case() -> None:

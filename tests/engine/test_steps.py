@@ -94,9 +94,8 @@ class Walker(Driver):
         for part in parts:
             self.seen |= part.seen
         lost = next((end for end in ends if isinstance(end, GaveUp)), None)
-        first = next((end.first for end in ends if isinstance(end, Streaming)), None)
-        assert lost is not None or first is not None or all(isinstance(end, Answered) for end in ends)
-        return self._told("joined", self.exchange.joined(lost or first))
+        assert lost is not None or all(isinstance(end, (Answered, Streaming)) for end in ends)
+        return self._told("joined", self.exchange.joined(lost))
 
     def _send(self, send: Send[Destination]) -> Any:
         if self.refuses == "sends":
@@ -117,7 +116,7 @@ CLAUDE = "anthropic/claude-sonnet-4-5"
 def gives_one_answer(target: str = "openai/gpt-4o", **more: Any) -> Destination:
     known = destination(target, **more)
     layer = Layer("test", {"settings": {"n": {"support": "refuses"}}})
-    return msgspec.structs.replace(known, target=patched(known.target, layer))
+    return replace(known, target=patched(known.target, layer))
 
 
 def unsure_of_urls() -> Destination:

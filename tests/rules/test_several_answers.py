@@ -16,13 +16,23 @@ from dragoman.errors import RepairRefused, Unrepresentable
 HI = [{"role": "user", "content": "Hi"}]
 CLAUDE = "anthropic/claude-sonnet-4-5"
 ONE_EACH = (
+    "deepseek/deepseek-chat",
+    "groq/llama-3.3-70b-versatile",
+    "gemini/gemini-3-flash-preview",
+    "ollama-openai/llama3",
     "openai-responses/gpt-5",
     CLAUDE,
     "bedrock/amazon.nova-pro-v1:0",
     "cohere/command-a-03-2025",
     "ollama/llama3",
 )
-SEVERAL = ("openai/gpt-4o", "mistral/mistral-large-latest", "gemini/gemini-2.5-flash", "openai-compatible/m")
+SEVERAL = (
+    "openai/gpt-4o",
+    "mistral/mistral-large-latest",
+    "gemini/gemini-2.5-flash",
+    "vertex/gemini-3-flash-preview",
+    "openai-compatible/m",
+)
 
 
 def compiled(

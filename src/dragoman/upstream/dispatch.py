@@ -293,12 +293,12 @@ class Dispatch:
         side_by_side = self._side_by_side
         assert side_by_side is not None
         try:
-            piece: bytes | GaveUp | None = opened.first
-            while piece is not None and not isinstance(piece, GaveUp):
-                if piece:
+            if opened.first:
+                yield opened.first
+            while (more := await side_by_side.more()) is True:
+                if piece := self.exchange.joined_bytes():
                     yield piece
-                piece = await side_by_side.next()
-            if piece is not None and (last := self.exchange.cut(piece.failure)):
+            if last := self.exchange.cut(more.failure) if isinstance(more, GaveUp) else self.exchange.joined_bytes():
                 yield last
         finally:
             if self._media is not None:
@@ -409,10 +409,10 @@ class Dispatch:
                 return self.exchange.unsent(failure)
         self.parts = tuple(parts)
         side_by_side = self._side_by_side = SideBySide(self.parts)
-        first = await side_by_side.next()
-        if isinstance(first, GaveUp):
+        came = await side_by_side.more()
+        if isinstance(came, GaveUp):
             await side_by_side.stop()
-        return await self._tell(self.exchange.joined, first)
+        return await self._tell(self.exchange.joined, came if isinstance(came, GaveUp) else None)
 
     async def _book_once(self, destination: HttpDestination) -> Failure | None:
         """Book the send that follows, unless that was done when room was sought for several."""

@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 
 
 class SideBySide:
-    """Dispatches under way, each in a task of its own. What they have for the client waits in one line, which is short:
-    a client that reads slowly slows all of them down."""
+    """Dispatches under way, each in a task of its own. They stand in one line to say that there is something for the
+    client. The line is short: a client that reads slowly slows all of them down."""
 
     def __init__(self, parts: tuple[Dispatch, ...]) -> None:
-        self._line: asyncio.Queue[bytes | Answered | GaveUp | Exception] = asyncio.Queue(len(parts))
+        self._line: asyncio.Queue[Answered | GaveUp | Exception | None] = asyncio.Queue(len(parts))
         self._left = len(parts)
         self._tasks = [asyncio.ensure_future(self._follow(part)) for part in parts]
 
-    async def next(self) -> bytes | GaveUp | None:
-        """The next piece of a stream, of whichever answer; the failure of the first that cannot be had, after which
-        nothing else is wanted; None: all answers are there."""
+    async def more(self) -> GaveUp | bool:
+        """Whether there is more of a stream, of whichever answer; False: all answers are there. Else the failure of one
+        that cannot be had: then nothing else is wanted."""
         while self._left:
             came = await self._line.get()
             if isinstance(came, Exception):
                 raise came
             if not isinstance(came, Answered):
-                return came
+                return True if came is None else came
             self._left -= 1
-        return None
+        return False
 
     async def stop(self) -> None:
         """End what is still under way, and wait for it."""
@@ -44,8 +44,8 @@ class SideBySide:
             end = await part.run()
             if isinstance(end, (Streaming, StreamingAll)):
                 async with aclosing(part.pieces(end)) as pieces:
-                    async for piece in pieces:
-                        await self._line.put(piece)
+                    async for _ in pieces:
+                        await self._line.put(None)
                 failure = part.exchange.failure
                 end = Answered(b"") if failure is None else GaveUp(failure)
             await self._line.put(end)

@@ -83,6 +83,7 @@ class AnswerStyle:
     logprobs: bool = True  # choices carry `logprobs: null`
     call_fields: Callable[[ReceivedRequest, ModelCall, int], dict[str, Any]] = lambda request, call, index: {}
     closing_calls: bool = False  # the chunk with the finish reason carries all calls whole (Mistral)
+    one_choice: bool = False  # `n` is ignored
     repeats_message: bool = False  # every chunk carries the message so far (Perplexity)
 
 
@@ -106,7 +107,7 @@ def render_answer(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle)
             "finish_reason": reason,
             **style.choice_fields(reason),
         }
-        for index in range(_choice_count(request))
+        for index in range(_choice_count(request, style))
     ]
     return {
         "id": style.answer_id(seed),
@@ -132,7 +133,7 @@ def render_stream(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle)
     if style.usage_place is UsagePlace.EVERY:
         head["usage"] = style.render_usage(usage)
     yield from style.opening
-    for index in range(_choice_count(request)):
+    for index in range(_choice_count(request, style)):
         for choice, extra in _choices(request, turn, style, seed, usage):
             yield render_sse_event({**head, "choices": [{"index": index, **choice}], **extra})
     if own_chunk:
@@ -287,6 +288,6 @@ def _usage_requested(request: ReceivedRequest) -> bool:
     return isinstance(options, dict) and options.get("include_usage") is True
 
 
-def _choice_count(request: ReceivedRequest) -> int:
-    n = request.body.get("n")
+def _choice_count(request: ReceivedRequest, style: AnswerStyle) -> int:
+    n = request.body.get("n") if not style.one_choice else 1
     return n if isinstance(n, int) and 1 <= n <= 128 else 1

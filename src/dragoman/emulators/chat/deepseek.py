@@ -155,6 +155,8 @@ def check_known_keys(request: ReceivedRequest) -> ChatRefusal | None:
     mismatch = _REQUEST(request.body, ())
     if mismatch is not None:
         return _refuse_type(request, f"{bracketed(mismatch.path)}: {_mismatch_words(mismatch.kind, mismatch.path[-1])}")
+    if request.body.get("n") not in (None, 1):
+        return refuse("Invalid n value (currently only n = 1 is supported)")
     user_id = request.body.get("user_id")
     if user_id is None or (isinstance(user_id, str) and _USER_ID.fullmatch(user_id)):
         return None

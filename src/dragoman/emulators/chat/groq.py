@@ -299,6 +299,8 @@ def check_settings(request: ReceivedRequest) -> ChatRefusal | None:
     if temperature is not None and not 0 <= temperature <= 2:
         bound = "number must be at most 2" if temperature > 2 else "number must be at least 0"
         return ChatRefusal(400, f"'temperature' : {bound}")
+    if (request.body.get("n") or 1) > 1:
+        return ChatRefusal(400, "'n' : number must be at most 1")
     return None
 
 

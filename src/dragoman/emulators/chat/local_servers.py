@@ -489,6 +489,7 @@ SERVERS: Mapping[str, LocalServer] = {
             numbered_calls=True,
             empty_content="",
             logprobs=False,
+            one_choice=True,
             top_fields={"system_fingerprint": "fp_ollama"},
         ),
         faults={

@@ -80,6 +80,8 @@ def _check_settings(config: dict[str, Any], flavour: Flavour, model: GeminiModel
             raise _out_of_range(name, config[name], low, high, flavour)
     if config.get("maxOutputTokens", 1) < 1:
         raise flavour.field_refusal("generation_config.max_output_tokens", "max_output_tokens must be positive.")
+    if config.get("candidateCount", 1) > 1 and model.since(3) and not flavour.is_vertex:
+        raise GeminiRefusal("Multiple candidates is not enabled for this model")
     _check_thinking(config.get("thinkingConfig", {}), model, flavour)
     if "responseSchema" in config:
         check_schema(config["responseSchema"], "generation_config.response_schema", flavour)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 
 from msgspec.structs import replace
 
@@ -15,12 +16,18 @@ from dragoman.dialects.registry import dialect
 
 
 class JoinedAnswers:
-    """What the client is given of several answers. A stream is written as they come; whole answers are gathered."""
+    """What the client is given of several answers. A stream is written as they come; whole answers are gathered.
+
+    What was written waits here in its order: those who read the answers may be overtaken by each other.
+    """
 
     def __init__(self, client: str, id: str, count: int, stream: bool) -> None:
         """`client`: its dialect. `id`: that of the whole answer. `count`: how many answers there are."""
         self.is_over = False
         """Nothing can follow: the proper end, or an error."""
+        self.lock = Lock()
+        """Held while something is written: a large piece of an answer is read in a thread."""
+        self._out: list[bytes] = []
         self._answers = dialect(client).answers
         self._id = id
         self._stream = stream
@@ -43,7 +50,8 @@ class JoinedAnswers:
             return b""
         if self._stream:
             assert self._renderer is not None
-            return self._renderer.render(events)
+            self._out.append(out := self._renderer.render(events))
+            return out
         for event in events:
             self._folding.add(event)
         return b""
@@ -60,6 +68,11 @@ class JoinedAnswers:
         if self._left:
             return []
         return [*([Used(sum_usage(self._usages))] if self._usages else []), Ended()]
+
+    def take(self) -> bytes:
+        """What was written since it was last taken."""
+        out, self._out = self._out, []
+        return b"".join(out)
 
     def fail(self, failure: Failure) -> bytes:
         """The client's own error at the end of a stream, unless it has ended."""
@@ -90,6 +103,10 @@ class ChoiceWriter:
         """Something of it was written, so that it cannot be asked for again."""
 
     def render(self, events: Sequence[Event]) -> bytes:
+        with self._joined.lock:
+            return self._render(events)
+
+    def _render(self, events: Sequence[Event]) -> bytes:
         failure = next((event.failure for event in events if isinstance(event, Failed)), None)
         if failure is not None and not self.has_begun:
             return b""

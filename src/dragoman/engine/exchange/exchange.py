@@ -438,8 +438,14 @@ class Exchange(Generic[D]):
         attempts.count()
         return True
 
-    def joined(self, end: bytes | GaveUp | None) -> End:
-        """What became of a `SendAll`: all answers are there, or the first bytes of a stream; or one cannot be had."""
+    def joined_bytes(self) -> bytes:
+        """What there is for the client of all answers of a `SendAll`, in its order, since it was last asked for."""
+        assert self._joined is not None
+        out = self._joined.take()
+        return out if self._redaction is None else self._redaction.data(out)
+
+    def joined(self, end: GaveUp | None = None) -> End:
+        """What became of a `SendAll`: all answers are there, or something of a stream; or one cannot be had."""
         first = self.parts[0]
         self.destination, self.request = first.destination, first.request
         self.changes = tuple({(one.rule, one.at, one.did): one for part in self.parts for one in part.changes}.values())
@@ -447,7 +453,10 @@ class Exchange(Generic[D]):
             self.failure = end.failure
             return end
         assert self._joined is not None
-        return StreamingAll(end or b"") if self.ask.stream else Answered(self._joined.whole())
+        if self.ask.stream:
+            return StreamingAll(self.joined_bytes())
+        whole = self._joined.whole()
+        return Answered(whole if self._redaction is None else self._redaction.data(whole))
 
     def stream_ended(self) -> AttemptFailed[D] | None:
         """A stream that the client has seen is over; the failure that ended it, if one did."""
@@ -464,7 +473,8 @@ class Exchange(Generic[D]):
         if self.parts and self._joined is not None:
             if self._joined.has_ended:
                 self.failure = None
-            return self._joined.fail(failure)
+            self._joined.fail(failure)
+            return self.joined_bytes()
         if self._translation is None:
             return b""
         last = self._translation.fail(failure)

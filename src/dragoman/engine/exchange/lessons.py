@@ -406,6 +406,12 @@ LESSONS: tuple[Lesson, ...] = (
         r"additional properties are not allowed \('(?P<name>\w+)' was unexpected\)",
         lambda refusal: _stray_field(refusal) if _names_messages(refusal.match) else _refused_name(refusal),
     ),
+    _lesson(
+        "one-answer",
+        r"only n ?= ?1 is supported|multiple candidates is not enabled|only one candidate can be specified|"
+        r"candidateCount must be 1|only one completion choice is allowed|'n' : number must be at most 1",
+        lambda refusal: _refused_name_of("n", refusal),
+    ),
     # Tried at the start of a word only; every letter of a long one would be the start of another search.
     _lesson("extra-input", r"(?<![\w.])(?P<name>[\w.]++): extra inputs are not permitted", _refused_name),
     _lesson("extra-field", r"extra inputs are not permitted, field: '(?P<name>[^']+)'", _refused_name),

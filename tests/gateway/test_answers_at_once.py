@@ -27,6 +27,10 @@ EMULATED = {
     "command": "cohere/command-a-03-2025",
     "llama": "ollama/llama3",
     "five": "openai-responses/gpt-5",
+    "deepseek": "deepseek/deepseek-chat",
+    "groq": "groq/llama-3.3-70b-versatile",
+    "gemini-3": "gemini/gemini-3-flash-preview",
+    "old-llama": "ollama-openai/llama3",
 }
 ANSWER = {
     "id": "msg_1",
@@ -154,7 +158,7 @@ def test_one_that_fails_is_asked_for_again_alone(tmp_path: Path) -> None:
         assert len(seen) == 6
         assert all("n" not in one.body for one in seen)
         booked = rows(running, answer)
-        assert sorted(entry.attempts for entry in booked) == [1, 1, 2, 2]
+        assert (len(booked), sum(entry.attempts for entry in booked)) == (4, 6)
         assert {(entry.input_tokens, entry.output_tokens, round(entry.cost, 6)) for entry in booked} == {
             (100, 20, COST)
         }
