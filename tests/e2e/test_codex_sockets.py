@@ -53,6 +53,33 @@ def test_turns_go_over_one_socket_by_the_ids_of_answers(
     ]
 
 
+SUMMARY = (
+    "## Task\nFind what is there.\n## Decisions\nNone.\n## Facts\nA fox.\n## Work done\nLooked.\n## Open\nSay it.\n"
+)
+
+
+def test_a_conversation_is_compacted_over_its_socket(npm: Path, tmp_path: Path) -> None:
+    with emulator("anthropic") as behind:
+        much = {"calls": [{"name": "exec_command", "arguments": {"cmd": "head -c 30000 /dev/zero | tr '\\0' x"}}]}
+        behind.script(much, much, SUMMARY, "It is a fox.")
+        config = {
+            "providers": {"p": provider("anthropic", behind.base_url)},
+            "models": {"m": {"target": "p/claude-sonnet-4-5"}},
+        }
+        with gateway(config, tmp_path) as running:
+            settings = f'model = "m"\nmodel_auto_compact_token_limit = 10000\n{BUILT_IN.format(url=running.url)}'
+            said = _codex(npm, tmp_path / "home", settings)
+            page = running.do(lambda: running.services.store.ledger.recent(Viewer("", True)))
+        last = str(behind.requests[-1].body["messages"])
+    assert not [words for words in COMPLAINTS if words in said]
+    assert '"text":"It is a fox."' in said
+    assert "A fox." in last
+    assert "'tool_use'" not in last, "the calls are in the summary alone"
+    turns = [one.socket for one in reversed(page.entries) if one.socket]
+    assert turns[:3] == ["prepared", "continued", "continued"]
+    assert len(turns) >= 5, "one for the summary, and one after it"
+
+
 def _codex(npm: Path, home: Path, settings: str) -> str:
     (home / ".codex").mkdir(parents=True)
     (home / "room").mkdir()
