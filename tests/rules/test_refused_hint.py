@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import Run, facts, run, sent
 
+from dragoman import adapt
 from dragoman.rules.clean.refused_hint import refused_hint
 
 HINT: dict[str, Any] = {"cache_control": {"type": "ephemeral"}}
@@ -169,3 +170,32 @@ def test_hints_on_tools_go_where_only_they_are_refused() -> None:
     assert done.json["messages"] == [{"role": "user", "content": [{"text": "Hi"}, {"cachePoint": {"type": "default"}}]}]
     assert [list(one) for one in done.json["toolConfig"]["tools"]] == [["toolSpec"]]
     assert ("refused-hint", "/tools/0", "metadata", False) in done.changes
+
+
+WHOLE = {"model": "m", "max_tokens": 10, "cache_control": {"type": "ephemeral"}, "system": "Be brief."}
+RESULT = {"type": "tool_result", "tool_use_id": "c", "content": "7"}
+CALL = {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]}
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [{"role": "user", "content": "Hi"}],
+        [{"role": "user", "content": "Hi"}, CALL, {"role": "user", "content": [RESULT]}],
+    ],
+)
+def test_a_hint_for_the_whole_request_goes_to_the_last_part(messages: list[Any]) -> None:
+    asked = {**WHOLE, "messages": messages, "tools": [{"name": "f", "input_schema": {"type": "object"}}]}
+    done = adapt(asked, source="anthropic", target="bedrock/anthropic.claude-sonnet-4-5")
+    assert done.json["messages"][-1]["content"][-1] == {"cachePoint": {"type": "default"}}
+    assert sum(str(message).count("cachePoint") for message in done.json["messages"]) == 1
+    assert [(one.at, one.did, one.loses) for one in done.changes if one.rule == "refused-hint"] == [
+        ("/cache_control", "moved the cache hint to the last part", "nothing")
+    ]
+
+
+def test_a_hint_for_the_whole_request_is_taken_off_if_the_model_takes_none() -> None:
+    asked = {**WHOLE, "messages": [{"role": "user", "content": "Hi"}]}
+    done = adapt(asked, source="anthropic", target="bedrock/meta.llama3-3-70b-instruct-v1:0")
+    assert b"cachePoint" not in done.body
+    assert [one.did for one in done.changes if one.at == "/cache_control"] == ["took off a cache hint"]

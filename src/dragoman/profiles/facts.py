@@ -685,6 +685,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     cache_scope: Annotated[Stance, Meta(description="a `scope` in a cache hint")] = ACCEPTS
     cache_hints_in_results: Annotated[bool, Meta(description="cache hints on the parts of a tool's result")] = True
     cache_hints_on_tools: Annotated[bool, Meta(description="cache hints on tools")] = True
+    cache_hint_whole: Annotated[bool, Meta(description="a cache hint for the whole request")] = True
     cache_hint_max: Annotated[int, Meta(description="how many of them (0: any number)")] = 0
     stream_usage: Annotated[Stance, Meta(description="`stream_options.include_usage`")] = ACCEPTS
     complete_answers: Annotated[

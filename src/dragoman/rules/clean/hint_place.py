@@ -1,14 +1,37 @@
-"""Cache hints outside of results: for targets that take hints on a tool's result, and none on the parts of it."""
+"""Cache hints at places that a target has: on a tool's result and not inside it, on a part and not on the request."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
-from dragoman.conversation.changes import Note
+from dragoman.conversation.changes import Loss, Note
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import Part, Result
+from dragoman.conversation.parts import Call, Media, Part, Result, Text
 from dragoman.rules.rewriting import kept
+
+_BEARERS = (Text, Media, Call, Result)
+
+
+def on_last_part(conversation: Conversation, notes: list[Note]) -> Conversation:
+    """The conversation whose hint for the whole request stands on its last part, which means the same."""
+    hint = conversation.hint
+    for index in reversed(range(len(conversation.messages)) if hint is not None else range(0)):
+        message = conversation.messages[index]
+        place = next(
+            (at for at in reversed(range(len(message.parts))) if isinstance(message.parts[at], _BEARERS)), None
+        )
+        if place is None:
+            continue
+        part = message.parts[place]
+        notes.append(
+            Note("moved the cache hint to the last part", key="cache_control", loses=Loss.NOTHING, before=hint)
+        )
+        hinted = replace(part, hint=part.hint or hint)
+        changed = replace(message, parts=(*message.parts[:place], hinted, *message.parts[place + 1 :]))
+        messages = (*conversation.messages[:index], changed, *conversation.messages[index + 1 :])
+        return replace(conversation, messages=messages, hint=None)
+    return conversation
 
 
 def outside_results(conversation: Conversation, notes: list[Note]) -> Conversation:

@@ -3,9 +3,9 @@
 A hint that the target refuses is taken off. Where there are too many, the last ones stay: they cover the longest
 prefix. Where the target takes hints, but not one that says for whom the prompt is cached, its `scope` is left out.
 Where it takes none inside a tool's result, the result itself gets the hint. Where it takes none on tools, theirs are
-taken off.
+taken off. Where it takes none for the whole request, the last part gets that one.
 
-Loses metadata.
+Loses metadata; nothing if a hint is moved.
 
 For `openai/gpt-4o`:
 
@@ -29,7 +29,7 @@ from dragoman.conversation.parts import Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
-from dragoman.rules.clean.hint_place import outside_results
+from dragoman.rules.clean.hint_place import on_last_part, outside_results
 from dragoman.rules.clean.hint_scope import without_scope
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import kept
@@ -41,7 +41,7 @@ from dragoman.rules.rule import rule
     when=lambda facts: (
         Stance.REFUSES in (facts.cache_hints, facts.cache_scope)
         or facts.cache_hint_max > 0
-        or not (facts.cache_hints_in_results and facts.cache_hints_on_tools)
+        or not (facts.cache_hints_in_results and facts.cache_hints_on_tools and facts.cache_hint_whole)
     ),
     looks_for=Trait.HINTS,
     loses=Loss.METADATA,
@@ -51,6 +51,8 @@ def refused_hint(conversation: Conversation, context: Context) -> Rewrite:
     notes: list[Note] = []
     if facts.cache_hints is not Stance.REFUSES and not facts.cache_hints_in_results:
         conversation = outside_results(conversation, notes)
+    if facts.cache_hints is not Stance.REFUSES and not facts.cache_hint_whole:
+        conversation = on_last_part(conversation, notes)
     if not facts.cache_hints_on_tools:
         everywhere = len(conversation.tools) + len(notes)
         tools = kept(conversation.tools, [_bare_tool(tool, everywhere, notes) for tool in conversation.tools])
