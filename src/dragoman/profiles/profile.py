@@ -109,6 +109,16 @@ class BetaUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cache_scope: str = ""
 
 
+class VersionFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What holds for requests of a newer version of an API."""
+
+    header: str
+    """The header in which a client of the same dialect names its version."""
+    since: str
+    """The first version for which this holds, a date."""
+    facts: dict[str, Any]
+
+
 class Methods(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The names that fill `{method}` in the path, for whole answers and for streams."""
 
@@ -169,8 +179,9 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     is not sent. `like`: another profile whose facts come first. `hosts`: globs of further hosts that the vendor serves
     the same API from. `families`: those of `families.toml` whose bare names it serves. `lists_models`: it has a list of
     what can be asked for. `completions`: globs of models that it serves at the legacy `/completions` too. `count`: how
-    it counts tokens. `twin`: the profile of the provider's other API, for requests that this one refuses. `catalogue`:
-    what it takes from the catalogue of models. `cloud`: how a cloud authorizes requests."""
+    it counts tokens. `twin`: the profile of the provider's other API, for requests that this one refuses. `versions`:
+    what newer versions of its API refuse, for clients that name one. `catalogue`: what it takes from the
+    catalogue of models. `cloud`: how a cloud authorizes requests."""
 
     dialect: str = ""
     title: str = ""
@@ -185,6 +196,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     envelope: Envelope = NO_ENVELOPE
     count: CountForm = AS_DIALECT
     twin: str = ""
+    versions: tuple[VersionFacts, ...] = ()
     like: str = ""
     hosts: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
@@ -241,6 +253,8 @@ class Target(msgspec.Struct, frozen=True, eq=False, weakref=True):
     choices: Mapping[str, Any] = {}
     texts: Mapping[str, str] = {}
     twin: Target | None = None
+    versions: tuple[Target, ...] = ()
+    """The target for each entry in the profile's `versions`."""
 
     @property
     def name(self) -> str:
@@ -332,7 +346,9 @@ class Profiles:
         facts = facts_of(profile, model, layers, issuer)
         needs = profile.twin and facts.tools_with_effort is Stance.REFUSES
         twin = self.target(f"{profile.twin}/{model}") if needs else None
-        return Target(profile, model, facts, _choices(layers), _texts(layers), twin)
+        found = Target(profile, model, facts, _choices(layers), _texts(layers), twin)
+        newer = [patched(found, Layer(f"version {one.since}", one.facts)) for one in profile.versions]
+        return replace(found, versions=tuple(newer)) if newer else found
 
 
 def _target_hint(text: str) -> str:
@@ -395,6 +411,7 @@ def patched(target: Target, layer: Layer) -> Target:
         {**target.choices, **layer.rules},
         {**target.texts, **layer.texts},
         patched(target.twin, layer) if target.twin is not None else None,
+        tuple([patched(one, layer) for one in target.versions]),
     )
 
 

@@ -104,11 +104,18 @@ FIELDS: dict[str, FieldCheck] = {
 }
 _COUNT = ("model", "tool_choice", "tools", "messages", "system", "thinking", "output_config", "cache_control", "speed")
 _REQUIRED = ("model", "messages", "max_tokens")
+_SAMPLING = ("temperature", "top_p", "top_k")
+_NO_SAMPLING_SINCE = "2026-10-21"
+"""The version of the API that refuses these on every model, also at their defaults (Anthropic's migration page)."""
 
 
-def check_fields(body: dict[str, Any], beta: str, beta_route: bool, counting: bool, model_in_path: bool) -> None:
-    """Check each field. `beta` is the text of the `anthropic-beta` header."""
+def check_fields(
+    body: dict[str, Any], beta: str, beta_route: bool, counting: bool, model_in_path: bool, version: str = ""
+) -> None:
+    """Check each field. `beta` is the text of the `anthropic-beta` header, `version` that of `anthropic-version`."""
     known = {name: FIELDS[name] for name in _COUNT} if counting else dict(FIELDS)
+    if version >= _NO_SAMPLING_SINCE:
+        known = {name: check for name, check in known.items() if name not in _SAMPLING}
     required = [name for name in _REQUIRED if name in known]
     if model_in_path:
         known = {"anthropic_version": non_empty_text, "anthropic_beta": anything, **known}

@@ -24,7 +24,8 @@ def check(request: ReceivedRequest, options: EmulatorOptions) -> None:
     body: dict[str, Any] = request.body
     beta = f"{request.headers.get('anthropic-beta', '')} {body.get('anthropic_beta', '')}"
     counting = request.operation is Operation.COUNT
-    check_fields(body, beta, "beta" in request.query, counting, model_in_path=_names_model(request.path))
+    version = request.headers.get("anthropic-version", "")
+    check_fields(body, beta, "beta" in request.query, counting, _names_model(request.path), version)
     if not options.knows(request.model):
         raise AnthropicRefusal(f"model: {request.model}", 404, "not_found_error")
     model = claude_model(request.model)

@@ -147,6 +147,14 @@ _PLAN_BYTES = 16 * 1024
 
 
 def serving_target(ask: Ask, target: Target) -> Target:
+    """The target as it serves a request: in the version that the client names, and in the API that takes it."""
+    for known, newer in zip(target.profile.versions, target.versions, strict=False):
+        if ask.dialect == target.dialect and ask.headers.get(known.header, "") >= known.since:
+            return newer
+    return _serving_api(ask, target)
+
+
+def _serving_api(ask: Ask, target: Target) -> Target:
     """The API of the target's provider that takes a request: the other one if it has tools and the model thinks, as it
     usually does or as the client wants. A client that wants no thinking stays, if the model can do without."""
     twin, settings, facts = target.twin, ask.conversation.settings, target.facts
