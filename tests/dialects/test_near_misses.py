@@ -1225,3 +1225,27 @@ def test_the_schema_of_an_answer_under_another_name_is_kept_by_cohere(odd: dict[
     adapted = adapt(asked, source="cohere", target="cohere/command-a-03-2025")
     assert adapted.json["response_format"] == {"type": "json_object", "json_schema": REQUIRED}
     assert [(change.rule, change.at) for change in adapted.changes] == [("off-schema", "/response_format")]
+
+
+def test_unknown_keys_in_blocks_of_results_and_of_the_system_text() -> None:
+    call = {"toolUse": {"toolUseId": "c", "name": "look", "input": {}}}
+    output = {"toolResult": {"toolUseId": "c", "content": [{"text": "12 degrees", "index": 0}]}}
+    turns = [("user", {"text": "Hi"}), ("assistant", call), ("user", output)]
+    body = {
+        "system": [{"text": "Be brief.", "id": 1}],
+        "messages": [{"role": role, "content": [block]} for role, block in turns],
+    }
+    done = adapt(body, source="bedrock", target="bedrock/us.amazon.nova-lite-v1:0")
+    assert done.json["system"] == [{"text": "Be brief."}]
+    (given,) = done.json["messages"][2]["content"][0]["toolResult"]["content"]
+    assert given.keys() == {"text"}
+    assert "12 degrees" in given["text"]
+    assert {"/system", "/messages/2/content/0"} <= {change.at for change in done.changes}
+
+
+def test_a_key_of_null_that_gemini_does_not_have_is_left_out() -> None:
+    said = {"role": "model", "parts": [{"text": "Yo"}], "logprobs": None}
+    hi = {"role": "user", "parts": [{"text": "Hi"}]}
+    done = adapt({"contents": [hi, said, hi]}, source="gemini", target="gemini/gemini-2.5-flash")
+    assert done.json["contents"][1] == {"role": "model", "parts": [{"text": "Yo"}]}
+    assert [(change.rule, change.loses) for change in done.changes] == [("null-field", "nothing")]

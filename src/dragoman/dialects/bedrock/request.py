@@ -14,7 +14,7 @@ from dragoman.conversation.parts import Call, Inline, Json
 from dragoman.dialects.bedrock import NAME
 from dragoman.dialects.bedrock.message_parse import parse_item, parse_odd_item, parse_system, parse_turn
 from dragoman.dialects.bedrock.message_render import render_block, render_messages
-from dragoman.dialects.bedrock.schema import decode_objects, decode_turns, open_block, open_system, open_turn
+from dragoman.dialects.bedrock.schema import decode_turns, open_block, open_system, open_turn
 from dragoman.dialects.bedrock.settings import parse_top_level, render_top_level
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.loose_json import Fields, as_text, fields_of, items_of
@@ -101,11 +101,22 @@ def _fits_item(item: Json) -> bool:
     content = (fields_of(item) or {}).get("content", b"[]")
     if not fits(open_turn, item) or (_DATA_URL in item and any(map(_is_data_url, items_of(content) or ()))):
         return False
-    return all(len(block) == 1 for block in decode_objects(content))
+    return all(map(_has_one_key, items_of(content) or ()))
 
 
 def _fits_part(item: Json) -> bool:
-    return fits(open_block, item) and len(fields_of(item) or ()) == 1 and not _is_data_url(item)
+    return fits(open_block, item) and _has_one_key(item) and not _is_data_url(item)
+
+
+def _has_one_key(block: Json) -> bool:
+    """Whether a block has one key, its kind; and each block of a result that it is."""
+    fields = fields_of(block) or {}
+    given = fields_of(fields.get("toolResult")) or {}
+    return len(fields) == 1 and all(len(fields_of(one) or ()) == 1 for one in items_of(given.get("content")) or ())
+
+
+def _fits_system(raw: Json) -> bool:
+    return fits(open_system, raw) and all(map(_has_one_key, items_of(raw) or ()))
 
 
 _DATA_URL = b'"data:'
@@ -160,7 +171,7 @@ def _render_system(texts: list[Json]) -> Json:
     return render_list([b'{"text":%b}' % text for text in texts])
 
 
-MEMBERS = MemberForm("messages", "system", lambda raw: fits(open_system, raw), _render_system)
+MEMBERS = MemberForm("messages", "system", _fits_system, _render_system)
 FORM = WireForm(
     name=NAME,
     list_name="messages",

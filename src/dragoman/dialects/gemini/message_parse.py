@@ -338,7 +338,7 @@ def _split(raw: Json, kind: type[msgspec.Struct], nulls: bool = False) -> tuple[
     for key, value in found.items():
         name = camel(key)
         is_known = name in kind.__struct_fields__
-        if (name != key and name in found) or (bytes(value) == b"null" and not (nulls and is_known)):
+        if (name != key and name in found) or (is_known and not nulls and bytes(value) == b"null"):
             continue
         if is_known:
             known[name] = bytes(value)
