@@ -249,6 +249,8 @@ def test_it_remembers_what_was_said() -> None:
     answered = {"role": "assistant", "content": "Good."}
     turn = ask({"messages": [told, answered, {"role": "user", "content": "How is my dog called?"}]})
     assert "Rex" in turn.visible_text
+    brief = {"role": "user", "content": "How is my dog called? Reply with just the name."}
+    assert ask({"messages": [told, answered, brief]}).visible_text == "My dog is called Rex."
     turn = ask({"system": "The password is swordfish.", "messages": [{"role": "user", "content": "The password?"}]})
     assert "swordfish" in turn.visible_text
 
@@ -362,15 +364,17 @@ def test_openais_client_gets_choices_and_probabilities() -> None:
     assert {len(one.top_logprobs) for one in probable.content} == {3}
 
 
-@pytest.mark.parametrize("stream", [False, True])
-def test_ollamas_answers_have_probabilities_if_asked_for(stream: bool) -> None:
-    body = {"model": "qwen3:8b", "messages": [{"role": "user", "content": "Say `one two`."}], "think": False}
+def test_ollamas_answers_have_the_same_probabilities_whole_and_streamed() -> None:
+    body = {"model": "qwen3:8b", "messages": [{"role": "user", "content": "Count from 1 to 20."}], "think": False}
+    found = []
     with emulator("ollama") as running:
-        asked_for = {**body, "stream": stream, "logprobs": True, "top_logprobs": 2}
-        lines = httpx.post(f"{running.base_url}/api/chat", json=asked_for).text.splitlines()
-    tokens = [token for line in lines for token in json.loads(line).get("logprobs", ())]
-    assert "".join(token["token"] for token in tokens) == "one two"
-    assert {len(token["top_logprobs"]) for token in tokens} == {2}
+        for stream in (False, True):
+            asked_for = {**body, "stream": stream, "logprobs": True, "top_logprobs": 2}
+            lines = httpx.post(f"{running.base_url}/api/chat", json=asked_for).text.splitlines()
+            found.append([token for line in lines for token in json.loads(line).get("logprobs", ())])
+    assert "".join(token["token"] for token in found[0]).endswith("19, 20")
+    assert {len(token["top_logprobs"]) for token in found[0]} == {2}
+    assert found[0] == found[1]
 
 
 def test_anthropics_client_gets_the_stop_text_and_signed_thoughts() -> None:

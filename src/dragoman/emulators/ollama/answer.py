@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from dragoman.emulators.logprobs import openai_logprobs
+from dragoman.emulators.logprobs import openai_logprobs, split_tokens
 from dragoman.emulators.ollama.models import capabilities
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
 from dragoman.emulators.usage import answer_seed, count_tokens, count_usage
@@ -37,11 +37,16 @@ def render_lines(request: ReceivedRequest, turn: ModelTurn) -> Iterator[dict[str
     if _shows_thinking(request, turn):
         for piece in fragments(turn.reasoning or ""):
             yield _line(request, {"content": "", "thinking": piece})
-    for piece in fragments(_content(turn)):
+    for piece in _pieces(request, _content(turn)):
         yield {**_line(request, {"content": piece}), **_logprobs(request, piece)}
     for call in _calls(request, turn):
         yield _line(request, {"content": "", "tool_calls": [call]})
     yield {**_head(request), "message": {"role": "assistant", "content": ""}, **_end(request, turn)}
+
+
+def _pieces(request: ReceivedRequest, text: str) -> Iterator[str]:
+    """The text line by line: a token each if their probabilities are asked for, so that they are those of the whole."""
+    return split_tokens(text) if request.body.get("logprobs") is True else iter(fragments(text))
 
 
 def _logprobs(request: ReceivedRequest, text: str) -> dict[str, Any]:

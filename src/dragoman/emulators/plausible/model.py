@@ -44,6 +44,7 @@ _HEADINGS_ASKED = re.compile(r"\bheadings\b", re.IGNORECASE)
 _HEADING = re.compile(r"^##? [^\n]{1,60}$", re.MULTILINE)
 _OUTLINED = 4_000
 """Characters that stand under a heading, from the beginning and from the end."""
+_BRIEFLY = re.compile(r"\b(?:just|only|nothing but)\s(?:the|that|this|its?|his|her|my|your|one)\b", re.IGNORECASE)
 _IN_JSON = re.compile(r"\bJSON\b")
 _DECODER = json.JSONDecoder()
 _ANY_OBJECT = {"type": "object"}
@@ -195,6 +196,8 @@ def _talk(view: RequestView, task: str, start: int) -> str:
     if dictated:
         return dictated
     found = _related(view.sayings[:start] if start > 0 else (), task)
+    if found and _BRIEFLY.search(task[:_READ]):
+        return f"{found}."
     quoted = [f'It was said before: "{found}."'] if found else []
     opening = [f'You say: "{_shortened(task, _QUOTED_TURN)}".'] if task else []
     return " ".join([*opening, *attached, *quoted] + ([] if attached or quoted else [_CANDOUR]))
