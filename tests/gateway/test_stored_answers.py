@@ -243,6 +243,35 @@ def test_an_answer_that_could_not_be_stored_says_so(
     wait_for(lambda: "the answer was not stored" in on_stage.gateway.log.getvalue())
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_conversation_has_a_name_of_its_own(on_stage: Stage, streamed: bool) -> None:
+    client = on_stage.gateway.openai()
+    made = client.conversations.create(metadata={"of": "anna"}, items=[{"role": "user", "content": "I am Anna."}])
+    on_stage.script("claude", "Hello Anna.")
+    first = ask(client, streamed, model="claude", input="Greet me.", conversation=made.id)
+    assert (first.output_text, first.conversation.id) == ("Hello Anna.", made.id)
+    client.conversations.items.create(made.id, items=[{"role": "user", "content": "I like foxes."}])
+    for model in ("gemini", "thinker"):
+        on_stage.script(model, "You are Anna.")
+        ask(client, streamed, model=model, input="Who am I?", conversation={"id": made.id})
+        sent = str(on_stage.check(model)[-1].body)
+        assert [sent.count(one) for one in ("I am Anna.", "Greet me.", "Hello Anna.", "I like foxes.")] == [1] * 4
+    listed = client.conversations.items.list(made.id, order="asc").data
+    assert [item.role for item in listed[:4]] == ["user", "user", "assistant", "user"]  # type: ignore[union-attr]
+    assert client.conversations.items.retrieve(listed[0].id, conversation_id=made.id).id == listed[0].id  # type: ignore[arg-type]
+    assert client.conversations.update(made.id, metadata={"of": "bert"}).metadata == {"of": "bert"}
+    assert client.conversations.retrieve(made.id).metadata == {"of": "bert"}
+    empty = client.conversations.create()
+    on_stage.script("thinker", "Hello.")
+    assert ask(client, streamed, model="thinker", input="Hi", conversation=empty.id).conversation.id == empty.id
+    assert "conversation" not in on_stage.check("thinker")[-1].body, "no provider knows it"
+    client.conversations.delete(made.id)
+    with pytest.raises(openai.NotFoundError):
+        client.responses.create(model="claude", input="Hi", conversation=made.id)
+    with pytest.raises(openai.BadRequestError, match="exclude"):
+        client.responses.create(model="claude", input="Hi", conversation="conv_1", previous_response_id="resp_1")
+
+
 def thread(stage: Stage, streamed: bool, model: str, messages: list[Any], thread: Any, **more: Any) -> Any:
     ask: Any = {"model": model, "max_tokens": 100, "messages": messages, "thread": thread, **more}
     beta = stage.gateway.anthropic().beta.messages

@@ -449,7 +449,7 @@ class StoreQuestion(msgspec.Struct, frozen=True):
     references: tuple[str, ...] = ()
     """Ids of items of earlier answers that it refers to."""
     conversation: str = ""
-    """The id of a conversation that its provider keeps, or empty."""
+    """The id of the conversation that it belongs to, or empty."""
 
 
 class AnswerKeeper(Protocol):
@@ -496,6 +496,26 @@ class StoredAnswers(msgspec.Struct, frozen=True):
     """A provider of this dialect knows the ids of its own answers."""
     unsupported: Failure | None = None
     """The vendor's words if nothing is kept here; None: whoever asks for an id is told that it is not known."""
+
+
+class ConversationForm(msgspec.Struct, frozen=True):
+    """How a dialect shows conversations that clients make by themselves, and at which paths."""
+
+    new_path: str
+    path: str
+    items_path: str
+    item_path: str
+    create: Callable[[bytes, str, int], tuple[str, Json, Json]]
+    """Of a body, a word that is used once, and the time: the id, the conversation as it is shown, and a JSON list of
+    its first items."""
+    update: Callable[[Json, bytes], Json]
+    parse_items: Callable[[bytes, str], Json]
+    """A JSON list of what a body adds, with ids that are made of a word that is used once."""
+    all_items: Callable[[Sequence[StoredTurn]], Json]
+    """A JSON list of all that stands in turns."""
+    find_item: Callable[[Json, str], Json | None]
+    render_items: Callable[[Json, Mapping[str, str]], bytes]
+    render_deleted: Callable[[str], bytes]
 
 
 # Answers in the background
@@ -799,6 +819,8 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     """Loads `answers`."""
     load_stored_answers: Callable[[], StoredAnswers | None] = _nothing
     """Loads `stored_answers`."""
+    load_conversations: Callable[[], ConversationForm | None] = _nothing
+    """Loads `conversations`."""
     load_background: Callable[[], BackgroundForm | None] = _nothing
     """Loads `background`."""
     load_compactions: Callable[[], Compactions | None] = _nothing
@@ -815,6 +837,11 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     def stored_answers(self) -> StoredAnswers | None:
         """How it refers to stored answers, loaded with the first use; None where it does not."""
         return self.load_stored_answers()
+
+    @cached_property
+    def conversations(self) -> ConversationForm | None:
+        """How it shows conversations, loaded with the first use; None where it has none."""
+        return self.load_conversations()
 
     @cached_property
     def background(self) -> BackgroundForm | None:

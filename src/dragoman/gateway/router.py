@@ -11,7 +11,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import Job, Route
 from dragoman.dialects.registry import Unserved, caller_dialect, not_served, route, unserved_path
 from dragoman.gateway.callers.callers import Caller, Refused, nothing_at
-from dragoman.gateway.endpoints import count_tokens, generate, models, stored_answers
+from dragoman.gateway.endpoints import conversations, count_tokens, generate, models, stored_answers
 from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.routes import EXACT, OWN_PATTERNS, POSTS, Access, Endpoint, ServedRoute
@@ -80,6 +80,9 @@ async def _refuse_unserved(
     vendor, template = unserved.dialect, unserved.path.path
     if stored_answers.is_served(services, vendor, template):
         await stored_answers.stored_answer(services, inbound, outbound, caller, vendor, template)
+        return
+    if conversations.is_served(services, vendor, template, inbound.method):
+        await conversations.conversation(services, inbound, outbound, caller, vendor, template)
         return
     services.records.lines.add(LogLevel.DEBUG, {"event": "not-served", "path": inbound.path, "method": inbound.method})
     raise Refused(not_served(inbound.method, unserved), _NO_RETRY)

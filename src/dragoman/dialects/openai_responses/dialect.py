@@ -9,6 +9,7 @@ from dragoman.dialects.dialect import (
     AnswerCodec,
     BackgroundForm,
     Compactions,
+    ConversationForm,
     Dialect,
     Endpoint,
     Job,
@@ -66,6 +67,12 @@ def _load_requests() -> RequestCodec:
     from dragoman.dialects.openai_responses.settings import PLACES
 
     return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
+
+
+def _load_conversations() -> ConversationForm:
+    from dragoman.dialects.openai_responses.conversations import CONVERSATIONS
+
+    return CONVERSATIONS
 
 
 def _load_background() -> BackgroundForm:
@@ -149,4 +156,5 @@ DIALECT = Dialect(
     load_answers=_load_answers,
     load_compactions=_load_compactions,
     load_background=_load_background,
+    load_conversations=_load_conversations,
 )

@@ -13,6 +13,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Json
 from dragoman.dialects.dialect import StoredAnswers, StoredTurn, StoreQuestion
+from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import open_object, render_list, render_object, split_items, split_members
 from dragoman.wire.sse import SseDecoder, render_data_frame, render_event_frame
 
@@ -35,6 +36,9 @@ def _parse_question(body: bytes) -> StoreQuestion | None:
     items = own_items(members)
     references = tuple(id for item in items if (id := _referred(item)))
     conversation = _conversation(bytes(members.get(_CONVERSATION, _NULL)))
+    if conversation and named:
+        raise MalformedRequest("previous_response_id and conversation exclude each other", at=f"/{_CONVERSATION}")
+    keeps = keeps or bool(conversation)
     if not keeps and not named and not references and not conversation:
         return None
     model = _text(bytes(members.get("model", _NULL)))
@@ -111,15 +115,15 @@ def own_items(members: Mapping[str, Raw]) -> list[bytes]:
 def _render_whole(body: bytes, turns: Sequence[StoredTurn], keep_store: bool) -> bytes:
     """The request with the turns that it continues in front of its own. `keep_store`: `store` stays as it is."""
     _, members, _ = open_object(body)
-    items = [item for turn in turns for item in _turn_items(turn)]
-    dropped = {_PREVIOUS} | (set() if keep_store else {_STORE})
+    items = [item for turn in turns for item in turn_items(turn)]
+    dropped = {_PREVIOUS, _CONVERSATION} | (set() if keep_store else {_STORE})
     kept: dict[str, bytes | Raw] = {name: value for name, value in members.items() if name not in dropped}
     if turns:
         kept[_INPUT] = render_list([*items, *own_items(members)])
     return render_object(kept)
 
 
-def _turn_items(turn: StoredTurn) -> Iterable[bytes]:
+def turn_items(turn: StoredTurn) -> Iterable[bytes]:
     yield from map(bytes, split_items(turn.items))
     yield from map(bytes, split_items(split_members(turn.response).get("output", b"[]")))
 
@@ -132,7 +136,9 @@ class ResponseKeeper:
         self._rest = b""
         self._keeps = question.keeps
         previous = quote(question.previous) if question.previous else _NULL
-        self._shown = {_STORE: b"true" if question.keeps else b"false", _PREVIOUS: previous}
+        self._shown: dict[str, bytes] = {_STORE: b"true" if question.keeps else b"false", _PREVIOUS: previous}
+        if question.conversation:
+            self._shown[_CONVERSATION] = render_object({"id": quote(question.conversation)})
         self.kept: tuple[str, Json] | None = None
 
     def whole(self, body: bytes) -> bytes:
@@ -184,7 +190,7 @@ def _render_deleted(id: str) -> bytes:
     return msgspec.json.encode({"id": id, "object": "response", "deleted": True})
 
 
-def _render_items(items: Json, query: Mapping[str, str]) -> bytes:
+def render_page(items: Json, query: Mapping[str, str]) -> bytes:
     """A page of what was sent. The newest come first, unless `order` says otherwise."""
     listed = [identified(item, at) for at, item in enumerate(msgspec.json.decode(items, type=list[dict[str, Any]]))]
     if query.get("order", "desc") != "asc":
@@ -223,5 +229,5 @@ STORED_ANSWERS = StoredAnswers(
     unknown_conversation=_unknown_conversation,
     keeper=ResponseKeeper,
     render_deleted=_render_deleted,
-    render_items=_render_items,
+    render_items=render_page,
 )

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import blake2b
 
+from msgspec.structs import replace
+
 from dragoman.config.schema import ForeignIds, LogLevel
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Json
@@ -42,7 +44,10 @@ async def with_stored_turns(
         return body
     if not services.config.state.enabled and stored.unsupported is not None:
         raise Refused(stored.unsupported)
-    if services.config.state.enabled and not question.conversation:
+    kept = services.config.state.enabled
+    if kept and question.conversation:
+        kept = await services.store.responses.find(record.caller.name, question.conversation) is not None
+    if kept:
         outbound.rewriter = _Keeping(services, record, question, stored.keeper(question))
     return await replace_ids(services, record.caller.name, record.dialect, body, (stored, question))
 
@@ -57,9 +62,15 @@ async def replace_ids(
     same = route is not None and stored.is_kept_by_vendor and route.first.target.dialect == client
     own = find_account(services, route.first.provider) if route is not None and same else _NOBODY
     if question.conversation:
-        if not _passes(services, own):
+        found = await services.store.responses.find(caller, question.conversation)
+        if found is None:
+            if _passes(services, own):
+                return body
             raise Refused(stored.unknown_conversation(question.conversation))
-        return body
+        if not found.previous:
+            return stored.render_whole(body, (), bool(own[0]))
+        question = replace(question, previous=found.previous)
+        about, own = (stored, question), (own[0], "")  # no provider knows it
     if question.references:
         body = await _with_items(services, caller, about, body, own)
     return await _continued(services, caller, about, body, own)
@@ -88,7 +99,7 @@ async def _continued(
     stored, question = about
     if not question.previous:
         return body if own[0] else stored.render_whole(body, (), False)
-    turns = await _turns(services, caller, question.previous, services.config.server.max_body)
+    turns = await find_turns(services, caller, question.previous, services.config.server.max_body)
     if turns is None:
         if _passes(services, own):
             return body
@@ -120,7 +131,7 @@ async def _with_items(
     return body if is_own else stored.put_items(body, known)
 
 
-async def _turns(services: Services, caller: str, last: str, most: int) -> list[StoredResponse] | None:
+async def find_turns(services: Services, caller: str, last: str, most: int) -> list[StoredResponse] | None:
     """A stored conversation from its beginning; None where a turn of it is not there."""
     found: list[StoredResponse] = []
     while last:
@@ -164,12 +175,17 @@ class _Keeping:
         self._stored = True
         services, caller, exchange = self._services, self._record.caller.name, self._record.exchange
         provider = exchange.destination.provider if exchange is not None and exchange.destination is not None else ""
-        answer = StoredResponse(
-            self._question.items, kept[1], self._question.previous, *find_account(services, provider)
-        )
+        conversation, previous = self._question.conversation, self._question.previous
+        chain = await services.store.responses.find(caller, conversation) if conversation else None
+        if chain is not None:
+            previous = chain.previous
+        answer = StoredResponse(self._question.items, kept[1], previous, *find_account(services, provider))
         stored = dialect(self._record.dialect).stored_answers
         items = stored.output_items(kept[1]) if stored is not None else {}
-        if await services.store.responses.put(caller, kept[0], answer, [id for id in items if id]):
+        stores = await services.store.responses.put(caller, kept[0], answer, [id for id in items if id])
+        if stores and chain is not None:
+            stores = await services.store.responses.put(caller, conversation, replace(chain, previous=kept[0]))
+        if stores:
             return made
         why = "the answer was not stored, and says so: the store is away, or there is no room for it"
         services.log(LogLevel.WARNING, {"event": "state", "id": self._record.id, "warning": why})

@@ -1,0 +1,108 @@
+"""Conversations that clients make by themselves: a name for a chain of turns that are kept here."""
+
+from __future__ import annotations
+
+import secrets
+import time
+
+from msgspec.structs import replace
+
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.dialects.dialect import ConversationForm, Dialect, StoredAnswers, StoredTurn
+from dragoman.gateway.callers.callers import Caller, Refused
+from dragoman.gateway.http.inbound import Inbound
+from dragoman.gateway.http.outbound import Outbound
+from dragoman.gateway.services import Services
+from dragoman.gateway.state.stored_answers import find_turns
+from dragoman.store import StoredResponse
+
+
+def is_served(services: Services, vendor: Dialect, template: str, method: str) -> bool:
+    """Whether a path of a vendor's API is one of conversations, and they are kept here. No item is removed alone."""
+    form = vendor.conversations
+    if form is None or not services.config.state.enabled or (template == form.item_path and method == "DELETE"):
+        return False
+    return template in (form.new_path, form.path, form.items_path, form.item_path)
+
+
+async def conversation(
+    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, vendor: Dialect, template: str
+) -> None:
+    form, stored = vendor.conversations, vendor.stored_answers
+    assert form is not None  # see `is_served`
+    assert stored is not None
+    posts = inbound.method == "POST"
+    body = await inbound.body(services.config.server.max_body, services.config.limits.encodings) if posts else b""
+    if template == form.new_path:
+        await outbound.whole(200, await _create(services, caller.name, form, body))
+        return
+    steps = inbound.path.rstrip("/").split("/")
+    id = steps[{form.path: -1, form.items_path: -2, form.item_path: -3}[template]]
+    found = await services.store.responses.find(caller.name, id)
+    if found is None:
+        raise Refused(stored.unknown_conversation(id))
+    if template == form.path:
+        await outbound.whole(200, await _show(services, inbound, caller.name, form, id, found, body))
+    elif posts:
+        items = form.parse_items(body, secrets.token_hex(24))
+        await _add(services, caller.name, id, found, items)
+        await outbound.whole(200, form.render_items(items, {"order": "asc", "limit": "100"}))
+    else:
+        items = await _list(services, caller.name, form, stored, found)
+        if template == form.items_path:
+            await outbound.whole(200, form.render_items(items, inbound.query))
+            return
+        item = form.find_item(items, steps[-1])
+        if item is None:
+            raise Refused(Failure(FailureKind.NOT_FOUND, f"Item with id '{steps[-1][:200]}' not found.", 404))
+        await outbound.whole(200, item)
+
+
+async def _create(services: Services, caller: str, form: ConversationForm, body: bytes) -> bytes:
+    id, shown, items = form.create(body, secrets.token_hex(24), int(time.time()))
+    made = StoredResponse(b"", shown)
+    if items == b"[]":
+        await _put(services, caller, id, made)
+    else:
+        await _add(services, caller, id, made, items)
+    return shown
+
+
+async def _add(services: Services, caller: str, id: str, found: StoredResponse, items: bytes) -> None:
+    """Items that no answer follows are a turn too."""
+    turn = f"{id}#{secrets.token_hex(8)}"
+    await _put(services, caller, turn, StoredResponse(items, b'{"output":[]}', found.previous))
+    await _put(services, caller, id, replace(found, previous=turn))
+
+
+async def _put(services: Services, caller: str, id: str, turn: StoredResponse) -> None:
+    if not await services.store.responses.put(caller, id, turn):
+        what = "the conversation could not be stored: the store is away, or there is no room for it"
+        raise Refused(Failure(FailureKind.OVERLOADED, what, 503, retry_after=5))
+
+
+async def _show(
+    services: Services,
+    inbound: Inbound,
+    caller: str,
+    form: ConversationForm,
+    id: str,
+    found: StoredResponse,
+    body: bytes,
+) -> bytes:
+    if inbound.method == "DELETE":
+        await services.store.responses.forget(caller, id)
+        return form.render_deleted(id)
+    if inbound.method == "POST":
+        found = replace(found, response=form.update(found.response, body))
+        await _put(services, caller, id, found)
+    return found.response
+
+
+async def _list(
+    services: Services, caller: str, form: ConversationForm, stored: StoredAnswers, found: StoredResponse
+) -> bytes:
+    turns = await find_turns(services, caller, found.previous, services.config.server.max_body)
+    if turns is None:
+        raise Refused(stored.unknown_answer(found.previous))
+    return form.all_items([StoredTurn(turn.items, turn.response) for turn in turns])
