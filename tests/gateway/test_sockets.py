@@ -140,6 +140,28 @@ def test_only_the_newest_answer_of_a_lane_is_remembered(on_stage: Stage) -> None
 
 
 @pytest.mark.parametrize("model", ["claude", "thinker"])
+def test_stored_answers_and_others_make_one_conversation(on_stage: Stage, model: str) -> None:
+    on_stage.script(model, "One.", "Two.", "Three.", "Four.", "Five.")
+    with talking(on_stage.gateway) as talk:
+        first = talk.ask(model, "1?", store=True)["response"]
+        second = talk.ask(model, "2?", previous_response_id=first["id"])["response"]
+        assert (first["store"], second["store"]) == (True, False)
+        third = talk.ask(model, "3?", previous_response_id=second["id"], store=True)["response"]
+        fourth = talk.ask(model, "4?", previous_response_id=third["id"])
+        assert text(fourth) == "Four."
+    with talking(on_stage.gateway) as talk:
+        assert text(talk.ask(model, "5?", previous_response_id=third["id"])) == "Five.", (
+            "what is stored outlives a socket"
+        )
+        assert talk.ask(model, "6?", previous_response_id=second["id"])["type"] == "error", "and nothing else does"
+    sent = [str(one.body) for one in on_stage.asked(model)]
+    if model == "claude":
+        assert all(sent[3].count(f"{number}?") == 1 for number in (1, 2, 3, 4))
+        assert all(word in sent[4] for word in ("1?", "One.", "2?", "Two.", "3?", "Three."))
+        assert "4?" not in sent[4]
+
+
+@pytest.mark.parametrize("model", ["claude", "thinker"])
 def test_a_prepared_turn_generates_nothing_and_can_be_continued(on_stage: Stage, model: str) -> None:
     on_stage.script(model, "You are Anna.")
     with talking(on_stage.gateway) as talk:

@@ -670,6 +670,8 @@ class SocketAnswer(Protocol):
     """It ended, and not with a failure."""
     output: Json
     """A JSON list of the items of a complete answer."""
+    is_stored: bool
+    """It says of itself that it is stored."""
 
     def event(self, name: bytes, data: bytes) -> Sequence[bytes]: ...
 

@@ -183,6 +183,7 @@ class ResponseMessages:
         self.id = ""
         self.complete = False
         self.output: Json = b"[]"
+        self.is_stored = False
         self._lane = b',"stream_id":' + quote(turn.lane) if turn.lane is not None else b""
         self._previous = quote(turn.previous) if turn.previous else _NULL
         self._items: dict[int, bytes] = {}
@@ -212,6 +213,7 @@ class ResponseMessages:
         self.id = _text(bytes(response.get("id", _NULL)))
         if name in _COMPLETE:
             self.complete = True
+            self.is_stored = bytes(response.get("store", _FALSE)) == _TRUE
             items = [self._items[place] for place in sorted(self._items)]
             self.output = render_list(items) if items else bytes(response.get("output", b"[]"))
         if bytes(response.get(_PREVIOUS, _NULL)) == self._previous:

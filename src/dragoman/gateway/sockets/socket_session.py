@@ -330,7 +330,7 @@ class SocketSession:
                 answer.id,
                 (*(kept.turns if kept is not None else ()), own),
                 kept.before if kept is not None else turn.previous,
-                keeps and self._services.config.state.enabled,
+                keeps and answer.is_stored and self._services.config.state.enabled,
                 (kept.size if kept is not None else 0) + len(own.items) + len(own.response),
             ),
         )
