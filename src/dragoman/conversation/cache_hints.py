@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import msgspec
 
 from dragoman.conversation.conversation import Conversation
@@ -15,21 +13,15 @@ SCOPE = "scope"
 _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-def hints_of(conversation: Conversation) -> Iterator[CacheHint]:
+def hints_of(conversation: Conversation) -> list[CacheHint]:
     """All hints: of the request, of tools, messages and parts, and inside results."""
-    if conversation.hint is not None:
-        yield conversation.hint
-    for tool in conversation.tools:
-        if isinstance(tool, Tool) and tool.hint is not None:
-            yield tool.hint
-    for message in conversation.messages:
-        if message.hint is not None:
-            yield message.hint
-        for part in message.parts:
-            if part.hint is not None:
-                yield part.hint
-            if isinstance(part, Result):
-                yield from (inner.hint for inner in part.parts if inner.hint is not None)
+    parts = [part for message in conversation.messages for part in message.parts]
+    inner = [part for result in parts if type(result) is Result for part in result.parts]
+    found = [conversation.hint, *[tool.hint for tool in conversation.tools if type(tool) is Tool]]
+    found += [message.hint for message in conversation.messages if message.hint is not None]
+    found += [part.hint for part in parts if part.hint is not None]
+    found += [part.hint for part in inner if part.hint is not None]
+    return [hint for hint in found if hint is not None]
 
 
 def names_scope(hint: CacheHint | None) -> bool:

@@ -57,7 +57,7 @@ def refused_hint(conversation: Conversation, context: Context) -> Rewrite:
         everywhere = len(conversation.tools) + len(notes)
         tools = kept(conversation.tools, [_bare_tool(tool, everywhere, notes) for tool in conversation.tools])
         conversation = replace(conversation, tools=tools)
-    count = sum(1 for _ in hints_of(conversation))
+    count = len(hints_of(conversation))
     surplus = count if facts.cache_hints is Stance.REFUSES else count - (facts.cache_hint_max or count)
     if surplus > 0:
         conversation = _without_surplus(conversation, surplus, notes)
