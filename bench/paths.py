@@ -176,13 +176,13 @@ class Said:
         return
 
 
-def asking(client: str, upstream: str, size: str, stream: bool, store: str = "memory") -> Path_:
-    """Whole requests through the gateway."""
+def asking(client: str, upstream: str, size: str, stream: bool, store: str = "memory", alone: bool = True) -> Path_:
+    """Whole requests through the gateway, by its only process or by one of several."""
     body = questions.question(client, size, upstream, stream)
 
     def run(times: int) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            asyncio.run(_ask_often(opened(Path(folder), stream, store), times))
+            asyncio.run(_ask_often(opened(Path(folder), stream, store, alone), times))
 
     async def _ask_often(services: Services, times: int) -> None:
         gateway = Gateway(services, watch=False)
@@ -210,15 +210,15 @@ def asker(gateway: Gateway, path: str, body: bytes) -> Callable[[], Awaitable[No
     return lambda: gateway(scope, receive, send)
 
 
-def opened(folder: Path, stream: bool, store: str = "memory") -> Services:
+def opened(folder: Path, stream: bool, store: str = "memory", alone: bool = True) -> Services:
     """A gateway's services with everything on, and the stand-in for connections."""
-    services = open_with(folder, "http://127.0.0.1:9", store)
+    services = open_with(folder, "http://127.0.0.1:9", store, alone)
     pieces = {name: questions.frames(name, EVENTS) if stream else [questions.whole(name)] for name in TARGETS}
     services.dispatcher.transports[None, CONNECTIONS] = Stand(pieces)  # type: ignore[assignment]
     return services
 
 
-def open_with(folder: Path, base_url: str, store: str = "memory") -> Services:
+def open_with(folder: Path, base_url: str, store: str = "memory", alone: bool = True) -> Services:
     """A gateway's services with everything on, and all providers at one address."""
     providers = {
         target.split("/")[0]: {"api_key": "k", "base_url": base_url, "max_connections": CONNECTIONS}
@@ -230,7 +230,7 @@ def open_with(folder: Path, base_url: str, store: str = "memory") -> Services:
     background_writer.PAUSE = 0.5  # valgrind is fifty times slower: so many requests come within the pause
     file = folder / "dragoman.yaml"
     file.write_text(json.dumps({"providers": providers, "models": models, "keys": keys, "store": {"kind": store}}))
-    services = open_services(file)
+    services = open_services(file, alone=alone)
     services.records.lines.stream = io.StringIO()
     return services
 
@@ -272,6 +272,9 @@ PATHS: dict[str, Callable[[], Path_]] = {
     "repairs, 500 changes": partial(repairing, 500),
     "gateway agent chat to chat": partial(asking, "openai-chat", "openai-chat", "agent", False),
     "gateway sqlite, chat to chat, short": partial(asking, "openai-chat", "openai-chat", "short", False, "sqlite"),
+    "gateway sqlite of several, chat to chat, short": partial(
+        asking, "openai-chat", "openai-chat", "short", False, "sqlite", False
+    ),
     "gateway sqlite, agent chat to chat": partial(asking, "openai-chat", "openai-chat", "agent", False, "sqlite"),
     "gateway sqlite, agent chat to anthropic": partial(asking, "openai-chat", "anthropic", "agent", False, "sqlite"),
     "gateway sqlite, agent responses to chat": partial(

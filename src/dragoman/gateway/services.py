@@ -261,13 +261,15 @@ def open_services(
     profiles: Profiles | None = None,
     *,
     in_memory: bool = False,
+    alone: bool = False,
     clocks: Clocks = REAL_CLOCKS,
 ) -> Services:
-    """Read the configuration and open everything. Raises InvalidConfig. `in_memory`: read and write no store's file."""
+    """Read the configuration and open everything. Raises InvalidConfig. `in_memory`: read and write no store's file.
+    `alone`: no other process is expected to use it."""
     found = profiles or Profiles()
     file = ConfigFile(path, known=known_names(found), process=os.environ, env_files=env_files)
     loaded = file.load()
-    return Services(in_memory_only(loaded) if in_memory else loaded, file, found, clocks=clocks)
+    return Services(in_memory_only(loaded) if in_memory else loaded, file, found, alone=alone, clocks=clocks)
 
 
 def in_memory_only(loaded: Loaded) -> Loaded:
