@@ -20,7 +20,6 @@ from dragoman.conversation.near_misses import LISTS, Miss, NearMiss
 from dragoman.conversation.parts import CacheHint, Extras, Inline, Json, Opaque, Origin, Remote
 from dragoman.conversation.tools import Tool, ToolChoice
 from dragoman.conversation.traits import Trait
-from dragoman.dialects.near_misses.two_readings import refuse_two_turns
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import malformed, open_object, refuse_duplicates, too_deep
 
@@ -203,6 +202,8 @@ _MESSAGE_EXTRAS = int(Trait.MESSAGE_EXTRAS)
 
 def request_parser(parse: Callable[P, Ask]) -> Callable[P, Ask]:
     """A parser of requests whose faults are all our own: a value of the wrong type anywhere is a malformed request."""
+
+    from dragoman.dialects.near_misses.two_readings import refuse_two_turns  # with the codec, not with the gateway
 
     @wraps(parse)
     def parsed(*args: P.args, **kwargs: P.kwargs) -> Ask:
