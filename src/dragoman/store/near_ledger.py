@@ -51,6 +51,9 @@ class NearLedger:
     def record(self, entry: Entry) -> None:
         self._shared.write(self._near.take(entry))
 
+    async def flushed(self, seconds: float) -> bool:
+        return await self._shared.written(seconds)
+
     async def report(self, request_id: str, viewer: Viewer) -> Entry | None:
         near = await self._near.report(request_id, viewer)
         if near is not None:

@@ -106,6 +106,13 @@ class StoreConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ] = None
     redis: Annotated[RedisOptions, Meta(description="Options of `hot`.")] = RedisOptions()
     postgres: Annotated[PostgresOptions, Meta(description="Options of `ledger`.")] = PostgresOptions()
+    durable_ledger: Annotated[
+        bool,
+        Meta(
+            description="End an answer when its request is in the ledger, for which it waits two seconds at most: a "
+            "killed process loses none that was answered. An answer takes a few milliseconds longer."
+        ),
+    ] = False
     keep_requests: Annotated[int, Meta(ge=0, description="Requests in the ledger.")] = 10_000
     keep_days: Annotated[float, Meta(gt=0, description="Days after which a request leaves the ledger.")] = 30.0
     keep_bodies: Annotated[

@@ -9,6 +9,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from dragoman.config.schema import LogLevel
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import registry
@@ -216,6 +217,8 @@ async def _answer(services: Services, outbound: Outbound, record: RequestRecord,
     if record.routed is not None:
         await keep_choice(services, record.caller, record.routed, exchange)
     record.first_byte = time.perf_counter() - record.started
+    if services.config.store.durable_ledger:
+        outbound.before_end = partial(_write_down, services, record)
     if isinstance(end, Answered):
         record.answer = end.body
         record.spent = exchange.spent()
@@ -225,6 +228,15 @@ async def _answer(services: Services, outbound: Outbound, record: RequestRecord,
         await _stream(services, outbound, record, dispatch, end)
     if exchange.destination is not None and exchange.destination.compact is not None:
         begin_summary(services, record.caller, exchange, exchange.destination.compact)
+
+
+async def _write_down(services: Services, record: RequestRecord) -> None:
+    """Have an answered request in the ledger before the client sees the end of its answer."""
+    if record.exchange is not None:
+        record.failure = record.failure or record.exchange.failure
+    record_request(services.records, services.store, services.clocks, record)
+    if not await services.store.ledger.flushed(WRITTEN_SECONDS):
+        services.records.lines.add(LogLevel.WARNING, {"event": "ledger-late", "id": record.id})
 
 
 async def _stream(
@@ -313,6 +325,8 @@ def _headers(record: RequestRecord) -> Headers:
     return headers
 
 
+WRITTEN_SECONDS = 2.0
+"""So long an answer waits for a ledger that is to outlive the process."""
 GOING_AWAY = Failure(FailureKind.OVERLOADED, "the gateway is shutting down", 503, retry_after=1.0)
 
 

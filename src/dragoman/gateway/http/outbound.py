@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Protocol
 
 from dragoman.conversation.failures import Failure
@@ -38,9 +38,9 @@ class Outbound:
 
     `rewriter` makes another answer of what is sent, where the client's endpoint has a form of its own. `errors`: how
     errors are rendered; None: as the client's dialect does. `copy` are the first pieces of a stream: `copied` bytes
-    of it."""
+    of it. `before_end` is awaited before the last bytes are sent."""
 
-    __slots__ = ("copied", "copy", "errors", "id", "pieces", "rewriter", "send", "started", "status")
+    __slots__ = ("before_end", "copied", "copy", "errors", "id", "pieces", "rewriter", "send", "started", "status")
 
     def __init__(self, send: Send, request_id: str) -> None:
         self.send = send
@@ -50,6 +50,7 @@ class Outbound:
         self.pieces = 0
         self.rewriter: AnswerRewriter | None = None
         self.errors: RenderError | None = None
+        self.before_end: Callable[[], Awaitable[None]] | None = None
         self.copied = 0
         self.copy: list[bytes] = []
 
@@ -58,6 +59,8 @@ class Outbound:
         if self.rewriter is not None and status == 200:
             body = self.rewriter.whole(body)
             body = await self.rewriter.settle(body)
+        if self.before_end is not None:
+            await self.before_end()
         length = (b"content-length", b"%d" % len(body))
         await self._start(status, [(b"content-type", content_type), length], headers)
         await self.send({"type": "http.response.body", "body": body})
@@ -107,6 +110,8 @@ class Outbound:
         """Send the last bytes of a stream."""
         if self.rewriter is not None and last:
             last = self.rewriter.piece(last) + self.rewriter.close()
+        if self.before_end is not None:
+            await self.before_end()
         await self.send({"type": "http.response.body", "body": last})
 
     async def _start(self, status: int, first: Headers, more: Headers | None) -> None:

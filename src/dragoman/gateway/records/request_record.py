@@ -113,6 +113,8 @@ class RequestRecord(msgspec.Struct):
     """What kind of turn it is, if it came over a WebSocket."""
     slot: Slot | None = None
     """Its place among the requests under way."""
+    is_written: bool = False
+    """It is in the ledger already."""
 
     def answers(self) -> Iterable[RequestRecord]:
         """A record for each answer that was asked for by itself; the first has the id of the request."""
@@ -128,6 +130,9 @@ class RequestRecord(msgspec.Struct):
 
 def record_request(records: Records, store: Store, clocks: Clocks, record: RequestRecord) -> None:
     """Put the request into the ledger, the counts and the log: each answer, if several were asked for one by one."""
+    if record.is_written:
+        return
+    record.is_written = True
     _spend(store, clocks, record, [_record_answer(records, store, one) for one in record.answers()])
 
 

@@ -57,8 +57,9 @@ class Ledger(Protocol):
     Expiry and bounds: entries leave after `store.keep_days`, and the oldest leave when there are more than
     `store.keep_requests` (a backend may keep a few hundred more for a while).
 
-    What may be lost: entries that wait while the process is killed; entries beyond `store.queue` that wait for a slow
-    disk; entries that a broken disk refuses. Each loss but the first is counted in `StoreHealth` and logged.
+    What may be lost: entries that wait while the process is killed, unless one waited for `flushed`; entries beyond
+    `store.queue` that wait for a slow disk; entries that a broken disk refuses. Each loss but the first is counted in
+    `StoreHealth` and logged.
 
     What a failure means: nothing for requests to models. A question that cannot be answered raises
     `StoreUnavailable`: half an answer would look like the truth.
@@ -66,6 +67,9 @@ class Ledger(Protocol):
 
     def record(self, entry: Entry) -> None:
         """Put a request into the ledger."""
+
+    async def flushed(self, seconds: float) -> bool:
+        """Wait until everything recorded so far outlives this process; False if that took too long."""
 
     async def report(self, request_id: str, viewer: Viewer) -> Entry | None:
         """One request, if it is there and the viewer may see it."""
