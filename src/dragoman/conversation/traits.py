@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import Call, Citation, Media, Opaque, Part, Reasoning, Refusal, Result, Text
 from dragoman.conversation.settings import Settings
@@ -374,6 +375,8 @@ def observe_result(result: Result) -> int:
         found |= _LEGACY
     for part in parts:
         found |= _aside_traits(part)
+        if type(part) is Text and part.literal == EMPTY and result.listed:
+            found |= _BLANK_TEXT
     return found
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.bounded_cache import remembered
-from dragoman.conversation.literals import EMPTY, quote, unquote
+from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import (
     CacheHint,
@@ -75,7 +75,7 @@ def parse_turn(turn: BedrockTurn, index: int) -> Sequence[ParsedMessage] | None:
             if outputs is None or block.text is not ABSENT:
                 return None
             part = Result(result.toolUseId, outputs, result.status == "error", listed=True)
-            seen |= observe_result(part) | (_BLANK_TEXT if any(one.literal == EMPTY for one in outputs) else 0)
+            seen |= observe_result(part)
             answered.append(result.toolUseId)
             parts.append(part)
         else:
@@ -93,9 +93,9 @@ def parse_turn(turn: BedrockTurn, index: int) -> Sequence[ParsedMessage] | None:
     return (ParsedMessage(message, seen, CALLING, calls) if calls else ParsedMessage(message, seen, CODES[role]),)
 
 
-def _parse_outputs(content: list[BedrockOutput]) -> tuple[Text, ...] | None:
+def _parse_outputs(content: list[BedrockOutput]) -> tuple[Part, ...] | None:
     """The content of a result; None if it is not texts and JSON values. Such a value becomes a text."""
-    found: list[Text] = []
+    found: list[Part] = []
     for output in content:
         literal, value = bytes(output.text), bytes(output.json)
         if value and not literal:
