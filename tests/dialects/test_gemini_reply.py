@@ -407,3 +407,15 @@ def test_a_text_that_is_signed_in_its_first_piece_stays_one_text() -> None:
     assert len(signed) == 1
     assert signed[0] > texts[-1]
     assert {events[at].part for at in (*texts, *signed)} == {events[signed[0]].part}
+
+
+def test_probabilities_belong_to_the_text_and_not_to_the_thought_before_it() -> None:
+    probable = {"chosenCandidates": [{"token": "Hi", "logProbability": -0.5}]}
+    candidate = {
+        "content": {"role": "model", "parts": [{"text": "A greeting.", "thought": True}, {"text": "Hi"}]},
+        "finishReason": "STOP",
+        "logprobsResult": probable,
+    }
+    [choice] = read(orjson.dumps({"candidates": [candidate]})).choices
+    assert choice.logprobs is not None
+    assert [token["token"] for token in orjson.loads(choice.logprobs)] == ["Hi"]

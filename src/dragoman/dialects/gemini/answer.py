@@ -355,8 +355,9 @@ class GeminiAnswerParser:
             if part.function_call is not None:
                 self._call(choice, part.function_call, bytes(part.thought_signature), out)
             elif part.text is not ABSENT:
-                self._text(choice, part, bytes(part.text), logprobs, out)
-                logprobs = None
+                self._text(choice, part, bytes(part.text), None if part.thought else logprobs, out)
+                if not part.thought:  # a thought may stand before the text that the probabilities are of
+                    logprobs = None
             elif part.inline_data is not ABSENT:
                 self._media(choice, part, out)
             else:
