@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -311,3 +312,22 @@ def test_a_thread_that_is_not_known_or_not_kept(on_stage: Stage, tmp_path: Path)
                 thread(off, False, "claude-sonnet-4-5", [{"role": "user", "content": "Hi"}], {"type": "create"})
     details = unsupported.value.body["error"]["details"]  # type: ignore[index]
     assert details == {"error_code": "thread_unsupported_request"}
+
+
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [
+        ("responses", {"store": True}),
+        ("responses", {"background": True}),
+        ("responses", {"input": [{"type": "compaction_trigger"}]}),
+        ("responses/compact", {}),
+        ("messages", {"thread": {"type": "create"}, "messages": [], "max_tokens": 1}),
+    ],
+)
+def test_a_key_that_stands_twice_stays_refused(on_stage: Stage, path: str, more: dict[str, Any]) -> None:
+    """A body that is rewritten here must not lose one of the two."""
+    body = json.dumps({"model": "claude", "input": "x", **more})
+    twice = body[:-1] + ', "model": "gpt"}'
+    answer = on_stage.gateway.http.post(f"{on_stage.url}/v1/{path}", content=twice)
+    assert answer.status_code == 400, answer.text
+    assert "twice" in answer.text or "model" in answer.text

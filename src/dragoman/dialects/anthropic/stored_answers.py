@@ -19,7 +19,14 @@ from dragoman.dialects.anthropic.stream import AnthropicStreamParser
 from dragoman.dialects.dialect import AnswerContext, StoredAnswers, StoredTurn, StoreQuestion
 from dragoman.dialects.shared.parsing import parse_model
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import open_object, render_list, render_object, split_items, split_members
+from dragoman.wire.json_reader import (
+    open_object,
+    refuse_duplicates,
+    render_list,
+    render_object,
+    split_items,
+    split_members,
+)
 
 _THREAD, _MESSAGES = "thread", "messages"
 _CARRIED = ("system", "tools", "tool_choice")
@@ -35,7 +42,8 @@ _decode_thread = msgspec.json.Decoder(_Thread | None).decode
 
 
 def _parse_question(body: bytes) -> StoreQuestion | None:
-    _, members, _ = open_object(body)
+    body, members, _ = open_object(body)
+    refuse_duplicates(body, members)
     try:
         thread = _decode_thread(members.get(_THREAD, b"null"))
     except msgspec.DecodeError as fault:

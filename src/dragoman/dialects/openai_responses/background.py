@@ -16,7 +16,7 @@ from dragoman.dialects.openai_responses.answer import render_answer
 from dragoman.dialects.openai_responses.stored_answers import own_items
 from dragoman.dialects.shared.parsing import asks_for_stream, parse_model
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import open_object, render_list, render_object, split_members
+from dragoman.wire.json_reader import open_object, refuse_duplicates, render_list, render_object, split_members
 from dragoman.wire.sse import SseDecoder, render_event_frame
 
 _BACKGROUND, _STORE, _PREVIOUS = "background", "store", "previous_response_id"
@@ -29,7 +29,8 @@ _REPEATED = ("instructions", "metadata", "reasoning", "text", "tools", "tool_cho
 def _parse(body: bytes) -> BackgroundAsk | None:
     if b'"background"' not in body:
         return None
-    _, members, _ = open_object(body)
+    body, members, _ = open_object(body)
+    refuse_duplicates(body, members)
     if bytes(members.get(_BACKGROUND, b"false")) != _TRUE:
         return None
     if bytes(members.get(_STORE, _TRUE)) == b"false":

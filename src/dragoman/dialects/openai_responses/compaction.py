@@ -15,7 +15,7 @@ from dragoman.dialects.openai_responses.stored_answers import identified, own_it
 from dragoman.dialects.openai_responses.usage import render_usage
 from dragoman.dialects.shared.parsing import parse_model
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import open_object, render_list, render_object
+from dragoman.wire.json_reader import open_object, refuse_duplicates, render_list, render_object
 
 _MANAGEMENT, _INPUT = "context_management", "input"
 _ITEMS, _TRIGGER = ("compaction", "compaction_summary"), "compaction_trigger"
@@ -39,7 +39,8 @@ _decode_thresholds = msgspec.json.Decoder(list[_Threshold] | None).decode
 
 
 def _parse(body: bytes, open_summary: OpenSummary) -> CompactionAsk:
-    _, members, _ = open_object(body)
+    body, members, _ = open_object(body)
+    refuse_duplicates(body, members)
     items = list(_opened(own_items(members), open_summary))
     kinds = [_kind(item) for item in items]
     if _TRIGGER in kinds[:-1]:

@@ -14,7 +14,14 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Json
 from dragoman.dialects.dialect import StoredAnswers, StoredTurn, StoreQuestion
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import open_object, render_list, render_object, split_items, split_members
+from dragoman.wire.json_reader import (
+    open_object,
+    refuse_duplicates,
+    render_list,
+    render_object,
+    split_items,
+    split_members,
+)
 from dragoman.wire.sse import SseDecoder, render_data_frame, render_event_frame
 
 _PREVIOUS, _STORE, _INPUT = "previous_response_id", "store", "input"
@@ -27,7 +34,8 @@ _CONVERSATION = "conversation"
 
 
 def _parse_question(body: bytes) -> StoreQuestion | None:
-    _, members, _ = open_object(body)
+    body, members, _ = open_object(body)
+    refuse_duplicates(body, members)
     if bytes(members.get("prompt", _NULL)) != _NULL:  # the provider's own, which is not ours to store
         return None
     previous = bytes(members.get(_PREVIOUS, _NULL))
