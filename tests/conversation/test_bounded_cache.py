@@ -84,7 +84,7 @@ def test_every_cache_draws_on_the_one_budget() -> None:
     assert {cache.name for cache in POOL.caches} >= {
         "dragoman.dialects.openai_chat.tools._parse_list",
         "dragoman.dialects.openai_chat.settings.parse_settings",
-        "dragoman.engine.compile.plan.Top",
+        "dragoman.engine.compile.plan.TopLevelEntry",
         "dragoman.rules.schema.compiler._compiled",
     }
 

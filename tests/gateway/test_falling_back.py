@@ -268,15 +268,15 @@ def test_a_target_that_may_not_be_asked_gives_way_to_the_next(strict: tuple[Runn
 
 
 @pytest.mark.parametrize("model", ["claude", "turn", "resp"])
-def test_previous_response_id_on_another_dialect_is_a_clear_error(
+def test_a_previous_response_that_nobody_knows_is_refused_as_its_vendor_does(
     strict: tuple[Running, dict[str, Any]], model: str
 ) -> None:
     running, _ = strict
     refused = running.post("/v1/responses", {"model": model, "input": "Hi", "previous_response_id": "resp_1"})
-    assert refused.status_code == 422
-    told = refused.json()["error"]
-    assert "previous_response_id" in told["message"]
-    assert "send the earlier turns themselves" in told["message"]
+    assert refused.status_code == 400
+    fault = refused.json()["error"]
+    assert fault["message"] == "Previous response with id 'resp_1' not found."
+    assert (fault["code"], fault["param"]) == ("previous_response_not_found", "previous_response_id")
 
 
 @pytest.mark.parametrize("dialect", WHOLE)

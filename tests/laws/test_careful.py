@@ -19,7 +19,7 @@ def test_careful_requests_are_accepted_and_stay_as_they_are(target: str) -> None
         body = request(source, seed, signer(target)).body
         once = adapt(body, source=source, target=target, policy=Policy(doubt="careful"))
         assert judge(name, model, once.path, once.headers, once.body, True) is None, seed
-        twice = adapt(once.body, source=source, target=target, policy=Policy(doubt="careful"))
+        twice = adapt(once.body, source=once.dialect, target=target, policy=Policy(doubt="careful"))
         assert (twice.changes, twice.body) == ((), once.body), seed
 
 

@@ -10,15 +10,8 @@ from msgspec import Raw
 
 from dragoman.conversation.parts import Json
 from dragoman.dialects.dialect import CarriedSummary, CompactionAsk, Compactions, CompactionWay, OpenSummary
-from dragoman.dialects.shared.parsing import parse_model
-from dragoman.wire.json_reader import (
-    open_object,
-    refuse_duplicates,
-    render_list,
-    render_object,
-    split_items,
-    split_members,
-)
+from dragoman.dialects.shared.parsing import open_body, parse_model
+from dragoman.wire.json_reader import render_list, render_object, split_items, split_members
 
 _PARAMETER, _MANAGEMENT, _EDITS, _MESSAGES = "compaction", "context_management", "edits", "messages"
 _EDIT = "compact_20260112"
@@ -55,8 +48,7 @@ _decode_parameter = msgspec.json.Decoder(_Parameter | None).decode
 
 
 def _parse(body: bytes, open_summary: OpenSummary) -> CompactionAsk:
-    body, members, _ = open_object(body)
-    refuse_duplicates(body, members)
+    members = open_body(body).members
     model = parse_model(members) or ""
     kept: dict[str, bytes | Raw] = dict(members)
     if bytes(members.get(_MESSAGES, b""))[:1] == b"[":

@@ -17,16 +17,9 @@ from dragoman.conversation.parts import Json
 from dragoman.dialects.anthropic.answer import render_answer
 from dragoman.dialects.anthropic.stream import AnthropicStreamParser
 from dragoman.dialects.dialect import AnswerContext, StoredAnswers, StoredTurn, StoreQuestion
-from dragoman.dialects.shared.parsing import parse_model
+from dragoman.dialects.shared.parsing import open_body, parse_model
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import (
-    open_object,
-    refuse_duplicates,
-    render_list,
-    render_object,
-    split_items,
-    split_members,
-)
+from dragoman.wire.json_reader import render_list, render_object, split_items, split_members
 
 _THREAD, _MESSAGES = "thread", "messages"
 _CARRIED = ("system", "tools", "tool_choice")
@@ -42,8 +35,7 @@ _decode_thread = msgspec.json.Decoder(_Thread | None).decode
 
 
 def _parse_question(body: bytes) -> StoreQuestion | None:
-    body, members, _ = open_object(body)
-    refuse_duplicates(body, members)
+    members = open_body(body).members
     try:
         thread = _decode_thread(members.get(_THREAD, b"null"))
     except msgspec.DecodeError as fault:
@@ -59,7 +51,7 @@ def _parse_question(body: bytes) -> StoreQuestion | None:
 
 def _render_whole(body: bytes, turns: Sequence[StoredTurn], keep_store: bool) -> bytes:
     """The request with the turns that it continues before its own, and with what the thread began with."""
-    _, members, _ = open_object(body)
+    members = open_body(body).members
     kept: dict[str, bytes | Raw] = {name: value for name, value in members.items() if name != _THREAD}
     messages: list[bytes] = []
     for turn in turns:

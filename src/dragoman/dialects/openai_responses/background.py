@@ -14,9 +14,9 @@ from dragoman.conversation.replies import Choice, Reply
 from dragoman.dialects.dialect import AnswerContext, BackgroundAsk, BackgroundForm
 from dragoman.dialects.openai_responses.answer import render_answer
 from dragoman.dialects.openai_responses.stored_answers import own_items
-from dragoman.dialects.shared.parsing import asks_for_stream, parse_model
+from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import open_object, refuse_duplicates, render_list, render_object, split_members
+from dragoman.wire.json_reader import render_list, render_object, split_members
 from dragoman.wire.sse import SseDecoder, render_event_frame
 
 _BACKGROUND, _STORE, _PREVIOUS = "background", "store", "previous_response_id"
@@ -29,8 +29,7 @@ _REPEATED = ("instructions", "metadata", "reasoning", "text", "tools", "tool_cho
 def _parse(body: bytes) -> BackgroundAsk | None:
     if b'"background"' not in body:
         return None
-    body, members, _ = open_object(body)
-    refuse_duplicates(body, members)
+    members = open_body(body).members
     if bytes(members.get(_BACKGROUND, b"false")) != _TRUE:
         return None
     if bytes(members.get(_STORE, _TRUE)) == b"false":

@@ -13,9 +13,9 @@ from dragoman.conversation.replies import Usage
 from dragoman.dialects.dialect import CarriedSummary, CompactionAsk, Compactions, CompactionWay, OpenSummary
 from dragoman.dialects.openai_responses.stored_answers import identified, own_items
 from dragoman.dialects.openai_responses.usage import render_usage
-from dragoman.dialects.shared.parsing import parse_model
+from dragoman.dialects.shared.parsing import open_body, parse_model
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import open_object, refuse_duplicates, render_list, render_object
+from dragoman.wire.json_reader import render_list, render_object
 
 _MANAGEMENT, _INPUT = "context_management", "input"
 _ITEMS, _TRIGGER = ("compaction", "compaction_summary"), "compaction_trigger"
@@ -39,8 +39,7 @@ _decode_thresholds = msgspec.json.Decoder(list[_Threshold] | None).decode
 
 
 def _parse(body: bytes, open_summary: OpenSummary) -> CompactionAsk:
-    body, members, _ = open_object(body)
-    refuse_duplicates(body, members)
+    members = open_body(body).members
     items = list(_opened(own_items(members), open_summary))
     kinds = [_kind(item) for item in items]
     if _TRIGGER in kinds[:-1]:
@@ -115,7 +114,7 @@ def _render_item(id: str, summary: CarriedSummary, sealed: str, way: CompactionW
 
 def _render_answer(id: str, body: bytes, item: Json, usage: Usage, now: int) -> bytes:
     """The user's messages, and the item."""
-    _, members, _ = open_object(body)
+    members = open_body(body).members
     given: list[dict[str, Any]] = [msgspec.json.decode(one) for one in own_items(members)]
     asked = [identified(one, at) for at, one in enumerate(given) if one.get("role") == "user"]
     shown: list[Any] = [*asked, Raw(item)]

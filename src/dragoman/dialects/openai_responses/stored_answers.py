@@ -13,15 +13,9 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Json
 from dragoman.dialects.dialect import StoredAnswers, StoredTurn, StoreQuestion
+from dragoman.dialects.shared.parsing import open_body
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import (
-    open_object,
-    refuse_duplicates,
-    render_list,
-    render_object,
-    split_items,
-    split_members,
-)
+from dragoman.wire.json_reader import render_list, render_object, split_items, split_members
 from dragoman.wire.sse import SseDecoder, render_data_frame, render_event_frame
 
 _PREVIOUS, _STORE, _INPUT = "previous_response_id", "store", "input"
@@ -34,8 +28,7 @@ _CONVERSATION = "conversation"
 
 
 def _parse_question(body: bytes) -> StoreQuestion | None:
-    body, members, _ = open_object(body)
-    refuse_duplicates(body, members)
+    members = open_body(body).members
     if bytes(members.get("prompt", _NULL)) != _NULL:  # the provider's own, which is not ours to store
         return None
     previous = bytes(members.get(_PREVIOUS, _NULL))
@@ -81,7 +74,7 @@ def _referred(item: bytes) -> str:
 
 
 def _put_items(body: bytes, found: Mapping[str, Json]) -> bytes:
-    _, members, _ = open_object(body)
+    members = open_body(body).members
     kept: dict[str, bytes | Raw] = dict(members)
     kept[_INPUT] = render_list([found.get(_referred(item), item) for item in own_items(members)])
     return render_object(kept)
@@ -122,7 +115,7 @@ def own_items(members: Mapping[str, Raw]) -> list[bytes]:
 
 def _render_whole(body: bytes, turns: Sequence[StoredTurn], keep_store: bool) -> bytes:
     """The request with the turns that it continues in front of its own. `keep_store`: `store` stays as it is."""
-    _, members, _ = open_object(body)
+    members = open_body(body).members
     items = [item for turn in turns for item in turn_items(turn)]
     dropped = {_PREVIOUS, _CONVERSATION} | (set() if keep_store else {_STORE})
     kept: dict[str, bytes | Raw] = {name: value for name, value in members.items() if name not in dropped}
