@@ -204,3 +204,20 @@ def test_the_growth_of_schemas_has_a_sum_and_a_short_one_grows_little(monkeypatc
     assert 4096 < one < 200_000
     assert _grown(range(10, 13), monkeypatch, 1 << 30) > 2 * one
     assert _grown(range(20, 23), monkeypatch, 1) < one + 4096
+
+
+def test_copies_add_little_to_a_request_that_is_compiled_on_the_event_loop() -> None:
+    shared = {
+        "type": "object",
+        "properties": {f"p{one}": {"type": "string", "description": "x" * 60} for one in range(150)},
+    }
+    parameters = {"$defs": {"B": shared}, "properties": {f"r{one}": {"$ref": "#/$defs/B"} for one in range(16)}}
+    tools = [
+        {"type": "function", "function": {"name": f"f{one}", "parameters": {"type": "object", **parameters}}}
+        for one in range(5)
+    ]
+    body = msgspec.json.encode({"messages": [HI], "tools": tools})
+    assert len(body) < 96 * 1024
+    done = adapt(body, source="openai-chat", target="gemini-compatible/gemini-2.5-pro")
+    assert len(done.body) < len(body) + 256 * 1024
+    assert "schema-keyword" in {change.rule for change in done.changes}

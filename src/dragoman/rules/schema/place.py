@@ -11,8 +11,9 @@ from .references import References
 from .vocabulary import Schema
 
 MAX_NOTES = 200
-MAX_GROWTH = 512 * 1024
-"""Bytes that the copies of definitions may add to a schema."""
+MAX_GROWTH = 128 * 1024
+"""Bytes that the copies of definitions may add to a schema: they are made on the event loop, where this takes 50 ms.
+Recorded tools grow by less than 1 kB."""
 _BASE_GROWTH, _GROWTH = 4096, 16
 """A short schema may grow by less: so many bytes, and so many times its own."""
 

@@ -41,8 +41,8 @@ NO_ARGUMENTS = b'{"type":"object","properties":{}}'
 _STRICT = "-strict"
 _SPARE = {name: replace(form, empty_required=False) for name, form in FORMS.items()}
 """The forms for a target that may refuse `required: []`."""
-MAX_TOTAL_GROWTH = 2 * 1024 * 1024
-"""Bytes that copies of definitions may add to all schemas of a request."""
+MAX_TOTAL_GROWTH = 128 * 1024
+"""Bytes that copies of definitions may have added to the schemas of a request before the next one grows too."""
 _LOSSES = {"nothing": Loss.NOTHING, "order": Loss.ORDER, "metadata": Loss.METADATA, "content": Loss.CONTENT}
 
 
