@@ -11,6 +11,7 @@ from typing import Any
 from tests.e2e.installed import run
 from tests.e2e.matrix import ClientReport
 from tests.e2e.plot import Case
+from tests.e2e.upstreams import ANTHROPIC_INPUT
 
 _SECONDS = 120
 
@@ -57,7 +58,8 @@ def _read_claude_code(lines: list[Any]) -> tuple[str, list[str] | None, tuple[in
     thoughts = [block["thinking"] for block in blocks if block["type"] == "thinking" and block["thinking"]]
     result = next(one for one in lines if one["type"] == "result")
     usage = result["usage"]
-    return result["result"], thoughts, (usage["input_tokens"], usage["output_tokens"])
+    read = sum(usage.get(name) or 0 for name in ANTHROPIC_INPUT)
+    return result["result"], thoughts, (read, usage["output_tokens"])
 
 
 def _codex(case: Case, home: Path, url: str, programs: Path) -> str:

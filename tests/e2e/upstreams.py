@@ -194,6 +194,15 @@ def _counts(read: str, written: str) -> Callable[[Body], tuple[int, int]]:
     return lambda answer: (answer["usage"][read], answer["usage"][written])
 
 
+ANTHROPIC_INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+"""Anthropic counts the tokens that its cache held, and those that it was given, beside the others."""
+
+
+def _anthropic_usage(answer: Body) -> tuple[int, int]:
+    usage = answer["usage"]
+    return sum(usage.get(name) or 0 for name in ANTHROPIC_INPUT), usage["output_tokens"]
+
+
 def _gemini_usage(answer: Body) -> tuple[int, int]:
     usage = answer["usageMetadata"]
     return usage["promptTokenCount"], usage.get("candidatesTokenCount", 0) + usage.get("thoughtsTokenCount", 0)
@@ -201,7 +210,7 @@ def _gemini_usage(answer: Body) -> tuple[int, int]:
 
 CHAT = Reader(_chat_tools, _chat_ran, _counts("prompt_tokens", "completion_tokens"))
 RESPONSES = Reader(_responses_tools, _responses_ran, _counts("input_tokens", "output_tokens"))
-ANTHROPIC = Reader(_anthropic_tools, _anthropic_ran, _counts("input_tokens", "output_tokens"))
+ANTHROPIC = Reader(_anthropic_tools, _anthropic_ran, _anthropic_usage)
 GEMINI = Reader(_gemini_tools, _gemini_ran, _gemini_usage)
 _claude = (ANTHROPIC, _anthropic_thinks, _anthropic_proofs)
 _gemini = (GEMINI, _gemini_thinks, _gemini_proofs)
