@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import cache
 from urllib.parse import urlsplit
 
 import msgspec
@@ -185,29 +186,38 @@ async def admit(counts: RateLimits, caller: Caller, limits: KeyLimits, tokens: i
     )
 
 
-_WINDOW = 60.0
-"""Seconds over which requests and tokens are counted: so long until a count is as if nothing had been asked."""
+_WINDOW = b"60s"
+"""Requests and tokens are counted over so long: then a count is as if nothing had been asked."""
 
 
 def limit_headers(
-    client: str, limits: KeyLimits, left: Allowed, reset: float = _WINDOW
+    client: str, limits: KeyLimits, left: Allowed, reset: float | None = None
 ) -> tuple[tuple[bytes, bytes], ...]:
-    """The caller's limits in the headers of its dialect, if that has such headers."""
-    named = dialect(client).limit_header if client else ""
-    if not named:
+    """The caller's limits in the headers of its dialect, if that has any. `reset`: seconds, if not the usual ones."""
+    names = _limit_names(client) if client else None
+    if names is None:
         return ()
-    counts = (
-        ("requests", limits.requests_per_minute, left.requests_left),
-        ("tokens", limits.tokens_per_minute, left.tokens_left),
+    requests, tokens = names
+    until = _WINDOW if reset is None else b"%.3gs" % reset
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    if (most := limits.requests_per_minute) is not None and (rest := left.requests_left) is not None:
+        headers = ((requests[0], b"%d" % most), (requests[1], b"%d" % max(rest, 0)), (requests[2], until))
+    if (most := limits.tokens_per_minute) is not None and (rest := left.tokens_left) is not None:
+        headers += ((tokens[0], b"%d" % most), (tokens[1], b"%d" % max(rest, 0)), (tokens[2], until))
+    return headers
+
+
+@cache
+def _limit_names(client: str) -> tuple[tuple[bytes, ...], tuple[bytes, ...]] | None:
+    """The headers of a dialect for limit, remaining and reset: of requests, and of tokens; None if it has none."""
+    named = dialect(client).limit_header
+    if not named:
+        return None
+    requests, tokens = (
+        tuple([named.format(figure=figure, what=what).encode() for figure in ("limit", "remaining", "reset")])
+        for what in ("requests", "tokens")
     )
-    return tuple(
-        [
-            (named.format(figure=figure, what=what).encode(), value.encode())
-            for what, limit, rest in counts
-            if limit is not None and rest is not None
-            for figure, value in (("limit", str(limit)), ("remaining", str(max(rest, 0))), ("reset", f"{reset:.3g}s"))
-        ]
-    )
+    return requests, tokens
 
 
 class Slot(msgspec.Struct):
