@@ -55,6 +55,7 @@ class Care(IntEnum):
 
 
 ACCEPTS, REFUSES, UNKNOWN, TRIED = Stance.ACCEPTS, Stance.REFUSES, Stance.UNKNOWN, Stance.TRIED
+"""The stances as plain names: a look-up in the enum costs many times as much, and every request needs some."""
 DOUBTS = (UNKNOWN, TRIED)
 """What a fact says that nobody knows."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 from enum import StrEnum
-from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -19,7 +18,6 @@ from dragoman.store.journals.redaction import Redactor
 LATEST = 32_503_680_000.0
 """The year 3000: a later time is a broken clock's."""
 _COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "attempts", "overhead_us")
-_counts = attrgetter("duration", *_COUNTS)  # the duration first: if that is no number, the least is none either
 _BODIES = ("request", "sent", "answer")
 
 
@@ -170,7 +168,13 @@ def sanitized(entry: Entry, redactor: Redactor, bodies: bool) -> Entry:
         and entry.request is None
         and entry.sent is None
         and entry.answer is None
-        and 0 <= min(counts := _counts(entry)) <= max(counts) <= MOST_TOKENS
+        and 0 <= entry.input_tokens <= MOST_TOKENS
+        and 0 <= entry.output_tokens <= MOST_TOKENS
+        and 0 <= entry.cached_tokens <= MOST_TOKENS
+        and 0 <= entry.reasoning_tokens <= MOST_TOKENS
+        and 0 <= entry.attempts <= MOST_TOKENS
+        and 0 <= entry.overhead_us <= MOST_TOKENS
+        and 0 <= entry.duration <= MOST_TOKENS
         and 0 <= entry.time <= LATEST
     ):
         return entry  # nearly always, and this is on every request's way

@@ -78,13 +78,11 @@ def decide(tally: Tally, limits: KeyLimits, now: float, tokens: int = 0) -> Allo
     if rpm is not None and tally.requests >= rpm:
         return Limited(_wait(tally, 1, tally.requests - rpm + 1, now), "requests", rpm)
     used = tally.tokens
-    wanted = max(tokens, 1)
+    wanted = tokens if tokens > 1 else 1
     if tpm is not None and used > 0 and used + wanted > tpm:
         return Limited(_wait(tally, 2, min(used, used + wanted - tpm), now), "tokens", tpm)
-    return Allowed(
-        None if rpm is None else rpm - tally.requests - 1,
-        None if tpm is None else max(0, tpm - used - tokens),
-    )
+    left = None if tpm is None else tpm - used - tokens
+    return Allowed(None if rpm is None else rpm - tally.requests - 1, 0 if left is not None and left < 0 else left)
 
 
 def _wait(tally: Tally, column: int, excess: int, now: float) -> float:
@@ -112,7 +110,7 @@ class RateWindows:
         with self._lock:
             tally = self._fresh(key, now)
             verdict = decide(tally, limits, now, tokens)
-            if isinstance(verdict, Allowed):
+            if type(verdict) is Allowed:
                 tally.add(slice_of(now), 1, tokens)
             return verdict
 

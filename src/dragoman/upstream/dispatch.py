@@ -229,8 +229,8 @@ class Dispatch:
         """Send until there is an answer for the client, or nothing left to try."""
         try:
             step: Step[HttpDestination] = self.exchange.start()
-            while not isinstance(step, ENDS):
-                step = await (self._send(step) if isinstance(step, Send) else self._carry_out(step))
+            while type(step) is Send or not isinstance(step, ENDS):
+                step = await (self._send(step) if type(step) is Send else self._carry_out(step))
             await self._conclude(step)
         except BaseException:
             await self._abandon()

@@ -110,16 +110,17 @@ WORDS: Mapping[Stop, bytes] = {
 }
 
 
+_END, _CALLED = Stop.END, Stop.CALLS
+
+
 def parse_stop(word: str, calls: bool, refused: bool) -> Stop:
     """Our reason for a word, corrected by the answer: one with calls stops for them, whatever word the server sent."""
-    reason = REASONS.get(word) or REASONS.get(word.lower(), Stop.END)
-    if reason is Stop.END and calls:
-        return Stop.CALLS
-    if reason is Stop.CALLS and not calls:
-        reason = Stop.END
-    if reason is Stop.END and refused:
-        return Stop.REFUSAL
-    return reason
+    reason = REASONS.get(word) or REASONS.get(word.lower(), _END)
+    if calls:
+        return _CALLED if reason is _END else reason
+    if reason is _CALLED:
+        reason = _END
+    return Stop.REFUSAL if refused and reason is _END else reason
 
 
 def render_stop(reason: Stop, legacy: bool, refused: bool) -> bytes:

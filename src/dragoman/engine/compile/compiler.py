@@ -42,7 +42,7 @@ from dragoman.engine.history.sizes import bytes_per_token
 from dragoman.engine.history.trimming import TrimRequest, TrimStatistics, history_trim, trim
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.errors import RepairRefused, Unrepresentable
-from dragoman.profiles.facts import Doubt, Stance
+from dragoman.profiles.facts import ACCEPTS, REFUSES, Doubt
 from dragoman.profiles.profile import NO_ENVELOPE, BodyForm, Profile, Target
 from dragoman.rules.clean.off_schema import off_schema, whole_pairs
 from dragoman.rules.media.remote_media import remote_media, wanted
@@ -57,6 +57,7 @@ _USAGE = "stream_options"
 _MEDIA = int(Trait.MEDIA | Trait.RESULT_PARTS)
 _OPAQUE = int(Trait.OPAQUE)
 _FAITHFUL = Doubt.FAITHFUL
+_NO_LOSS, _CONTENT = Loss.NOTHING, Loss.CONTENT
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -148,7 +149,7 @@ class _Compilation:
         context, media = steps.context, options.media
         if media:
             context = replace(context, media=media)
-        if self.stream and self.facts.format_streamed is Stance.REFUSES:
+        if self.stream and self.facts.format_streamed is REFUSES:
             context = replace(context, streams=True)
         if options.answer is not None:
             context = replace(context, answer=options.answer)
@@ -161,7 +162,7 @@ class _Compilation:
             self.put_back = PutBack(done.notes) if done.notes else None
         self.changes = body_repairs(ask) if ask.repairs or ask.wrapper is not None else []
         self.undo = NOTHING_TO_UNDO
-        self.heaviest = Loss.NOTHING
+        self.heaviest = _NO_LOSS
         self.seen = 0
         self.media_to_fetch: tuple[str, ...] = ()
         self.trimmed: TrimStatistics | None = None
@@ -293,7 +294,7 @@ class _Compilation:
 
     def check_content(self) -> None:
         """Report what the target would not see, and raise MalformedRequest where nothing of the client's is left."""
-        if self.heaviest is Loss.CONTENT:
+        if self.heaviest is _CONTENT:
             require_content(self.conversation, self.changes, self.target)
         if self.facts.drops:
             self._enter(unseen_content, unseen(self.conversation, self.facts))
@@ -356,13 +357,13 @@ class _Compilation:
 
     def _asks_usage(self) -> bool:
         """Whether a stream is asked for its usage: the client's dialect always reports it, or the caller wants it."""
-        if not self.stream or self.facts.stream_usage is not Stance.ACCEPTS:
+        if not self.stream or self.facts.stream_usage is not ACCEPTS:
             return False
         return not self.same or (self.options.ask_usage and not self.ask.include_usage)
 
     def _refused_members(self) -> tuple[str, ...]:
         """The member that asks a stream for its usage, where the client wrote it and the target refuses it."""
-        if self.facts.stream_usage is not Stance.REFUSES or _USAGE not in self.ask.members:
+        if self.facts.stream_usage is not REFUSES or _USAGE not in self.ask.members:
             return ()
         if all(change.at != f"/{_USAGE}" for change in self.changes):
             self.changes.append(usage_not_asked())
@@ -370,9 +371,9 @@ class _Compilation:
 
     def _streams_beside_tools(self) -> bool:
         """Whether the target streams an answer beside tools. One that does not is asked for a whole answer."""
-        if self.conversation.settings.logprobs and self.facts.logprobs_streamed is Stance.REFUSES:
+        if self.conversation.settings.logprobs and self.facts.logprobs_streamed is REFUSES:
             return False
-        return self.facts.tools_streamed is not Stance.REFUSES
+        return self.facts.tools_streamed is not REFUSES
 
 
 class RequestFrame(msgspec.Struct, frozen=True):

@@ -56,7 +56,7 @@ def parse_ask(
     dialect: str, body: bytes, headers: Mapping[str, str] | None = None, limits: RequestLimits = DEFAULT_LIMITS
 ) -> Ask:
     """A request as an Ask. Raises LimitExceeded, MalformedRequest or DuplicateKey."""
-    if len(body) > min(limits.escapes, limits.values):
+    if len(body) > limits.escapes or len(body) > limits.values:
         check_body(body, limits)
     try:
         ask = registry.dialect(dialect).requests.parse(body, headers=headers)
@@ -102,7 +102,7 @@ def check_conversation(ask: Ask, size: int, limits: RequestLimits = DEFAULT_LIMI
             limit = f"the limit is {limits.tool_name} (limits.tool_name)"
             at = RequestPlaces(ask, registry.dialect(ask.dialect).requests.places).locate(tool.place)
             raise MalformedRequest(f"a tool's name has {len(tool.name)} characters; {limit}", at=at)
-    if size > SHORTEST_PART * min(limits.parts, limits.calls):
+    if size > SHORTEST_PART * limits.parts or size > SHORTEST_PART * limits.calls:
         _check_parts(ask.conversation, limits)
 
 

@@ -28,6 +28,7 @@ from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Layer, Target, merge, patched
 
 _WITH_USAGE = Options(ask_usage=True)
+_CONTENT, _FAITHFUL = Loss.CONTENT, Doubt.FAITHFUL
 
 
 class TriedTarget(msgspec.Struct, frozen=True, gc=False):
@@ -128,9 +129,9 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
         if (
             (caller is NOTHING_SET or caller is USAGE_ASKED)
             and not (self.kept or self.media or careful or self.history or self.summary or self.sent_before)
-            and destination.max_loss is Loss.CONTENT
+            and destination.max_loss is _CONTENT
             and destination.synthetic
-            and destination.doubt is Doubt.FAITHFUL
+            and destination.doubt is _FAITHFUL
         ):
             return _WITH_USAGE if destination.ask_usage or caller is USAGE_ASKED else PLAIN
         return Options(

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
-from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.messages import USER, Message
 from dragoman.conversation.parts import Call, Part, Result, Text
 from dragoman.conversation.settings import FormatKind
 from dragoman.conversation.traits import Trait
@@ -33,6 +33,9 @@ from dragoman.rules.rule import rule
 _WORD = b"json"
 
 
+_JSON = FormatKind.JSON
+
+
 @rule(
     "json-word",
     when=lambda facts: facts.json_word is Stance.REFUSES,
@@ -41,12 +44,12 @@ _WORD = b"json"
 )
 def json_word(conversation: Conversation, context: Context) -> Rewrite:
     form = conversation.settings.response_format
-    if form is None or form.kind is not FormatKind.JSON:
+    if form is None or form.kind is not _JSON:
         return Rewrite(conversation)
     if any(_WORD in text.lower() for message in conversation.messages for text in _texts(message.parts)):
         return Rewrite(conversation)
     last = conversation.messages[-1] if conversation.messages else None
-    turn = Message(Role.USER, (Text(quote(context.text("json_word"))),))
+    turn = Message(USER, (Text(quote(context.text("json_word"))),))
     note = Note("appended a user turn that says the word", last, kind="synthetic", after=turn)
     return Rewrite(replace(conversation, messages=(*conversation.messages, turn)), (note,))
 
