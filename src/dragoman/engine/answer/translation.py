@@ -72,33 +72,44 @@ class Translation:
     `prompt` is what was asked: its tokens are estimated for a client of another dialect if nobody reports them.
     """
 
-    # What most answers never change stands on the class: an instance is made for every answer.
-    usage: Usage | None = None
-    stop: Stop | None = None
-    failure: Failure | None = None
-    kept: Mapping[str, tuple[Part, ...]] = {}
-    started = ended = False
-    provider = ""
-    _renaming: Renaming | None = None
-    _answer_tool: AnswerTool | None = None
-    _client_calls: ClientCalls | None = None
-    _capture: ReasoningCapture | None = None
-    _beginning: bytes | None = None
-    """The beginning of an answer, while it is searched for thinking; None: it is not searched."""
-    _parser: StreamParser | None = None
-    _renderer: StreamRenderer | None = None
-    _wrap: ChunkWriter | None = None
-    _begun: set[int] | None = None
-    _observer: RelayObserver | BinaryObserver | None = None
-    _frames: RelayFrames | RelayLines | BinaryRelay | None = None
-    _relay: tuple[RelayObserver | BinaryObserver, RelayFrames | RelayLines | BinaryRelay] | None = None
-    """What sees and what cleans the chunks of a stream that is relayed and needs nothing else."""
-    _pass_words: Callable[[bytes], bytes] | None = None
-    """What passes frames on in which nothing but words is new."""
-    _stop_word = ""
-    _is_closed = False
-    _choice: ChoiceWriter | None = None
-    """What writes this answer as one choice of several."""
+    __slots__ = (
+        "_answer_tool",
+        "_beginning",
+        "_begun",
+        "_capture",
+        "_choice",
+        "_client",
+        "_client_calls",
+        "_completes",
+        "_context",
+        "_frames",
+        "_is_closed",
+        "_observer",
+        "_origin",
+        "_parser",
+        "_pass_words",
+        "_prompt",
+        "_redaction",
+        "_relay",
+        "_relays_whole",
+        "_renaming",
+        "_renderer",
+        "_stop_word",
+        "_tally",
+        "_think_tags",
+        "_undo",
+        "_unwrap",
+        "_upstream",
+        "_wrap",
+        "ended",
+        "failure",
+        "kept",
+        "provider",
+        "relays",
+        "started",
+        "stop",
+        "usage",
+    )
 
     def __init__(
         self,
@@ -116,6 +127,31 @@ class Translation:
         seek: bool = False,
         prompt: Conversation | None = None,
     ) -> None:
+        # Every piece of a stream asks for these: what stands on the class is found ten times as slowly.
+        self.usage: Usage | None = None
+        self.stop: Stop | None = None
+        self.failure: Failure | None = None
+        self.kept: Mapping[str, tuple[Part, ...]] = {}
+        self.started = self.ended = self._is_closed = False
+        self.provider = self._stop_word = ""
+        self._renaming: Renaming | None = None
+        self._answer_tool: AnswerTool | None = None
+        self._client_calls: ClientCalls | None = None
+        self._capture: ReasoningCapture | None = None
+        self._beginning: bytes | None = None
+        """The beginning of an answer, while it is searched for thinking; None: it is not searched."""
+        self._parser: StreamParser | None = None
+        self._renderer: StreamRenderer | None = None
+        self._wrap: ChunkWriter | None = None
+        self._begun: set[int] | None = None
+        self._observer: RelayObserver | BinaryObserver | None = None
+        self._frames: RelayFrames | RelayLines | BinaryRelay | None = None
+        self._relay: tuple[RelayObserver | BinaryObserver, RelayFrames | RelayLines | BinaryRelay] | None = None
+        """What sees and what cleans the chunks of a stream that is relayed and needs nothing else."""
+        self._pass_words: Callable[[bytes], bytes] | None = None
+        """What passes frames on in which nothing but words is new."""
+        self._choice: ChoiceWriter | None = None
+        """What writes this answer as one choice of several."""
         self._prompt = prompt
         self._unwrap = unwrap
         self._context = context

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from dragoman.conversation.events import CallStarted, Delta, Event, Signed
+from dragoman.conversation.events import CallStarted, Delta, Event, Signed, TextDelta
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.shared.streamed_text import StreamedText
 from dragoman.engine.tokens.token_estimate import count_literal
@@ -36,7 +36,7 @@ class AnswerTally:
 
     def add(self, event: Event) -> None:
         """Take one event. Most say nothing."""
-        if isinstance(event, Delta):
+        if type(event) is TextDelta or isinstance(event, Delta):
             self._add_text(event.literal[1:-1])
         elif isinstance(event, CallStarted):
             self._calls += 1
