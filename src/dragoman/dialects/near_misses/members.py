@@ -48,8 +48,8 @@ def parse_members_meant(found: Mapping[str, Raw], form: MemberForm) -> MeantMemb
     faulty = own is not None and not form.fits_system(bytes(own))
     misplaced = own is None and not found.keys().isdisjoint(SYSTEMS)
     missing = form.messages not in found
-    if len(lists := [name for name in _TURNS if name in found]) > 1:
-        _refuse_two_lists(found, lists)
+    if len(found.keys() & _TURNS) > 1:
+        _refuse_two_lists(found, [name for name in found if name in _TURNS])
     if not (faulty or misplaced or missing):
         return MeantMembers(found, form.messages)
     members = dict(found)
@@ -68,7 +68,7 @@ def _refuse_two_lists(found: Mapping[str, Raw], names: list[str]) -> None:
         raise MalformedRequest(message, at=f"/{names[-1]}", hint="send one of them")
 
 
-_TURNS = ("messages", "input", "contents")
+_TURNS = frozenset({"messages", "input", "contents"})
 """What dialects call the list of messages. Chat's `prompt` is a text, and that of Responses names a stored one."""
 
 

@@ -148,17 +148,18 @@ _PLAN_BYTES = 16 * 1024
 
 def serving_target(ask: Ask, target: Target) -> Target:
     """The target as it serves a request: in the version that the client names, and in the API that takes it."""
-    for known, newer in zip(target.profile.versions, target.versions, strict=False):
-        if ask.dialect == target.dialect and ask.headers.get(known.header, "") >= known.since:
-            return newer
-    return _serving_api(ask, target)
+    if target.versions and ask.dialect == target.profile.dialect:
+        for known, newer in zip(target.profile.versions, target.versions, strict=False):
+            if ask.headers.get(known.header, "") >= known.since:
+                return newer
+    return target if target.twin is None else _serving_api(ask, target, target.twin)
 
 
-def _serving_api(ask: Ask, target: Target) -> Target:
-    """The API of the target's provider that takes a request: the other one if it has tools and the model thinks, as it
-    usually does or as the client wants. A client that wants no thinking stays, if the model can do without."""
-    twin, settings, facts = target.twin, ask.conversation.settings, target.facts
-    if twin is None or not ask.conversation.tools or facts.tools_with_effort is not Stance.REFUSES:
+def _serving_api(ask: Ask, target: Target, twin: Target) -> Target:
+    """The API of the target's provider that takes a request: `twin`, the other one, if it has tools and the model
+    thinks, as it usually does or as the client wants. A client that wants no thinking stays, if the model can do so."""
+    settings, facts = ask.conversation.settings, target.facts
+    if not ask.conversation.tools or facts.tools_with_effort is not Stance.REFUSES:
         return target
     thinking = settings.thinking
     if thinking is None or (thinking.effort is None and thinking.budget is None and thinking.on is None):

@@ -91,6 +91,8 @@ from dragoman.wire.error_bodies import parse_failure
 
 _TOKEN_BYTES = 3
 """A token of a prompt has hardly fewer bytes in the request."""
+_SHORTEST_PROMPT = 512 * _TOKEN_BYTES
+"""No provider caches shorter ones."""
 
 
 class Exchange(Generic[D]):
@@ -271,7 +273,7 @@ class Exchange(Generic[D]):
         visit, ask = self._visit, self.ask
         facts, destination = visit.target.facts, visit.destination
         wants_state = keeps(facts, ask) and has_keys(ask.conversation)
-        prompt = self._digest_prompt()
+        prompt = self._digest_prompt() if len(ask.source) >= _SHORTEST_PROMPT else None
         if destination.compact is None and destination.history is None and ask.conversation.extras is None:
             if wants_state:
                 return Recall(issuer(facts), scope(facts), keys(ask.conversation, facts), prompt=prompt)

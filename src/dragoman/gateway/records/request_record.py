@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import msgspec
 
@@ -117,15 +117,14 @@ class RequestRecord(msgspec.Struct):
     is_written: bool = False
     """It is in the ledger already."""
 
-    def answers(self) -> Iterable[RequestRecord]:
-        """A record for each answer that was asked for by itself; the first has the id of the request."""
-        if self.dispatch is None or not self.dispatch.parts:
-            return (self,)
+    def answers(self) -> list[RequestRecord]:
+        """A record for each answer, if they were asked for one by one; the first has the id of the request."""
+        parts = self.dispatch.parts if self.dispatch is not None else ()
         return [
             msgspec.structs.replace(
                 self, id=part.exchange.context.id, exchange=part.exchange, dispatch=part, spent=None, cost=None
             )
-            for part in self.dispatch.parts
+            for part in parts
         ]
 
 
@@ -134,7 +133,10 @@ def record_request(records: Records, store: Store, clocks: Clocks, record: Reque
     if record.is_written:
         return
     record.is_written = True
-    _spend(store, clocks, record, [_record_answer(records, store, one) for one in record.answers()])
+    if record.dispatch is None or not record.dispatch.parts:
+        _spend(store, clocks, record, (_record_answer(records, store, record),))
+    else:
+        _spend(store, clocks, record, [_record_answer(records, store, one) for one in record.answers()])
 
 
 def _record_answer(records: Records, store: Store, record: RequestRecord) -> Entry:
@@ -252,14 +254,16 @@ def _answer(record: RequestRecord) -> bytes | None:
     return b"".join(record.copy) if record.copy else record.answer
 
 
-def _spend(store: Store, clocks: Clocks, record: RequestRecord, entries: list[Entry]) -> None:
+def _spend(store: Store, clocks: Clocks, record: RequestRecord, entries: Sequence[Entry]) -> None:
     """Tokens and cost were estimated when the request was let in. What counts in the end is what is booked."""
+    cost, tokens = 0.0, 0
+    for entry in entries:
+        cost += entry.cost or 0.0
+        tokens += entry.input_tokens + entry.output_tokens
     if record.caller.budget is not None:
-        settle(store.budgets, clocks, record.caller, record.hold, sum([entry.cost or 0.0 for entry in entries]))
-    if record.reserved is not None:
-        more = sum([entry.input_tokens + entry.output_tokens for entry in entries]) - record.reserved
-        if more:
-            store.limits.settle(record.caller.name, more)
+        settle(store.budgets, clocks, record.caller, record.hold, cost)
+    if record.reserved is not None and tokens != record.reserved:
+        store.limits.settle(record.caller.name, tokens - record.reserved)
 
 
 class _Line(msgspec.Struct, gc=False, omit_defaults=True, rename={"input": "in", "output": "out"}):
