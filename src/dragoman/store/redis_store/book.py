@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from dragoman.store.books import BookKind, BookNote
 from dragoman.store.redis_store.connection import RedisAway, RedisRefused, evalsha, pack
@@ -48,7 +49,9 @@ class RedisBook:
             self._link.post(evalsha(self._scripts.unnote, self._names, *digests), again=True)
 
     async def shared(self) -> None:
-        """Not needed: Redis answers in the order in which it is told."""
+        """Wait until Redis has what was put: it answers each replica in the order in which it is told."""
+        with suppress(RedisAway, RedisRefused):  # counted; it is sent again
+            await self._link.ask(pack(("PING",)))
 
     async def read(self) -> None:
         changes = self._changes
