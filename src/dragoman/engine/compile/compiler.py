@@ -56,6 +56,7 @@ READ_BY_THE_COMPILER = frozenset({"drops", "stream_usage", "tools_streamed", "lo
 _USAGE = "stream_options"
 _MEDIA = int(Trait.MEDIA | Trait.RESULT_PARTS)
 _OPAQUE = int(Trait.OPAQUE)
+_HINTS = int(Trait.HINTS)
 _FAITHFUL = Doubt.FAITHFUL
 _NO_LOSS, _CONTENT = Loss.NOTHING, Loss.CONTENT
 
@@ -103,7 +104,7 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
     except Unrepresentable as fault:
         raise with_place(fault, ask) from None
     compilation.check_content()
-    if options.sent_before:
+    if options.sent_before and not compilation.seen & _HINTS:
         compilation.mark_prompt()
     return compilation.render()
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from hashlib import blake2b
 
 import msgspec
 
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.messages import ASSISTANT, TOOL
-from dragoman.conversation.parts import Call, Inline, Media, Part, Reasoning, Remote, Result, Text
-from dragoman.conversation.tools import NativeTool
-
-_Update = Callable[[bytes], None]
+from dragoman.conversation.identity_cache import IdentityCache
+from dragoman.conversation.messages import ASSISTANT, TOOL, Role
+from dragoman.conversation.parts import Call, Inline, Media, Part, Reasoning, Result, Text
+from dragoman.conversation.tools import NativeTool, Tool
 
 
 class PromptDigests(msgspec.Struct, frozen=True, gc=False):
@@ -31,24 +30,37 @@ class PromptDigests(msgspec.Struct, frozen=True, gc=False):
 def digest_prompt(conversation: Conversation, target: str) -> PromptDigests:
     """The digests of a conversation for one target. What models thought does not count: clients may leave it out."""
     chain = blake2b(target.encode(), digest_size=16)
-    update = chain.update
-    for tool in conversation.tools:
-        if isinstance(tool, NativeTool):
-            update(tool.json)
-        else:
-            update(tool.name.encode("utf-8", "replace"))
-            update(tool.description or b"")
-            update(tool.schema or b"")
+    chain.update(_digest_tools(conversation.tools))
     messages, last = conversation.messages, _before_last_answer(conversation)
+    pieces: list[bytes] = []
     for message in messages[: conversation.opening]:
-        _feed(update, message.parts)
-    opening, earlier = chain.digest(), b""
+        _collect(message.parts, pieces)
+    chain.update(b"".join(pieces))
+    opening, earlier, pieces = chain.digest(), b"", []
     for at, message in enumerate(messages[conversation.opening :], conversation.opening):
         if at == last:
-            earlier = chain.digest()
-        update(message.role.value.encode())
-        _feed(update, message.parts)
+            chain.update(b"".join(pieces))
+            earlier, pieces = chain.digest(), []
+        pieces.append(_ROLES[message.role])
+        _collect(message.parts, pieces)
+    chain.update(b"".join(pieces))
     return PromptDigests(opening, earlier, chain.digest(), messages[-1].role is TOOL)
+
+
+_ROLES = {role: role.value.encode() for role in Role}
+
+
+def _hash_tools(tools: tuple[Tool | NativeTool, ...]) -> bytes:
+    pieces: list[bytes] = []
+    for tool in tools:
+        if isinstance(tool, NativeTool):
+            pieces.append(tool.json)
+        else:
+            pieces += (tool.name.encode("utf-8", "replace"), tool.description or b"", tool.schema or b"")
+    return blake2b(b"".join(pieces), digest_size=16).digest()
+
+
+_digest_tools = IdentityCache(_hash_tools)
 
 
 def _before_last_answer(conversation: Conversation) -> int:
@@ -61,21 +73,17 @@ def _before_last_answer(conversation: Conversation) -> int:
     return at
 
 
-def _feed(update: _Update, parts: Iterable[Part]) -> None:
+def _collect(parts: Iterable[Part], pieces: list[bytes]) -> None:
+    """What the parts say."""
     for part in parts:
-        match part:
-            case Text():
-                update(part.literal)
-            case Call():
-                update(part.name.encode("utf-8", "replace"))
-                update(part.arguments)
-            case Result():
-                _feed(update, part.parts)
-            case Media(source=Inline(data=data)):
-                update(data)
-            case Media(source=Remote(url=url)):
-                update(url.encode("utf-8", "replace"))
-            case Reasoning():
-                pass
-            case _:
-                update(type(part).__name__.encode())
+        if type(part) is Text:
+            pieces.append(part.literal)
+        elif type(part) is Call:
+            pieces += (part.name.encode("utf-8", "replace"), part.arguments)
+        elif type(part) is Result:
+            _collect(part.parts, pieces)
+        elif type(part) is Media:
+            source = part.source
+            pieces.append(source.data if type(source) is Inline else repr(source).encode("utf-8", "replace"))
+        elif type(part) is not Reasoning:
+            pieces.append(type(part).__name__.encode())

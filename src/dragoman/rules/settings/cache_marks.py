@@ -18,13 +18,17 @@ becomes
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import CacheHint, Call, Media, Result, Text
-from dragoman.conversation.tools import Tool
+from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait, observe
 from dragoman.profiles.facts import CachePlace, Facts, Stance
 from dragoman.rules.context import Context
@@ -56,15 +60,16 @@ def mark_prompt(conversation: Conversation, facts: Facts, turns: bool) -> Rewrit
     """Hints for a prompt of which the provider has seen the opening, and with `turns` also what the turn before sent.
 
     They stand after the tools and after the opening; with `turns`, at the end of the turn before, where its own hint
-    stood, and at the end of the last one, for the next. A conversation with hints of the client's stays as it is.
+    stood, and at the end of the last one, for the next. The client has set none in its messages; if it has set one
+    on its tools or on the whole request, the conversation stays as it is.
     """
-    if observe(conversation) & Trait.HINTS:
+    if conversation.hint is not None or _have_hints(conversation.tools):
         return Rewrite(conversation)
     notes: list[Note] = []
     tools, messages = conversation.tools, list(conversation.messages)
     if tools and facts.cache_hints_on_tools and isinstance(tools[-1], Tool):
-        tools = (*tools[:-1], replace(tools[-1], hint=CacheHint()))
-        notes.append(Note(_DID, key=tools[-1].place, kind="added", before=conversation.tools[-1], after=tools[-1]))
+        last, tools = tools[-1], _mark_last(tools)
+        notes.append(Note(_DID, key=last.place, kind="added", before=last, after=tools[-1]))
     places = [conversation.opening - 1] if conversation.opening else []
     places += _ends_of_turns(conversation) if turns else []
     room = (facts.cache_hint_max or _MOST) - len(notes)
@@ -75,6 +80,20 @@ def mark_prompt(conversation: Conversation, facts: Facts, turns: bool) -> Rewrit
             notes.append(Note(_DID, message, kind="added", before=message, after=marked))
     return Rewrite(replace(conversation, tools=tools, messages=tuple(messages)), tuple(notes))
 
+
+def _have_hints(tools: tuple[Tool | NativeTool, ...]) -> bool:
+    for tool in tools:  # noqa: SIM110  a generator costs twice as much
+        if type(tool) is Tool and tool.hint is not None:
+            return True
+    return False
+
+
+def _with_last_marked(tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
+    return (*tools[:-1], replace(tools[-1], hint=CacheHint()))
+
+
+_mark_last: Callable[[Any], Any] = IdentityCache(_with_last_marked)
+"""The same tools every time for the same ones of the client's: they are rendered once."""
 
 _DID = "put a cache hint on it"
 _MOST = 4
