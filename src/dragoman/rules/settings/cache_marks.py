@@ -50,7 +50,7 @@ def cache_marks(conversation: Conversation, context: Context) -> Rewrite:
     if at is None:
         return Rewrite(conversation)
     message = conversation.messages[at]
-    marked = replace(message, parts=(*message.parts[:-1], replace(message.parts[-1], hint=CacheHint())), listed=True)
+    marked = replace(message, parts=(*message.parts[:-1], replace(message.parts[-1], hint=_HINT)), listed=True)
     messages = (*conversation.messages[:at], marked, *conversation.messages[at + 1 :])
     note = Note(_DID, message, kind="added", before=message, after=marked)
     return Rewrite(replace(conversation, messages=messages), (note,))
@@ -69,7 +69,7 @@ def mark_prompt(conversation: Conversation, facts: Facts, turns: bool) -> Rewrit
     tools, messages = conversation.tools, list(conversation.messages)
     if tools and facts.cache_hints_on_tools and isinstance(tools[-1], Tool):
         last, tools = tools[-1], _mark_last(tools)
-        notes.append(Note(_DID, key=last.place, kind="added", before=last, after=tools[-1]))
+        notes.append(Note(_DID, key=last.place, kind="added", after=_HINT))
     places = [conversation.opening - 1] if conversation.opening else []
     places += _ends_of_turns(conversation) if turns else []
     room = (facts.cache_hint_max or _MOST) - len(notes)
@@ -77,7 +77,7 @@ def mark_prompt(conversation: Conversation, facts: Facts, turns: bool) -> Rewrit
         message = messages[at]
         messages[at] = marked = _marked(message)
         if marked is not message:
-            notes.append(Note(_DID, message, kind="added", before=message, after=marked))
+            notes.append(Note(_DID, message, kind="added", after=_HINT))
     return Rewrite(replace(conversation, tools=tools, messages=tuple(messages)), tuple(notes))
 
 
@@ -89,13 +89,14 @@ def _have_hints(tools: tuple[Tool | NativeTool, ...]) -> bool:
 
 
 def _with_last_marked(tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
-    return (*tools[:-1], replace(tools[-1], hint=CacheHint()))
+    return (*tools[:-1], replace(tools[-1], hint=_HINT))
 
 
 _mark_last: Callable[[Any], Any] = IdentityCache(_with_last_marked)
 """The same tools every time for the same ones of the client's: they are rendered once."""
 
 _DID = "put a cache hint on it"
+_HINT = CacheHint()
 _MOST = 4
 """Hints that a target takes if its profile names no number."""
 
@@ -121,7 +122,7 @@ def _marked(message: Message) -> Message:
     for at in range(len(message.parts) - 1, -1, -1):
         part = message.parts[at]
         if isinstance(part, Text | Media | Result | Call) and not (isinstance(part, Text) and part.blank):
-            parts = (*message.parts[:at], replace(part, hint=CacheHint()), *message.parts[at + 1 :])
+            parts = (*message.parts[:at], replace(part, hint=_HINT), *message.parts[at + 1 :])
             return replace(message, parts=parts, listed=True)
     return message
 
