@@ -57,7 +57,8 @@ def meaning(conversation: Conversation) -> Any:
 
     Thoughts come first and sorted: Chat has a field for each kind of them, and no order among these. A tool that does
     not say whether it is strict is written as not strict where silence would make it so, and an answer that nobody
-    asked to store as not to be stored.
+    asked to store as not to be stored. State that travels between platforms of one model is that of the platform whose
+    dialect it is written in.
     """
     plain = canonical(conversation)
     settings = {key: value for key, value in plain.pop("settings", {}).items() if (key, value) != ("store", False)}
@@ -72,6 +73,8 @@ def meaning(conversation: Conversation) -> Any:
         for part in message["parts"]:
             for key in {"id", "call_id"} & part.keys():
                 part[key] = ids.setdefault(part[key], len(ids))
+            for key in {"state", "signature"} & part.keys():
+                part[key].pop("origin", None)
         if turns and message["role"] == turns[-1]["role"] == Role.ASSISTANT:
             turns[-1] = {**turns[-1], "parts": turns[-1]["parts"] + message["parts"]}
         else:

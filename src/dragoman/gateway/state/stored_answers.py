@@ -8,6 +8,7 @@ account at the provider may be that of several callers.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from hashlib import blake2b
 
 from msgspec.structs import replace
@@ -22,6 +23,7 @@ from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.records.request_record import RequestRecord
 from dragoman.gateway.services import Services
 from dragoman.store import StoredResponse
+from dragoman.upstream.heavy_work import RequestWork
 
 MOST_TURNS = 1000
 """Of a conversation that is continued by ids."""
@@ -39,7 +41,7 @@ async def with_stored_turns(
     A provider that made what it refers to has it itself: the request stays as it is. Raises Refused if something is
     not known.
     """
-    question = stored.parse_question(body)
+    question = await _work(services, record.caller.name, body).run(partial(stored.parse_question, body))
     if question is None:
         return body
     if not services.config.state.enabled and stored.unsupported is not None:
@@ -50,6 +52,11 @@ async def with_stored_turns(
     if kept:
         outbound.rewriter = _Keeping(services, record, question, stored.keeper(question))
     return await replace_ids(services, record.caller.name, record.dialect, body, (stored, question))
+
+
+def _work(services: Services, caller: str, body: bytes) -> RequestWork:
+    """Where a request is read and written anew: beside the event loop if it is large."""
+    return RequestWork(services.dispatcher.heavy, caller, len(body))
 
 
 async def replace_ids(
@@ -68,7 +75,7 @@ async def replace_ids(
                 return body
             raise Refused(stored.unknown_conversation(question.conversation))
         if not found.previous:
-            return stored.render_whole(body, (), bool(own[0]))
+            return await _work(services, caller, body).run(partial(stored.render_whole, body, (), bool(own[0])))
         question = replace(question, previous=found.previous)
         about, own = (stored, question), (own[0], "")  # no provider knows it
     if question.references:
@@ -98,7 +105,9 @@ async def _continued(
     """`own`: the account, if its provider speaks the client's dialect and stores answers itself."""
     stored, question = about
     if not question.previous:
-        return body if own[0] else stored.render_whole(body, (), False)
+        if own[0]:
+            return body
+        return await _work(services, caller, body).run(partial(stored.render_whole, body, (), False))
     turns = await find_turns(services, caller, question.previous, services.config.server.max_body)
     if turns is None:
         if _passes(services, own):
@@ -107,7 +116,8 @@ async def _continued(
     if _is_own(turns[-1], own):
         return body
     parts = [StoredTurn(turn.items, turn.response) for turn in turns]
-    return stored.render_whole(body, parts, bool(own[0]))
+    work = RequestWork(services.dispatcher.heavy, caller, len(body) + sum([len(turn.items) for turn in turns]))
+    return await work.run(partial(stored.render_whole, body, parts, bool(own[0])))
 
 
 async def _with_items(

@@ -41,7 +41,6 @@ ODD_SPELLINGS = ("any", "typeless")
     when=lambda facts: True,
     looks_for=Trait.SETTINGS,
     loses=Loss.METADATA,
-    top_level=True,
 )
 def tool_choice_form(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
