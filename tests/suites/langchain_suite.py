@@ -130,8 +130,7 @@ def write_page(outcomes: dict[str, list[Outcome]], excuses: list[dict[str, str]]
     write_section(
         "LangChain's standard tests",
         [
-            "[langchain-tests](https://pypi.org/project/langchain-tests/) judges the chat models of seven integrations"
-            " on the gateway.",
+            "The Python package `langchain-tests` judges the chat models of seven integrations on the gateway.",
             "Each cell: tests passed of those that apply, and in brackets those that may fail.",
             "",
             *table(["model", *clients], rows),

@@ -98,7 +98,7 @@ def write_page(verdicts: list[Verdict], excuses: list[dict[str, str]]) -> None:
     write_section(
         "llmprobe",
         [
-            "[llmprobe](https://www.npmjs.com/package/llmprobe) judges all surfaces. Its MUST lines:",
+            "The npm package `llmprobe` judges all surfaces. Its MUST lines:",
             "",
             *table(["model", "MUST lines passed", "failed"], rows),
             "",
