@@ -24,8 +24,9 @@ from dragoman.conversation.events import Event
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Json, Opaque, Origin
+from dragoman.conversation.provider_tools import ProviderTool, ToolRun
 from dragoman.conversation.replies import Reply, Stop, Usage
-from dragoman.conversation.tools import CallForm
+from dragoman.conversation.tools import CallForm, NativeTool
 from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.shared.streamed_text import StreamedText
 
@@ -377,6 +378,23 @@ class AnswerCodec(msgspec.Struct, frozen=True):
     render_client_call: Callable[[CallForm, str, str], Json | None] = no_item
     """The call of a function as the item of the vendor's tool that it stands for, from the call's id and the text of
     its arguments; None if it cannot be written."""
+
+
+# Tools that the provider runs
+
+
+class ProviderToolCodec(msgspec.Struct, frozen=True):
+    """Tools that the vendor of a dialect runs, and the blocks that tell of their runs, as all vendors mean them."""
+
+    parse_tool: Callable[[NativeTool], ProviderTool | None]
+    """What a declared tool is for; None if no other vendor has the like."""
+    render_tool: Callable[[ProviderTool, str], Json | None]
+    """The declaration of a tool under the vendor's name (`type`, or the key of the entry) that the target takes; None
+    if it cannot be declared so."""
+    parse_run: Callable[[Opaque], ToolRun | None]
+    """What a block tells of a run; None if it tells of none."""
+    render_run: Callable[[ToolRun], tuple[Opaque, ...]]
+    """The blocks that tell of a whole run; none if the dialect does not show runs."""
 
 
 # Token counts and lists of models
@@ -829,6 +847,8 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     """Loads `compactions`."""
     load_socket_frames: Callable[[], SocketFrames | None] = _nothing
     """Loads `socket_frames`."""
+    load_provider_tools: Callable[[], ProviderToolCodec | None] = _nothing
+    """Loads `provider_tools`."""
 
     @cached_property
     def requests(self) -> RequestCodec:
@@ -859,6 +879,11 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     def socket_frames(self) -> SocketFrames | None:
         """How it speaks over a WebSocket, loaded with the first use; None if it does not."""
         return self.load_socket_frames()
+
+    @cached_property
+    def provider_tools(self) -> ProviderToolCodec | None:
+        """How it writes tools that the provider runs, loaded with the first use; None where it has none."""
+        return self.load_provider_tools()
 
     @cached_property
     def answers(self) -> AnswerCodec:
