@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from dragoman.config.schema import Config, Model, Provider
 from dragoman.dialects.registry import strip_alias
-from dragoman.profiles.families import Family, families_of
+from dragoman.profiles.families import NameFamily, families_of
 from dragoman.profiles.offers import offered_names
 from dragoman.profiles.profile import Profile, Profiles
 
@@ -301,14 +301,14 @@ def find_family(config: Config, profiles: Profiles, name: str, client: str) -> F
     return None
 
 
-def _serving(config: Config, profiles: Profiles, family: Family) -> list[tuple[str, Profile]]:
+def _serving(config: Config, profiles: Profiles, family: NameFamily) -> list[tuple[str, Profile]]:
     """The configured providers that serve a family. The one that the configuration names may have any profile."""
     named = config.families.get(family.name)
     known = [(name, profiles.profile(one.profile or name)) for name, one in config.providers.items()]
     return [(name, profile) for name, profile in known if name == named or family.name in profile.families]
 
 
-def _choose_provider(serving: Sequence[tuple[str, Profile]], family: Family, client: str) -> str:
+def _choose_provider(serving: Sequence[tuple[str, Profile]], family: NameFamily, client: str) -> str:
     alike = [one for one in serving if one[1].dialect == client] or serving
     own = [one for one in alike if one[1].name == family.default] or [
         one for one in serving if one[1].name == family.default

@@ -15,7 +15,7 @@ import msgspec
 from dragoman.profiles.model_patterns import LONGEST_NAME
 
 
-class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NameFamily(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Names that belong together. `default`: the maker's own profile, empty where there is none."""
 
     name: str
@@ -28,9 +28,9 @@ class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @lru_cache(maxsize=1)
-def all_families() -> tuple[Family, ...]:
+def all_families() -> tuple[NameFamily, ...]:
     text = resources.files("dragoman.profiles").joinpath("data", "families", "families.toml").read_text("utf-8")
-    return tuple(msgspec.convert(tomllib.loads(text)["families"], list[Family]))
+    return tuple(msgspec.convert(tomllib.loads(text)["families"], list[NameFamily]))
 
 
 def family_names() -> tuple[str, ...]:
@@ -38,7 +38,7 @@ def family_names() -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
-def families_of(model: str) -> tuple[Family, ...]:
+def families_of(model: str) -> tuple[NameFamily, ...]:
     """The families that a name belongs to, in the order in which they are tried."""
     lowered = model[:LONGEST_NAME].lower()
     return tuple(family for family in all_families() if family.has(lowered))
