@@ -6,12 +6,14 @@ is run by the gateway, is it read as these values and written in the other's for
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
-from dragoman.conversation.parts import Json
+from dragoman.conversation.parts import Json, Opaque
+from dragoman.conversation.tools import NativeTool, Tool
 
 
 class Family(StrEnum):
@@ -37,6 +39,8 @@ class McpServer(msgspec.Struct, frozen=True, gc=False):
     """Further headers for the server. They may be secrets too."""
     allowed: tuple[str, ...] | None = None
     """The tools that may be called; None: all."""
+    barred: tuple[str, ...] = ()
+    """Tools that may not be called."""
     read_only: bool = False
     """Only tools that change nothing may be called."""
     approved: tuple[str, ...] | None = None
@@ -81,17 +85,65 @@ class ToolRun(msgspec.Struct, frozen=True, gc=False):
 
     family: Family
     id: str
-    """Of the call."""
+    """Of the call. Empty: the vendor gives none, and the result follows the call."""
     name: str = ""
     """The tool's, if its family has several: those of a server."""
     arguments: Json | None = None
     """A JSON object. None: the block tells only what came of it."""
+    is_open: bool = False
+    """The block tells only what was asked; another one tells what came of it."""
     output: str | None = None
-    """What the model was given to read, as text. None: the block tells only what was asked, or the provider does not
-    show it."""
+    """What the model was given to read, as text. None: the provider does not show it, or another block does."""
     pages: tuple[FoundPage, ...] = ()
     """What was found, of the families that find pages."""
+    tools: tuple[Tool, ...] = ()
+    """What was found, of the family that searches tools. Some providers tell no more than their names."""
     error: str = ""
     """Why it failed, in one word of the provider's; empty if it did not."""
     server: str = ""
     """The label of the server, of the family MCP."""
+    state: str = ""
+    """An envelope of ours (`conversation.envelope`) that travels with the run in the place of what only a provider can
+    read. It comes back with it, and goes to no provider. Empty: there is none, or the dialect has no place for it."""
+
+    @property
+    def is_result(self) -> bool:
+        """Whether the block tells only what came of it."""
+        return self.arguments is None
+
+    def joined(self, result: ToolRun) -> ToolRun:
+        """The whole run, of the half that was asked and its other half."""
+        asked = {"arguments": self.arguments, "name": self.name or result.name, "server": self.server or result.server}
+        return replace(result, id=self.id or result.id, **asked)
+
+
+class WrittenTool(msgspec.Struct, frozen=True, gc=False):
+    """A tool in a vendor's words."""
+
+    json: Json = b""
+    """The entry of the list of tools. Empty: it is declared by members alone."""
+    members: Mapping[str, Json] = {}
+    """Members at the top level of the request that declare it too. Lists of several tools are joined."""
+    lost: tuple[str, ...] = ()
+    """Names of settings that cannot be written."""
+
+
+def _no_tools(members: Mapping[str, Json]) -> Mapping[str, tuple[ProviderTool, ...]]:
+    return {}
+
+
+class ProviderToolCodec(msgspec.Struct, frozen=True):
+    """Tools that the vendor of a dialect runs, and the blocks that tell of their runs, as all vendors mean them."""
+
+    parse_tool: Callable[[NativeTool, Mapping[str, Json]], ProviderTool | None]
+    """What a declared tool is for, also by members at the top level of the request; None if no other vendor has the
+    like."""
+    render_tool: Callable[[ProviderTool, str], WrittenTool | None]
+    """The declaration of a tool under the vendor's name (`type`, or the key of the entry) that the target takes; None
+    if it cannot be declared so."""
+    parse_run: Callable[[Opaque], ToolRun | None]
+    """What a block tells of a run; None if it tells of none."""
+    render_run: Callable[[ToolRun], tuple[Opaque, ...]]
+    """The blocks that tell of a whole run; none if the dialect does not show runs."""
+    parse_members: Callable[[Mapping[str, Json]], Mapping[str, tuple[ProviderTool, ...]]] = _no_tools
+    """The tools that members at the top level of a request declare without an entry in the list, by these members."""

@@ -24,9 +24,9 @@ from dragoman.conversation.events import Event
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Json, Opaque, Origin
-from dragoman.conversation.provider_tools import ProviderTool, ToolRun
+from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.conversation.replies import Reply, Stop, Usage
-from dragoman.conversation.tools import CallForm, NativeTool
+from dragoman.conversation.tools import CallForm
 from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.shared.streamed_text import StreamedText
 
@@ -378,23 +378,6 @@ class AnswerCodec(msgspec.Struct, frozen=True):
     render_client_call: Callable[[CallForm, str, str], Json | None] = no_item
     """The call of a function as the item of the vendor's tool that it stands for, from the call's id and the text of
     its arguments; None if it cannot be written."""
-
-
-# Tools that the provider runs
-
-
-class ProviderToolCodec(msgspec.Struct, frozen=True):
-    """Tools that the vendor of a dialect runs, and the blocks that tell of their runs, as all vendors mean them."""
-
-    parse_tool: Callable[[NativeTool], ProviderTool | None]
-    """What a declared tool is for; None if no other vendor has the like."""
-    render_tool: Callable[[ProviderTool, str], Json | None]
-    """The declaration of a tool under the vendor's name (`type`, or the key of the entry) that the target takes; None
-    if it cannot be declared so."""
-    parse_run: Callable[[Opaque], ToolRun | None]
-    """What a block tells of a run; None if it tells of none."""
-    render_run: Callable[[ToolRun], tuple[Opaque, ...]]
-    """The blocks that tell of a whole run; none if the dialect does not show runs."""
 
 
 # Token counts and lists of models

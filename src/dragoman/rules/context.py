@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from dragoman.conversation.provider_tools import Family
 from dragoman.profiles.facts import Facts
 
 TEXTS: dict[str, str] = {
@@ -39,6 +40,8 @@ class Context(msgspec.Struct, frozen=True):
     translated: bool = False
     expects_reasoning: bool = False
     answer: int | None = None
+    runs: frozenset[Family] = frozenset()
+    """Tools that the gateway runs itself, if the target cannot."""
 
     def choice(self, rule: str) -> Any:
         """The option chosen for a rule, or None where nobody chose."""

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.dialects.anthropic import ID_PREFIX, NAME
 from dragoman.dialects.dialect import (
     MODEL_ENDPOINTS,
@@ -131,6 +132,12 @@ def _load_compactions() -> Compactions:
     return COMPACTIONS
 
 
+def _load_provider_tools() -> ProviderToolCodec:
+    from dragoman.dialects.anthropic.provider_tools import CODEC
+
+    return CODEC
+
+
 def _load_answers() -> AnswerCodec:
     from dragoman.dialects.anthropic.answer import complete_answer, parse_answer, render_answer
     from dragoman.dialects.anthropic.errors import parse_error, render_error
@@ -242,6 +249,7 @@ DIALECT = Dialect(
     models_path="/v1/models?limit=1000",
     load_requests=_load_requests,
     load_answers=_load_answers,
+    load_provider_tools=_load_provider_tools,
     load_compactions=_load_compactions,
     load_stored_answers=_load_stored_answers,
 )

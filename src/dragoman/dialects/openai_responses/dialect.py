@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.dialects.dialect import (
     AnswerCodec,
     BackgroundForm,
@@ -87,6 +88,12 @@ def _load_compactions() -> Compactions:
     return COMPACTIONS
 
 
+def _load_provider_tools() -> ProviderToolCodec:
+    from dragoman.dialects.openai_responses.provider_tools import CODEC
+
+    return CODEC
+
+
 def _load_answers() -> AnswerCodec:
     from dragoman.dialects.openai_responses.answer import complete_answer, parse_answer, render_answer
     from dragoman.dialects.openai_responses.client_items import render_client_call
@@ -154,6 +161,7 @@ DIALECT = Dialect(
     model_listing=OPENAI_MODELS,
     load_requests=_load_requests,
     load_answers=_load_answers,
+    load_provider_tools=_load_provider_tools,
     load_compactions=_load_compactions,
     load_background=_load_background,
     load_conversations=_load_conversations,
