@@ -24,7 +24,12 @@ from dragoman.config.secret import is_secret_name
 from dragoman.config.validation import public_bind_refusal
 from dragoman.profiles.profile import Profiles
 
-SECRETS = {"ANTHROPIC_API_KEY": "sk-ant-secret-aaaa1111", "OPENROUTER_API_KEY": "sk-or-secret-bbbb2222"}
+SECRETS = {
+    "ANTHROPIC_API_KEY": "sk-ant-secret-aaaa1111",
+    "OPENROUTER_API_KEY": "sk-or-secret-bbbb2222",
+    "TRACKER_KEY": "tracker-secret-cccc3333",
+    "TRACKER_SECRET": "tracker-secret-dddd4444",
+}
 
 
 def test_E17_secrets_are_shown_by_their_last_four_characters() -> None:

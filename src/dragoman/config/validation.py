@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,13 +15,26 @@ from dragoman.config.client_keys import hash_hint, is_sha256
 from dragoman.config.errors import Problem
 from dragoman.config.known_names import KnownNames
 from dragoman.config.model_lookup import STAR, is_pattern, match_pattern
-from dragoman.config.schema import ClientKey, Config, HistoryConfig, Model, ModelRateLimits, Provider, RuleChoice
+from dragoman.config.schema import (
+    ClientKey,
+    Config,
+    FetchConfig,
+    HistoryConfig,
+    Model,
+    ModelRateLimits,
+    Provider,
+    RuleChoice,
+    SearchConfig,
+    ToolsConfig,
+    ToolServer,
+)
 from dragoman.engine.routing.router_model import PLACES, PROMPT
 from dragoman.engine.routing.strategies import Strategy
 from dragoman.errors import near_match, nearest_first
 
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 HOST = re.compile(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
+SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 _WILD = frozenset("*?[")
 LocatedMessage = tuple[str, str]  # a key path, and the message about it
@@ -65,7 +78,15 @@ def _problems(config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
     yield from _default_model("default_model", config.default_model, config, known)
     yield from _default_model("default_audio_model", config.default_audio_model, config, known)
     yield from _texts(config.texts, known)
-    yield from _media(config.media.allow)
+    yield from _hosts("media.allow", config.media.allow)
+    for name, server in config.tool_servers.items():
+        yield from _tool_server(join_path("tool_servers", name), name, server)
+    yield from _tools(config.tools, config.tool_servers)
+    named = {join_path("keys", name): key.tool_servers for name, key in config.keys.items()}
+    named |= {join_path("models", name): model.tool_servers for name, model in config.models.items()}
+    for path, offered in named.items():
+        for i, one in enumerate(offered):
+            yield from _tool_server_name(f"{path}.tool_servers[{i}]", one, config.tool_servers)
 
 
 def _provider(path: str, name: str, provider: Provider, known: KnownNames) -> Iterator[LocatedMessage]:
@@ -286,14 +307,55 @@ def _texts(texts: Mapping[str, str], known: KnownNames) -> Iterator[LocatedMessa
             yield here, f"{here} is not a known reason for a text; {near_match(name, known.texts)}"
 
 
-def _media(allow: tuple[str, ...]) -> Iterator[LocatedMessage]:
+def _hosts(path: str, allow: tuple[str, ...]) -> Iterator[LocatedMessage]:
     for i, entry in enumerate(allow):
         try:
             ipaddress.ip_network(entry, strict=False)
         except ValueError:
             if not HOST.fullmatch(entry):
-                path = f"media.allow[{i}]"
-                yield path, f"{path} is {quote(entry)}; it must be a host, *.suffix, an address or a network"
+                here = f"{path}[{i}]"
+                yield here, f"{here} is {quote(entry)}; it must be a host, *.suffix, an address or a network"
+
+
+def _tools(tools: ToolsConfig, servers: Collection[str]) -> Iterator[LocatedMessage]:
+    for i, url in enumerate(tools.allow):
+        yield from _base_url(f"tools.allow[{i}]", url)
+    if tools.search is not None:
+        yield from _base_url("tools.search.url", tools.search.url)
+        if (tools.search.url is None) == (tools.search.server is None):
+            yield "tools.search", "tools.search needs a url (SearXNG) or a server with its tool, and not both"
+        yield from _tool_of_server("tools.search", tools.search, servers)
+    if tools.fetch is not None:
+        yield from _hosts("tools.fetch.allow", tools.fetch.allow)
+        yield from _tool_of_server("tools.fetch", tools.fetch, servers)
+
+
+def _tool_server(path: str, name: str, server: ToolServer) -> Iterator[LocatedMessage]:
+    if not SERVER_NAME.fullmatch(name):
+        yield path, f"{path} is no name for a server; use up to 64 letters, digits, - and _"
+    if (server.url is None) == (not server.command):
+        yield path, f"{path} needs a url or a command, and not both"
+    if server.url is not None:
+        yield from _base_url(f"{path}.url", server.url.partition("?")[0])
+    if server.command and (server.token or server.headers or server.oauth):
+        yield path, f"{path} is a program, which takes no token, headers or oauth; give it secrets by env"
+    if server.token is not None and server.oauth is not None:
+        yield f"{path}.oauth", f"{path} has both token and oauth; keep one"
+    yield from _headers(f"{path}.headers", {header: value.reveal() for header, value in server.headers.items()})
+    if server.oauth is not None:
+        yield from _base_url(f"{path}.oauth.issuer", server.oauth.issuer)
+
+
+def _tool_of_server(path: str, ran: SearchConfig | FetchConfig, servers: Collection[str]) -> Iterator[LocatedMessage]:
+    if (ran.server is None) != (ran.tool is None):
+        yield path, f"{path} needs both server and tool, or neither"
+    if ran.server is not None:
+        yield from _tool_server_name(f"{path}.server", ran.server, servers)
+
+
+def _tool_server_name(path: str, name: str, servers: Collection[str]) -> Iterator[LocatedMessage]:
+    if name not in servers:
+        yield path, f"{path} is {quote(name)}, which is not in tool_servers; {near_match(name, servers)}"
 
 
 def _warnings(config: Config, known: KnownNames) -> Iterator[LocatedMessage]:

@@ -47,6 +47,8 @@ class McpServer(msgspec.Struct, frozen=True, gc=False):
     """The tools that may be called without asking the client; None: all. Empty: each call is asked about."""
     deferred: bool = False
     """Its tools are found by searching, and not listed."""
+    configured: bool = False
+    """Named by the gateway's configuration, which knows how to reach it. What a client sends never sets it."""
 
 
 class ProviderTool(msgspec.Struct, frozen=True, gc=False):

@@ -37,6 +37,15 @@ from dragoman.config.schema.routes import CacheConfig, HealthChecks, ModelRoute,
 from dragoman.config.schema.server import ServerConfig
 from dragoman.config.schema.state import ForeignIds, StateConfig
 from dragoman.config.schema.store import PostgresOptions, RedisOptions, StoreConfig, StoreKind, Vault
+from dragoman.config.schema.tools import (
+    FetchConfig,
+    McpTransport,
+    SearchConfig,
+    ServerLogin,
+    ToolApproval,
+    ToolsConfig,
+    ToolServer,
+)
 
 __all__ = [
     "Attribution",
@@ -51,6 +60,7 @@ __all__ = [
     "Cooldown",
     "ExchangeLog",
     "FallbacksOn",
+    "FetchConfig",
     "ForeignIds",
     "Growth",
     "HealthChecks",
@@ -61,6 +71,7 @@ __all__ = [
     "LogLevel",
     "LogSplit",
     "MaxLoss",
+    "McpTransport",
     "MediaConfig",
     "Model",
     "ModelOverride",
@@ -76,11 +87,16 @@ __all__ = [
     "Retries",
     "RouterConfig",
     "RuleChoice",
+    "SearchConfig",
     "ServerConfig",
+    "ServerLogin",
     "StateConfig",
     "StoreConfig",
     "StoreKind",
     "Synthetic",
+    "ToolApproval",
+    "ToolServer",
+    "ToolsConfig",
     "Trim",
     "Unpriced",
     "UsageCounting",

@@ -17,6 +17,7 @@ from dragoman.config.schema.routes import CacheConfig, HealthChecks, ModelRoute,
 from dragoman.config.schema.server import ServerConfig
 from dragoman.config.schema.state import StateConfig
 from dragoman.config.schema.store import StoreConfig
+from dragoman.config.schema.tools import ToolsConfig, ToolServer
 from dragoman.config.secret import Secret
 from dragoman.engine.compile.request_limits import RequestLimits
 
@@ -130,3 +131,13 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     state: Annotated[StateConfig, Meta(description="Conversations that clients refer to by ids.")] = StateConfig()
     log: Annotated[Log, Meta(description="What the gateway logs.")] = Log()
     media: Annotated[MediaConfig, Meta(description="Fetching media by URL.")] = MediaConfig()
+    tool_servers: Annotated[
+        dict[str, ToolServer],
+        Meta(
+            description="MCP servers whose tools the gateway calls, by name. `tool_servers` of a key or of a model "
+            "names those whose tools its requests are given."
+        ),
+    ] = field(default_factory=dict)
+    tools: Annotated[ToolsConfig, Meta(description="Tools that the gateway runs if a provider lacks them.")] = (
+        ToolsConfig()
+    )

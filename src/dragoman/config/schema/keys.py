@@ -60,6 +60,10 @@ class ClientKey(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Unpriced,
         Meta(description="Where it has a budget: `refuse` models without a price, or `allow` them, at no cost."),
     ] = Unpriced.REFUSE
+    tool_servers: Annotated[
+        tuple[str, ...],
+        Meta(description="Entries of `tool_servers` whose tools each of its requests is given."),
+    ] = ()
     expires: Annotated[
         datetime | None,
         Meta(

@@ -175,6 +175,10 @@ class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "as their own providers do; `show` to all."
         ),
     ] = ShownReasoning.ASKED
+    tool_servers: Annotated[
+        tuple[str, ...],
+        Meta(description="Entries of `tool_servers` whose tools each request to it is given."),
+    ] = ()
     show_model_prefix: Annotated[
         bool,
         Meta(description="Begin each answer with `[PROVIDER/MODEL] `. The prefix is taken off the history again."),

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 
-class RunLimits(msgspec.Struct, frozen=True, gc=False):
+class RunLimits(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True):
     """What the tools that the gateway runs for one answer may take."""
 
-    rounds: int = 10
-    """How often the model may be asked again with results."""
-    calls: int = 32
-    """All runs of an answer."""
-    seconds: float = 60.0
-    """All runs of an answer together, by the clock."""
-    bytes: int = 64 * 1024
-    """What the model reads of one run."""
-    total_bytes: int = 512 * 1024
-    """What the model reads of all runs."""
-    cost: float = 0.0
-    """The dollars of all runs; 0: not limited."""
+    rounds: Annotated[int, Meta(ge=1, description="How often the model may be asked again with results.")] = 10
+    calls: Annotated[int, Meta(ge=1, description="All runs of an answer.")] = 32
+    seconds: Annotated[float, Meta(gt=0, description="All runs of an answer together, by the clock.")] = 60.0
+    bytes: Annotated[int, Meta(ge=256, description="What the model reads of one run.")] = 65_536
+    total_bytes: Annotated[int, Meta(ge=256, description="What the model reads of all runs.")] = 524_288
+    cost: Annotated[
+        float, Meta(ge=0, description="All runs, in the currency of the prices; 0: not limited.", examples=[0.5])
+    ] = 0.0

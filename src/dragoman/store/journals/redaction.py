@@ -215,6 +215,7 @@ def secrets_of(config: Config) -> list[str]:
     keys = [key.reveal() for provider in providers for key in provider.key_pool()]
     keys += [word for url in (config.store.hot, config.store.ledger) if url is not None for word in url_secrets(url)]
     keys += [one.reveal() for one in (config.secret, config.old_secret) if one is not None]
+    keys += [secret.reveal() for server in config.tool_servers.values() for secret in server.secrets()]
     return keys + [value for p in providers for name, value in p.headers.items() if is_secret_name(name)]
 
 
