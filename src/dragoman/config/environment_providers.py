@@ -94,7 +94,7 @@ def _with_key(
     name: str, provider: Provider, known: KnownNames, variables: Environment, origins: dict[str, str]
 ) -> Provider:
     variable = _key_variable(provider.profile or name, known, variables)
-    if provider.key_pool() or provider.base_url is not None or variable is None:
+    if provider.key_pool() or provider.base_url is not None or variable is None or provider.asks_as_caller:
         return provider
     origins[f"providers.{name}.api_key"] = variables.origin(variable)
     return replace(provider, api_key=Secret(variables.values[variable].strip()))

@@ -128,12 +128,13 @@ def _others(config: Config, known: NamedEntry, names: Sequence[str]) -> tuple[Co
     """Targets to try after a model's own, each once.
 
     A fallback to another model of the file uses that model's options, but not its fallbacks: a chain is written in one
-    place.
+    place. A caller's credential is meant for the provider that the caller named.
     """
     others: dict[str, ConfiguredTarget] = {}
     for name in names:
         found = find_target(config, known.fill(name))
-        if found is not None and found.target != known.target:
+        foreign = found is not None and found.provider_name != known.target.partition("/")[0]
+        if found is not None and found.target != known.target and not (foreign and found.provider.asks_as_caller):
             others.setdefault(found.target, found)
     return tuple(others.values())
 
@@ -244,13 +245,14 @@ def listed_names(config: Config) -> tuple[str, ...]:
 def find_candidates(config: Config, name: str) -> tuple[str, ...] | None:
     """The models that a route chooses from; None where the name is no route.
 
-    `auto` chooses from all, `PREFIX/auto` from those whose provider or name begins so.
+    `auto` chooses from all, `PREFIX/auto` from those whose provider or name begins so. A model that is asked with the
+    caller's credential is chosen by the caller alone.
     """
     name = asked_name(config, name)
     route = config.routes.get(name)
     if (route is None and not name.endswith(AUTO)) or name in config.models:
         return None
-    listed = listed_names(config)
+    listed = tuple([one for one in listed_names(config) if not _asks_as_caller(config, config.models[one])])
     if route is not None:
         return route.models or listed
     prefix, slash, last = name.rpartition("/")
@@ -260,6 +262,11 @@ def find_candidates(config: Config, name: str) -> tuple[str, ...] | None:
         return listed
     some = tuple(one for one in listed if one.startswith(prefix) or config.models[one].target.startswith(f"{prefix}/"))
     return some or None
+
+
+def _asks_as_caller(config: Config, model: Model) -> bool:
+    provider = config.providers.get(model.target.partition("/")[0])
+    return provider is not None and provider.asks_as_caller
 
 
 # Patterns: names in `models` that stand for many

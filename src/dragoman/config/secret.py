@@ -20,6 +20,7 @@ SECRET_NAMES = frozenset(
         "proxy_authorization",
         "x_api_key",
         "x_goog_api_key",
+        "x_dragoman_key",
         "access_token",
         "refresh_token",
         "auth_token",

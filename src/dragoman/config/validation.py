@@ -95,6 +95,8 @@ def _provider(path: str, name: str, provider: Provider, known: KnownNames) -> It
     yield from _profile(path, name, provider, known)
     if provider.api_key is not None and provider.api_keys:
         yield f"{path}.api_keys", f"{path} has both api_key and api_keys; keep one"
+    if provider.asks_as_caller and (provider.key_pool() or provider.auth is not None):
+        yield f"{path}.credentials", f"{path} is asked with the caller's credential; remove its api_key and auth"
     yield from _base_url(f"{path}.base_url", provider.base_url)
     yield from _headers(f"{path}.headers", provider.headers)
     for i, key in enumerate(provider.key_pool()):
@@ -184,10 +186,21 @@ def _model(path: str, model: Model, config: Config, known: KnownNames) -> Iterat
         for i, target in enumerate(targets):
             if target not in config.models:
                 yield from _target(f"{path}.{name}[{i}]", target, config, known)
+            yield from _as_caller(f"{path}.{name}[{i}]", target, config, model.target.partition("/")[0])
     yield from _facts(f"{path}.facts", model.facts, known)
     yield from _rules(f"{path}.rules", model.rules, known)
     yield from _rate_limits(f"{path}.rate_limits", model.rate_limits)
     yield from _summary_model(f"{path}.history", model.history, config, known)
+
+
+def _as_caller(path: str, name: str, config: Config, own: str = "") -> Iterator[LocatedMessage]:
+    """A model that is asked with a credential of which nobody knows whether it is meant for its provider. `own`: the
+    provider that it is meant for."""
+    known = config.models.get(name)
+    provider = (known.target if known is not None else name).partition("/")[0]
+    if provider != own and provider in config.providers and config.providers[provider].asks_as_caller:
+        what = "is asked with the caller's credential, so the caller must name its model"
+        yield path, f"{path} is {quote(name)}: {provider} {what}"
 
 
 def _summary_model(
@@ -243,6 +256,7 @@ def _routes(config: Config) -> Iterator[LocatedMessage]:
         if name in config.models:
             yield path, f"{path} is also the name of a model; give the route another one"
         for i, model in enumerate(route.models):
+            yield from _as_caller(f"{path}.models[{i}]", model, config)
             if model not in config.models or is_pattern(model):
                 here = f"{path}.models[{i}]"
                 yield (

@@ -767,6 +767,10 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     """What its own clients expect at the root of a server."""
     limit_header: str = ""
     """The header of a limit per minute: `{figure}` is limit, remaining or reset, `{what}` is requests or tokens."""
+    limit_prefixes: tuple[str, ...] = ()
+    """How the headers begin in which its vendor tells the limits of an account."""
+    account_headers: tuple[str, ...] = ()
+    """Headers that choose an account of the login that a caller sends beside them."""
     client_agents: tuple[str, ...] = ()
     """How the `User-Agent` of these clients begins."""
     asks_for_reasoning: Callable[[Conversation], bool] = _never

@@ -34,6 +34,7 @@ from dragoman.profiles.models import known_window
 from dragoman.profiles.prices import TokenPrice, find_price
 from dragoman.profiles.profile import Layer, Profile, Profiles, Target, patched
 from dragoman.upstream.auth.authorizer import AuthScheme
+from dragoman.upstream.auth.caller_credential import CALLER
 from dragoman.upstream.transport import Timeouts
 
 _AUTH = {
@@ -171,7 +172,7 @@ def destination(
     if facts or treated.rules or config.texts:
         target = patched(target, Layer("configuration", facts, treated.rules, config.texts))
     keys = tuple(key.reveal() for key in provider.key_pool())
-    scheme = _scheme(provider, profile, place)
+    scheme = _scheme(provider, profile, place, found.provider_name)
     return HttpDestination(
         name=found.target,
         provider=found.provider_name,
@@ -204,7 +205,8 @@ def destination(
         price=_price(found, profile.name),
         rate_limits=treated.rate_limits,
         scheme=scheme,
-        renews_credentials=scheme is not None,
+        renews_credentials=scheme is not None and not provider.asks_as_caller,
+        as_caller=provider.asks_as_caller,
     )
 
 
@@ -247,8 +249,10 @@ def _in_cloud(target: Target, place: dict[str, str]) -> Target:
 _UNFILLED = re.compile(r"\{(?:project|region|api_version)\}")
 
 
-def _scheme(provider: Provider, profile: Profile, place: dict[str, str]) -> AuthScheme | None:
-    """How requests are authorized where there is no key, and none is forbidden."""
+def _scheme(provider: Provider, profile: Profile, place: dict[str, str], name: str) -> AuthScheme | None:
+    """How requests are authorized where there is no key, and none is forbidden. `name`: the provider's."""
+    if provider.asks_as_caller:
+        return AuthScheme(CALLER, account=name)
     cloud = profile.cloud
     if not cloud.scheme or provider.key_pool() or provider.auth is not None:
         return None

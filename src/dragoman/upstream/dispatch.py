@@ -49,6 +49,7 @@ from dragoman.engine.library.summary import WrittenReport, write_report
 from dragoman.profiles.profile import Target
 from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.auth.authorizers import Authorizers
+from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import LARGE, HeavyWork, RequestWork
@@ -189,10 +190,12 @@ class Dispatcher:
         *,
         options: CallerOptions = NOTHING_SET,
         work: RequestWork | None = None,
+        credential: CallerCredential | None = None,
     ) -> Dispatch:
-        """A request that has not been sent yet. `work`: where it was parsed."""
-        exchange = Exchange(ask, route, context, options, self.redaction, splits=True)
-        return Dispatch(self, exchange, caller, work or RequestWork(self.heavy, caller, len(ask.source)))
+        """A request that has not been sent yet. `work`: where it was parsed. `credential`: the caller's own."""
+        redaction = self.redaction if credential is None else credential.redaction
+        exchange = Exchange(ask, route, context, options, redaction, splits=True)
+        return Dispatch(self, exchange, caller, work or RequestWork(self.heavy, caller, len(ask.source)), credential)
 
 
 class Dispatch:
@@ -219,8 +222,19 @@ class Dispatch:
     _incoming: Incoming | None = None
     _media: HeldMedia | None = None
 
-    def __init__(self, shared: Dispatcher, exchange: Exchange[HttpDestination], caller: str, work: RequestWork) -> None:
+    account_limits: tuple[tuple[str, str], ...] = ()
+    """The headers of the last answer that tell the limits of the caller's own account."""
+
+    def __init__(
+        self,
+        shared: Dispatcher,
+        exchange: Exchange[HttpDestination],
+        caller: str,
+        work: RequestWork,
+        credential: CallerCredential | None = None,
+    ) -> None:
         self.exchange = exchange
+        self.credential = credential
         self._shared = shared
         self._caller = caller
         self._work = work
@@ -244,7 +258,7 @@ class Dispatch:
             while not isinstance(step, (Send, SendAll, GaveUp)):
                 step = await self._carry_out(step)
             if isinstance(step, SendAll):
-                return await Dispatch(self._shared, step.exchanges[0], self._caller, self._work).prepare()
+                return await self._part(step.exchanges[0]).prepare()
             return step
         finally:
             await self._abandon()
@@ -386,9 +400,11 @@ class Dispatch:
         outgoing = Outgoing("POST", destination.base_url + request.path, headers, request.body)
         try:
             if destination.scheme is not None:
-                outgoing = await shared.authorizers.authorize(destination.scheme, outgoing)
+                outgoing = await shared.authorizers.authorize(destination.scheme, outgoing, self.credential)
             transport = shared.transports[destination.ca_file, destination.connections]
             incoming = self._incoming = await transport.send(outgoing, destination.timeouts, self.exchange.resent)
+            if self.credential is not None:
+                self.account_limits = self.credential.find_limits(incoming.headers) if destination.as_caller else ()
             return await self._receive(incoming)
         except TransportFailure as fault:
             return self.exchange.failed(transport_failure(fault))
@@ -401,7 +417,7 @@ class Dispatch:
         self._shared.health.released(destination)  # each chooses for itself
         if self.reserve is not None:
             await self.reserve(len(step.exchanges) - 1)
-        parts = [Dispatch(self._shared, one, self._caller, self._work) for one in step.exchanges]
+        parts = [self._part(one) for one in step.exchanges]
         for part in parts if destination.rate_limits is not None else ():
             if (failure := await part._book(destination)) is not None:
                 for booked in parts:
@@ -413,6 +429,10 @@ class Dispatch:
         if isinstance(came, GaveUp):
             await side_by_side.stop()
         return await self._tell(self.exchange.joined, came if isinstance(came, GaveUp) else None)
+
+    def _part(self, exchange: Exchange[HttpDestination]) -> Dispatch:
+        """What carries out the exchange for one of several answers."""
+        return Dispatch(self._shared, exchange, self._caller, self._work, self.credential)
 
     async def _book_once(self, destination: HttpDestination) -> Failure | None:
         """Book the send that follows, unless that was done when room was sought for several."""

@@ -108,6 +108,8 @@ class Health:
         """A destination with one key that says how long to wait is left alone by everybody who has another."""
         if self._shared is None or failure.kind is not FailureKind.RATE_LIMIT or destination.key_count > 1:
             return
+        if destination.as_caller:  # the limit is that of one caller
+            return
         if failure.retry_after is not None and failure.status == _TOO_MANY:
             self._shared.rest(destination.name, min(failure.retry_after, _LONGEST_QUIET))
 

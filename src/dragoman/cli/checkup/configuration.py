@@ -60,7 +60,9 @@ def _keys(loaded: Loaded, known: KnownNames) -> Iterator[Check]:
     for name, provider in config.providers.items():
         pool = provider.key_pool()
         variables = known.variables.get(provider.profile or name, ())
-        if pool:
+        if provider.asks_as_caller:
+            yield Check("keys", name, Mark.OK, "is asked with the credential of each caller")
+        elif pool:
             yield _present(name, [key.reveal() for key in pool], loaded.origins.get(f"providers.{name}.api_key", ""))
         elif not variables or provider.cloud.project or provider.cloud.region:
             yield Check("keys", name, Mark.OK, "needs none, or takes the credentials of its cloud")

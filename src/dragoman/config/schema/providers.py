@@ -42,6 +42,13 @@ class Auth(StrEnum):
     NONE = "none"
 
 
+class Credentials(StrEnum):
+    """Whose credential a provider is asked with."""
+
+    GATEWAY = "gateway"
+    CALLER = "caller"
+
+
 class ProviderTimeouts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How long to wait for a provider, in seconds."""
 
@@ -147,6 +154,13 @@ class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     auth: Annotated[
         Auth | None, Meta(description="How the key is sent; by default as usual for the profile's dialect.")
     ] = None
+    credentials: Annotated[
+        Credentials,
+        Meta(
+            description="`caller`: each request is sent with the credential that its caller sent, to this provider "
+            "alone. The gateway's own key is then in the header `x-dragoman-key`."
+        ),
+    ] = Credentials.GATEWAY
     cloud: Annotated[Cloud, Meta(description="Where and as whom a cloud is asked that needs no key.")] = Cloud()
     headers: Annotated[
         dict[str, str], Meta(description="Headers sent with every request.", examples=[{"X-Team": "search"}])
@@ -184,6 +198,11 @@ class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     passthrough_fields: Annotated[
         tuple[str, ...], Meta(description="Unknown message fields that it accepts. They are sent unchanged.")
     ] = ()
+
+    @property
+    def asks_as_caller(self) -> bool:
+        """Whether each request is sent with its caller's credential."""
+        return self.credentials is Credentials.CALLER
 
     def key_pool(self) -> tuple[Secret, ...]:
         """All keys, in the order in which they are tried."""

@@ -56,6 +56,7 @@ class History(msgspec.Struct):
     careful: bool = False
     cared: bool = False
     renewable: bool = False
+    as_caller: bool = False
 
 
 class Retry(msgspec.Struct, frozen=True):
@@ -117,6 +118,8 @@ def next_step(
         return RestoreRefusal() if history.careful else GiveUp()
     if learnt is not None and not history.careful and history.corrections < MAX_CORRECTIONS:
         return Correct(learnt)
+    if failure.kind is Kind.AUTH and history.as_caller:
+        return GiveUp()  # the caller renews its login when it is told
     if failure.kind in KEY_BOUND and history.keys_left:
         return NextKey()
     if failure.kind is Kind.AUTH and history.renewable:

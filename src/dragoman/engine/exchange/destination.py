@@ -55,6 +55,7 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
     `options` are merged into every body and `omit` is left out of it. `max_loss`, `synthetic` and `doubt` bound what
     repairs may do. `ask_usage`: a Chat stream is asked for its usage. `key_count`: how many keys there are to try.
     `renews_credentials`: the sender fetches credentials, and gets newer ones after a refusal.
+    `as_caller`: it is asked with the caller's own credential, which only the caller can renew.
     `answer_model`: the name that answers carry; None: the provider's where they are relayed, else the client's.
     `answers`: whether streams are completed too, like whole answers. `shows_model`: each answer begins with the name of
     the destination. `reasoning`: whether thinking is shown to clients whose dialect shows it on request only, and that
@@ -74,6 +75,7 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
     ask_usage: bool = False
     key_count: int = 1
     renews_credentials: bool = False
+    as_caller: bool = False
     answer_model: AnswerModel | None = None
     answers: AnswerMembers = AnswerMembers.WHOLE
     shows_model: bool = False

@@ -547,6 +547,7 @@ class Exchange(Generic[D]):
             careful=visit.refused is not None,
             cared=self._cared or visit.cared,
             renewable=visit.destination.renews_credentials and not visit.renewed,
+            as_caller=visit.destination.as_caller,
         )
 
     def _correct(self, learnt: Learnt) -> Step[D]:

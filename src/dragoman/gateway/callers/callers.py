@@ -47,7 +47,8 @@ class Caller(Viewer, frozen=True):
 
 
 _WANTED = (
-    "this gateway wants a key: as `Authorization: Bearer KEY`, `x-api-key`, `x-goog-api-key`, `api-key` or `?key=`"
+    "this gateway wants a key: as `Authorization: Bearer KEY`, `x-dragoman-key`, `x-api-key`, `x-goog-api-key`, "
+    "`api-key` or `?key=`"
 )
 _UNKNOWN = "the key is not known to this gateway; `dragoman keys list` there shows which are"
 _OWN_NAMES = frozenset({"localhost", "127.0.0.1"})  # the usual ones, so that most requests cost no parsing

@@ -14,12 +14,14 @@ from dragoman.engine.exchange.steps import Send
 from dragoman.engine.history.calibration import calibration_key
 from dragoman.engine.tokens.token_count import count_request, estimated_count, parse_count_request, render_count
 from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit
+from dragoman.gateway.callers.credentials import find_credential
 from dragoman.gateway.endpoints.generate import begin_work
 from dragoman.gateway.http.inbound import Inbound, noticing
 from dragoman.gateway.http.outbound import ESTIMATED, Outbound, header
 from dragoman.gateway.models.model_names import find_destinations
 from dragoman.gateway.services import Services
 from dragoman.upstream.auth.authorizer import NoCredentials
+from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.transport import Outgoing, TransportFailure
 
@@ -42,6 +44,7 @@ async def count(
         ask = await work.run(parse)
         name = ask.model or services.config.default_model or ""
         first = find_destinations(services, caller, name, dialect).first
+        credential = find_credential(services, inbound, dialect, first)
         if caller.limits is not None:
             await admit(services.store.limits, caller, caller.limits, 0)
         options = caller_options(inbound.headers, loosen=caller.admin)
@@ -54,7 +57,7 @@ async def count(
             step = await dispatch.prepare()
             if not isinstance(step, Send):
                 raise Refused(step.failure)
-            counted = await _counted(services, step, first, dialect)
+            counted = await _counted(services, step, first, dialect, credential)
         if counted is not None:
             await outbound.whole(200, counted, [named])
             return
@@ -64,7 +67,11 @@ async def count(
 
 
 async def _counted(
-    services: Services, step: Send[HttpDestination], first: HttpDestination, dialect: str
+    services: Services,
+    step: Send[HttpDestination],
+    first: HttpDestination,
+    dialect: str,
+    credential: CallerCredential | None,
 ) -> bytes | None:
     """The provider's own figure, or None if it gives none. `dialect`: in which the client reads it."""
     asked = count_request(step.request, first.target.profile)
@@ -74,7 +81,7 @@ async def _counted(
     outgoing = Outgoing("POST", first.url(asked.path), headers, asked.body)
     try:
         if first.scheme is not None:
-            outgoing = await services.dispatcher.authorizers.authorize(first.scheme, outgoing)
+            outgoing = await services.dispatcher.authorizers.authorize(first.scheme, outgoing, credential)
         incoming = await services.dispatcher.transports.of(first).send(outgoing, first.timeouts, _counting_is_safe)
         answer = await incoming.read(LIMIT)
     except (TransportFailure, NoCredentials):

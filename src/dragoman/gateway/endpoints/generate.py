@@ -24,6 +24,7 @@ from dragoman.engine.path_overrides import parse_routed
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers.budgets import hold, hold_request
 from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit, limit_headers
+from dragoman.gateway.callers.credentials import find_credential
 from dragoman.gateway.http.client_errors import BODY_ERRORS, as_failure
 from dragoman.gateway.http.inbound import ClientGone, ClientWatch, Inbound
 from dragoman.gateway.http.outbound import EMULATED, ESTIMATED, Headers, Outbound, header
@@ -117,7 +118,7 @@ async def _generate(
         record.reserved = record.estimate if caller.counts_tokens else None
     watch = ClientWatch(inbound)
     try:
-        if compaction is None or not await answer_with_summary(services, outbound, record, compaction, ask):
+        if compaction is None or not await answer_with_summary(services, inbound, outbound, record, compaction, ask):
             await _dispatch(services, inbound, outbound, record, ask=ask, route=route, work=work)
     except asyncio.CancelledError:
         if watch.gone:
@@ -146,20 +147,21 @@ async def _dispatch(
             await hold(services.store.budgets, services.clocks, record.caller, budget)  # a router model costs too
         record.routed = await choose_model(services, record.caller, ask, record.model, record.id)
         route = record.routed.route
+    first = route.destinations[0]
+    credential = find_credential(services, inbound, record.dialect, first) if first.as_caller else None
     if (budget := record.caller.budget) is not None:
         record.hold = await hold_request(
             services.store.budgets, services.clocks, record.caller, budget, record.estimate, route
         )
         record.notices += record.hold.headers
-    first = route.destinations[0]
-    if first.target.profile.probed:
+    if first.target.profile.probed and not first.as_caller:
         services.probes.note_use(first)
     record.context = _context(record, ask)
     options = caller_options(inbound.headers, loosen=record.caller.admin)
     if record.caller.counts_tokens or record.caller.budget is not None:
         options = USAGE_ASKED if options is NOTHING_SET else replace(options, ask_usage=True)
     record.dispatch = dispatch = services.dispatcher.open(
-        ask, route, record.context, record.caller.name, options=options, work=work
+        ask, route, record.context, record.caller.name, options=options, work=work, credential=credential
     )
     record.exchange = exchange = dispatch.exchange
     if record.carried is not None:
@@ -227,7 +229,7 @@ async def _answer(services: Services, outbound: Outbound, record: RequestRecord,
     else:
         await _stream(services, outbound, record, dispatch, end)
     if exchange.destination is not None and exchange.destination.compact is not None:
-        begin_summary(services, record.caller, exchange, exchange.destination.compact)
+        begin_summary(services, record.caller, exchange, exchange.destination.compact, dispatch.credential)
 
 
 async def _write_down(services: Services, record: RequestRecord) -> None:
@@ -316,6 +318,10 @@ def _headers(record: RequestRecord) -> Headers:
         headers.append(header(b"x-dragoman-route", route_header(record.model, record.routed)))
     if exchange.changes:
         headers += headers_of_report(record)
+    if record.dispatch is not None and record.dispatch.account_limits:
+        named = {name for name, _ in headers}
+        limits = [header(name.lower().encode("latin-1"), value) for name, value in record.dispatch.account_limits]
+        headers += [one for one in limits if one[0] not in named]
     if exchange.destination.emulated:
         headers.append(EMULATED)
     if record.spent is not None and record.spent.estimated:

@@ -11,6 +11,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import ListedModel, ModelListing
 from dragoman.dialects.registry import caller_dialect, model_listing
 from dragoman.gateway.callers.callers import Caller, Refused
+from dragoman.gateway.callers.credentials import find_list_credential
 from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.models.live_models import Entry, context_window
@@ -18,17 +19,19 @@ from dragoman.gateway.models.model_names import find_lead, visible_names
 from dragoman.gateway.services import Services
 from dragoman.profiles.facts import Stance, ThinkingForm
 from dragoman.profiles.models import known_output, known_window
+from dragoman.upstream.auth.caller_credential import CallerCredential
 
 
 async def models(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     """All that are not hidden and that the caller may use, or a page of them; with `?live=true` as their providers
     describe them."""
     client = caller_dialect(inbound.path, inbound.headers)
-    names = await visible_names(services, caller, client)
+    credential = find_list_credential(services, inbound, client)
+    names = await visible_names(services, caller, client, credential)
     page, more = _page(list(names), inbound.query)
     listed = [_able(_listed(name, services, names[name]), services, client) for name in page]
     if _is_live(inbound):
-        listed = [await _described(one, services, client) for one in listed]
+        listed = [await _described(one, services, client, credential) for one in listed]
     await outbound.whole(200, _listing(inbound).render_models(listed, more))
 
 
@@ -73,7 +76,7 @@ async def model(services: Services, inbound: Inbound, outbound: Outbound, caller
     find_lead(services, caller, name, client)
     shown = _able(_listed(name, services), services, client)
     if _is_live(inbound):
-        shown = await _described(shown, services, client)
+        shown = await _described(shown, services, client, find_list_credential(services, inbound, client))
     await outbound.whole(200, _listing(inbound).render_model(shown))
 
 
@@ -103,12 +106,15 @@ def _is_live(inbound: Inbound) -> bool:
     return inbound.query.get("live", "").lower() in ("1", "true", "yes")
 
 
-async def _described(listed: ListedModel, services: Services, client: str) -> ListedModel:
+async def _described(
+    listed: ListedModel, services: Services, client: str, credential: CallerCredential | None
+) -> ListedModel:
     """The model with what its provider says about it; without, where the provider does not answer."""
     route = services.routes.find(listed.name, client)
     if route is None:
         return listed
-    entry = await services.live_models.entry(route.first, services.dispatcher.transports.of(route.first))
+    transport = services.dispatcher.transports.of(route.first)
+    entry = await services.live_models.entry(route.first, transport, credential)
     if entry is None:
         return listed
     stated = entry.get("capabilities")

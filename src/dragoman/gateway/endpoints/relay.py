@@ -15,9 +15,11 @@ from dragoman.conversation.literals import quote
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.client_failures import render_failure
+from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.tokens.token_estimate import estimate_text
 from dragoman.gateway.callers.budgets import hold, refuse_unpriced
 from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit
+from dragoman.gateway.callers.credentials import find_credential
 from dragoman.gateway.http.inbound import ClientGone, Inbound, noticing
 from dragoman.gateway.http.outbound import JSON, Headers, Outbound, header
 from dragoman.gateway.models.model_names import find_destinations
@@ -25,6 +27,7 @@ from dragoman.gateway.records.request_record import GONE, LONGEST_NAME
 from dragoman.gateway.services import Services
 from dragoman.store import Entry
 from dragoman.upstream.auth.authorizer import NoCredentials
+from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import SendBooking
 from dragoman.upstream.refusals import error_body, transport_failure
@@ -57,11 +60,15 @@ class _Body(msgspec.Struct, frozen=True):
 
 
 class _Sending(msgspec.Struct):
-    """Where a body is passed on to, and how often it was sent."""
+    """Where a body is passed on to, with whose credential, and how often it was sent."""
 
     destination: HttpDestination
     path: str
+    credential: CallerCredential | None = None
     sends: int = 1
+
+    def redaction(self, services: Services) -> Redaction:
+        return self.credential.redaction if self.credential is not None else services.dispatcher.redaction
 
     def resent(self) -> bool:
         """Whether the body may go out again, because its connection closed before an answer."""
@@ -96,7 +103,7 @@ async def relay(
         if caller.limits is not None:
             await admit(services.store.limits, caller, caller.limits, body.tokens)
         await _book(services, destination, body.tokens)
-        sending = _Sending(destination, path)
+        sending = _Sending(destination, path, find_credential(services, inbound, form, destination))
         failure: Failure | None = Failure(FailureKind.NETWORK, "the client has gone", GONE)
         try:
             with noticing(inbound):
@@ -152,23 +159,25 @@ async def _passed(
     outgoing = Outgoing("POST", url, headers, sent[1])
     try:
         if destination.scheme is not None:
-            outgoing = await services.dispatcher.authorizers.authorize(destination.scheme, outgoing)
+            outgoing = await services.dispatcher.authorizers.authorize(destination.scheme, outgoing, sending.credential)
         transport = services.dispatcher.transports.of(destination)
         incoming: Incoming = await transport.send(outgoing, destination.timeouts, sending.resent)
         if incoming.status < 300:
-            return await _answered(services, outbound, incoming, named)
+            return await _answered(services, outbound, incoming, named, sending.redaction(services))
         refused = await error_body(incoming)
         failure = parse_failure(incoming.status, dict(incoming.headers), refused, destination.provider)
     except TransportFailure as fault:
         failure = transport_failure(fault)
     except NoCredentials as fault:
         failure = Failure(FailureKind.AUTH, str(fault), fault.status)
-    failure = services.dispatcher.redaction.failure(failure)
+    failure = sending.redaction(services).failure(failure)
     await outbound.refusal(client, failure, named)
     return failure
 
 
-async def _answered(services: Services, outbound: Outbound, incoming: Incoming, named: Headers) -> Failure | None:
+async def _answered(
+    services: Services, outbound: Outbound, incoming: Incoming, named: Headers, redaction: Redaction
+) -> Failure | None:
     """A stream piece by piece, anything else at once. There is no other way to report a stream that breaks off."""
     shown = (incoming.header("content-type") or "").encode("latin-1", "replace") or JSON
     if not shown.startswith(_EVENT_STREAM):
@@ -178,7 +187,7 @@ async def _answered(services: Services, outbound: Outbound, incoming: Incoming, 
         async with incoming:
             await outbound.streamed(aiter(incoming), named, shown, services.config.server.write_timeout)
     except TransportFailure as fault:
-        failure = services.dispatcher.redaction.failure(transport_failure(fault))
+        failure = redaction.failure(transport_failure(fault))
         error = render_failure(DEFAULT_DIALECT, failure, AnswerContext(id=outbound.id))
         await outbound.end(render_data_frame(error.body))
         return failure

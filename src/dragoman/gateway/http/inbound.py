@@ -118,7 +118,9 @@ class Deadline(CoarseTimeout):
             self._task.cancel("the body did not arrive in time")
 
 
-_KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
+KEY_HEADER = "x-dragoman-key"
+"""The header of the gateway's own keys, for clients whose usual place holds a credential of their provider."""
+KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
 
 
 class Inbound:
@@ -145,14 +147,16 @@ class Inbound:
         return {name: values[-1] for name, values in parse_qs(raw.decode("latin-1")).items()} if raw else {}
 
     def key(self) -> str:
-        """The client's key, from any place where an SDK puts it."""
+        """The client's key, from the header for it or from any place where an SDK puts it."""
         headers = self.headers
+        if KEY_HEADER in headers:
+            return headers[KEY_HEADER].strip()
         bearer = headers.get("authorization")
         if bearer is not None:
             scheme, _, token = bearer.partition(" ")
             if scheme.lower() == "bearer" and token:
                 return token.strip()
-        named = next((headers[name] for name in _KEY_HEADERS if headers.get(name)), "")
+        named = next((headers[name] for name in KEY_HEADERS if headers.get(name)), "")
         return named or self.query.get("key", "")
 
     def password(self) -> str:

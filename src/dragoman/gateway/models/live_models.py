@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from dragoman.dialects.registry import dialect
+from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.transport import Outgoing, TransportFailure
 from dragoman.upstream.transport.transport import Transport
@@ -24,6 +25,8 @@ KEPT_SECONDS = 300.0
 RETRY_SECONDS = 30.0
 FIRST_TIMEOUT = 3.0
 """Seconds that a request waits for the first list of a provider."""
+OWN_TIMEOUT = 2.0
+"""Seconds that a request waits for the list that its caller's own credential shows."""
 MOST_MODELS = 5000
 _LONGEST_NAME = 512
 _TIMEOUT = 10.0
@@ -48,9 +51,11 @@ class LiveModels:
         self._asking: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._described_models: dict[tuple[str, str], _Listed] = {}
 
-    async def entry(self, destination: HttpDestination, transport: Transport) -> Entry | None:
+    async def entry(
+        self, destination: HttpDestination, transport: Transport, credential: CallerCredential | None = None
+    ) -> Entry | None:
         """What the provider says about the model of a destination, in its list and where it describes one."""
-        entry = (await self.entries(destination, transport)).get(destination.target.model)
+        entry = (await self.entries(destination, transport, credential=credential)).get(destination.target.model)
         if entry is None or not dialect(destination.target.dialect).show_path:
             return entry
         return {**entry, **await self._described(destination, transport)}
@@ -68,10 +73,17 @@ class LiveModels:
         return known.entries[""]
 
     async def entries(
-        self, destination: HttpDestination, transport: Transport, seconds: float = FIRST_TIMEOUT
+        self,
+        destination: HttpDestination,
+        transport: Transport,
+        seconds: float = FIRST_TIMEOUT,
+        credential: CallerCredential | None = None,
     ) -> Mapping[str, Entry]:
         """All models of a destination's provider, by their names; none where it does not tell. `seconds`: how long to
-        wait for its first list."""
+        wait for its first list. What a caller's own credential shows is the caller's, and not kept."""
+        if destination.as_caller:
+            own = credential is not None and credential.scheme == destination.scheme
+            return await _ask(destination, transport, credential) or {} if own else {}
         key = (destination.provider, destination.base_url)
         known = self._known.get(key)
         if known is None or known.until < time.monotonic():
@@ -105,13 +117,16 @@ class LiveModels:
             del self._asking[key]
 
 
-async def _ask(destination: HttpDestination, transport: Transport) -> Mapping[str, Entry] | None:
+async def _ask(
+    destination: HttpDestination, transport: Transport, credential: CallerCredential | None = None
+) -> Mapping[str, Entry] | None:
     if not destination.target.profile.lists_models:
         return {}
     url = destination.url(dialect(destination.target.dialect).models_path)
-    outgoing = Outgoing("GET", url, (*destination.signed(0), ("accept", "application/json")), b"")
+    headers = (*destination.signed(0), ("accept", "application/json"))
+    outgoing = Outgoing("GET", url, headers, private=credential.headers if credential is not None else ())
     try:
-        async with asyncio.timeout(_TIMEOUT):
+        async with asyncio.timeout(_TIMEOUT if credential is None else OWN_TIMEOUT):
             incoming = await transport.send(outgoing, destination.timeouts)
             body = await incoming.read(_LIMIT)
         return _by_name(msgspec.json.decode(body)) if incoming.status == 200 else None

@@ -26,6 +26,7 @@ from dragoman.gateway.models.live_models import Entry
 from dragoman.gateway.services import Services
 from dragoman.profiles.families import families_of
 from dragoman.profiles.offers import offered_names
+from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination, Lead
 
 _MOST_COMPARED = 500
@@ -69,18 +70,20 @@ def _check(services: Services, caller: Caller, name: str, lead: Lead) -> None:
 # Lists
 
 
-async def visible_names(services: Services, caller: Caller, client: str) -> dict[str, Entry | None]:
+async def visible_names(
+    services: Services, caller: Caller, client: str, credential: CallerCredential | None = None
+) -> dict[str, Entry | None]:
     """Every name that the caller may ask for, with what its provider says about it where that is known.
 
     Names and routes of the file, and `auto`, which chooses from all its models; its patterns with the models of their
-    providers; without any models in the file, the models of all providers.
+    providers; without any models in the file, the models of all providers. `credential`: the caller's own.
     """
     config, listing = services.config, model_listing(client)
     found: dict[str, Entry | None] = dict.fromkeys((*listed_names(config), *config.routes))
     if config.models:
-        found |= await _expanded(services, listing.timeout)
+        found |= await _expanded(services, listing.timeout, credential)
     else:
-        found |= await _offered(services, client, listing.timeout)
+        found |= await _offered(services, client, listing.timeout, credential)
     if find_candidates(config, AUTO):
         found.setdefault(AUTO, None)
     allowed = {name: entry for name, entry in found.items() if caller.client is None or caller.client.may_ask(name)}
@@ -95,7 +98,7 @@ def _alias(name: str, listing: ModelListing) -> str:
     return name if known else listing.alias_prefix + name
 
 
-async def _expanded(services: Services, seconds: float) -> dict[str, Entry | None]:
+async def _expanded(services: Services, seconds: float, credential: CallerCredential | None) -> dict[str, Entry | None]:
     """The names that patterns stand for. A pattern with one model for all stands for nothing that could be listed."""
     found: dict[str, Entry | None] = {}
     models = services.config.models.items()
@@ -103,7 +106,7 @@ async def _expanded(services: Services, seconds: float) -> dict[str, Entry | Non
         (pattern, model.target.partition("/")) for pattern, model in models if is_pattern(pattern) and not model.hidden
     ]
     starred = {provider for _, (provider, _, rest) in shown if is_pattern(rest)}
-    lists = await provider_lists(services, starred, seconds)
+    lists = await provider_lists(services, starred, seconds, credential)
     for pattern, (provider, _, rest) in shown:
         for name, entry in lists.get(provider, {}).items():
             match = match_pattern((rest,), name)
@@ -112,11 +115,14 @@ async def _expanded(services: Services, seconds: float) -> dict[str, Entry | Non
     return found
 
 
-async def _offered(services: Services, client: str, seconds: float) -> dict[str, Entry | None]:
+async def _offered(
+    services: Services, client: str, seconds: float, credential: CallerCredential | None
+) -> dict[str, Entry | None]:
     """The models of every provider: by their bare names where those lead to one. A provider that has no list, or does
     not answer, has those that it is known to run."""
     found: dict[str, Entry | None] = {}
-    for provider, listed in (await provider_lists(services, services.config.providers, seconds)).items():
+    lists = await provider_lists(services, services.config.providers, seconds, credential)
+    for provider, listed in lists.items():
         profile = services.config.providers[provider].profile or provider
         known: Mapping[str, Entry | None] = listed or dict.fromkeys(offered_names(profile))
         for name, entry in known.items():
@@ -125,11 +131,13 @@ async def _offered(services: Services, client: str, seconds: float) -> dict[str,
     return found
 
 
-async def provider_lists(services: Services, names: Iterable[str], seconds: float) -> dict[str, Mapping[str, Entry]]:
+async def provider_lists(
+    services: Services, names: Iterable[str], seconds: float, credential: CallerCredential | None = None
+) -> dict[str, Mapping[str, Entry]]:
     """What providers list. All are asked at the same time, so that one that is silent delays nobody else."""
     places = {name: place for name in names if (place := services.routes.provider(name)) is not None}
     asking = [
-        services.live_models.entries(place, services.dispatcher.transports.of(place), seconds)
+        services.live_models.entries(place, services.dispatcher.transports.of(place), seconds, credential)
         for place in places.values()
     ]
     return dict(zip(places, await asyncio.gather(*asking), strict=True))

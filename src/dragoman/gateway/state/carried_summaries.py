@@ -40,12 +40,15 @@ from dragoman.engine.history.handover import (
 )
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.gateway.callers.callers import Caller, Refused
+from dragoman.gateway.callers.credentials import find_credential
+from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.http.outbound import Outbound, header
 from dragoman.gateway.models.model_names import find_lead
 from dragoman.gateway.records.request_record import CarriedBlock, RequestRecord
 from dragoman.gateway.services import Services
 from dragoman.gateway.state.seals import PREFIX, SECRET_BYTES, BrokenSeal, Seals
 from dragoman.gateway.state.side_requests import ask_route
+from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination
 
 _SECONDS = 300.0
@@ -150,7 +153,12 @@ def _open(seals: Seals, caller: Caller, form: Compactions, sealed: str, shown: s
 
 
 async def answer_with_summary(
-    services: Services, outbound: Outbound, record: RequestRecord, compaction: Compaction, ask: Ask
+    services: Services,
+    inbound: Inbound,
+    outbound: Outbound,
+    record: RequestRecord,
+    compaction: Compaction,
+    ask: Ask,
 ) -> bool:
     """Send the summary, if the client wants nothing else: then it is all done. Otherwise note what the answer begins
     with, if the conversation is so long that a summary is due."""
@@ -161,7 +169,8 @@ async def answer_with_summary(
     if not has_words(ask.conversation):
         what = "there is nothing to compact: the conversation is empty"
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 400, "compaction_nothing_to_summarize"))
-    made = await _summarise(services, record, compaction, ask)
+    credential = find_credential(services, inbound, record.dialect, compaction.route.first)
+    made = await _summarise(services, record, compaction, ask, credential)
     whole = way is CompactionWay.THRESHOLD
     seals = await _find_seals(services)
     sealed = seals.seal(record.caller.name, msgspec.json.encode(SealedSummary(made.text, whole)))
@@ -217,7 +226,9 @@ async def _render_stream(renderer: StreamRenderer, events: list[Event]) -> Async
     yield renderer.render(events) + renderer.close()
 
 
-async def _summarise(services: Services, record: RequestRecord, compaction: Compaction, ask: Ask) -> MadeSummary:
+async def _summarise(
+    services: Services, record: RequestRecord, compaction: Compaction, ask: Ask, credential: CallerCredential | None
+) -> MadeSummary:
     """A summary of the whole conversation. Raises Refused if there is none that is whole."""
     policy = compaction.route.first.compact
     own = services.routes.find(policy.model) if policy is not None else None
@@ -228,7 +239,14 @@ async def _summarise(services: Services, record: RequestRecord, compaction: Comp
     for number, part in enumerate(summary_parts(ask.conversation, route.first.target.facts.context_window)):
         question = summary_question(part, text, compaction.ask.instructions)
         answer = await ask_route(
-            services, record.caller, route, model, question, _SECONDS, f"{record.id}-summary-{number}"
+            services,
+            record.caller,
+            route,
+            model,
+            question,
+            _SECONDS,
+            f"{record.id}-summary-{number}",
+            credential=credential,
         )
         if isinstance(answer, Failure):
             raise Refused(answer)

@@ -8,6 +8,7 @@ from dragoman.engine.history.compaction import CompactPolicy, CompactTask, Prefi
 from dragoman.gateway.callers.callers import Caller, Refused
 from dragoman.gateway.services import Services
 from dragoman.gateway.state.side_requests import ask_model
+from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination
 
 _CHARACTERS_PER_TOKEN = 8
@@ -15,9 +16,14 @@ _CHARACTERS_PER_TOKEN = 8
 
 
 def begin_summary(
-    services: Services, caller: Caller, exchange: Exchange[HttpDestination], policy: CompactPolicy
+    services: Services,
+    caller: Caller,
+    exchange: Exchange[HttpDestination],
+    policy: CompactPolicy,
+    credential: CallerCredential | None,
 ) -> None:
-    """Begin a summary, if this conversation has become long enough for one."""
+    """Begin a summary, if this conversation has become long enough for one. `credential`: the caller's, if the
+    conversation was sent with it."""
     if (
         exchange.forbids_cuts
         or len(exchange.ask.source) <= policy.above_tokens
@@ -26,13 +32,15 @@ def begin_summary(
         return
     task = task_for(exchange.ask.conversation, policy, exchange.summary)
     if task is not None:
-        services.summaries.start(task.key, lambda: _summarise(services, caller, policy, task))
+        services.summaries.start(task.key, lambda: _summarise(services, caller, policy, task, credential))
 
 
-async def _summarise(services: Services, caller: Caller, policy: CompactPolicy, task: CompactTask) -> None:
+async def _summarise(
+    services: Services, caller: Caller, policy: CompactPolicy, task: CompactTask, credential: CallerCredential | None
+) -> None:
     for shrink in range(policy.retries + 1):
         try:
-            text = await _summary(services, caller, policy, task, shrink)
+            text = await _summary(services, caller, policy, task, shrink, credential)
         except Refused as refused:  # one caller's empty budget says nothing about the model
             services.records.lines.add(LogLevel.INFO, {"event": "summary", "key": caller.name, "skipped": str(refused)})
             return
@@ -46,14 +54,21 @@ async def _summarise(services: Services, caller: Caller, policy: CompactPolicy, 
 
 
 async def _summary(
-    services: Services, caller: Caller, policy: CompactPolicy, task: CompactTask, shrink: int
+    services: Services,
+    caller: Caller,
+    policy: CompactPolicy,
+    task: CompactTask,
+    shrink: int,
+    credential: CallerCredential | None,
 ) -> str | None:
     """One summary of all parts, each with the summary of those before it."""
     text: str | None = task.earlier
     for part in parts_of(task.messages, policy, shrink):
         body = question(part, text or "", policy)
         request_id = f"{next(services.request_ids)}-summary"
-        text = await ask_model(services, caller, [policy.model], body, policy.timeout, request_id)
+        text = await ask_model(
+            services, caller, [policy.model], body, policy.timeout, request_id, credential=credential
+        )
         if not text or text.isspace():
             return None
         text = text[: policy.max_summary_tokens * _CHARACTERS_PER_TOKEN]

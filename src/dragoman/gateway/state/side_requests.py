@@ -21,6 +21,7 @@ from dragoman.gateway.callers.budgets import hold_request
 from dragoman.gateway.callers.callers import Caller
 from dragoman.gateway.records.request_record import RequestRecord, record_request
 from dragoman.gateway.services import Services
+from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination
 
 LONGEST_WORDS = 65_536
@@ -36,16 +37,24 @@ class SideAnswer(msgspec.Struct, frozen=True):
 
 
 async def ask_model(
-    services: Services, caller: Caller, models: Sequence[str], body: dict[str, Any], seconds: float, request_id: str
+    services: Services,
+    caller: Caller,
+    models: Sequence[str],
+    body: dict[str, Any],
+    seconds: float,
+    request_id: str,
+    *,
+    credential: CallerCredential | None = None,
 ) -> str | None:
     """The text that the first of these models answers; None where all fail, or it takes too long.
 
     `body` is a Chat request without its model. The caller pays for it: raises Refused where its budget has no room.
+    `credential`: the caller's own, for the provider that the caller named.
     """
     route = _route(services, models)
     if route is None:
         return None
-    answer = await ask_route(services, caller, route, models[0], body, seconds, request_id)
+    answer = await ask_route(services, caller, route, models[0], body, seconds, request_id, credential=credential)
     return answer.text if isinstance(answer, SideAnswer) else None
 
 
@@ -57,6 +66,8 @@ async def ask_route(
     body: dict[str, Any],
     seconds: float,
     request_id: str,
+    *,
+    credential: CallerCredential | None = None,
 ) -> SideAnswer | Failure:
     """What the first destination that can answers, or why none does. See `ask_model`."""
     ask = read({"model": model, **body}, source=DEFAULT_DIALECT)
@@ -69,7 +80,7 @@ async def ask_route(
         else None
     )
     context = AnswerContext(model=model, id=request_id, created=int(time.time()))
-    dispatch = services.dispatcher.open(ask, route, context, caller.name)
+    dispatch = services.dispatcher.open(ask, route, context, caller.name, credential=credential)
     exchange = dispatch.exchange
     record = RequestRecord(request_id, DEFAULT_DIALECT, caller, time.perf_counter(), context, model, hold=held)
     record.ask, record.exchange, record.dispatch = ask, exchange, dispatch

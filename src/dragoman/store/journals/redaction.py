@@ -23,7 +23,7 @@ FEW = 16  # so many keys are looked for one by one
 SHORTEST = 6  # a shorter configured key would blacken ordinary words
 
 _NAMES = (
-    r"api[-_]?key|x-api-key|x-goog-api-key|(?:proxy-)?authorization|access[-_]token|auth[-_]token|"
+    r"api[-_]?key|x-api-key|x-goog-api-key|x-dragoman-key|(?:proxy-)?authorization|access[-_]token|auth[-_]token|"
     r"client[-_]secret|password|master[-_]key"
 )
 _WORDS = ("key", "authorization", "token", "secret", "password")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from dragoman.upstream.auth.authorizer import Authorizer, AuthScheme
+from dragoman.upstream.auth.caller_credential import CALLER, CallerAuthorizer, CallerCredential
 from dragoman.upstream.transport import Outgoing
 
 
@@ -31,6 +32,7 @@ def _open_azure(scheme: AuthScheme) -> Authorizer:
 SCHEMES: Mapping[str, Callable[[AuthScheme], Authorizer]] = {
     "aws": _open_aws,
     "azure": _open_azure,
+    CALLER: CallerAuthorizer,
     "google": _open_google,
 }
 """How the authorizer of each scheme is made. A profile names its scheme."""
@@ -49,8 +51,13 @@ class Authorizers:
             found = self._open[scheme] = self._schemes[scheme.name](scheme)
         return found
 
-    async def authorize(self, scheme: AuthScheme, request: Outgoing) -> Outgoing:
-        """The request with the headers that authorize it. Raises NoCredentials."""
+    async def authorize(
+        self, scheme: AuthScheme, request: Outgoing, credential: CallerCredential | None = None
+    ) -> Outgoing:
+        """The request with the headers that authorize it. `credential`: the caller's, for the provider that it is for.
+        Raises NoCredentials."""
+        if credential is not None and credential.scheme == scheme:
+            return replace(request, private=credential.headers)
         authorizer = self.of(scheme)
         await authorizer.ready()
         return _with_headers(request, authorizer)

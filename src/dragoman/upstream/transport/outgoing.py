@@ -37,12 +37,16 @@ class Outgoing(msgspec.Struct, frozen=True):
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | AsyncIterator[bytes] = b""
+    private: tuple[tuple[str, str], ...] = ()
+    """Headers that are remembered nowhere."""
 
 
 def render_head(outgoing: Outgoing, address: Address, proxy_header: str | None = None) -> bytes:
     """The head of a request. `proxy_header` is set for a proxy, which needs the whole URL in the request line."""
     body = outgoing.body
     head = _render_lines(outgoing.method, address, outgoing.headers, proxy_header)
+    if outgoing.private:
+        head += _encode_lines([f"{name}: {value}" for name, value in outgoing.private if not _kind(name)])
     if not isinstance(body, bytes):
         return head + b"transfer-encoding: chunked\r\n\r\n"
     if body or outgoing.method in _WITH_BODY:
