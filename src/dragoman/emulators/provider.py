@@ -93,6 +93,51 @@ class ModelCall:
         return self.arguments if isinstance(self.arguments, str) else render_json(self.arguments).decode()
 
 
+class Hosted(StrEnum):
+    """Tools that a provider runs itself."""
+
+    SEARCH = "search"
+    FETCH = "fetch"
+    CODE = "code"
+    FILES = "files"
+    IMAGE = "image"
+    MCP = "mcp"
+    TOOLS = "tools"  # looks for deferred tools
+
+
+@dataclass(frozen=True, slots=True)
+class WebPage:
+    """A page of the web, or a file, that a run has found."""
+
+    url: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostedRun:
+    """One run of a tool that the provider runs itself, within an answer."""
+
+    tool: Hosted
+    arguments: Mapping[str, Any]
+    output: str = ""  # what the model reads
+    pages: tuple[WebPage, ...] = ()
+    error: str = ""  # the vendor's word for why it failed
+    server: str = ""  # of a tool of an MCP server
+    name: str = ""  # of such a tool
+    found: tuple[Mapping[str, Any], ...] = ()  # declarations of tools that were found, or that a server lists
+    waits: bool = False  # for the client's approval
+
+
+@dataclass(frozen=True, slots=True)
+class CitedSpan:
+    """The part of the text that rests on a page."""
+
+    start: int
+    end: int
+    page: WebPage
+
+
 @dataclass(frozen=True, slots=True)
 class CacheMiss:
     """Why an earlier prompt was not found, as the vendor says it. `reason` is empty if nothing was changed."""
@@ -126,6 +171,8 @@ class ModelTurn:
     interleave: bool = False  # stream the arguments of parallel calls alternately, if the format allows it
     cached: int = 0  # input tokens that the usage reports as cached; 0: as many as the prompt cache has
     cache: CacheUse = CacheUse()  # what the prompt cache read and wrote
+    runs: tuple[HostedRun, ...] = ()  # of tools that the provider runs; they come before the text
+    cited: tuple[CitedSpan, ...] = ()  # what of the text rests on what they found
 
     @property
     def visible_text(self) -> str:

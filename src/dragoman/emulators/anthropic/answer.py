@@ -10,6 +10,7 @@ import orjson
 
 from dragoman.emulators.anthropic import compaction
 from dragoman.emulators.anthropic.caching import render_diagnostics
+from dragoman.emulators.anthropic.hosted_blocks import container, counted, run_blocks, text_blocks
 from dragoman.emulators.anthropic.models import claude_model
 from dragoman.emulators.anthropic.thinking import sign
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
@@ -26,7 +27,12 @@ def render_answer(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
         "content": [block for block, _ in _blocks(request, turn)],
         "stop_reason": _reason(request, turn),
         "stop_sequence": turn.stopped_by,
-        "usage": {**_render_input_usage(_usage(request, turn)), **_render_output_usage(_usage(request, turn))},
+        "usage": {
+            **_render_input_usage(_usage(request, turn)),
+            **_render_output_usage(_usage(request, turn)),
+            **counted(turn),
+        },
+        **container(request, turn),
         **render_diagnostics(request, turn.cache.miss),
     }
 
@@ -48,11 +54,12 @@ def render_stream(request: ReceivedRequest, turn: ModelTurn) -> Iterator[bytes]:
             yield _event({"type": "content_block_delta", "index": index, "delta": delta})
         yield _event({"type": "content_block_stop", "index": index})
     ending = {"stop_reason": _reason(request, turn), "stop_sequence": turn.stopped_by, "stop_details": None}
+    ending |= container(request, turn)
     yield _event(
         {
             "type": "message_delta",
             "delta": ending,
-            "usage": {**_render_input_usage(usage, short=True), **_render_output_usage(usage)},
+            "usage": {**_render_input_usage(usage, short=True), **_render_output_usage(usage), **counted(turn)},
         }
     )
     yield _event({"type": "message_stop"})
@@ -88,9 +95,11 @@ def _blocks(request: ReceivedRequest, turn: ModelTurn) -> list[tuple[Block, str]
         return blocks
     if turn.reasoning is not None and _thinks(request):
         blocks.append((_thinking_block(request, turn.reasoning), ""))
+    for index, run in enumerate(turn.runs):
+        blocks += run_blocks(request, run, index)
     text = turn.visible_text or turn.refusal
     if text:
-        blocks.append(({"type": "text", "text": text}, ""))
+        blocks += [(block, "") for block in text_blocks(turn, text)]
     for index, tool_call in enumerate(turn.calls):
         blocks.append(_tool_use(request, tool_call, index))
     return blocks
@@ -145,7 +154,7 @@ def _empty_block(block: Block) -> Block:
     """The block as it starts, before its deltas."""
     if block["type"] == "compaction":
         return {**block, "content": None, "encrypted_content": None}
-    empty: dict[str, Any] = {"thinking": "", "signature": "", "text": "", "input": {}}
+    empty: dict[str, Any] = {"thinking": "", "signature": "", "text": "", "input": {}, "citations": []}
     return {key: empty.get(key, value) for key, value in block.items()}
 
 
@@ -158,9 +167,11 @@ def _deltas(block: Block, arguments: str) -> Iterator[dict[str, Any]]:
         given: Block = {key: block[key] for key in ("content", "encrypted_content") if key in block}
         yield {"type": "compaction_delta", **given}
     elif block["type"] == "text":
+        for citation in block.get("citations", ()):
+            yield {"type": "citations_delta", "citation": citation}
         for piece in fragments(block["text"]):
             yield {"type": "text_delta", "text": piece}
-    elif block["type"] == "tool_use":
+    elif block["type"] in ("tool_use", "server_tool_use", "mcp_tool_use"):
         yield {"type": "input_json_delta", "partial_json": ""}
         for piece in fragments(arguments):
             yield {"type": "input_json_delta", "partial_json": piece}

@@ -85,6 +85,8 @@ class AnswerStyle:
     closing_calls: bool = False  # the chunk with the finish reason carries all calls whole (Mistral)
     one_choice: bool = False  # `n` is ignored
     repeats_message: bool = False  # every chunk carries the message so far (Perplexity)
+    run_fields: Callable[[ModelTurn], dict[str, Any]] = lambda turn: {}  # of a message, about what the service ran
+    page_fields: Callable[[ModelTurn], dict[str, Any]] = lambda turn: {}  # the same, beside the choices
 
 
 def finish_reason(turn: ModelTurn) -> str:
@@ -117,6 +119,7 @@ def render_answer(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle)
         "choices": choices,
         "usage": style.render_usage(_usage(request, turn)),
         **style.top_fields,
+        **style.page_fields(turn),
     }
 
 
@@ -126,7 +129,7 @@ def render_stream(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle)
     seed = answer_seed(request)
     usage = _usage(request, turn)
     head = {"id": style.answer_id(seed), "object": "chat.completion.chunk", "created": CREATED, "model": request.model}
-    head |= style.top_fields
+    head |= {**style.top_fields, **style.page_fields(turn)}
     own_chunk = style.usage_place is UsagePlace.ON_REQUEST and _usage_requested(request)
     if own_chunk:
         head["usage"] = None
@@ -197,6 +200,8 @@ def _deltas(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> It
         yield from _reasoning_deltas(request, turn.reasoning, style)
     cut = split_tokens if request.body.get("logprobs") is True else fragments  # a token is never cut
     yield from ({"content": piece} for piece in cut(turn.visible_text))
+    if found := style.run_fields(turn):
+        yield found
     if turn.refusal:
         yield from ({"refusal": piece} for piece in fragments(turn.refusal))
     if not style.closing_calls:
@@ -251,6 +256,7 @@ def _message(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> d
         "role": "assistant",
         "content": turn.visible_text or _no_text(turn, style),
         **style.message_fields,
+        **style.run_fields(turn),
     }
     if turn.refusal:
         message |= {"refusal": turn.refusal, "content": turn.visible_text or None}

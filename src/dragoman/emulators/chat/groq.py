@@ -8,6 +8,7 @@ from typing import Any
 
 from dragoman.emulators.chat import request_types as chat_types
 from dragoman.emulators.chat.answers import AnswerStyle, cached_usage, plain_usage
+from dragoman.emulators.chat.found_pages import executed_tools
 from dragoman.emulators.chat.openai.request_types import json_type
 from dragoman.emulators.chat.openai.settings import check_json_mentioned
 from dragoman.emulators.chat.service import ChatRefusal, ChatService
@@ -331,6 +332,7 @@ ANSWER_STYLE = AnswerStyle(
     top_fields={"system_fingerprint": "fp_emulated_groq"},
     finish_fields=_finish,
     render_usage=_render_usage,
+    run_fields=executed_tools,
 )
 
 FAULTS = {

@@ -18,6 +18,7 @@ from dragoman.emulators.anthropic.caching import cache_policy as claude_policy
 from dragoman.emulators.chat import request_types as chat_types
 from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, plain_usage
 from dragoman.emulators.chat.caching import gemini_policy, openai_policy
+from dragoman.emulators.chat.found_pages import render_citations
 from dragoman.emulators.chat.openai.messages import longest_id
 from dragoman.emulators.chat.openai.models import chat_model
 from dragoman.emulators.chat.openai.request_types import bracketed, json_type
@@ -515,6 +516,7 @@ ANSWER_STYLE = AnswerStyle(
     top_fields={"provider": "Emulated"},
     message_fields={"refusal": None, "reasoning": None},
     choice_fields=lambda reason: {"native_finish_reason": reason},
+    run_fields=render_citations,
 )
 
 FAULTS = {

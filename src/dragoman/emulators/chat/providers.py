@@ -12,6 +12,7 @@ from typing import Any
 from dragoman.emulators.chat import hosted_types
 from dragoman.emulators.chat import request_types as chat_types
 from dragoman.emulators.chat.answers import AnswerStyle, UsagePlace, detailed_usage
+from dragoman.emulators.chat.found_pages import search_results
 from dragoman.emulators.chat.openai import emulator as openai
 from dragoman.emulators.chat.openai.request_types import bracketed, mismatch_refusal
 from dragoman.emulators.chat.openai.settings import KNOWN_PARAMETERS
@@ -312,7 +313,7 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
             done=None,
             repeats_message=True,
             logprobs=False,
-            top_fields={"citations": [], "search_results": []},
+            page_fields=search_results,
         ),
         faults={
             FaultKind.AUTH: ChatRefusal(401, "Invalid API key provided.", "invalid_api_key"),

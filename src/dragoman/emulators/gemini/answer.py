@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from dragoman.emulators.gemini.flavour import Flavour, model_of
+from dragoman.emulators.gemini.grounding import metadata, run_parts, tool_tokens
 from dragoman.emulators.gemini.thoughts import sign
 from dragoman.emulators.logprobs import gemini_logprobs
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
@@ -61,6 +62,7 @@ def _chunk(
     generation = _generation_config(request)
     if reason:
         candidate["finishReason"] = reason
+        candidate |= metadata(turn)
         if generation.get("responseLogprobs") is True:
             candidate["logprobsResult"] = gemini_logprobs(turn.visible_text, generation.get("logprobs"))
     if reason == "MALFORMED_FUNCTION_CALL":
@@ -79,6 +81,7 @@ def _parts(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -> list[
     parts: list[Part] = []
     if turn.reasoning is not None and _thinks(request) and _thinking_config(request).get("includeThoughts") is True:
         parts.append({"text": turn.reasoning, "thought": True})
+    parts += run_parts(request, turn, flavour)
     text = turn.visible_text or turn.refusal
     if text:
         parts.append({"text": text})
@@ -92,7 +95,7 @@ def _attach_signature(parts: list[Part], request: ReceivedRequest, turn: ModelTu
     is_new = model_of(request.model).since(3)
     if not is_new and (turn.reasoning is None or not _thinks(request)):
         return
-    visible = [part for part in parts if not part.get("thought")]
+    visible = [part for part in parts if part.keys() & {"text", "functionCall"} and not part.get("thought")]
     signed_part = next((part for part in visible if "functionCall" in part), visible[-1] if visible else None)
     if signed_part is not None and (is_new or "functionCall" in signed_part or _declares_functions(request)):
         signed_part["thoughtSignature"] = sign(flavour, request.model, render_json(signed_part).decode())
@@ -175,6 +178,10 @@ def _render_usage(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -
         "totalTokenCount": usage.total,
         "promptTokensDetails": [{"modality": "TEXT", "tokenCount": usage.input}],
     }
+    if read := tool_tokens(turn):
+        counts["toolUsePromptTokenCount"] = read
+        counts["toolUsePromptTokensDetails"] = [{"modality": "TEXT", "tokenCount": read}]
+        counts["totalTokenCount"] += read
     if usage.reasoning:
         counts["thoughtsTokenCount"] = usage.reasoning
     if usage.cached:

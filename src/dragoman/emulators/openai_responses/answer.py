@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from dragoman.emulators.logprobs import openai_logprobs
+from dragoman.emulators.openai_responses.hosted_items import namespace_of, render_citations, run_item, tool_usage
 from dragoman.emulators.openai_responses.models import model_of
 from dragoman.emulators.openai_responses.pairs import encrypt
 from dragoman.emulators.openai_responses.schemas import echo_tool
@@ -72,6 +73,7 @@ def render_answer(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
         "incomplete_details": {"reason": reason} if reason else None,
         "output": items(request, turn),
         "usage": render_usage(request, turn),
+        **(tool_usage(turn) if turn.runs else {}),
         **_render_diagnostics(turn.cache.miss),
     }
 
@@ -123,13 +125,15 @@ def render_compacted(request: ReceivedRequest) -> dict[str, Any]:
 
 
 def items(request: ReceivedRequest, turn: ModelTurn) -> list[Item]:
-    """The output: a compaction, reasoning, then a message, then calls."""
+    """The output: a compaction, reasoning, what OpenAI ran itself, then a message, then calls."""
     if is_triggered(request):
         return [_compaction(request)]
     status = "incomplete" if _cut_short(turn) else "completed"
     output: list[Item] = [_compaction(request)] if _crosses_threshold(request) else []
     if turn.reasoning is not None and _thinks(request):
         output.append(_reasoning(request, turn.reasoning))
+    for index, run in enumerate(turn.runs):
+        output += run_item(request, run, index)
     content = _content(request, turn)
     if content:
         message = {"type": "message", "id": item_id("msg_", request), "status": status, "role": "assistant"}
@@ -161,7 +165,7 @@ def _content(request: ReceivedRequest, turn: ModelTurn) -> list[Item]:
     if text:
         asked = LOGPROBS in (request.body.get("include") or ()) or request.body.get("top_logprobs")
         probable = openai_logprobs(text, request.body.get("top_logprobs")) if asked else []
-        parts.append({"type": "output_text", "text": text, "annotations": [], "logprobs": probable})
+        parts.append({"type": "output_text", "text": text, "annotations": render_citations(turn), "logprobs": probable})
     if turn.refusal is not None:
         parts.append({"type": "refusal", "refusal": turn.refusal})
     return parts
@@ -178,6 +182,7 @@ def _function_call(request: ReceivedRequest, tool_call: ModelCall, index: int) -
         "call_id": tool_call.id or make_id("call_", 24, answer_seed(request), index),
         "name": tool_call.name,
         "arguments": arguments,
+        **namespace_of(request, tool_call.name),
     }
 
 

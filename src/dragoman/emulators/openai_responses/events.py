@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import Any
 
 from dragoman.emulators.openai_responses.answer import render_answer, render_frame
+from dragoman.emulators.openai_responses.hosted_items import item_events
 from dragoman.emulators.provider import ModelTurn, ReceivedRequest
 from dragoman.emulators.wire import fragments, render_sse_event
 
@@ -45,8 +46,10 @@ def _events(request: ReceivedRequest, turn: ModelTurn) -> Iterator[Event]:
     output = list(enumerate(finished["output"]))
     calls = [(index, item) for index, item in output if item["type"] == "function_call"]
     for index, item in output:
-        if item["type"] != "function_call":
+        if item["type"] in _UNFILLED:
             yield from _item_events(index, item)
+        elif item["type"] != "function_call":
+            yield from item_events(index, item)
     if turn.interleave:
         yield from _call_events(calls)
     else:
@@ -81,9 +84,14 @@ def _summary_events(place: Event, part: Item) -> Iterator[Event]:
 def _part_events(place: Event, part: Item) -> Iterator[Event]:
     key, name = ("refusal", "refusal") if part["type"] == "refusal" else ("text", "output_text")
     more: Event = {"logprobs": []} if key == "text" else {}
-    yield {"type": "response.content_part.added", **place, "part": {**part, key: ""}}
+    notes = part.get("annotations") or []
+    empty = {**part, key: "", **({"annotations": []} if notes else {})}
+    yield {"type": "response.content_part.added", **place, "part": empty}
     for piece in fragments(part[key]):
         yield {"type": f"response.{name}.delta", **place, "delta": piece, **more}
+    for number, note in enumerate(notes):
+        added = {"annotation_index": number, "annotation": note}
+        yield {"type": "response.output_text.annotation.added", **place, **added}
     if part.get("logprobs"):
         more = {"logprobs": part["logprobs"]}
     yield {"type": f"response.{name}.done", **place, key: part[key], **more}

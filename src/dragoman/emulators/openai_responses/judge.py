@@ -6,6 +6,7 @@ from typing import Any
 
 from dragoman.emulators.openai_responses.field_checks import ResponsesRefusal, listed, missing, unknown, wrong_type
 from dragoman.emulators.openai_responses.fields import check_fields, has_state
+from dragoman.emulators.openai_responses.hosted_items import check_servers
 from dragoman.emulators.openai_responses.models import ResponsesModel, model_of
 from dragoman.emulators.openai_responses.pairs import check_items
 from dragoman.emulators.provider import EmulatorOptions, ReceivedRequest
@@ -28,6 +29,7 @@ def check(request: ReceivedRequest, options: EmulatorOptions) -> None:
             "missing_required_parameter",
         )
     _check_capabilities(body, model_of(request.model))
+    check_servers(body)
 
 
 def _check_model(body: dict[str, Any], options: EmulatorOptions) -> None:

@@ -15,10 +15,11 @@ from dataclasses import replace
 from typing import Any
 
 from dragoman.emulators.plausible.asked_tools import AskedTool, ToolFinder, word_set
+from dragoman.emulators.plausible.hosted_tools import answer_with_hosted
 from dragoman.emulators.plausible.limits import limit_turn
 from dragoman.emulators.plausible.request_view import RequestView, Saying, Speaker, view_request
 from dragoman.emulators.plausible.text_hints import TextHints
-from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
+from dragoman.emulators.provider import Hosted, HostedRun, ModelCall, ModelTurn, ReceivedRequest
 from dragoman.emulators.schema_sample import sample
 
 _QUOTED_RESULT = 400
@@ -81,6 +82,10 @@ def _answer(view: RequestView) -> ModelTurn:
     made = sum(saying.speaker is Speaker.CALL for saying in since)
     calls = _next_calls(view, task, made)
     thought = f'The user says: "{_shortened(task, _QUOTED_TURN)}".'
+    if not calls and not made and view.hosted:
+        turn = _use_hosted(view, task, thought)
+        if turn is not None:
+            return turn
     if calls:
         names = ", ".join(asked.tool.name for asked in calls)
         made_calls = tuple(ModelCall(one.tool.name, _arguments(one, task)) for one in calls)
@@ -93,6 +98,28 @@ def _answer(view: RequestView) -> ModelTurn:
         schema = next(filter(None, map(_schema_in, asked_in_words)), None) if in_words else view.schema
         return ModelTurn(reasoning=f"{thought} I answer in JSON.", json=_json_answer(schema, task, text))
     return ModelTurn(reasoning=f"{thought} I have what I need.", text=text)
+
+
+def _use_hosted(view: RequestView, task: str, thought: str) -> ModelTurn | None:
+    """The turn of a model that uses a tool of its provider; None if the task asks for none."""
+    found = _look_for_tools(view, task)
+    if found:
+        tools = tuple({one.tool.name: one.tool.entry for one in found}.values())
+        query = " ".join(one.tool.name for one in found)
+        run = HostedRun(Hosted.TOOLS, {"query": query}, found=tools)
+        calls = tuple(ModelCall(one.tool.name, _arguments(one, task)) for one in found)
+        return ModelTurn(reasoning=f"{thought} I look for a tool.", runs=(run,), calls=calls)
+    used = answer_with_hosted(view.hosted, task, view.choice, view.approvals)
+    if used is None:
+        return None
+    return ModelTurn(reasoning=f"{thought} I use a tool.", runs=used.runs, text=used.text or None, cited=used.cited)
+
+
+def _look_for_tools(view: RequestView, task: str) -> list[AskedTool]:
+    """The deferred tools that the task asks for, if the model can look for them."""
+    if view.choice == "none" or not view.deferred or all(one.tool is not Hosted.TOOLS for one in view.hosted):
+        return []
+    return ToolFinder(view.deferred).find(task)[: 1 if view.one_call else None]
 
 
 def _json_answer(schema: Any, task: str, text: str) -> Any:

@@ -6,8 +6,8 @@ It reads the request in the names of all dialects. Judging the request is the pr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -15,6 +15,8 @@ import orjson
 
 from dragoman.emulators.echo_answer import asked_schema, declared_functions
 from dragoman.emulators.plausible.attachments import describe_attachment
+from dragoman.emulators.plausible.hosted_tools import HostedTool, hosted_kind, hosted_tools
+from dragoman.emulators.provider import Hosted
 
 _SYSTEM_FIELDS = ("system", "systemInstruction", "system_instruction", "instructions")
 _SYSTEM_ROLES = ("system", "developer")
@@ -58,6 +60,7 @@ class OfferedTool:
     name: str
     description: str
     schema: Any
+    entry: Any = None  # the declaration as it stands in the request, if the model must look for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +75,85 @@ class RequestView:
     stops: tuple[str, ...] = ()
     schema: Any = field(default=None)  # of the answer
     thinking: bool | None = None  # whether the request turns thinking on or off; None: it says nothing
+    hosted: tuple[HostedTool, ...] = ()  # tools that the provider runs
+    deferred: tuple[OfferedTool, ...] = ()  # functions that the model does not see before it has looked for them
+    approvals: Mapping[str, bool] = field(default_factory=dict)  # of calls of servers, by the server's label
 
 
 def view_request(body: dict[str, Any]) -> RequestView:
     """What the model sees of the body."""
     allowed = _allowed_tools(body)
+    hosted = tuple(hosted_tools(body))
+    offered, deferred = _functions(body, hosted)
     settings = [body, *(body[name] for name in _SETTINGS if isinstance(body.get(name), dict))]
     return RequestView(
         tuple(_sayings(body)),
-        tuple(OfferedTool(*one) for one in declared_functions(body) if allowed is None or one[0] in allowed),
+        tuple(one for one in offered if allowed is None or one.name in allowed),
         _choice(body),
         _forbids_parallel_calls(body),
         next((one for one in _given(settings, _LIMITS) if isinstance(one, int) and one > 0), None),
         _stops(_given(settings, _STOPS)),
         asked_schema(body),
         _thinking(body, settings),
+        hosted,
+        tuple(deferred),
+        dict(_approvals(body)),
     )
+
+
+def _functions(body: dict[str, Any], hosted: tuple[HostedTool, ...]) -> tuple[list[OfferedTool], list[OfferedTool]]:
+    """The functions that the model sees, and those that it must look for first."""
+    config = body.get("toolConfig")
+    declared = body.get("tools") or (config.get("tools") if isinstance(config, dict) else None)
+    entries = [one for one in declared if isinstance(one, dict)] if isinstance(declared, list) else []
+    searches = any(one.tool is Hosted.TOOLS for one in hosted)
+    found = set(_found_tools(body)) if searches or any(one.get("defer_loading") for one in entries) else set()
+    offered: list[OfferedTool] = []
+    deferred: list[OfferedTool] = []
+    for entry in entries:
+        inner = entry.get("tools") if entry.get("type") == "namespace" else None
+        for one in inner if isinstance(inner, list) else [entry]:
+            if not isinstance(one, dict) or hosted_kind(one) is not None:
+                continue
+            tools = [OfferedTool(*found_one) for found_one in declared_functions({"tools": [one]})]
+            if one.get("defer_loading") is True and not {tool.name for tool in tools} & found:
+                deferred += [replace(tool, entry=entry) for tool in tools]
+            else:
+                offered += tools
+    return offered, deferred
+
+
+def _found_tools(value: Any) -> Iterator[str]:
+    """The names of tools that were found before: of references, and of those that were given whole."""
+    waiting = [value.get("messages") or value.get("input")]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, list):
+            waiting += one
+        elif isinstance(one, dict):
+            if one.get("type") == "tool_reference":
+                yield str(one.get("tool_name"))
+            elif one.get("type") in ("tool_search_output", "additional_tools"):
+                yield from (str(tool.get("name")) for tool in _flat_tools(one.get("tools")))
+            else:
+                waiting += [inner for inner in one.values() if isinstance(inner, list | dict)]
+
+
+def _flat_tools(tools: Any) -> Iterator[dict[str, Any]]:
+    for tool in tools if isinstance(tools, list) else ():
+        if isinstance(tool, dict):
+            inner = tool.get("tools")
+            yield from _flat_tools(inner) if isinstance(inner, list) else (tool,)
+
+
+def _approvals(body: dict[str, Any]) -> Iterator[tuple[str, bool]]:
+    """What the client says about calls that it was asked about, by the label of their server."""
+    given = body.get("input")
+    items = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+    labels = {one.get("id"): str(one.get("server_label")) for one in items if one.get("type") == "mcp_approval_request"}
+    for item in items:
+        if item.get("type") == "mcp_approval_response" and item.get("approval_request_id") in labels:
+            yield labels[item["approval_request_id"]], item.get("approve") is True
 
 
 def _given(settings: list[dict[str, Any]], names: tuple[str, ...]) -> list[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dragoman.emulators.chat import request_types as chat_types
 from dragoman.emulators.chat.answers import AnswerStyle, detailed_usage
+from dragoman.emulators.chat.found_pages import render_citations
 from dragoman.emulators.chat.openai import messages as messages
 from dragoman.emulators.chat.openai import settings as settings
 from dragoman.emulators.chat.openai import tools as tools
@@ -23,6 +24,7 @@ ANSWER_STYLE = AnswerStyle(
     render_usage=detailed_usage,
     top_fields={"service_tier": "default", "system_fingerprint": "fp_emulated"},
     message_fields={"refusal": None, "annotations": []},
+    run_fields=render_citations,
 )
 
 
