@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
@@ -12,8 +13,9 @@ from tests.engine.test_exchange import GOOD, HI, Driver, destination, doubted, e
 
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.exchange.attempts import RetryPolicy
-from dragoman.engine.exchange.destination import Destination
+from dragoman.engine.exchange.destination import Destination, TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.steps import (
     ENDS,
@@ -21,12 +23,16 @@ from dragoman.engine.exchange.steps import (
     Answered,
     FetchMedia,
     GaveUp,
+    ListTools,
     Send,
     SendAll,
+    SendRounds,
     Step,
     StepRow,
     Streaming,
 )
+from dragoman.engine.exchange.tool_rounds import FinishedCall
+from dragoman.engine.library.adapt import read
 from dragoman.profiles.profile import Layer, patched
 
 ROWS = {row.step: row for row in STEPS}
@@ -82,6 +88,11 @@ class Walker(Driver):
             return self._send(step)
         if isinstance(step, SendAll):
             return self._send_all(step)
+        if isinstance(step, ListTools):
+            found = FULL if self.refuses == "lists" else [None if self.refuses == "runs" else () for _ in step.tools]
+            return self._told("listed", self.exchange.listed(found))
+        if isinstance(step, SendRounds):
+            return self._send_rounds(step)
         (verb,) = ROWS[type(step)].verbs
         return self._told(verb, super()._next(step))
 
@@ -96,6 +107,19 @@ class Walker(Driver):
         lost = next((end for end in ends if isinstance(end, GaveUp)), None)
         assert lost is not None or all(isinstance(end, (Answered, Streaming)) for end in ends)
         return self._told("joined", self.exchange.joined(lost))
+
+    def _send_rounds(self, step: SendRounds[Destination]) -> Any:
+        following: Exchange[Destination] | None = step.first
+        while following is not None:
+            part = Walker(following, self.replies, self.refuses)
+            end = part.run()
+            self.seen |= part.seen
+            if isinstance(end, GaveUp):
+                return self._told("joined", self.exchange.joined(end))
+            wanted = self.exchange.round_ended()
+            done = [FinishedCall(replace(one.call, output="Found.")) for one in wanted.runs] if wanted else []
+            following = self.exchange.ran(done, 0.1) if wanted is not None else None
+        return self._told("joined", self.exchange.joined())
 
     def _send(self, send: Send[Destination]) -> Any:
         if self.refuses == "sends":
@@ -175,9 +199,36 @@ def walks() -> Iterator[Walker]:
             yield Walker(asked, list(replies), refuses)
 
 
+SEARCH = {"type": "web_search_20250305", "name": "web_search"}
+CALL = {"id": "c1", "type": "function", "function": {"name": "web_search", "arguments": '{"query":"x"}'}}
+CALLED = json.dumps(
+    {
+        "id": "c",
+        "model": "m",
+        "choices": [{"index": 0, "message": {"tool_calls": [CALL]}, "finish_reason": "tool_calls"}],
+    }
+).encode()
+IMAGE = {"type": "image", "source": {"type": "url", "url": "http://pictures.test/a.png"}}
+"""It is fetched for targets that take no picture by URL."""
+
+
+def tool_walks() -> Iterator[Walker]:
+    """Requests with a tool that their targets lack: one that is sent by no other step, and one with media."""
+    routes = {name: ROUTES[name] for name in ("one", "two", "strict", "keeps", "keeps, then another")}
+    routes["media"] = (destination("ollama/llava"),)
+    replies = [[], [(200, CALLED)], [(200, CALLED)] * 20, REPLIES["lost for good"], REPLIES["stream"]]
+    for route, reply, refuses in product(routes.values(), replies, ("", "lists", "runs", "sends")):
+        for content, stream in (("Hi", False), ("Hi", True), ([IMAGE], False)):
+            turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
+            body = {"model": "m", "max_tokens": 9, "tools": [SEARCH], "stream": stream}
+            ask = read({**body, "messages": [*turns, {"role": "user", "content": content}]}, source="anthropic")
+            context = AnswerContext(model="m", id="req_1")
+            yield Walker(Exchange(ask, TargetRoute(route), context, splits=True), list(reply), refuses)
+
+
 def test_what_follows_is_what_the_table_says() -> None:
     seen: Seen = set()
-    for walker in walks():
+    for walker in (*walks(), *tool_walks()):
         walker.run()
         seen |= walker.seen
     assert seen == written()

@@ -27,6 +27,10 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
     account: str = ""
 
 
+OURS = Origin("dragoman")
+"""The maker of what the gateway itself puts into a conversation. No target takes it as it is."""
+
+
 class Extras(msgspec.Struct, frozen=True, gc=False):
     """Fields that are not ours to understand, with the dialect they came from. They are sent only to that dialect."""
 

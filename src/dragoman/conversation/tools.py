@@ -24,11 +24,13 @@ class CallForm(msgspec.Struct, frozen=True, gc=False):
     """The tool takes plain text."""
     fields: Mapping[str, Json] = {}
     """Further fields of the call, such as the namespace of its tool."""
+    run: str = ""
+    """The tool that the gateway runs if it is called, by the key of a `RunnableTool`; empty: the client answers."""
 
     def then(self, later: CallForm) -> CallForm:
         """The form of a tool that was changed twice."""
         custom, fields = self.custom or later.custom, {**later.fields, **self.fields}
-        return CallForm(self.name, self.kind or later.kind, custom, fields)
+        return CallForm(self.name, self.kind or later.kind, custom, fields, self.run or later.run)
 
 
 class Tool(msgspec.Struct, frozen=True, gc=False):

@@ -14,10 +14,13 @@ from time import perf_counter
 from typing import ParamSpec, Protocol, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.provider_tools import ProviderTool
 from dragoman.conversation.replies import Usage
+from dragoman.conversation.tools import Tool
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.compile.compile_options import NOTHING_SET, CallerOptions
@@ -26,6 +29,7 @@ from dragoman.engine.exchange.attempts import KEY_BOUND
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.lessons import Learnt
+from dragoman.engine.exchange.run_limits import USUAL_LIMITS
 from dragoman.engine.exchange.steps import (
     ENDS,
     Answered,
@@ -34,17 +38,20 @@ from dragoman.engine.exchange.steps import (
     End,
     FetchMedia,
     GaveUp,
+    ListTools,
     Reading,
     Recall,
     Recalled,
     Send,
     SendAll,
+    SendRounds,
     StateToKeep,
     Step,
     Streaming,
     StreamingAll,
     Wait,
 )
+from dragoman.engine.exchange.tool_rounds import TOO_LATE, FinishedCall, WantedRun
 from dragoman.engine.library.summary import WrittenReport, write_report
 from dragoman.profiles.profile import Target
 from dragoman.upstream.auth.authorizer import NoCredentials
@@ -55,6 +62,7 @@ from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import LARGE, HeavyWork, RequestWork
 from dragoman.upstream.refusals import error_body, transport_failure
 from dragoman.upstream.side_by_side import SideBySide
+from dragoman.upstream.tool_runner import ToolRunner
 from dragoman.upstream.transport import Incoming, Outgoing, Tls, TransportFailure, TransportLimits
 from dragoman.upstream.transport.transport import Transport
 from dragoman.wire.json_size import count_escapes, count_read_values
@@ -163,8 +171,10 @@ class Dispatcher:
         limits: RequestLimits,
         redaction: Redaction,
         note_failure: Callable[[Exchange[HttpDestination], AttemptFailed[HttpDestination]], None],
+        tools: ToolRunner | None = None,
     ) -> None:
-        """`limits`: how much an answer may hold. `note_failure` counts a failed send and writes it down."""
+        """`limits`: how much an answer may hold. `note_failure` counts a failed send and writes it down. `tools` runs
+        tools of providers for targets that lack them."""
         self.memory = memory
         self.media = media
         self.send_limits = send_limits
@@ -175,6 +185,7 @@ class Dispatcher:
         self.limits = limits
         self.redaction = redaction
         self.note_failure = note_failure
+        self.tools = tools
 
     async def close(self) -> None:
         self.heavy.close()
@@ -195,6 +206,8 @@ class Dispatcher:
         """A request that has not been sent yet. `work`: where it was parsed. `credential`: the caller's own."""
         redaction = self.redaction if credential is None else credential.redaction
         exchange = Exchange(ask, route, context, options, redaction, splits=True)
+        if self.tools is not None and (servers := self.tools.offered(caller, route.first.name)):
+            exchange.offered = servers
         return Dispatch(self, exchange, caller, work or RequestWork(self.heavy, caller, len(ask.source)), credential)
 
 
@@ -212,7 +225,8 @@ class Dispatch:
     known_lessons: tuple[str, ...] = ()
     """The lessons that were known of the destination that was asked last, before this request."""
     parts: tuple[Dispatch, ...] = ()
-    """Those that ask for one answer each, if the client wants several and the target gives one."""
+    """Those that ask for one answer each, if the client wants several and the target gives one; or for one round each,
+    if tools are run for the answer."""
     reserve: Callable[[int], Awaitable[None]] | None = None
     """Counts so many more requests of the caller before the first of them is sent."""
     _side_by_side: SideBySide | None = None
@@ -255,10 +269,11 @@ class Dispatch:
         """What would be sent first, media and kept state included; or why nothing can be sent."""
         try:
             step: Step[HttpDestination] = self.exchange.start()
-            while not isinstance(step, (Send, SendAll, GaveUp)):
+            while not isinstance(step, (Send, SendAll, SendRounds, GaveUp)):
                 step = await self._carry_out(step)
-            if isinstance(step, SendAll):
-                return await self._part(step.exchanges[0]).prepare()
+            if not isinstance(step, (Send, GaveUp)):
+                first = step.exchanges[0] if isinstance(step, SendAll) else step.first
+                return await self._part(first).prepare()
             return step
         finally:
             await self._abandon()
@@ -337,6 +352,13 @@ class Dispatch:
                 return await self._tell(exchange.resume, chance)
             case SendAll():
                 return await self._send_all(step)
+            case ListTools(tools):
+                limits = self._shared.tools.limits if self._shared.tools is not None else USUAL_LIMITS
+                return await self._tell(exchange.listed, await self._list_tools(tools), limits)
+            case SendRounds(destination, first):
+                self._shared.health.released(destination)  # each round chooses for itself
+                self.parts = (self._part(first),)
+                return await self._pass_on(SideBySide(self.parts, self._next_round))
             case Wait(seconds):
                 exchange.attempts.failures[-1].waited = seconds
                 await asyncio.sleep(seconds)
@@ -424,15 +446,60 @@ class Dispatch:
                     booked.settle()
                 return self.exchange.unsent(failure)
         self.parts = tuple(parts)
-        side_by_side = self._side_by_side = SideBySide(self.parts)
+        return await self._pass_on(SideBySide(self.parts))
+
+    async def _pass_on(self, side_by_side: SideBySide) -> Step[HttpDestination]:
+        """Wait until the answer of all is there, or something of its stream, or it cannot be had."""
+        self._side_by_side = side_by_side
         came = await side_by_side.more()
         if isinstance(came, GaveUp):
             await side_by_side.stop()
         return await self._tell(self.exchange.joined, came if isinstance(came, GaveUp) else None)
 
     def _part(self, exchange: Exchange[HttpDestination]) -> Dispatch:
-        """What carries out the exchange for one of several answers."""
+        """What carries out the exchange for one of several answers, or for one round."""
         return Dispatch(self._shared, exchange, self._caller, self._work, self.credential)
+
+    async def _list_tools(self, tools: tuple[ProviderTool, ...]) -> list[tuple[Tool, ...] | None] | Failure:
+        """Which of these can be run for the caller: the tools of each server, nothing for what needs no list, and None
+        for what cannot be run; or why the tools of a server cannot be had."""
+        runner = self._shared.tools
+        families = runner.families(self._caller) if runner is not None else ()
+        found: list[tuple[Tool, ...] | None] = []
+        for tool in tools:
+            listed: tuple[Tool, ...] | Failure | None = () if tool.family in families else None
+            if runner is not None and listed is not None and tool.server is not None:
+                listed = await runner.list_tools(self._caller, tool.server)
+            if isinstance(listed, Failure):
+                return listed
+            found.append(listed)
+        return found
+
+    async def _next_round(self) -> Dispatch | None:
+        """Run the tools that the last round calls, and go on; None if it was the last."""
+        exchange, wanted = self.exchange, self.exchange.round_ended()
+        if wanted is None:
+            return None
+        began = perf_counter()
+        done = await asyncio.gather(*[self._run_tool(one, wanted.seconds) for one in wanted.runs])
+        following = await self._tell(exchange.ran, done, perf_counter() - began)
+        if exchange.rounds is not None and exchange.rounds.kept:
+            await self._shared.memory.keep(self._caller, StateToKeep("", "", runs=exchange.rounds.kept))
+        if following is None:
+            return None
+        part = self._part(following)
+        self.parts = (*self.parts, part)
+        return part
+
+    async def _run_tool(self, wanted: WantedRun, seconds: float) -> FinishedCall:
+        runner, began = self._shared.tools, perf_counter()
+        assert runner is not None
+        try:
+            async with asyncio.timeout(seconds):
+                run = await runner.run(self._caller, wanted.tool, wanted.call)
+        except TimeoutError:
+            run = replace(wanted.call, output=f"The tool took longer than {seconds:.0f} seconds.", error=TOO_LATE)
+        return FinishedCall(run, perf_counter() - began, runner.cost(wanted.tool))
 
     async def _book_once(self, destination: HttpDestination) -> Failure | None:
         """Book the send that follows, unless that was done when room was sought for several."""

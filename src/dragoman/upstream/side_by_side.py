@@ -1,8 +1,9 @@
-"""Several dispatches at once, for a client that gets all of their answers as one."""
+"""Several dispatches, at once or one after the other, for a client that gets all of their answers as one."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,11 @@ class SideBySide:
     """Dispatches under way, each in a task of its own. They stand in one line to say that there is something for the
     client. The line is short: a client that reads slowly slows all of them down."""
 
-    def __init__(self, parts: tuple[Dispatch, ...]) -> None:
+    def __init__(
+        self, parts: tuple[Dispatch, ...], then: Callable[[], Awaitable[Dispatch | None]] | None = None
+    ) -> None:
+        """`then` gives the dispatch that follows one that was answered, if any does."""
+        self._then = then
         self._line: asyncio.Queue[Answered | GaveUp | Exception | None] = asyncio.Queue(len(parts))
         self._left = len(parts)
         self._tasks = [asyncio.ensure_future(self._follow(part)) for part in parts]
@@ -41,13 +46,23 @@ class SideBySide:
 
     async def _follow(self, part: Dispatch) -> None:
         try:
-            end = await part.run()
-            if isinstance(end, (Streaming, StreamingAll)):
-                async with aclosing(part.pieces(end)) as pieces:
-                    async for _ in pieces:
-                        await self._line.put(None)
-                failure = part.exchange.failure
-                end = Answered(b"") if failure is None else GaveUp(failure)
+            end = await self._pass_on(part)
+            while (
+                self._then is not None and isinstance(end, Answered) and (following := await self._then()) is not None
+            ):
+                if following.exchange.ask.stream:
+                    await self._line.put(None)  # what came between them
+                end = await self._pass_on(following)
             await self._line.put(end)
         except Exception as fault:  # it is raised where the answers are awaited
             await self._line.put(fault)
+
+    async def _pass_on(self, part: Dispatch) -> Answered | GaveUp:
+        end = await part.run()
+        if not isinstance(end, (Streaming, StreamingAll)):
+            return end
+        async with aclosing(part.pieces(end)) as pieces:
+            async for _ in pieces:
+                await self._line.put(None)
+        failure = part.exchange.failure
+        return Answered(b"") if failure is None else GaveUp(failure)

@@ -11,7 +11,7 @@ from typing import Protocol
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.provider_tools import Family, McpServer, ProviderTool, ToolRun
 from dragoman.conversation.tools import Tool
-from dragoman.engine.exchange.tool_rounds import RunLimits
+from dragoman.engine.exchange.run_limits import RunLimits
 
 
 class ToolRunner(Protocol):

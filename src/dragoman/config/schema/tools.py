@@ -9,7 +9,7 @@ from msgspec import Meta, Struct, field
 
 from dragoman.config.schema.amounts import Amount
 from dragoman.config.secret import Secret
-from dragoman.engine.exchange.tool_rounds import RunLimits
+from dragoman.engine.exchange.run_limits import RunLimits
 
 
 class ToolApproval(StrEnum):

@@ -1,7 +1,7 @@
 """Calls of functions that stand for a tool of the client's dialect, in the form that this dialect has for them.
 
 An item of a vendor's tool, and the text of a tool that takes plain text, can be written once the arguments are whole:
-what belongs to such a call is held until then.
+what belongs to such a call is held until then. A call of a tool that the gateway runs becomes a block of its own.
 """
 
 from __future__ import annotations
@@ -12,9 +12,19 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation.collect import arguments_of
-from dragoman.conversation.events import CallDelta, CallEnded, CallStarted, Ended, Event, Failed, OpaqueBlock, Stopped
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Ended,
+    Event,
+    Failed,
+    OpaqueBlock,
+    Signed,
+    Stopped,
+)
 from dragoman.conversation.literals import joined, quote, unquote
-from dragoman.conversation.parts import Call, Extras, Json, Opaque, Origin
+from dragoman.conversation.parts import OURS, Call, Extras, Json, Opaque, Origin
 from dragoman.conversation.tools import CallForm
 
 _CLOSING = (Stopped, Ended, Failed)
@@ -24,6 +34,7 @@ class _HeldCall(msgspec.Struct):
     started: CallStarted
     form: CallForm
     literals: list[bytes]
+    state: Opaque | None = None
 
 
 class ClientCalls:
@@ -38,7 +49,7 @@ class ClientCalls:
 
     def begin(self, event: CallStarted, form: CallForm) -> CallStarted:
         """The beginning of a call that has a form of its own, under the client's name and id."""
-        if form.kind or form.custom:
+        if form.kind or form.custom or form.run:
             self._held[event.choice, event.part] = _HeldCall(event, form, [])
         extras = Extras(self._dialect, dict(form.fields)) if form.fields else event.extras
         return replace(event, custom=form.custom or event.custom, extras=extras)
@@ -63,12 +74,19 @@ class ClientCalls:
             elif held is not None and isinstance(event, CallEnded):
                 out += self._whole(*place)
                 continue
+            elif held is not None and held.form.run and isinstance(event, Signed):
+                held.state = event.state
+                continue
             out.append(event)
         return out
 
     def _whole(self, choice: int, part: int) -> list[Event]:
         held = self._held.pop((choice, part))
         text, started = unquote(joined("", held.literals)), held.started
+        if held.form.run:
+            call = Call(started.id, started.name, arguments_of(text), signature=held.state)
+            block = Opaque(kind=held.form.run, json=b"{}", origin=OURS, meant=(call,))
+            return [OpaqueBlock(choice, part, block)]
         item = self._render(held.form, started.id, text) if held.form.kind else None
         if item is not None:
             call = Call(started.id, started.name, arguments_of(text))

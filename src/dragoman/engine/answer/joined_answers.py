@@ -1,15 +1,28 @@
-"""Several answers, each to a request of its own, as the choices of one answer."""
+"""Several answers, each to a request of its own, as the choices of one answer, or as its rounds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from threading import Lock
+from typing import Any
 
 from msgspec.structs import replace
 
 from dragoman.conversation.collect import Folding, merged
-from dragoman.conversation.events import Ended, Event, Failed, Started, Used
+from dragoman.conversation.events import (
+    CallStarted,
+    Ended,
+    Event,
+    Failed,
+    OpaqueBlock,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
 from dragoman.conversation.failures import Failure
+from dragoman.conversation.literals import prefixed
+from dragoman.conversation.parts import OURS, Opaque, Part
 from dragoman.conversation.replies import Usage, sum_usage
 from dragoman.dialects.dialect import AnswerContext, StreamRenderer
 from dragoman.dialects.registry import dialect
@@ -29,7 +42,11 @@ class JoinedAnswers:
         """Held while something is written: a large piece of an answer is read in a thread."""
         self._out: list[bytes] = []
         self._answers = dialect(client).answers
-        self._id = id
+        self.id = id
+        self.parts = 0
+        """How many parts of the only choice were written, if the answers are its rounds."""
+        self.ends_in_text = False
+        """The last of these parts is text."""
         self._stream = stream
         self._left = count
         self._usages: list[Usage] = []
@@ -40,10 +57,18 @@ class JoinedAnswers:
 
     def begin(self, index: int, context: AnswerContext) -> ChoiceWriter:
         """Write one of the answers. One that failed before anything of it was written may begin again."""
-        if self._renderer is None:
-            self._context = replace(context, id=self._id)
-            self._renderer = self._answers.stream_renderer(self._context)
+        self._open(context)
         return ChoiceWriter(self, index)
+
+    def begin_round(self, context: AnswerContext) -> RoundWriter:
+        """Write the next round of the one answer."""
+        self._open(context)
+        return RoundWriter(self)
+
+    def _open(self, context: AnswerContext) -> None:
+        if self._renderer is None:
+            self._context = replace(context, id=self.id)
+            self._renderer = self._answers.stream_renderer(self._context)
 
     def write(self, events: Sequence[Event]) -> bytes:
         if self.is_over or not events:
@@ -61,9 +86,12 @@ class JoinedAnswers:
         wanted, self._has_head = not self._has_head, True
         return wanted
 
+    def note_usage(self, usage: Usage | None) -> None:
+        self._usages += [] if usage is None else [usage]
+
     def end(self, usage: Usage | None) -> list[Event]:
         """One answer has ended: the end of all of them if it was the last."""
-        self._usages += [] if usage is None else [usage]
+        self.note_usage(usage)
         self._left -= 1
         if self._left:
             return []
@@ -129,4 +157,94 @@ class ChoiceWriter:
 
     def close(self) -> bytes:
         """Nothing: the end is written with the last answer."""
+        return b""
+
+
+class RoundWriter:
+    """Writes one round of an answer: its parts after those of earlier rounds. Calls of tools that the gateway runs are
+    not written but gathered: a round that has some is not the last one, or ends when they have been run."""
+
+    def __init__(self, joined: JoinedAnswers) -> None:
+        self.calls: list[Opaque] = []
+        """The calls of tools that the gateway runs: `meant` has the call, `kind` the key of the tool."""
+        self.has_client_calls = False
+        self.has_begun = False
+        """Something of it was written, so that it cannot be asked for again."""
+        self._joined = joined
+        self._folding = Folding()
+        self._places: dict[int, int] = {}
+        self._usage: Usage | None = None
+        self._stopped: list[Event] = []
+
+    def render(self, events: Sequence[Event]) -> bytes:
+        with self._joined.lock:
+            failure = next((event.failure for event in events if isinstance(event, Failed)), None)
+            if failure is not None and not self.has_begun:
+                return b""
+            written = self._joined.write([one for event in events for one in self._shown(event)])
+            return written if failure is None else written + self._joined.fail(failure)
+
+    def _shown(self, event: Event) -> list[Event]:
+        """What the client sees of an event."""
+        self._folding.add(event)
+        match event:
+            case Started():
+                return [event] if self._joined.take_head() else []
+            case Used(usage):
+                self._usage = merged(self._usage, usage)
+            case OpaqueBlock(opaque=Opaque(meant=(_,)) as block) if block.origin == OURS:
+                self.calls.append(block)
+            case Stopped():
+                self._stopped.append(event)
+            case Ended() if not self.calls:
+                return self._end()
+            case Ended() | Failed():
+                pass
+            case _:
+                return [self._placed(event)]
+        return []
+
+    def _placed(self, event: Any) -> Event:
+        """An event of a part, which has the next free number. Text right after text of another round is set off."""
+        self.has_begun = True
+        joined, place = self._joined, self._places.get(event.part)
+        is_text = type(event) is TextDelta
+        if place is None:
+            place = self._places[event.part] = joined.parts
+            joined.parts += 1
+            if is_text and joined.ends_in_text:
+                event = replace(event, literal=prefixed("\n\n", event.literal))
+            joined.ends_in_text = is_text
+            self.has_client_calls |= type(event) is CallStarted
+        placed: Event = replace(event, part=place, choice=0)
+        return placed
+
+    def parts(self) -> tuple[Part, ...]:
+        """All that the model gave in this round."""
+        reply = self._folding.result()
+        return reply.choices[0].parts if not isinstance(reply, Failure) and reply.choices else ()
+
+    def show(self, blocks: Sequence[Opaque]) -> None:
+        """Show what came of calls that the gateway ran."""
+        with self._joined.lock:
+            first = self._joined.parts
+            self._joined.parts += len(blocks)
+            self._joined.ends_in_text = self._joined.ends_in_text and not blocks
+            self._joined.write([OpaqueBlock(0, number, block) for number, block in enumerate(blocks, first)])
+
+    def next_round(self) -> None:
+        """Another round follows."""
+        self._joined.note_usage(self._usage)
+
+    def finish(self, stopped: Stopped | None) -> None:
+        """The answer ends here; for another reason than the model's if there is one."""
+        with self._joined.lock:
+            self._stopped = self._stopped if stopped is None else [stopped]
+            self._joined.write(self._end())
+
+    def _end(self) -> list[Event]:
+        return [*self._stopped, *self._joined.end(self._usage)]
+
+    def close(self) -> bytes:
+        """Nothing: the end is written with the last round."""
         return b""

@@ -37,7 +37,7 @@ from dragoman.engine.answer.answer_tool import AnswerTool
 from dragoman.engine.answer.argument_names import Renaming
 from dragoman.engine.answer.binary_relay import BinaryObserver, BinaryRelay
 from dragoman.engine.answer.client_calls import ClientCalls
-from dragoman.engine.answer.joined_answers import ChoiceWriter
+from dragoman.engine.answer.joined_answers import ChoiceWriter, RoundWriter
 from dragoman.engine.answer.reasoning_capture import ReasoningCapture
 from dragoman.engine.answer.relay_frames import RelayFrames, without_leftovers
 from dragoman.engine.answer.relay_lines import RelayLines
@@ -150,8 +150,8 @@ class Translation:
         """What sees and what cleans the chunks of a stream that is relayed and needs nothing else."""
         self._pass_words: Callable[[bytes], bytes] | None = None
         """What passes frames on in which nothing but words is new."""
-        self._choice: ChoiceWriter | None = None
-        """What writes this answer as one choice of several."""
+        self._choice: ChoiceWriter | RoundWriter | None = None
+        """What writes this answer as one choice of several, or as one round of it."""
         self._prompt = prompt
         self._unwrap = unwrap
         self._context = context
@@ -184,8 +184,8 @@ class Translation:
         if seek and not keep and self._upstream.thinking_mark:
             self._beginning = b""
 
-    def join(self, choice: ChoiceWriter) -> None:
-        """Be one choice of several that are asked for one by one."""
+    def join(self, choice: ChoiceWriter | RoundWriter) -> None:
+        """Be one choice of several that are asked for one by one, or one round of an answer."""
         self._renderer = self._choice = choice
         self.relays = self._relays_whole = False
 

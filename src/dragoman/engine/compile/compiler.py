@@ -25,6 +25,7 @@ from dragoman.engine.compile.plan import Plan, client_of, plan, serving_target
 from dragoman.engine.compile.reasoning_restore import KeptParts, PutBack, kept_reasoning, restored
 from dragoman.engine.compile.refusal_places import found_in, with_place
 from dragoman.engine.compile.report import ReportBuilder, body_repairs, usage_asked, usage_not_asked, without_spelling
+from dragoman.engine.compile.run_functions import RunnableTool, WantedTool, find_wanted, with_functions
 from dragoman.engine.compile.unseen_content import unseen, unseen_content
 from dragoman.engine.history.client_choice import (
     NO_CHOICE,
@@ -57,6 +58,7 @@ _USAGE = "stream_options"
 _MEDIA = int(Trait.MEDIA | Trait.RESULT_PARTS)
 _OPAQUE = int(Trait.OPAQUE)
 _HINTS = int(Trait.HINTS)
+_NATIVE_TOOLS = int(Trait.NATIVE_TOOLS)
 _FAITHFUL = Doubt.FAITHFUL
 _NO_LOSS, _CONTENT = Loss.NOTHING, Loss.CONTENT
 
@@ -80,6 +82,10 @@ class Options(msgspec.Struct, frozen=True):
     history: TrimRequest | None = None
     sent_before: SentBefore = SentBefore.NOTHING
     answer: int | None = None
+    runs: tuple[RunnableTool, ...] = ()
+    """Tools that the gateway runs, because the target lacks them."""
+    kept_runs: Mapping[str, KeptParts] = {}
+    """What the model saw of such tools in earlier turns, by the ids of blocks."""
 
 
 PLAIN = Options()
@@ -135,6 +141,7 @@ class _Compilation:
         "steps",
         "stream",
         "target",
+        "tools_to_run",
         "trimmed",
         "undo",
     )  # fmt: skip
@@ -161,6 +168,9 @@ class _Compilation:
             done = restored(ask.conversation, options.kept, self.facts)
             self.conversation = done.conversation
             self.put_back = PutBack(done.notes) if done.notes else None
+        if options.runs:
+            self.conversation = with_functions(self.conversation, options.runs)
+        self.tools_to_run: tuple[WantedTool, ...] = ()
         self.changes = body_repairs(ask) if ask.repairs or ask.wrapper is not None else []
         self.undo = NOTHING_TO_UNDO
         self.heaviest = _NO_LOSS
@@ -224,6 +234,8 @@ class _Compilation:
         if seen & _MEDIA and remote_media in steps.rules:
             self.media_to_fetch = wanted(conversation, context)
         top = steps.tops.of(conversation)
+        if top.traits & _NATIVE_TOOLS and not self.options.runs:
+            self.tools_to_run = find_wanted(conversation, context)
         stop_after = self.options.stop_after
         end = steps.count_until(stop_after) if stop_after else len(steps.rules)
         left, begin = iter(steps.steps[seen | top.traits, top.idle]), 0
@@ -336,6 +348,7 @@ class _Compilation:
             self.trimmed,
             self.cut,
             profile.envelope,
+            self.tools_to_run,
         )
 
     def _body(self, dialect: Dialect, writing: RenderOptions) -> bytes:

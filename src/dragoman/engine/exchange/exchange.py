@@ -15,7 +15,7 @@ steps, and `docs/theory/exchange.md` shows it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Generic
 
@@ -24,7 +24,9 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Change, Note
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.provider_tools import Family, McpServer, ProviderTool
 from dragoman.conversation.replies import Stop, Usage, sum_usage
+from dragoman.conversation.tools import Tool
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.client_failures import clipped, failure_of, with_numbers
@@ -35,6 +37,7 @@ from dragoman.engine.compile.compile_options import NOTHING_SET, CallerOptions
 from dragoman.engine.compile.plan import expects_reasoning, serving_target
 from dragoman.engine.compile.reasoning_restore import has_keys, keeps, keys, scope
 from dragoman.engine.compile.report import ReportBuilder
+from dragoman.engine.compile.run_functions import WantedTool, runnable_tool
 from dragoman.engine.exchange import care
 from dragoman.engine.exchange.attempts import (
     MAX_TOTAL,
@@ -51,6 +54,7 @@ from dragoman.engine.exchange.attempts import (
 )
 from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, CacheHints, D, ShownReasoning, TargetRoute
 from dragoman.engine.exchange.lessons import Learnt, is_recognised, learn
+from dragoman.engine.exchange.run_limits import USUAL_LIMITS, RunLimits
 from dragoman.engine.exchange.steps import (
     Answered,
     AttemptFailed,
@@ -59,11 +63,13 @@ from dragoman.engine.exchange.steps import (
     FetchMedia,
     FoundSummary,
     GaveUp,
+    ListTools,
     Reading,
     Recall,
     Recalled,
     Send,
     SendAll,
+    SendRounds,
     StateToKeep,
     Step,
     Streaming,
@@ -71,6 +77,7 @@ from dragoman.engine.exchange.steps import (
     Wait,
 )
 from dragoman.engine.exchange.target_attempt import Attempts, TargetAttempt
+from dragoman.engine.exchange.tool_rounds import FinishedCall, RunTools, ToolRounds
 from dragoman.engine.history.calibration import CountedTokens, calibration_key, can_be_estimated
 from dragoman.engine.history.client_choice import chosen_policy, history_choice
 from dragoman.engine.history.compaction import UsedSummary, compact_keys, compacted
@@ -117,6 +124,10 @@ class Exchange(Generic[D]):
     """What puts several answers together, if this exchange asks for one of them, or for all."""
     _whole: TargetAttempt[D] | None = None
     """How far the exchange is that this one is a part of."""
+    rounds: ToolRounds | None = None
+    """The rounds of an answer for which the gateway runs tools, if this exchange asks for one of them, or for all."""
+    offered: tuple[McpServer, ...] = ()
+    """Servers whose tools the model is given, though the client does not name them."""
     _translation: Translation | None = None
     _status = 0
     _headers: Iterable[tuple[str, str]] = ()
@@ -128,6 +139,8 @@ class Exchange(Generic[D]):
     _earlier: Failure | None = None
     _fault: RequestError | None = None
     _summary_keys: Mapping[str, int] = {}
+    _wanted: tuple[WantedTool, ...] = ()
+    _run_limits: RunLimits = USUAL_LIMITS
     given_summary: UsedSummary | None = None
     """A summary that takes the place of the beginning for every destination, because the client asked for one."""
 
@@ -351,6 +364,21 @@ class Exchange(Generic[D]):
         visit.media = {**visit.media, **media}
         return self._prepare()
 
+    def _list_tools(self, wanted: tuple[WantedTool, ...]) -> Step[D]:
+        """Ask which tools can be run that the target lacks. Those that need nothing but the request can."""
+        servers = [WantedTool(ProviderTool(Family.MCP, server=one)) for one in self.offered]
+        self._wanted = (*wanted, *servers)
+        return ListTools(tuple([one.tool for one in self._wanted]))
+
+    def listed(self, found: Sequence[tuple[Tool, ...] | None] | Failure, limits: RunLimits = USUAL_LIMITS) -> Step[D]:
+        """For each tool, those of its server, if it has one; None: it cannot be run. Or why the request fails."""
+        if isinstance(found, Failure):
+            return self._next_target(found)
+        listed = zip(self._wanted, found, strict=True)
+        self._visit.runs = tuple([runnable_tool(tool, tools) for tool, tools in listed if tools is not None])
+        self._run_limits = limits
+        return self._prepare()
+
     # After a send.
 
     def head(self, status: int, headers: Iterable[tuple[str, str]] = ()) -> Reading:
@@ -364,6 +392,8 @@ class Exchange(Generic[D]):
         self._translation.provider = self._visit.destination.provider
         if self._joined is not None and self._options.answer is not None:
             self._translation.join(self._joined.begin(self._options.answer, context))
+        elif self.rounds is not None:
+            self._translation.join(self.rounds.begin(context))
         if self.request.facts.cost_header:
             self._cost = parse_amount(dict(headers).get(self.request.facts.cost_header))
         return Reading.PIECES if self.ask.stream else Reading.WHOLE
@@ -632,16 +662,25 @@ class Exchange(Generic[D]):
             return self._take_back() if visit.refused is not None else self._skip(fault)
         if request.media_to_fetch and (missing := visit.unasked_media(request)):
             return FetchMedia(missing)
+        runs = visit.runs
+        if (request.tools_to_run or self.offered) and runs is None and self._may_run_tools(one_by_one):
+            return self._list_tools(request.tools_to_run)
         if self.attempts.sends and self._was_refused(request):
             return self._same_again()
         if one_by_one:
             return self._send_all(self.ask.conversation.settings.n or 0)
+        if runs and self.rounds is None:
+            return self._send_rounds()
         if visit.refused is not None:
             self._cared = True
             self.lessons = (*self.lessons, care.LESSON)
         elif visit.learnt:
             self.lessons = (*self.lessons, visit.learnt[-1].lesson)
         return self._send(request)
+
+    def _may_run_tools(self, one_by_one: bool) -> bool:
+        """Whether tools may be run for the answer. Several answers at once have no rounds."""
+        return (self._splits and not one_by_one) or self.rounds is not None
 
     def _is_asked_for_each(self) -> bool:
         target = self._visit.target
@@ -668,6 +707,40 @@ class Exchange(Generic[D]):
         if not index:
             part.attempts = self.attempts
         return part
+
+    def _send_rounds(self) -> SendRounds[D]:
+        """One exchange for each round. Only the first may fall back."""
+        ask, visit = self.ask, self._visit
+        self._joined = JoinedAnswers(ask.dialect, self.context.id, 1, ask.stream)
+        self.rounds = ToolRounds(ask, self._joined, self._run_limits)
+        reserved = self._route.reserved if visit.destination is self._route.first else {}
+        first = self._round(ask, TargetRoute((visit.destination, *self._left), reserved), visit)
+        first.attempts = self.attempts
+        return SendRounds(visit.destination, first)
+
+    def _round(self, ask: Ask, route: TargetRoute[D], before: TargetAttempt[D]) -> Exchange[D]:
+        """The exchange for the next round, with what was learnt before it."""
+        number, context = len(self.parts), self.context
+        if number:
+            context = replace(context, id=f"{context.id}.{number + 1}", prefix="", opening=None)
+        part = Exchange(ask, route, context, self._options, self._redaction)
+        part.rounds, part._whole, part.given_summary, part.offered = (
+            self.rounds, before, self.given_summary, self.offered,
+        )  # fmt: skip
+        self.parts = (*self.parts, part)
+        return part
+
+    def round_ended(self) -> RunTools | None:
+        """What the last round wants run; None: it was the last."""
+        assert self.rounds is not None
+        return self.rounds.to_run(self.parts[-1]._visit.runs or ())
+
+    def ran(self, results: Sequence[FinishedCall], seconds: float) -> Exchange[D] | None:
+        """What came of the runs, in so many seconds; the next round, unless the answer ends here."""
+        assert self.rounds is not None
+        last = self.parts[-1]
+        ask = self.rounds.ran(results, seconds)
+        return None if ask is None else self._round(ask, TargetRoute((last._visit.destination,)), last._visit)
 
     def _was_refused(self, request: AdaptedRequest) -> bool:
         visit = self._visit

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic
 import msgspec
 
 from dragoman.conversation.failures import Failure
+from dragoman.conversation.provider_tools import ProviderTool
 from dragoman.engine.answer.translation import Translation
 from dragoman.engine.compile.reasoning_restore import KeptParts
 from dragoman.engine.exchange.destination import D
@@ -56,6 +57,8 @@ class Recall(msgspec.Struct, frozen=True, gc=False):
     """Under which it is kept, for all callers, how the model counts; empty if that is not wanted."""
     prompt: PromptDigests | None = None
     """What is sent now; how much of it was sent before is wanted."""
+    runs: Iterable[str] = ()
+    """The ids of blocks that may tell of tools that the gateway ran."""
 
 
 class Recalled(msgspec.Struct, frozen=True, gc=False):
@@ -69,6 +72,8 @@ class Recalled(msgspec.Struct, frozen=True, gc=False):
     """How the model counts."""
     sent_before: SentBefore = SentBefore.NOTHING
     """How much of the prompt was sent before."""
+    runs: Mapping[str, KeptParts] = {}
+    """What the model saw of tools that the gateway ran, by the ids of blocks."""
 
 
 NOTHING_RECALLED = Recalled()
@@ -78,6 +83,13 @@ class FetchMedia(msgspec.Struct, frozen=True, gc=False):
     """Fetch these: the target does not take them by URL. What cannot be had is left out."""
 
     urls: tuple[str, ...]
+
+
+class ListTools(msgspec.Struct, frozen=True, gc=False):
+    """Say which of these tools can be run here for the caller: the target lacks them. Of a server, its tools are
+    wanted."""
+
+    tools: tuple[ProviderTool, ...]
 
 
 class Send(msgspec.Struct, Generic[D], frozen=True, gc=False):
@@ -94,6 +106,15 @@ class SendAll(msgspec.Struct, Generic[D], frozen=True, gc=False):
     destination: D
     """The one that was chosen, and has room for none of them yet."""
     exchanges: tuple[Exchange[D], ...]
+
+
+class SendRounds(msgspec.Struct, Generic[D], frozen=True, gc=False):
+    """Carry out this exchange, ask `round_ended` which tools it calls, run them and tell `ran`: that gives the exchange
+    of the next round."""
+
+    destination: D
+    """The one that was chosen, and has room for no round yet."""
+    first: Exchange[D]
 
 
 class AttemptFailed(msgspec.Struct, Generic[D]):
@@ -131,7 +152,8 @@ class Streaming(msgspec.Struct, frozen=True, gc=False):
 
 
 class StreamingAll(msgspec.Struct, frozen=True, gc=False):
-    """The client's answer begins with `first`, of whichever exchange of a `SendAll`; pass on what comes of all."""
+    """The client's answer begins with `first`, of whichever exchange of a `SendAll` or a `SendRounds`; pass on what
+    comes of all."""
 
     first: bytes
 
@@ -164,10 +186,15 @@ class StateToKeep(msgspec.Struct, frozen=True, gc=False):
     """The key of how the model counts; empty if the provider has not counted."""
     count: Callable[[], CountedTokens | None] | None = None
     """Estimates the tokens beside the provider's count. It takes time."""
+    runs: Mapping[str, KeptParts] = {}
+    """What the model saw of tools that the gateway ran, by the ids that the client was shown. It belongs to no
+    provider."""
 
 
 End = Answered | Streaming | StreamingAll | GaveUp
-Step = Choose[D] | Recall | FetchMedia | Send[D] | SendAll[D] | AttemptFailed[D] | Wait | End
+Step = (
+    Choose[D] | Recall | FetchMedia | ListTools | Send[D] | SendAll[D] | SendRounds[D] | AttemptFailed[D] | Wait | End
+)
 ENDS = (Answered, Streaming, StreamingAll, GaveUp)
 
 
@@ -182,7 +209,7 @@ class StepRow(msgspec.Struct, frozen=True):
     """What it tells the exchange, and the steps that may follow; None: there is nothing more to do."""
 
 
-_NEXT_SEND = (FetchMedia, Send, SendAll, Choose, GaveUp)
+_NEXT_SEND = (FetchMedia, ListTools, Send, SendAll, Choose, GaveUp)
 """What follows once all that is remembered is known: the request is compiled, or cannot be."""
 
 STEPS: tuple[StepRow, ...] = (
@@ -192,12 +219,22 @@ STEPS: tuple[StepRow, ...] = (
     StepRow(
         FetchMedia,
         "fetches what the target does not take by URL",
-        {"fetched": (Send, SendAll, Choose, GaveUp)},
+        {"fetched": (ListTools, Send, SendAll, Choose, GaveUp)},
+    ),
+    StepRow(
+        ListTools,
+        "says which tools it can run, and lists those of servers",
+        {"listed": (Send, SendRounds, Choose, GaveUp)},
     ),
     StepRow(
         SendAll,
         "carries out exchanges side by side",
         {"joined": (Answered, StreamingAll, GaveUp), "unsent": (Choose, GaveUp)},
+    ),
+    StepRow(
+        SendRounds,
+        "carries out an exchange, runs the tools that it calls, and goes on",
+        {"joined": (Answered, StreamingAll, GaveUp)},
     ),
     StepRow(
         Send,
@@ -209,7 +246,11 @@ STEPS: tuple[StepRow, ...] = (
             "unsent": (Choose, GaveUp),
         },
     ),
-    StepRow(AttemptFailed, "notes the failure, draws a number", {"resume": (Wait, *_NEXT_SEND)}),
+    StepRow(
+        AttemptFailed,
+        "notes the failure, draws a number",
+        {"resume": (Wait, *[one for one in _NEXT_SEND if one is not ListTools])},
+    ),
     StepRow(Wait, "waits", {"resume": (Send,)}),
     StepRow(Streaming, "passes the stream on", {"stream_ended": (None, AttemptFailed)}),
     StepRow(StreamingAll, "passes the streams on as they come", {}),

@@ -15,6 +15,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.engine.compile.compile_options import NOTHING_SET, USAGE_ASKED, CallerOptions
 from dragoman.engine.compile.compiler import PLAIN, Options, compile_ask
 from dragoman.engine.compile.reasoning_restore import KeptParts
+from dragoman.engine.compile.run_functions import RunnableTool
 from dragoman.engine.exchange.destination import D
 from dragoman.engine.exchange.lessons import Learnt
 from dragoman.engine.exchange.steps import AttemptFailed
@@ -113,6 +114,10 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
     """Newer credentials were asked for."""
     sent_before: SentBefore = SentBefore.NOTHING
     """How much of the prompt its provider may have in its cache."""
+    runs: tuple[RunnableTool, ...] | None = None
+    """The tools that the gateway runs, because the destination lacks them; None: nobody asked yet."""
+    kept_runs: Mapping[str, KeptParts] = {}
+    """What the model saw of such tools in earlier turns."""
 
     def compile(self, ask: Ask, caller: CallerOptions) -> AdaptedRequest:
         """The request for the next send. Raises RequestError."""
@@ -129,6 +134,7 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
         if (
             (caller is NOTHING_SET or caller is USAGE_ASKED)
             and not (self.kept or self.media or careful or self.history or self.summary or self.sent_before)
+            and not (self.runs or self.kept_runs)
             and destination.max_loss is _CONTENT
             and destination.synthetic
             and destination.doubt is _FAITHFUL
@@ -147,11 +153,13 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
             summary=self.summary,
             sent_before=self.sent_before,
             answer=caller.answer,
+            runs=self.runs or (),
+            kept_runs=self.kept_runs,
         )
 
     def inherit(self, whole: TargetAttempt[D]) -> None:
         """Begin with what another attempt at the same destination has learnt and fetched for the same request."""
-        self.media, self.urls = whole.media, whole.urls
+        self.media, self.urls, self.runs, self.kept_runs = whole.media, whole.urls, whole.runs, whole.kept_runs
         for learnt in whole.learnt:
             self.correct(learnt)
 

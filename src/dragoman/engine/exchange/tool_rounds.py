@@ -1,21 +1,215 @@
-"""Tools of a provider that the gateway runs in its place: what the model is shown, and what each round adds."""
+"""Tools of a provider that the gateway runs in its place: what each round asked for, what came of it, and what is
+asked next.
+
+A round is an exchange of its own. If its answer calls tools that the gateway runs, the driver runs them, the client is
+shown the runs in its own form, and the next round asks the same destination again: with the client's conversation, what
+the model gave, and what came of its calls. The client gets all rounds as one answer.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
 
 import msgspec
-from msgspec import Meta
+from msgspec.structs import replace
+
+from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.envelope import seal
+from dragoman.conversation.events import Stopped
+from dragoman.conversation.messages import ASSISTANT, Message
+from dragoman.conversation.parts import OURS, Call, Opaque, Part, Reasoning, Text
+from dragoman.conversation.provider_tools import ProviderTool, ToolRun
+from dragoman.conversation.replies import Stop
+from dragoman.conversation.tools import ChoiceMode, ToolChoice
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.registry import dialect
+from dragoman.engine.answer.joined_answers import JoinedAnswers, RoundWriter
+from dragoman.engine.compile.kept_runs import KeptRun, keep_run, run_block
+from dragoman.engine.compile.reasoning_restore import KeptParts, pack
+from dragoman.engine.compile.run_functions import RunnableTool
+from dragoman.engine.exchange.run_limits import USUAL_LIMITS, RunLimits
+
+TOO_MANY = "max_uses_exceeded"
+TOO_LATE = "unavailable"
+_OVER = "This tool cannot be used again for this answer. Answer with what you have found so far."
+_CUT = "\n[cut here: the result is longer than it may be]"
 
 
-class RunLimits(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True):
-    """What the tools that the gateway runs for one answer may take."""
+class WantedRun(msgspec.Struct, frozen=True, gc=False):
+    """A call to be carried out."""
 
-    rounds: Annotated[int, Meta(ge=1, description="How often the model may be asked again with results.")] = 10
-    calls: Annotated[int, Meta(ge=1, description="All runs of an answer.")] = 32
-    seconds: Annotated[float, Meta(gt=0, description="All runs of an answer together, by the clock.")] = 60.0
-    bytes: Annotated[int, Meta(ge=256, description="What the model reads of one run.")] = 65_536
-    total_bytes: Annotated[int, Meta(ge=256, description="What the model reads of all runs.")] = 524_288
-    cost: Annotated[
-        float, Meta(ge=0, description="All runs, in the currency of the prices; 0: not limited.", examples=[0.5])
-    ] = 0.0
+    tool: ProviderTool
+    """As the client declared it."""
+    call: ToolRun
+
+
+class RunTools(msgspec.Struct, frozen=True, gc=False):
+    """Run these tools side by side, in so many seconds. What is not done then has failed."""
+
+    runs: tuple[WantedRun, ...]
+    seconds: float
+
+
+class FinishedCall(msgspec.Struct, frozen=True, gc=False):
+    """What came of a call."""
+
+    run: ToolRun
+    seconds: float = 0.0
+    cost: float = 0.0
+    """In dollars."""
+
+
+class FinishedRun(msgspec.Struct, frozen=True, gc=False):
+    """A run, for the ledger."""
+
+    round: int
+    family: str
+    name: str
+    seconds: float
+    bytes: int
+    cost: float
+    error: str
+
+
+class ToolRounds:
+    """The rounds of one answer. `runs` are those that are over."""
+
+    def __init__(self, ask: Ask, joined: JoinedAnswers, limits: RunLimits = USUAL_LIMITS) -> None:
+        self.ask = ask
+        """The request of the round that is under way."""
+        self.runs: list[FinishedRun] = []
+        self.kept: dict[str, KeptParts] = {}
+        """What the next turn needs, by the ids that the client is shown."""
+        self.rounds = 1
+        self._first = ask
+        self._joined = joined
+        self._limits = limits
+        self._writer: RoundWriter | None = None
+        self._asked: list[tuple[RunnableTool, Call, ToolRun]] = []
+        self._refused: dict[str, ToolRun] = {}
+        self._uses: dict[str, int] = {}
+        self._spent: dict[str, float] = {"seconds": 0.0, "bytes": 0, "cost": 0.0}
+
+    def begin(self, context: AnswerContext) -> RoundWriter:
+        """Write the round. One that failed before anything of it was written may begin again."""
+        self._writer = self._joined.begin_round(context)
+        return self._writer
+
+    def to_run(self, runnable: Sequence[RunnableTool]) -> RunTools | None:
+        """What the round that has just ended wants run; None: nothing, and the answer is over."""
+        writer = self._writer
+        assert writer is not None
+        if not writer.calls:
+            return None
+        by_key = {one.key: one for one in runnable}
+        self._asked = [self._ask_for(by_key[block.kind], block) for block in writer.calls]
+        self._refused = {}
+        wanted = [self._wanted(tool, call) for tool, _, call in self._asked]
+        return RunTools(tuple([one for one in wanted if one is not None]), self._seconds_left())
+
+    def _ask_for(self, tool: RunnableTool, block: Opaque) -> tuple[RunnableTool, Call, ToolRun]:
+        """The call as the model made it, of the function, and as one of the tool."""
+        assert block.meant is not None
+        call = block.meant[0]
+        assert isinstance(call, Call)
+        server = tool.tool.server
+        run = ToolRun(
+            tool.tool.family,
+            call.id,
+            call.name if server is not None else "",
+            call.arguments,
+            server=server.label if server is not None else "",
+        )
+        return tool, replace(call, name=tool.function_name(call.name)), run
+
+    def _wanted(self, tool: RunnableTool, call: ToolRun) -> WantedRun | None:
+        """The call to be run; None if it may not be: then what came of it is known."""
+        limits, spent, most = self._limits, self._spent, tool.tool.most_uses
+        used = self._uses[tool.key] = self._uses.get(tool.key, 0) + 1
+        over = self.rounds > limits.rounds or sum(self._uses.values()) > limits.calls
+        over = over or (most is not None and used > most) or spent["bytes"] >= limits.total_bytes
+        over = over or self._seconds_left() <= 0 or bool(limits.cost and spent["cost"] >= limits.cost)
+        if over:
+            self._refused[call.id] = replace(call, output=_OVER, error=TOO_MANY)
+        elif call.arguments is None or not call.arguments.startswith(b"{"):
+            refused = "The arguments are not a JSON object."
+            self._refused[call.id] = replace(call, arguments=b"{}", output=refused, error="invalid_tool_input")
+        else:
+            return WantedRun(tool.tool, call)
+        return None
+
+    def _seconds_left(self) -> float:
+        return max(self._limits.seconds - self._spent["seconds"], 0.0)
+
+    def ran(self, results: Sequence[FinishedCall], seconds: float) -> Ask | None:
+        """What came of the runs, in so many seconds by the clock. The request of the next round; None: the answer is
+        over."""
+        writer = self._writer
+        assert writer is not None
+        self._spent["seconds"] += seconds
+        came = {one.run.id: one for one in results}
+        pairs: list[tuple[Call, ToolRun]] = []
+        for tool, call, asked in self._asked:
+            done = came.get(asked.id) or FinishedCall(self._refused[asked.id])
+            run = self._bounded(done.run) if asked.id in came else done.run
+            pairs.append((call, run))
+            size = len((run.output or "").encode())
+            self._spent["bytes"] += size
+            self._spent["cost"] += done.cost
+            self.runs.append(
+                FinishedRun(self.rounds, tool.tool.family, run.name, done.seconds, size, done.cost, run.error)
+            )
+        thoughts = [part for part in writer.parts() if isinstance(part, Reasoning)]
+        self._show(pairs, thoughts)
+        if writer.has_client_calls or self.rounds > self._limits.rounds + 1:
+            writer.finish(None if writer.has_client_calls else Stopped(0, Stop.PAUSE))
+            return None
+        writer.next_round()
+        self.ask = self._next(writer.parts(), pairs)
+        self.rounds += 1
+        return self.ask
+
+    def _bounded(self, run: ToolRun) -> ToolRun:
+        """The run with what the model reads of it, no longer than it may be."""
+        output = run.output if run.output is not None else _words(run)
+        most = min(self._limits.bytes, max(self._limits.total_bytes - int(self._spent["bytes"]), 0))
+        if len(output.encode()) > most:
+            output = output.encode()[:most].decode("utf-8", "ignore") + _CUT
+        return replace(run, output=output)
+
+    def _show(self, pairs: Sequence[tuple[Call, ToolRun]], thoughts: Sequence[Reasoning]) -> None:
+        """Show the runs as the client's own vendor does, if it does, and keep what the model saw of them."""
+        codec = dialect(self._first.dialect).provider_tools
+        assert self._writer is not None
+        if codec is None:
+            return
+        for number, (call, run) in enumerate(pairs):
+            round_key = f"{self._joined.id}.{self.rounds}"
+            kept = keep_run(KeptRun.of(round_key, call, run), call, () if number else tuple(thoughts))
+            state = seal(Opaque(kind=OURS.dialect, json=pack(kept), origin=OURS))
+            blocks = codec.render_run(replace(run, state=state))
+            shown = [codec.parse_run(block) for block in blocks]
+            self.kept |= {one.id: kept for one in shown if one is not None and one.id}
+            self._writer.show(blocks)
+
+    def _next(self, parts: Sequence[Part], pairs: Sequence[tuple[Call, ToolRun]]) -> Ask:
+        """The client's request with what the model said in this round, and what came of its calls."""
+        words = [part for part in parts if isinstance(part, (Reasoning, Text))]
+        before = self.ask.conversation
+        messages = (*before.messages, Message(ASSISTANT, (*words, run_block(pairs))))
+        return replace(self.ask, conversation=_unforced(replace(before, messages=messages)), traits=None)
+
+
+def _unforced(conversation: Conversation) -> Conversation:
+    """A choice that forces a call holds for the first round: it has been made."""
+    choice = conversation.settings.tool_choice
+    if choice is None or choice.mode not in (ChoiceMode.REQUIRED, ChoiceMode.NAMED, ChoiceMode.NATIVE):
+        return conversation
+    settings = replace(conversation.settings, tool_choice=ToolChoice(ChoiceMode.AUTO))
+    return replace(conversation, settings=settings)
+
+
+def _words(run: ToolRun) -> str:
+    """What was found, for the model to read."""
+    pages = [f"[{number}] {page.title}\n{page.url}\n{page.text}" for number, page in enumerate(run.pages, 1)]
+    return "\n\n".join(pages) or run.error or "Nothing was found."

@@ -9,6 +9,7 @@ import msgspec
 
 from dragoman.conversation.changes import Change, Undo
 from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.engine.compile.run_functions import WantedTool
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.trimming import TrimStatistics
 from dragoman.profiles.facts import Facts
@@ -49,6 +50,8 @@ class AdaptedRequest(msgspec.Struct, frozen=True, dict=True):
     """Where the history was cut. `State.after` keeps it for the next turn."""
     envelope: Envelope = NO_ENVELOPE
     """What a gateway in between wraps around the body (internal)."""
+    tools_to_run: tuple[WantedTool, ...] = ()
+    """Tools of a provider that the target lacks, and that a gateway could run (internal)."""
 
     def __repr__(self) -> str:
         way = f"{self.ask.dialect} to {self.target}"

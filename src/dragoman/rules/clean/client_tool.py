@@ -29,7 +29,7 @@ from dragoman.conversation import reasoning_states
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, TOOL, Message, Role
-from dragoman.conversation.parts import Call, Extras, Opaque, Part, Reasoning, Result
+from dragoman.conversation.parts import OURS, Call, Extras, Opaque, Part, Reasoning, Result
 from dragoman.conversation.settings import Settings
 from dragoman.conversation.tools import CallForm, ChoiceMode, NativeTool, Tool
 from dragoman.conversation.traits import Trait
@@ -60,7 +60,7 @@ def client_tool(conversation: Conversation, context: Context) -> Rewrite:
         history.add(message)
     notes = [*tools.notes, *history.notes]
     settings = _named(conversation.settings, tools, notes)
-    if not notes:
+    if not notes and not late:
         return Rewrite(conversation)
     changed = replace(
         conversation,
@@ -138,7 +138,7 @@ class _Tools:
         made = self.name_of(function.name)
         if made != form.name:
             self.names[made] = form.name
-        if form.kind or form.fields:
+        if form.kind or form.fields or form.run:
             self.calls[made] = replace(form, custom=False)
         if form.fields:
             self._marked.setdefault(form.name, []).append((form, made))
@@ -242,7 +242,8 @@ class _History:
             if not meant and not part.declares:
                 did = f"left out {part.kind}, since all tools are declared"
             loses = Loss.NOTHING if meant and not part.declares else Loss.METADATA
-            self.notes.append(Note(did, message, part, loses=loses, before=part, after=meant or None))
+            if part.origin != OURS:
+                self.notes.append(Note(did, message, part, loses=loses, before=part, after=meant or None))
             yield from meant
 
     def _is_needless(self, part: Part) -> bool:

@@ -1,0 +1,119 @@
+"""Tools of a provider that the gateway runs in its place, as functions for a target that lacks them.
+
+A function stands for the tool just as one stands for a shell that the client runs (`NativeTool.meant`): the rule
+`client-tool` declares it, gives it a free name, and writes its calls and results in the history. Only the calls of an
+answer are not the client's: their form has the key of the tool (`CallForm.run`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.parts import OURS, Json
+from dragoman.conversation.provider_tools import Family, McpServer, ProviderTool
+from dragoman.conversation.tools import CallForm, NativeTool, Tool
+from dragoman.dialects.registry import dialect
+from dragoman.rules.context import Context
+from dragoman.rules.native_kinds import takes_tool
+
+_NO_MEMBERS: Mapping[str, Json] = {}
+
+
+class WantedTool(msgspec.Struct, frozen=True, gc=False):
+    """A tool of a request that its target lacks. `at`: the entry of the client's list; -1: none declares it."""
+
+    tool: ProviderTool
+    at: int = -1
+
+
+class RunnableTool(msgspec.Struct, frozen=True, gc=False):
+    """A tool that the gateway runs, and the functions that stand for it."""
+
+    key: str
+    tool: ProviderTool
+    at: int
+    functions: tuple[Tool, ...]
+
+    def function_name(self, name: str) -> str:
+        """The function that stands for a tool of this name."""
+        return next((one.name for one in self.functions if one.called is not None and one.called.name == name), name)
+
+
+def find_wanted(conversation: Conversation, context: Context) -> tuple[WantedTool, ...]:
+    """The tools that the target lacks and that somebody else could run."""
+    facts = context.facts
+    members = conversation.extras.fields if conversation.extras is not None else _NO_MEMBERS
+    found: list[WantedTool] = []
+    for tool in conversation.tools:
+        if isinstance(tool, NativeTool) and tool.origin != OURS and not takes_tool(tool, facts):
+            codec = dialect(tool.origin.dialect).provider_tools
+            meant = codec.parse_tool(tool, members) if codec is not None else None
+            if meant is not None and meant.family in _RUNNABLE:
+                found.append(WantedTool(meant, tool.at))
+    return tuple(found)
+
+
+def runnable_tool(wanted: WantedTool, listed: Sequence[Tool] = ()) -> RunnableTool:
+    """The tool with its functions. `listed`: the tools of its server."""
+    server = wanted.tool.server
+    if server is None:
+        family = wanted.tool.family
+        function = _FUNCTIONS[family]
+        form = CallForm(function.name, family, run=family)
+        return RunnableTool(family, wanted.tool, wanted.at, (replace(function, called=form, at=wanted.at),))
+    key = f"{Family.MCP}:{server.label}"
+    functions = [_server_function(server, key, tool, wanted.at) for tool in sorted(listed, key=lambda one: one.name)]
+    return RunnableTool(key, wanted.tool, wanted.at, tuple(functions))
+
+
+def _server_function(server: McpServer, key: str, tool: Tool, at: int) -> Tool:
+    form = CallForm(tool.name, Family.MCP, run=key)
+    return replace(tool, name=f"{server.label}__{tool.name}", called=form, at=at)
+
+
+def with_functions(conversation: Conversation, runs: Sequence[RunnableTool]) -> Conversation:
+    """The conversation with the functions behind the tools that they stand for. Those that no entry of the list
+    declares come after it, in the order of their keys."""
+    by_place = {one.at: one for one in runs if one.at >= 0}
+    tools: list[Tool | NativeTool] = []
+    for tool in conversation.tools:
+        found = by_place.get(tool.at) if isinstance(tool, NativeTool) else None
+        tools.append(
+            replace(tool, meant=found.functions) if found is not None and isinstance(tool, NativeTool) else tool
+        )
+    for one in sorted([one for one in runs if one.at < 0], key=lambda one: one.key):
+        tools.append(NativeTool(one.tool.family, b"{}", OURS, meant=one.functions))
+    return replace(conversation, tools=tuple(tools))
+
+
+def _function(name: str, description: str, argument: str, meaning: str) -> Tool:
+    schema = {
+        "type": "object",
+        "properties": {argument: {"type": "string", "description": meaning}},
+        "required": [argument],
+        "additionalProperties": False,
+    }
+    return Tool(name, quote(description), msgspec.json.encode(schema))
+
+
+_FUNCTIONS: Mapping[Family, Tool] = {
+    Family.WEB_SEARCH: _function(
+        "web_search",
+        "Search the web for current information. The result lists pages by number, each with its title, its address "
+        "and what it says. Name the address of a page that you rely on in your answer.",
+        "query",
+        "What to search for.",
+    ),
+    Family.WEB_FETCH: _function(
+        "web_fetch",
+        "Fetch a page of the web by its address, and read its text.",
+        "url",
+        "The address of the page, with https:// or http://.",
+    ),
+}
+_RUNNABLE = frozenset({*_FUNCTIONS, Family.MCP})

@@ -1,0 +1,265 @@
+"""A tool that the target lacks is run by the gateway, and the client gets all rounds as one answer in its own form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests.gateway.running import Running, gateway, provider
+from tests.gateway.upstream import Answer, Seen, refusal, upstream
+
+from dragoman.conversation.failures import Failure
+from dragoman.conversation.provider_tools import Family, FoundPage, McpServer, ProviderTool, ToolRun
+from dragoman.conversation.tools import Tool
+from dragoman.engine.exchange.run_limits import RunLimits
+
+FACT = "The bridge is 1312 metres long."
+PAGE = FoundPage("https://example.com/bridge", "The bridge", FACT)
+ASKED = "How long is the bridge?"
+
+
+class StubRunner:
+    """Finds one page, whatever is asked, and has one server with two tools."""
+
+    def __init__(self, **limits: Any) -> None:
+        self.limits = RunLimits(**limits)
+        self.ran: list[tuple[str, ProviderTool, ToolRun]] = []
+        self.error = ""
+        self.text = FACT
+        self.servers: tuple[McpServer, ...] = ()
+
+    def families(self, caller: str) -> frozenset[Family]:
+        return frozenset({Family.WEB_SEARCH, Family.WEB_FETCH, Family.MCP})
+
+    def offered(self, caller: str, model: str) -> tuple[McpServer, ...]:
+        return self.servers
+
+    async def list_tools(self, caller: str, server: McpServer) -> tuple[Tool, ...] | Failure:
+        return Tool("look.up", b'"Looks it up."', b'{"type":"object"}'), Tool("add", b'"Adds."', b'{"type":"object"}')
+
+    async def run(self, caller: str, tool: ProviderTool, call: ToolRun) -> ToolRun:
+        self.ran.append((caller, tool, call))
+        if tool.family is Family.MCP:
+            return replace(call, output=FACT)
+        return (
+            replace(call, pages=(replace(PAGE, text=self.text),))
+            if not self.error
+            else replace(call, error=self.error, output="No.")
+        )
+
+    def cost(self, tool: ProviderTool) -> float:
+        return 0.01
+
+
+def chat(content: str | None, *calls: tuple[str, dict[str, Any]], tokens: int = 10) -> dict[str, Any]:
+    """A whole answer of a Chat model."""
+    made = [
+        {"id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        for number, (name, arguments) in enumerate(calls)
+    ]
+    message = {"role": "assistant", "content": content, **({"tool_calls": made} if made else {})}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls" if made else "stop"}],
+        "usage": {"prompt_tokens": tokens, "completion_tokens": 5, "total_tokens": tokens + 5},
+    }
+
+
+def streamed(answer: dict[str, Any]) -> tuple[bytes, ...]:
+    """The same answer as a stream."""
+    choice = answer["choices"][0]
+    message, chunks = choice["message"], []
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    if message["content"]:
+        chunks.append({"choices": [{"index": 0, "delta": {"content": message["content"]}, "finish_reason": None}]})
+    for index, call in enumerate(message.get("tool_calls", ())):
+        delta = {"tool_calls": [{"index": index, **call}]}
+        chunks.append({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]})
+    chunks.append({"choices": [], "usage": answer["usage"]})
+    return (*[b"data: " + json.dumps({**head, **chunk}).encode() + b"\n\n" for chunk in chunks], b"data: [DONE]\n\n")
+
+
+def searching(seen: Seen) -> dict[str, Any]:
+    """Searches once, and then tells what was found."""
+    results = [one["content"] for one in seen.body["messages"] if one["role"] == "tool"]
+    if results:
+        return chat(f"It says: {results[-1]}", tokens=30)
+    return chat("Let me search.", ("web_search", {"query": "bridge length"}), tokens=20)
+
+
+@contextmanager
+def running(
+    folder: Path, answer: Callable[[Seen], dict[str, Any]] = searching, runner: StubRunner | None = None, **more: Any
+) -> Iterator[tuple[Running, StubRunner, list[Seen]]]:
+    def answered(seen: Seen) -> Answer:
+        made = answer(seen)
+        if made is None:
+            return 503, refusal("Try again.")
+        return 200, streamed(made) if seen.body.get("stream") else made
+
+    with upstream(answered) as behind:
+        config = {"providers": {"p": provider("openai", behind.url)}, "models": {"m": {"target": "p/gpt-4o"}}, **more}
+        with gateway(config, folder) as one:
+            found = one.services.dispatcher.tools = runner or StubRunner()
+            yield one, found, behind.seen
+
+
+ANTHROPIC = [{"type": "web_search_20250305", "name": "web_search", "max_uses": 5, "allowed_domains": ["example.com"]}]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_search_is_run_and_shown_as_anthropic_shows_it(tmp_path: Path, stream: bool) -> None:
+    with running(tmp_path) as (one, runner, seen):
+        asked: dict[str, Any] = {
+            "model": "m", "max_tokens": 100, "messages": [{"role": "user", "content": ASKED}], "tools": ANTHROPIC,
+        }  # fmt: skip
+        if stream:
+            with one.anthropic().messages.stream(**asked) as events:
+                answer = events.get_final_message()
+        else:
+            answer = one.anthropic().messages.create(**asked)
+    assert [block.type for block in answer.content] == ["text", "server_tool_use", "web_search_tool_result", "text"]
+    _, call, result, words = answer.content
+    assert call.name == "web_search"
+    assert call.input == {"query": "bridge length"}
+    assert result.tool_use_id == call.id
+    assert call.id.startswith("srvtoolu_")
+    assert [(page.url, page.title) for page in result.content] == [(PAGE.url, PAGE.title)]
+    assert FACT in words.text
+    assert PAGE.url in words.text
+    assert answer.stop_reason == "end_turn"
+    assert (answer.usage.input_tokens, answer.usage.output_tokens) == (50, 10)
+    assert [(caller, tool.allowed_domains) for caller, tool, _ in runner.ran] == [("", ("example.com",))]
+    first, second = [one.body for one in seen]
+    assert [tool["function"]["name"] for tool in first["tools"]] == ["web_search"]
+    assert second["tools"] == first["tools"]
+    assert [one["role"] for one in second["messages"]] == ["user", "assistant", "tool"]
+    assert second["messages"][1]["tool_calls"][0]["id"] == second["messages"][2]["tool_call_id"] == "call_0"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_search_is_run_and_shown_as_openai_shows_it(tmp_path: Path, stream: bool) -> None:
+    with running(tmp_path) as (one, _, _):
+        asked: dict[str, Any] = {"model": "m", "input": ASKED, "tools": [{"type": "web_search"}]}
+        if stream:
+            with one.openai().responses.stream(**asked) as events:
+                for _ in events:
+                    pass
+                answer = events.get_final_response()
+        else:
+            answer = one.openai().responses.create(**asked)
+    assert [item.type for item in answer.output] == ["message", "web_search_call", "message"]
+    search = answer.output[1]
+    assert search.action.query == "bridge length"
+    assert search.status == "completed"
+    assert FACT in answer.output[2].content[0].text
+    assert answer.status == "completed"
+    assert answer.usage.total_tokens == 60
+
+
+def endless(seen: Seen) -> dict[str, Any]:
+    """Never has enough."""
+    return chat(None, ("web_search", {"query": "more"}))
+
+
+def asked(one: Running, **more: Any) -> Any:
+    turns = [{"role": "user", "content": ASKED}]
+    return one.anthropic().messages.create(model="m", max_tokens=100, messages=turns, **{"tools": ANTHROPIC, **more})
+
+
+def test_rounds_have_a_limit_and_the_answer_pauses(tmp_path: Path) -> None:
+    with running(tmp_path, endless, StubRunner(rounds=2)) as (one, runner, seen):
+        answer = asked(one)
+    assert len(runner.ran) == 2
+    assert len(seen) == 4
+    results = [block.content for block in answer.content if block.type == "web_search_tool_result"]
+    assert [getattr(one, "error_code", "found") for one in results] == ["found", "found", *["max_uses_exceeded"] * 2]
+    assert answer.stop_reason == "pause_turn"
+
+
+@pytest.mark.parametrize(
+    ("limits", "uses"),
+    [({"calls": 1}, 9), ({}, 1), ({"cost": 0.005}, 9), ({"total_bytes": 256, "bytes": 256}, 9)],
+    ids=["calls", "max_uses", "cost", "bytes"],
+)
+def test_runs_have_limits_and_the_model_is_told(tmp_path: Path, limits: dict[str, Any], uses: int) -> None:
+    def twice(seen: Seen) -> dict[str, Any]:
+        done = sum(one["role"] == "tool" for one in seen.body["messages"])
+        return chat("Enough.") if done == 2 else chat(None, ("web_search", {"query": "more"}))
+
+    runner = StubRunner(**limits)
+    runner.text = "x" * 300 if "bytes" in limits else FACT
+    with running(tmp_path, twice, runner) as (one, runner, seen):
+        answer = asked(one, tools=[{**ANTHROPIC[0], "max_uses": uses}])
+    assert len(runner.ran) == 1
+    assert answer.stop_reason == "end_turn"
+    told = [one["content"] for one in seen[-1].body["messages"] if one["role"] == "tool"]
+    assert "cannot be used again" in told[1]
+    assert len(told[0]) < 400
+
+
+def test_calls_of_the_client_end_the_answer_once_ours_are_run(tmp_path: Path) -> None:
+    def both(seen: Seen) -> dict[str, Any]:
+        return chat(None, ("edit", {"path": "a"}), ("web_search", {"query": "bridge"}))
+
+    edit = {"name": "edit", "input_schema": {"type": "object"}}
+    with running(tmp_path, both) as (one, runner, seen):
+        answer = asked(one, tools=[*ANTHROPIC, edit])
+    assert [block.type for block in answer.content] == ["tool_use", "server_tool_use", "web_search_tool_result"]
+    assert answer.content[0].name == "edit"
+    assert answer.stop_reason == "tool_use"
+    assert len(seen) == len(runner.ran) == 1
+
+
+def test_a_run_that_fails_is_told_to_the_model_and_to_the_client(tmp_path: Path) -> None:
+    runner = StubRunner()
+    runner.error = "unavailable"
+    with running(tmp_path, runner=runner) as (one, _, seen):
+        answer = asked(one)
+    assert answer.content[2].content.error_code == "unavailable"
+    assert seen[1].body["messages"][2]["content"] == "[error] No."
+
+
+def test_without_a_runner_the_tool_is_left_out_and_reported(tmp_path: Path) -> None:
+    with running(tmp_path, lambda seen: chat("I cannot search.")) as (one, _, seen):
+        one.services.dispatcher.tools = None
+        turns = [{"role": "user", "content": ASKED}]
+        answer = one.post("/v1/messages", {"model": "m", "max_tokens": 9, "messages": turns, "tools": ANTHROPIC})
+    assert "native-tool" in answer.headers["x-dragoman-changes"]
+    assert "tools" not in seen[0].body
+
+
+def test_the_ledger_books_every_round(tmp_path: Path) -> None:
+    with running(tmp_path) as (one, _, _):
+        turns = [{"role": "user", "content": ASKED}]
+        answer = one.post("/v1/messages", {"model": "m", "max_tokens": 9, "messages": turns, "tools": ANTHROPIC})
+        one.entry(answer)
+        rows = list(one.services.records.recent._entries)
+    assert [(row.id.rpartition(".")[2], row.input_tokens) for row in rows][-1] == ("2", 30)
+    assert [row.input_tokens for row in rows] == [20, 30]
+
+
+def test_a_round_is_tried_again_while_nothing_of_it_was_sent(tmp_path: Path) -> None:
+    failed: list[bool] = []
+
+    def once(seen: Seen) -> Any:
+        is_second = any(one["role"] == "tool" for one in seen.body["messages"])
+        if is_second and not failed:
+            failed.append(True)
+            return None
+        return searching(seen)
+
+    with running(tmp_path, once) as (one, runner, seen):
+        answer = asked(one)
+    assert FACT in answer.content[-1].text
+    assert len(runner.ran) == 1
+    assert len(seen) == 3
