@@ -8,6 +8,7 @@ from tests.judges import judge
 from dragoman.engine.library.adapt import adapt
 from dragoman.engine.library.policy import Policy
 from dragoman.errors import RepairRefused
+from dragoman.profiles.profile import Layer, Profiles
 
 GIVEN = {"anthropic-beta": "a", "anthropic-version": "2024-01-01", "openai-beta": "o", "x-custom": "x"}
 CHAT = {"messages": [{"role": "user", "content": "Hi"}]}
@@ -117,6 +118,57 @@ def test_a_refused_beta_may_not_be_left_out_where_nothing_may_be_lost() -> None:
 
 
 def test_ten_thousand_refused_words_are_told_in_a_short_report() -> None:
-    words = ",".join(f"structured-outputs-{number}" for number in range(10_000))
+    words = ",".join(f"mcp-client-{number}" for number in range(10_000))
     done = adapt(MESSAGES, source="anthropic", target=BEDROCK, headers={"anthropic-beta": words})
     assert (len(done.changes), "anthropic_beta" in done.json) == (20, False)
+
+
+CLOUDS = {
+    "vertex-anthropic": "claude-sonnet-4-6",
+    "bedrock-anthropic": "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+}
+
+
+@pytest.mark.parametrize(
+    ("more", "beta"),
+    [
+        ({"speed": "fast"}, "fast-mode-2026-02-01"),
+        ({"tags": ["a"]}, "request-tags-2026-08-21"),
+        ({"compaction": {"type": "summarize"}}, "compact-2026-09-04"),
+        ({"thread": {"type": "new"}}, "message-threads-2026-08-12"),
+        ({"diagnostics": {"previous_message_id": "msg_1"}}, "cache-diagnosis-2026-04-07"),
+        ({"output_config": {"task_budget": {"type": "tokens", "total": 20000}}}, "task-budgets-2026-03-13"),
+        ({"context_management": {"edits": [{"type": "compact_20260112"}]}}, "compact-2026-01-12"),
+    ],
+)
+def test_a_field_names_its_beta(more: dict[str, object], beta: str) -> None:
+    for given in ("", beta):
+        headers = {"anthropic-beta": given} if given else {}
+        sent = adapt({**MESSAGES, **more}, source="anthropic", target="anthropic/claude-opus-4-8", headers=headers)
+        assert (sent.headers["anthropic-beta"], sent.json | more == sent.json) == (beta, True)
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_betas_are_chosen_again_for_each_cloud_and_their_fields_with_them(cloud: str) -> None:
+    """A beta that the cloud does not have goes, and so does what is an error without it. One that it calls otherwise is
+    called so."""
+    given = "fast-mode-2026-02-01,advanced-tool-use-2025-11-20,context-1m-2025-08-07,request-tags-2026-08-21"
+    body = {**MESSAGES, "model": CLOUDS[cloud], "speed": "fast", "tags": ["a"]}
+    sent = adapt(body, source="anthropic", target=f"{cloud}/{CLOUDS[cloud]}", headers={"anthropic-beta": given})
+    named = sent.json.get("anthropic_beta") or sent.headers["anthropic-beta"].split(",")
+    assert named == ["tool-search-tool-2025-10-19", "context-1m-2025-08-07"]
+    assert not {"speed", "tags"} & sent.json.keys()
+    assert {one.at for one in sent.changes} == {"/speed", "/tags", ""}
+    assert judge(cloud, CLOUDS[cloud], sent.path, sent.headers, sent.body) is None
+
+
+def test_a_member_is_left_out_of_its_field_alone() -> None:
+    """As after a lesson: the target has told that it does not have the beta."""
+    facts = {"refused_words": {"anthropic-beta": ["task-budgets-2026-03-13"]}}
+    profiles = Profiles(layers=[Layer("lesson", facts)])
+    config = {"effort": "low", "task_budget": {"type": "tokens", "total": 20000}}
+    sent = adapt(
+        {**MESSAGES, "output_config": config}, source="anthropic", target="anthropic/claude-opus-4-8", profiles=profiles
+    )
+    assert sent.json["output_config"] == {"effort": "low"}
+    assert next((one.rule, one.at) for one in sent.changes) == ("refused-setting", "/output_config")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from tests.judges import judge
 
@@ -59,3 +60,34 @@ def test_clouds_get_the_recorded_version(target: str, version: str) -> None:
     body = {"anthropic_version": NEW, "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
     made = adapt(body, source="anthropic", target=target, headers={"anthropic-version": NEW})
     assert made.json["anthropic_version"] == version
+
+
+CITED = {"type": "char_location", "cited_text": "a", "document_index": 0, "start_char_index": 0, "end_char_index": 1}
+DOCUMENT = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "The file."}}
+TURNS = [
+    {"role": "user", "content": [{"type": "text", "text": "Hi", "citations": [{**CITED, "document_title": None}]}]},
+    {"role": "assistant", "content": [DOCUMENT, {"type": "text", "text": "Read it."}]},
+    {"role": "user", "content": [{"type": "text", "text": "Go on", "citations": []}]},
+]
+
+
+@pytest.mark.parametrize("version", [OLD, NEW])
+def test_documents_of_the_assistant_and_citations_of_the_user_by_version(version: str) -> None:
+    body = {"model": "claude-sonnet-4-6", "max_tokens": 9, "messages": TURNS}
+    made = adapt(body, source="anthropic", target=TARGET, headers={"anthropic-version": version})
+    assert judge("anthropic", "claude-sonnet-4-6", made.path, made.headers, made.body) is None
+    if version == OLD:
+        assert (made.json["messages"], made.changes) == (TURNS, ())
+        return
+    assert [(one.rule, one.at) for one in made.changes] == [
+        ("stray-field", "/messages/0/content/0"),
+        ("refused-part", "/messages/1/content/0"),
+    ]
+    assert made.json["messages"][1]["content"][0] == {"type": "text", "text": "The file."}
+
+
+@pytest.mark.parametrize("turns", [TURNS[:1], [TURNS[2], TURNS[1], TURNS[2]]])
+def test_the_judge_refuses_these_turns_from_that_version_on(turns: list[dict[str, Any]]) -> None:
+    body = msgspec.json.encode({"model": "claude-sonnet-4-6", "max_tokens": 9, "messages": turns})
+    assert judge("anthropic", "claude-sonnet-4-6", "/v1/messages", {"anthropic-version": NEW}, body) is not None
+    assert judge("anthropic", "claude-sonnet-4-6", "/v1/messages", {"anthropic-version": OLD}, body) is None

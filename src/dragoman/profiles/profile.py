@@ -97,16 +97,20 @@ class BodyForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BetaUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a provider takes only from those who name a beta in a header: top-level fields, kinds of its own tools,
-    and a `scope` in cache hints.
+    """What a provider takes only from those who name a beta in a header. A beta's name ends with its date. Of two dates
+    of one beta the tool's is meant."""
 
-    A beta's name ends with its date. Of two dates of one beta the tool's is meant.
-    """
-
+    of: str = ""
+    """The profile whose table holds here too."""
     header: str = ""
     fields: dict[str, str] = {}
+    """The betas of top-level fields. `field:text`: of a field that holds this text, such as the name of a member."""
     tools: dict[str, str] = {}
+    """The betas of kinds of the provider's own tools."""
     cache_scope: str = ""
+    """The beta of a `scope` in cache hints."""
+    names: dict[str, str] = {}
+    """What betas are called here that are called otherwise elsewhere."""
 
 
 class VersionFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -291,6 +295,8 @@ class Profiles:
             return inherited(found, parent if parent.name == name else self.profile(parent.name))
         if name in builtin_names():
             found = builtin(name)
+            if found.beta is not None and found.beta.of:
+                found = replace(found, beta=_joined_betas(found.beta, builtin(found.beta.of).beta))
             return found if found.dialect else inherited(found, self._parent(found), ("dialect",))
         raise TargetError(
             f'no profile is called "{name}". {nearest_first(name, self.names())}', hint="see `dragoman profiles`"
@@ -362,6 +368,11 @@ def inherited(profile: Profile, parent: Profile, fields: tuple[str, ...] = INHER
     """What the parent says, where the profile says nothing of its own."""
     taken = {field: getattr(parent, field) for field in fields if getattr(profile, field) == getattr(_BLANK, field)}
     return replace(profile, headers={**parent.headers, **profile.headers}, **taken)
+
+
+def _joined_betas(own: BetaUse, other: BetaUse | None) -> BetaUse | None:
+    """The table of another profile, with the names of this one."""
+    return other if other is None else replace(other, names=own.names)
 
 
 _BLANK = Profile()

@@ -20,7 +20,7 @@ Block = dict[str, Any]
 Message = dict[str, Any]
 _DIRECTIVE = "; the directive-only form (content: [] with output_config) is accepted at any position"
 _ASSISTANT_ONLY = ("tool_use", "thinking", "redacted_thinking")
-_USER_ONLY = ("tool_result", "image", "document", "search_result", "container_upload")
+_USER_ONLY = ("tool_result", "image", "search_result", "container_upload")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +148,20 @@ def _check_roles(turn: ClaudeTurn) -> None:
             raise AnthropicRefusal(
                 f"messages.{i}.content.{j}: '{kind}' blocks are not permitted within assistant turns"
             )
+
+
+STRICTER_SINCE = "2026-10-21"
+
+
+def check_version(messages: list[dict[str, Any]]) -> None:
+    """What the version of October 2026 refuses in turns (Anthropic's migration page). Its words are not known."""
+    for i, message in enumerate(messages):
+        for j, block in enumerate(blocks_of(message)):
+            at = f"messages.{i}.content.{j}"
+            if message["role"] == "assistant" and block["type"] == "document":
+                raise AnthropicRefusal(f"{at}: 'document' blocks are not permitted within assistant turns")
+            if message["role"] == "user" and block["type"] == "text" and block.get("citations"):
+                raise AnthropicRefusal(f"{at}.citations: Extra inputs are not permitted")
 
 
 def _check_pairs(turns: list[ClaudeTurn]) -> None:

@@ -32,6 +32,7 @@ BETAS = {
     "output_format": ("structured-outputs-",),
     "compaction": ("compact",),
     "fallbacks": ("fallback",),
+    "tags": ("request-tags-",),
     "fallback_credit_token": ("fallback",),
     "thread": ("thread",),
 }

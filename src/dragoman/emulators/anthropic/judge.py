@@ -7,7 +7,7 @@ from typing import Any
 
 from dragoman.emulators.anthropic import thinking
 from dragoman.emulators.anthropic.compaction import check_compaction
-from dragoman.emulators.anthropic.conversation import check_conversation
+from dragoman.emulators.anthropic.conversation import STRICTER_SINCE, check_conversation, check_version
 from dragoman.emulators.anthropic.field_checks import AnthropicRefusal, invalid, join_path
 from dragoman.emulators.anthropic.fields import check_fields
 from dragoman.emulators.anthropic.hosted_blocks import check_hosted
@@ -31,6 +31,8 @@ def check(request: ReceivedRequest, options: EmulatorOptions) -> None:
         raise AnthropicRefusal(f"model: {request.model}", 404, "not_found_error")
     model = claude_model(request.model)
     check_conversation(body["messages"], model)
+    if version >= STRICTER_SINCE:
+        check_version(body["messages"])
     thinking.check_blocks(body["messages"], model, options.strict_signatures)
     _check_system(body)
     _check_cache_marks(body)

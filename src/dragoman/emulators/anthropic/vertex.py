@@ -31,8 +31,18 @@ _NO_BETAS = (
     "structured-outputs-2025-11-13",
     "structured-outputs-2025-12-15",
     "mcp-servers-2025-12-04",
+    "advisor-tool-2026-03-01",
+    "code-execution-2025-08-25",
+    "fast-mode-2026-02-01",
+    "files-api-2025-04-14",
+    "fine-grained-tool-streaming-2025-05-14",
+    "output-128k-2025-02-19",
+    "request-tags-2026-08-21",
+    "skills-2025-10-02",
+    "token-efficient-tools-2025-02-19",
+    "web-fetch-2025-09-10",
 )
-"""Refused in public reports; the last one by LiteLLM's table of betas."""
+"""The first five are refused in public reports, the others are not passed on by LiteLLM's table of betas."""
 _UNEXPECTED = (
     "Unexpected value(s) {} for the `anthropic-beta` header. Please consult our documentation at docs.anthropic.com or "
     "try again without the header."

@@ -228,10 +228,29 @@ def _check_tools(tools: Any) -> None:
             )
 
 
+_NO_BETAS = (
+    "mcp-",
+    "structured-outputs-2025-11-13",
+    "skills-",
+    "oauth-",
+    "prompt-caching-scope-",
+    "fast-mode-",
+    "redact-thinking-",
+    "token-efficient-tools-",
+    "output-128k-",
+    "code-execution-",
+    "files-api-",
+    "web-search-",
+    "web-fetch-",
+    "advisor-tool-",
+    "request-tags-",
+)
+
+
 def _check_betas(betas: Any, model: str) -> None:
-    """Opus 4.7 takes one beta alone; the others are refused in public reports, the last one by LiteLLM's table."""
+    """Opus 4.7 takes one beta alone; the others are refused in public reports, or not passed on by LiteLLM's table."""
     for name in betas if isinstance(betas, list) else []:
-        known = not str(name).startswith(("mcp-servers-", "structured-outputs-", "skills-"))
+        known = not str(name).startswith(_NO_BETAS)
         if not known or ("opus-4-7" in model and name != "interleaved-thinking-2025-05-14"):
             raise BedrockRefusal("invalid beta flag")
 

@@ -1,37 +1,80 @@
-"""The betas that a request needs: some fields and tools are taken only where a header names their beta."""
+"""The betas of a request: some fields and tools are taken only if a header names their beta, and clouds lack some."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 
 from dragoman.conversation.cache_hints import hints_of, names_scope
-from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.changes import Loss, Note
+from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.tools import NativeTool
 from dragoman.profiles.profile import BetaUse
+from dragoman.wire.json_reader import render_object, split_members
 
 _DATE = len("-2025-04-04")
 
 
-def with_betas(headers: Mapping[str, str], conversation: Conversation, use: BetaUse) -> Mapping[str, str]:
-    """The headers, and in one of them the betas that the request needs and the client did not name.
+def with_betas(headers: Mapping[str, str], conversation: Conversation, use: BetaUse, ask: Ask) -> Mapping[str, str]:
+    """The headers, and in one of them the betas that the request needs and the client did not name, as the target calls
+    them.
 
     The client's own date of a beta is kept.
     """
-    given = [one.strip() for one in headers.get(use.header, "").split(",") if one.strip()]
+    written = [one.strip() for one in headers.get(use.header, "").split(",") if one.strip()]
+    given = list(dict.fromkeys([use.names.get(name, name) for name in written]))
     named = {name[:-_DATE]: name for name in given}
     missing: dict[str, str] = {}
-    for name in _needed(conversation, use):
+    for name in _needed(conversation, use, ask):
         if name[:-_DATE] not in named:
             missing.setdefault(name[:-_DATE], name)
-    return {**headers, use.header: ",".join([*given, *missing.values()])} if missing else headers
+    if not missing and given == written:
+        return headers
+    return {**headers, use.header: ",".join([*given, *missing.values()])}
 
 
-def _needed(conversation: Conversation, use: BetaUse) -> Iterator[str]:
+def _needed(conversation: Conversation, use: BetaUse, ask: Ask) -> Iterator[str]:
     """Tools come first: of two dates of one beta the tool's is meant."""
     for tool in conversation.tools:
         if isinstance(tool, NativeTool) and tool.kind in use.tools:
             yield use.tools[tool.kind]
-    if conversation.extras is not None:
-        yield from (use.fields[name] for name in conversation.extras.fields if name in use.fields)
+    extras = conversation.extras.fields if conversation.extras is not None else {}
+    for key, name in use.fields.items():
+        field, _, text = key.partition(":")
+        if field in extras or (text and field in ask.members):
+            value = bytes(extras.get(field) or ask.members[field])
+            if (f'"{text}"'.encode() in value) if text else not _has_own_beta(field, value, use):
+                yield name
     if use.cache_scope and any(map(names_scope, hints_of(conversation))):
         yield use.cache_scope
+
+
+def _has_own_beta(field: str, value: bytes, use: BetaUse) -> bool:
+    """Whether all that a field holds has a beta of its own: a list of edits that are one."""
+    texts = [key.partition(":")[2] for key in use.fields if key.startswith(f"{field}:")]
+    return any(f'"{text}"'.encode() in value for text in texts) and value.count(b'"type"') == 1
+
+
+def without_refused(
+    body: bytes, headers: Mapping[str, str], use: BetaUse, refused: tuple[str, ...]
+) -> tuple[bytes, list[Note]]:
+    """The body without the fields whose beta the target does not have: without it each of them is an error."""
+    words = [one.strip() for one in headers.get(use.header, "").split(",") if one.strip()]
+    absent = {name[:-_DATE] for name in words if any(fnmatchcase(name, glob) for glob in refused)}
+    pairs = [key.partition(":") for key, name in use.fields.items() if name[:-_DATE] in absent]
+    if not pairs:
+        return body, []
+    members, notes = dict(split_members(body)), list[Note]()
+    for field, _, text in pairs:
+        value = members.get(field)
+        if value is None or (text and f'"{text}"'.encode() not in bytes(value)):
+            continue
+        inner = split_members(bytes(value)) if text and bytes(value)[:1] == b"{" else {}
+        if text and text not in inner:
+            continue  # it is the name of something deeper, which is not taken apart
+        members.pop(field)
+        if text and len(inner) > 1:
+            members[field] = render_object({key: one for key, one in inner.items() if key != text})  # type: ignore[assignment]
+        left_out = f"{field}.{text}" if text else field
+        notes.append(Note(f"left out {left_out}, whose beta the target does not have", key=field, loses=Loss.METADATA))
+    return (render_object(members), notes) if notes else (body, notes)

@@ -17,7 +17,7 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.traits import Trait, observe_change, observe_messages
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import Dialect, RenderOptions
-from dragoman.engine.compile.beta_names import with_betas
+from dragoman.engine.compile.beta_names import with_betas, without_refused
 from dragoman.engine.compile.content_checks import require_content, require_known_content, require_messages
 from dragoman.engine.compile.envelopes import with_header_members
 from dragoman.engine.compile.header_tokens import without_words
@@ -325,7 +325,10 @@ class _Compilation:
         body = self._body(dialect, writing)
         headers = _with_passed(frame.headers, self.ask, profile, dialect) if same else frame.headers
         if profile.beta is not None and same:
-            headers = with_betas(headers, self.conversation, profile.beta)
+            headers = with_betas(headers, self.conversation, profile.beta, self.ask)
+            if refused_betas := self.facts.refused_words.get(profile.beta.header):
+                body, lost = without_refused(body, headers, profile.beta, refused_betas)
+                self._enter(refused_setting, lost)
         if self.facts.refused_words and same:
             headers, refused = without_words(headers, self.facts.refused_words)
             self._enter(refused_setting, refused)

@@ -31,6 +31,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.client_failures import clipped, failure_of, with_numbers
 from dragoman.engine.answer.joined_answers import JoinedAnswers
+from dragoman.engine.answer.provider_changes import find_provider_changes
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.answer.translation import Translation, translation_of
 from dragoman.engine.compile.compile_options import NOTHING_SET, CallerOptions
@@ -428,6 +429,7 @@ class Exchange(Generic[D]):
             return self._failed(translation.failure)
         if self.attempts.sends > 1:
             self._accepted()
+        self._note_provider_changes(data)
         return Answered(answer)
 
     def piece(self, data: bytes | None) -> Step[D] | None:
@@ -438,6 +440,8 @@ class Exchange(Generic[D]):
         translation = self._translation
         assert translation is not None
         over = data is None
+        if data is not None:
+            self._note_provider_changes(data)
         self._opening += translation.close() if data is None else translation.feed(data)
         if translation.failure is not None and not translation.is_joined_in:
             return self._failed(translation.failure)
@@ -446,6 +450,12 @@ class Exchange(Generic[D]):
         if self.attempts.sends > 1:
             self._accepted()
         return Streaming(self._opening, translation, over)
+
+    def _note_provider_changes(self, data: bytes) -> None:
+        """Put into the report what the provider says that it changed itself."""
+        member = self._visit.target.facts.change_report
+        if member and (found := find_provider_changes(data, member)):
+            self.changes = (*self.changes, *found)
 
     def failed(self, failure: Failure) -> Step[D]:
         """The connection failed, and the client has seen nothing yet."""

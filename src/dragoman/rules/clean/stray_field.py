@@ -4,7 +4,8 @@ Clients store what a stream gave them and send it back: `done`, `index`, `finish
 for every target. Any other unknown field goes to a target of the same dialect that ignores it, and is taken out for a
 target that refuses it. It never goes to another dialect. The fact `message_fields` lists fields that a target takes.
 A field that another vendor added to the dialect (fact `vendor_fields`) stays home as well where the target refuses the
-fields of others, even if it is not known what it does with a field that nobody has.
+fields of others, even if it is not known what it does with a field that nobody has. So does a field of a text that the
+target's version refuses in turns of this role (fact `refused_text_fields`), such as `citations` on a user's.
 
 Loses metadata.
 
@@ -24,7 +25,7 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import Call, Extras, Part, Result
+from dragoman.conversation.parts import Call, Extras, Part, Result, Text
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import LEFTOVERS, Trait
 from dragoman.profiles.facts import Facts, Stance
@@ -79,6 +80,8 @@ def _clean_part(message: Message, part: Part, facts: Facts, notes: list[Note]) -
     holder = "calls" if type(part) is Call else message.role.value
     inside = type(part) is not Call and type(part) is not Result
     extras = _kept(part.extras, holder, facts, type(part) is Result, inside)
+    if extras is not None and type(part) is Text and holder in facts.refused_text_fields:
+        extras = _without(extras, facts.refused_text_fields[holder])
     if extras is not part.extras:
         notes.append(_note(part.extras, extras, message, part))
         changes["extras"] = extras
@@ -113,6 +116,13 @@ def _kept(
         for name, value in extras.fields.items()
         if name in allowed or not (refuses or (leftovers and name in LEFTOVERS) or _is_foreign(name, facts))
     }
+    if len(fields) == len(extras.fields):
+        return extras
+    return Extras(extras.dialect, fields) if fields else None
+
+
+def _without(extras: Extras, refused: tuple[str, ...]) -> Extras | None:
+    fields = {name: value for name, value in extras.fields.items() if name not in refused}
     if len(fields) == len(extras.fields):
         return extras
     return Extras(extras.dialect, fields) if fields else None

@@ -1,0 +1,79 @@
+"""What a provider says that it changed itself is part of the report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.gateway.asking import body
+from tests.gateway.running import gateway, provider
+from tests.gateway.upstream import Seen, upstream
+
+from dragoman.engine.answer.provider_changes import find_provider_changes
+
+MEMBER = "input_transformations"
+REPORTED = [{"type": "thinking_dropped", "path": "messages.1.content.0", "reason": "other model"}]
+ANSWER = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": "c",
+    "content": [{"type": "text", "text": "Good."}],
+    "stop_reason": "end_turn",
+    "stop_sequence": None,
+    "usage": {"input_tokens": 3, "output_tokens": 2},
+    MEMBER: REPORTED,
+}
+EVENTS = [
+    {"type": "message_start", "message": {**ANSWER, "content": [], "stop_reason": None}},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Good."}},
+    {"type": "content_block_stop", "index": 0},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}},
+    {"type": "message_stop"},
+]
+STREAM = tuple(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in EVENTS)
+
+
+def answer(seen: Seen) -> tuple[int, Any]:
+    return 200, STREAM if seen.body.get("stream") else ANSWER
+
+
+@pytest.mark.parametrize("client", ["anthropic", "openai-chat"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_providers_own_report_is_part_of_ours(tmp_path: Path, client: str, stream: bool) -> None:
+    path = "/v1/messages" if client == "anthropic" else "/v1/chat/completions"
+    with upstream(answer) as claude:
+        providers = {"claude": provider("anthropic", claude.url.removesuffix("/v1"))}
+        with gateway({"providers": providers, "models": {"m": {"target": "claude/claude-opus-4-8"}}}, tmp_path) as one:
+            told = one.post(path, body(client, "m", stream=stream))
+            assert told.status_code == 200
+            assert "provider-change" in told.headers["x-dragoman-changes"]
+            (change,) = [
+                change for change in json.loads(one.entry(told).changes) if change["rule"] == "provider-change"
+            ]
+    assert (change["at"], change["loses"]) == ("/messages/1/content/0", "metadata")
+    assert change["did"] == "the provider reports thinking_dropped: other model"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"content": [{"type": "text", "text": f'{{"{MEMBER}": [{{"type": "x"}}]}}'}]},
+        {"content": [{"type": "tool_use", "id": "t", "name": "a", "input": {MEMBER: [{"type": "x"}]}}]},
+        {MEMBER: {"type": "x"}},
+        {MEMBER: None},
+        {MEMBER: []},
+        {MEMBER: [1]},
+    ],
+)
+def test_words_of_the_model_and_other_forms_report_nothing(said: dict[str, Any]) -> None:
+    assert find_provider_changes(json.dumps({"type": "message", **said}).encode(), MEMBER) == ()
+
+
+def test_a_long_report_is_cut() -> None:
+    reported = [{"type": "x" * 1000, "path": "a" * 1000, "reason": "r"}] * 1000
+    found = find_provider_changes(json.dumps({MEMBER: reported}).encode(), MEMBER)
+    assert (len(found), len(found[0].did), len(found[0].at)) == (50, 300, 301)
