@@ -222,7 +222,7 @@ class RequestCodec(msgspec.Struct, frozen=True):
     """Requests, both ways.
 
     `locate` gives the JSON pointer of a parsed message, or of one of its parts; `locate_parts` those of all its parts.
-    `places` tells where everything else stands.
+    `places` tells where everything else stands. `list_name`: the member that holds the messages.
     """
 
     parse: ParseRequest
@@ -230,6 +230,7 @@ class RequestCodec(msgspec.Struct, frozen=True):
     locate: Callable[[Message, int | None], str]
     locate_parts: Callable[[Message], list[str]]
     places: MemberPlaces = AS_NAMED
+    list_name: str = "messages"
 
 
 # Answers

@@ -11,16 +11,23 @@ from dragoman.conversation.conversation import Ask
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import CloudMembers, Route
 from dragoman.engine.compile.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
+from dragoman.engine.memory.conversation_memory import CallerMemory
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import open_object, refuse_duplicates, render_object
 
 
-def parse_routed(route: Route, body: bytes, headers: Mapping[str, str], limits: RequestLimits = DEFAULT_LIMITS) -> Ask:
+def parse_routed(
+    route: Route,
+    body: bytes,
+    headers: Mapping[str, str],
+    limits: RequestLimits = DEFAULT_LIMITS,
+    memory: CallerMemory | None = None,
+) -> Ask:
     """A request with what its path says. Raises RequestError."""
     if route.cloud is not None:
         check_body(body, limits)
         body, headers = without_members(body, headers, route.cloud)
-    return apply_path(parse_ask(route.dialect, body, headers, limits), route.model, route.stream)
+    return apply_path(parse_ask(route.dialect, body, headers, limits, memory), route.model, route.stream)
 
 
 def without_members(body: bytes, headers: Mapping[str, str], cloud: CloudMembers) -> tuple[bytes, Mapping[str, str]]:

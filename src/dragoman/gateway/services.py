@@ -19,6 +19,7 @@ from dragoman.config.file_watch import ConfigFile
 from dragoman.config.load import Loaded, profile_files
 from dragoman.config.schema import LogLevel, StoreKind
 from dragoman.engine.answer.stream_redaction import Redaction
+from dragoman.engine.memory.conversation_memory import CallerMemory, ConversationMemory
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers.model_limits import ModelLimiter
 from dragoman.gateway.http.inbound import CoarseTimer
@@ -124,6 +125,8 @@ class Services:
         """Ids for requests, unlike any other of this or another process."""
         self.concurrent: dict[str, int] = {}
         self.sockets = OpenSockets(self.config.server.workers)
+        self.conversations = self._open_memory()
+        self._forgets = 0
         self._reloading = asyncio.Lock()
         self.closing = False
         self.ending = False
@@ -146,6 +149,28 @@ class Services:
             return opened.store
         self.records.spans.place = opened.store.place
         return traced(opened.store)
+
+    def _open_memory(self) -> ConversationMemory:
+        """An empty memory of conversations. What open sockets remember counts in it."""
+        server = self.config.server
+        budget = server.conversation_memory // server.workers
+        return ConversationMemory(budget, clock=self.clocks.steady, beside=lambda: self.sockets.memory.size)
+
+    def memory_of(self, caller: str) -> CallerMemory | None:
+        """What is remembered of a caller's conversations; None if that is turned off."""
+        if not self.config.server.conversation_memory:
+            return None
+        if self._place is not None and self._place.forgets != self._forgets:
+            self._forgets = self._place.forgets
+            self.conversations.forget()
+        return self.conversations.of(caller)
+
+    def forget_conversations(self, caller: str) -> None:
+        """Drop what all workers remember of a caller's conversations."""
+        self.sockets.forget(caller)
+        self.conversations.forget(caller)
+        if self._place is not None:
+            self._place.note_forget()
 
     def reload(self) -> tuple[str, ...]:
         """Take the file as it is now. Raises DragomanError, and then nothing has changed."""
@@ -173,6 +198,7 @@ class Services:
         self.media.config = config.media
         self.store.reconfigure(options_of(config))
         self.config, self.routes, self.clients = config, routes, Clients(config.keys)
+        self.conversations = self._open_memory()
 
     async def reload_if_changed(self) -> None:
         """For the watcher: a bad file is refused once, until it changes again."""

@@ -283,6 +283,17 @@ def _refuse_repeated(body: bytes, found: Mapping[str, Any]) -> None:
         at = match.end() + len(value)
 
 
+def find_member(body: bytes, found: Mapping[str, Any], name: str) -> int:
+    """Where the value of a member begins in the text of its object; -1 if it is not there."""
+    at = 0
+    while (match := _KEY.match(body, at)) is not None:
+        key = msgspec.json.decode(match[1], type=str)
+        if key == name:
+            return match.end()
+        at = match.end() + len(found.get(key, b""))
+    return -1
+
+
 class Salvaged(msgspec.Struct):
     """A parsed value, and the unknown fields by their path (`$`, `$.a[0]`)."""
 

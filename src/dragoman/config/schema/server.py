@@ -14,6 +14,14 @@ class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     port: Annotated[int, Meta(ge=0, le=65535, description="The port to listen on; 0 takes a free one.")] = 8642
     workers: Annotated[int, Meta(ge=1, le=256, description="The number of processes that share the port.")] = 1
     max_body: Annotated[int, Meta(ge=1024, description="The largest request body in bytes.")] = 20_971_520
+    conversation_memory: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Bytes of conversations that all workers together remember for their next turn, each for ten "
+            "minutes and for its own key alone. 0 turns it off.",
+        ),
+    ] = 67_108_864
     max_headers: Annotated[int, Meta(ge=1024, description="The largest request head in bytes.")] = 65_536
     max_concurrent: Annotated[
         int, Meta(ge=1, description="Requests at the same time per worker. Further ones get 429 with `Retry-After`.")

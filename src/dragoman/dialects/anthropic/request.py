@@ -40,7 +40,7 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
         raise MalformedRequest("there are no messages", at="/messages", hint='a Messages request has "messages"')
     top = parse_top_level(meant.found)
     opening = parse_system(bytes(meant.found.get("system", b"")))
-    listed = LIST.parse(raw, meant.list_name)
+    listed = LIST.parse(raw, meant.list_name, opened.reading)
     messages, traits = mark_inline(listed).finish(opening)
     return Ask(
         NAME,

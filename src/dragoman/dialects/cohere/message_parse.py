@@ -290,7 +290,7 @@ def settle(listed: ParsedList, documents: Message | None) -> ParsedList:
     if documents is not None:
         opening = next((place for place, one in enumerate(done) if one.code != "s"), len(done))
         done.insert(opening, describe(documents))
-    return ParsedList(done, listed.misses)
+    return listed.settled(done, alone=documents is None)
 
 
 # Parts

@@ -37,7 +37,7 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
         raise _no_messages(found)
     documents = parse_documents(bytes(meant.found.get("documents", b"")))
     top = parse_top_level(meant.found, documents is not None)
-    listed = LIST.parse(raw, meant.list_name)
+    listed = LIST.parse(raw, meant.list_name, opened.reading)
     texts = tuple([Text(literal) for literal in meant.system])
     opening = (describe(Message(SYSTEM, texts, FIELD)),) if texts else ()
     messages, traits = settle(listed, documents).finish(opening)

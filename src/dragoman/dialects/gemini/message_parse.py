@@ -50,6 +50,7 @@ from dragoman.dialects.gemini.schema import (
 from dragoman.dialects.shared.parsed_messages import BRACE, QUOTE, ParsedList, ParsedMessage, describe, is_blank
 from dragoman.dialects.shared.parsing import extras_of, made_id, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING, encode
+from dragoman.dialects.shared.read_lists import BEGIN
 from dragoman.dialects.shared.top_level import decoded
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_object, split_items, split_members
@@ -230,21 +231,25 @@ def parse_system(raw: Json) -> tuple[ParsedMessage, ...]:
 def settle(listed: ParsedList) -> ParsedList:
     """Fill in the ids that are missing, and join the contents that hold the responses of one turn."""
     if any(one.traits & _LEGACY for one in listed.messages):
-        _fill_ids(listed.messages)
+        start = BEGIN if listed.reading is None else listed.reading.start
+        alone = _fill_ids(listed.messages, start.calls) and (not start.calls or start.traits & _LEGACY != 0)
+        listed.alone = listed.alone and alone
     if "tt" in "".join([one.code for one in listed.messages]):
         listed.messages = _join_turns(listed.messages)
     return listed
 
 
-def _fill_ids(messages: list[ParsedMessage]) -> None:
+def _fill_ids(messages: list[ParsedMessage], calls: int = 0) -> bool:
     """A call without an id gets one by its number and name. A response without one answers a waiting call.
 
-    The parts are filled in place: they were made a moment ago, and nobody else has seen them.
+    The parts are filled in place: they were made a moment ago, and nobody else has seen them. `calls`: those before.
+    Returns whether this needs no look at the turns before: nothing else has an id, and every response answers a call.
     """
+    alone = True
     waiting: set[str] = set()  # calls that no response has answered yet; in their order, of all names and of each
     order: deque[str] = deque()
     by_name: dict[str | None, deque[str]] = {}
-    calls = orphans = 0
+    orphans = 0
     before = ASSISTANT
     for one in messages:
         message = one.message
@@ -260,6 +265,8 @@ def _fill_ids(messages: list[ParsedMessage]) -> None:
                 if not identity:
                     identity = made_id(calls, name)
                     force_setattr(part, "id", identity)
+                else:
+                    alone = False
                 waiting.add(identity)
                 order.append(identity)
                 if name in by_name:
@@ -273,6 +280,7 @@ def _fill_ids(messages: list[ParsedMessage]) -> None:
                     identity = _find_first(by_name.get(part.name), waiting) or _find_first(order, waiting)
                     if not identity:
                         orphans += 1
+                        alone = False
                         identity = made_id(-orphans, part.name or "")
                     force_setattr(part, "call_id", identity)
                 waiting.discard(identity)
@@ -281,6 +289,7 @@ def _fill_ids(messages: list[ParsedMessage]) -> None:
         if one.traits & _LEGACY:
             one.traits &= ~_OF_IDS
             one.ids = ids
+    return alone
 
 
 def _find_first(order: deque[str] | None, waiting: set[str]) -> str:

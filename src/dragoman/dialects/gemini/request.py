@@ -47,7 +47,7 @@ def parse_request(
         raise MalformedRequest("there are no contents", at="/contents", hint='a Gemini request has "contents"')
     top = parse_top_level(meant.found)
     opening = parse_system(bytes(meant.found.get("systemInstruction", b"")))
-    listed = LIST.parse(raw, meant.list_name)
+    listed = LIST.parse(raw, meant.list_name, opened.reading)
     messages, traits = settle(listed).finish(opening)
     named = model or (parse_model(found) or "").removeprefix("models/") or None
     return Ask(

@@ -184,12 +184,13 @@ def _gather_fields(turn: OllamaMessage, foreign: Sequence[str], extras: ExtraFie
 def settle(listed: ParsedList) -> ParsedList:
     """Make one message of consecutive results, and give the ids that the order of calls and results tells."""
     done = join_results(listed.messages)
-    if any(one.traits & _LEGACY for one in done):
+    legacy = any(one.traits & _LEGACY for one in done)
+    if legacy:
         ids = CallIds([part for one in done for part in one.message.parts])
         for one in done:
             if one.ids:
                 _identify(one, ids)
-    return ParsedList(share_places(done) if listed.misses else done, listed.misses)
+    return listed.settled(share_places(done) if listed.misses else done, alone=not legacy)
 
 
 def _identify(one: ParsedMessage, ids: CallIds) -> None:

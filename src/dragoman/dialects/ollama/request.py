@@ -39,7 +39,7 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
     if raw is None:
         raise MalformedRequest("there are no messages", at="/messages", hint='a chat request has "messages"')
     top = parse_top_level(meant.found)
-    listed = LIST.parse(raw, meant.list_name)
+    listed = LIST.parse(raw, meant.list_name, opened.reading)
     texts = tuple([Text(literal) for literal in meant.system])
     messages, traits = settle(listed).finish((describe(Message(SYSTEM, texts, FIELD)),) if texts else ())
     return Ask(

@@ -240,7 +240,7 @@ def settle(listed: ParsedList) -> ParsedList:
         done = _identify(done)
     if marked:
         done = [*map(_unmark, done[:-1]), done[-1]]
-    return ParsedList(share_places(done) if listed.misses else done, listed.misses)
+    return listed.settled(share_places(done) if listed.misses else done, alone=not seen & _ODD_CALLS)
 
 
 _ODD_CALLS = int(Trait.LEGACY | Trait.ODD_IDS)

@@ -33,7 +33,7 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
     if raw is None:
         raise MalformedRequest("there are no messages", at="/messages", hint='a Chat request has "messages"')
     top = parse_top_level(meant.found)
-    listed = LIST.parse(raw, meant.list_name)
+    listed = LIST.parse(raw, meant.list_name, opened.reading)
     messages, traits = settle(listed).finish(_open(meant.system) if meant.system else ())
     return Ask(
         NAME,

@@ -336,7 +336,7 @@ def settle(listed: ParsedList) -> ParsedList:
         done += _join_turns(items[run.start() : run.end()])
         settled = run.end()
     done += items[settled:]
-    return ParsedList(share_places(done) if listed.misses else done, listed.misses)
+    return listed.settled(share_places(done) if listed.misses else done)
 
 
 _RUNS = re.compile("[ac]{2,}|t{2,}")

@@ -59,7 +59,7 @@ def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> A
     elif first not in (b"[", b"{", b'"'):
         raise MalformedRequest("input is neither a string nor a list of items", at="/input")
     else:
-        listed = settle(LIST.parse(raw, meant.list_name))
+        listed = settle(LIST.parse(raw, meant.list_name, opened.reading))
     messages, traits = listed.finish(opening)
     return Ask(
         NAME,

@@ -26,6 +26,7 @@ from dragoman.conversation.parts import NO_ID, Call, Extras, Json, Part, Result
 from dragoman.conversation.traits import CALLING, CODES, Trait, observe_ids, observe_message, observe_roles
 from dragoman.dialects.near_misses.lists import meant_items, refuse_no_turn
 from dragoman.dialects.near_misses.turns import WireForm
+from dragoman.dialects.shared.read_lists import Checkpoint, ListReading, ReadList
 from dragoman.wire.json_reader import split_items
 
 QUOTE, BACKSLASH, LIST, LIST_END, BRACE, BRACE_END = b'"\\[]{}'
@@ -33,6 +34,9 @@ QUOTE, BACKSLASH, LIST, LIST_END, BRACE, BRACE_END = b'"\\[]{}'
 
 _ALWAYS = int(Trait.ALWAYS)
 _UNPAIRED = int(Trait.UNPAIRED)
+_DUPLICATE_ID = int(Trait.DUPLICATE_ID)
+_MODEL = frozenset("ac")
+"""The letters of a model's messages."""
 
 
 class _CheckedObject(msgspec.Struct, gc=False):
@@ -61,6 +65,19 @@ class ParsedMessage(msgspec.Struct, gc=False):
     """The ids of its calls; in a tool's turn, those of the calls that it answers."""
 
 
+def _is_apart(before: Message, message: Message, start: Checkpoint) -> bool:
+    """Whether no item holds both messages, and this one comes after the start."""
+    return message.at > start.item and before.at + before.span <= message.at
+
+
+def _observe_more_ids(ids: list[str], known: int) -> int:
+    """What the ids tell, if the first ones tell nothing by themselves."""
+    if not known:
+        return observe_ids(ids)
+    new = ids[known:]
+    return observe_ids(new) | (0 if set(ids[:known]).isdisjoint(new) else _DUPLICATE_ID)
+
+
 def describe(message: Message) -> ParsedMessage:
     """A message of any kind, looked at part by part."""
     calls = [part.id for part in message.parts if type(part) is Call]
@@ -78,9 +95,20 @@ class ParsedList(msgspec.Struct):
     """What had to be read otherwise than it was written."""
     fits: bool = False
     """Whether all items were decoded at once, so that each fits the schema exactly."""
+    reading: ListReading | None = None
+    """What was read before of the items that come before these."""
+    alone: bool = True
+    """Whether each turn was read without a look at the turns before it, but for the number of calls in them."""
+
+    def settled(self, messages: list[ParsedMessage], alone: bool = True) -> ParsedList:
+        """The same list after the second pass of its dialect."""
+        self.messages, self.fits, self.alone = messages, False, self.alone and alone
+        return self
 
     def finish(self, opening: Sequence[ParsedMessage] = ()) -> tuple[tuple[Message, ...], int]:
         """All messages, and the traits that `observe_messages` would find in them."""
+        if self.reading is not None:
+            return self._finish_reading(self.reading, opening)
         parsed = [*opening, *self.messages] if opening else self.messages
         traits = _ALWAYS
         ids: list[str] = []
@@ -94,6 +122,36 @@ class ParsedList(msgspec.Struct):
                 traits |= _UNPAIRED
         traits |= observe_ids(ids) | observe_roles("".join([one.code for one in parsed]))
         return tuple([one.message for one in parsed]), traits
+
+    def _finish_reading(
+        self, reading: ListReading, opening: Sequence[ParsedMessage]
+    ) -> tuple[tuple[Message, ...], int]:
+        """The same, with what was read before, and with checkpoints for the next list."""
+        start, known = reading.start, reading.known
+        traits, asked = start.traits, start.asked
+        messages, ids = known.messages[: start.count], known.ids[: start.calls]
+        checkpoints = [one for one in known.checkpoints if one.count <= start.count]
+        before = known.codes[start.count - 1 : start.count]
+        for one in self.messages:
+            code = one.code
+            if code in _MODEL and before and before not in _MODEL and _is_apart(messages[-1], one.message, start):
+                checkpoints.append(Checkpoint(one.message.at, len(messages), traits, len(ids), asked))
+            before = code
+            traits |= one.traits
+            if code == CALLING:
+                asked = one.ids
+                ids += asked
+            elif code == "t" and one.ids != asked:
+                traits |= _UNPAIRED
+            messages.append(one.message)
+        codes = known.codes[: start.count] + "".join([one.code for one in self.messages])
+        id_traits = observe_ids(ids) if known.odd_ids else _observe_more_ids(ids, start.calls)
+        if self.alone and not self.misses:
+            reading.done = ReadList(messages, codes, ids, checkpoints, id_traits != 0)
+        for one in opening:
+            traits |= one.traits
+        traits |= _ALWAYS | id_traits | observe_roles("".join([one.code for one in opening]) + codes)
+        return (*[one.message for one in opening], *messages), traits
 
     def has_neighbours(self, code: str) -> bool:
         """Whether two messages with this letter stand side by side."""
@@ -120,24 +178,31 @@ class ListParser(msgspec.Struct, frozen=True):
     parse_turn: Callable[[Any, int], Sequence[ParsedMessage] | None] = lambda turn, index: None
     """An item that is decoded to messages; None if it does not fit."""
 
-    def parse(self, raw: bytes | Raw, member: str) -> ParsedList:
-        """The messages. `member`: where the list stands."""
+    def parse(self, raw: bytes | Raw, member: str, reading: ListReading | None = None) -> ParsedList:
+        """The messages. `member`: where the list stands. `reading`: what was read before of the items before these."""
+        listed = self._parse(raw, member, 0 if reading is None else reading.start.item)
+        listed.reading = reading
+        return listed
+
+    def _parse(self, raw: bytes | Raw, member: str, start: int) -> ParsedList:
         misses: tuple[NearMiss, ...] = ()
         own = self.form.list_name
         listed = memoryview(raw)[0] not in b'"{'
         if not listed or member != own:
             misses = (NearMiss(Miss.LIST, f"/{member}", members=(member, own)),)
             refuse_no_turn(bytes(raw), self.form, member)
-        elif (fitting := self._parse_at_once(raw)) is not None:
+        elif (fitting := self._parse_at_once(raw, start)) is not None:
             return ParsedList(fitting, fits=True)
         items: Sequence[bytes | Raw] = split_items(raw, f"/{own}") if listed else [bytes(raw)]
         parse_item = self.parse_item
-        found = [parse_item(bytes(item), index) for index, item in enumerate(items)]
+        found = [parse_item(bytes(item), index) for index, item in enumerate(items, start)]
+        if None in found and start:
+            return ParsedList([], alone=False)
         if None in found:
             return self._parse_meant(items, found, member, misses)
         return ParsedList(list(chain.from_iterable(found)), misses)  # type: ignore[arg-type]
 
-    def _parse_at_once(self, raw: bytes | Raw) -> list[ParsedMessage] | None:
+    def _parse_at_once(self, raw: bytes | Raw, start: int) -> list[ParsedMessage] | None:
         """All messages if every item fits; None if one does not."""
         if self.decode_list is None:
             return None
@@ -147,7 +212,7 @@ class ListParser(msgspec.Struct, frozen=True):
             return None
         done: list[ParsedMessage] = []
         parse_turn = self.parse_turn
-        for index, turn in enumerate(turns):
+        for index, turn in enumerate(turns, start):
             found = parse_turn(turn, index)
             if found is None:
                 return None

@@ -20,6 +20,7 @@ from dragoman.conversation.near_misses import LISTS, Miss, NearMiss
 from dragoman.conversation.parts import CacheHint, Extras, Inline, Json, Opaque, Origin, Remote
 from dragoman.conversation.tools import Tool, ToolChoice
 from dragoman.conversation.traits import Trait
+from dragoman.dialects.shared.read_lists import ListReading
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import malformed, open_object, refuse_duplicates, too_deep
 
@@ -143,10 +144,12 @@ class OpenBody(msgspec.Struct, frozen=True):
     source: bytes
     members: dict[str, Raw]
     repairs: tuple[str, ...]
+    reading: ListReading | None = None
+    """What was read before of its messages; its list then has only those that follow."""
 
 
 class OpenedBytes(bytes):
-    """A body that was opened to recognise its dialect. Its parser need not do so again."""
+    """A body that was opened already, to recognise its dialect or its conversation. Its parser need not do so again."""
 
     opened: OpenBody
 

@@ -18,6 +18,8 @@ from dragoman.conversation.tools import Tool
 from dragoman.dialects import registry
 from dragoman.engine.compile.member_places import RequestPlaces, place_in
 from dragoman.engine.compile.request_wrappers import find_wrapped
+from dragoman.engine.memory.continued_requests import SHORTEST, parse_remembered
+from dragoman.engine.memory.conversation_memory import CallerMemory
 from dragoman.errors import LimitExceeded, MalformedRequest, RequestError
 from dragoman.wire.json_size import count_escapes, count_values
 
@@ -53,13 +55,21 @@ SHORTEST_PART = 2
 
 
 def parse_ask(
-    dialect: str, body: bytes, headers: Mapping[str, str] | None = None, limits: RequestLimits = DEFAULT_LIMITS
+    dialect: str,
+    body: bytes,
+    headers: Mapping[str, str] | None = None,
+    limits: RequestLimits = DEFAULT_LIMITS,
+    memory: CallerMemory | None = None,
 ) -> Ask:
-    """A request as an Ask. Raises LimitExceeded, MalformedRequest or DuplicateKey."""
+    """A request as an Ask. Raises LimitExceeded, MalformedRequest or DuplicateKey. `memory`: what is remembered of the
+    caller's conversations."""
     if len(body) > limits.escapes or len(body) > limits.values:
         check_body(body, limits)
     try:
-        ask = registry.dialect(dialect).requests.parse(body, headers=headers)
+        if memory is not None and len(body) >= SHORTEST:
+            ask = parse_remembered(dialect, body, headers, memory)
+        else:
+            ask = registry.dialect(dialect).requests.parse(body, headers=headers)
     except RequestError as fault:
         ask = _parse_wrapped(dialect, body, headers, fault)
     check_conversation(ask, len(body), limits)

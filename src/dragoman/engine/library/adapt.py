@@ -20,6 +20,7 @@ from dragoman.engine.history.client_choice import chosen_policy, history_choice
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.library.policy import Policy, State, check_choice, parse_doubt, parse_loss
+from dragoman.engine.memory.conversation_memory import CallerMemory
 from dragoman.errors import MalformedRequest
 from dragoman.profiles.profile import Layer, Profiles, Target, patched
 from dragoman.wire.json_reader import open_object
@@ -54,7 +55,8 @@ def adapt(
     """
     if policy is None:
         policy = _PLAIN_POLICY
-    ask = read(request, source=source, headers=headers, stream=stream, limits=policy.limits)
+    memory = state.memory.of("") if state is not None and state.memory is not None else None
+    ask = read(request, source=source, headers=headers, stream=stream, limits=policy.limits, memory=memory)
     found = choose(target, profiles, policy.rules)
     if policy is _PLAIN_POLICY and state is None and ask.conversation.extras is None:
         return compile_ask(ask, found, PLAIN if stream is None else Options(stream=stream))
@@ -83,10 +85,11 @@ def read(
     headers: Mapping[str, str] | None = None,
     stream: bool | None = None,
     limits: RequestLimits = DEFAULT_LIMITS,
+    memory: CallerMemory | None = None,
 ) -> Ask:
     """A request as an Ask. Raises LimitExceeded, MalformedRequest, DuplicateKey or TargetError."""
     body = as_bytes(request)
-    ask = _read_any(body, headers, limits) if source == "auto" else parse_ask(source, body, headers, limits)
+    ask = _read_any(body, headers, limits) if source == "auto" else parse_ask(source, body, headers, limits, memory)
     if stream is not None and registry.dialect(ask.dialect).model_in_path:
         ask = replace(ask, stream=stream)
     return ask

@@ -12,6 +12,7 @@ from dragoman.engine.compile.reasoning_restore import KeptParts
 from dragoman.engine.compile.request_limits import DEFAULT_LIMITS, RequestLimits
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.policy import TrimPolicy
+from dragoman.engine.memory.conversation_memory import ConversationMemory
 from dragoman.errors import OptionError, near_match, nearest_first
 from dragoman.profiles.facts import Doubt, DoubtName
 from dragoman.rules import BY_NAME
@@ -53,6 +54,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Where the history was cut on earlier turns, so that the same beginning is cut in the same way."""
     media: Mapping[str, bytes] = {}
     """The bytes of media that the target does not fetch itself, by URL (`AdaptedRequest.media_to_fetch`)."""
+    memory: ConversationMemory | None = None
+    """What was read and compiled of the same conversations on earlier turns. It changes nothing but the time."""
 
     def after(self, answer: Answer | AnswerStream) -> State:
         """The state for the next turn. A stream must be finished."""
@@ -61,6 +64,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
             reasoning_state={**self.reasoning_state, **answer.reasoning_state},
             cuts=self.cuts if cut is None or cut in self.cuts else (*self.cuts, cut),
             media=self.media,
+            memory=self.memory,
         )
 
     def __repr__(self) -> str:

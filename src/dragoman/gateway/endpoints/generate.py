@@ -20,6 +20,7 @@ from dragoman.engine.compile.request_limits import RequestLimits, parse_ask
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.steps import Answered, GaveUp, Streaming, StreamingAll
 from dragoman.engine.history.sizes import reserved_tokens
+from dragoman.engine.memory.conversation_memory import CallerMemory
 from dragoman.engine.path_overrides import parse_routed
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers.budgets import hold, hold_request
@@ -104,7 +105,8 @@ async def _generate(
     if (form := vendor.compactions) is not None and (way is not None or form.mark in body):
         named = at.model if at is not None else None
         body, compaction = await read_compaction(services, caller, record.dialect, body, form, model=named, way=way)
-    parse = partial(_parse, record.dialect, caller, body, inbound.headers, at, limits)
+    memory = services.memory_of(caller.name)
+    parse = partial(_parse, record.dialect, caller, body, inbound.headers, at, limits, memory)
     work = begin_work(services.dispatcher.heavy, caller, body)
     ask, record.estimate = await work.run(parse) if work.is_large else parse()
     record.ask = ask
@@ -290,9 +292,13 @@ def _parse(
     headers: Mapping[str, str],
     at: Route | None,
     limits: RequestLimits,
+    memory: CallerMemory | None,
 ) -> tuple[Ask, int]:
     """The request, and the tokens that it reserves if its caller has a limit or a budget."""
-    ask = parse_ask(dialect, body, headers, limits) if at is None else parse_routed(at, body, headers, limits)
+    if at is None:
+        ask = parse_ask(dialect, body, headers, limits, memory)
+    else:
+        ask = parse_routed(at, body, headers, limits, memory)
     return ask, reserved_tokens(ask.conversation) if caller.counts_tokens or caller.budget is not None else 0
 
 

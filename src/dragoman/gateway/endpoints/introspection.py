@@ -105,7 +105,7 @@ async def forget_caller(services: Services, inbound: Inbound, outbound: Outbound
     name = inbound.query.get("name")
     if name is None:
         raise Refused(Failure(FailureKind.BAD_REQUEST, "say whose state to forget: ?name=KEY", 400, param="name"))
-    services.sockets.forget(name)
+    services.forget_conversations(name)
     try:
         forgotten = await services.store.forget(name)
     except StoreUnavailable as fault:

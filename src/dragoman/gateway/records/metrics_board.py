@@ -18,6 +18,7 @@ from dragoman.gateway.records.metrics import MetricsSnapshot
 PLACE_BYTES = 4 * 1024 * 1024
 """Of one half of a place. Memory that is not written to is not used."""
 _HEAD = struct.Struct("<II")  # length and checksum
+_COUNT = struct.Struct("<Q")
 _TRIES = 5
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -29,19 +30,21 @@ class MetricsBoard:
 
     def __init__(self, places: int) -> None:
         self._places = [_SharedBytes() for _ in range(places)]
+        self._forgets = mmap.mmap(-1, _COUNT.size)
 
     def place(self, number: int) -> BoardPlace:
         """The place of one worker."""
         own = self._places[number]
-        return BoardPlace(own, [place for place in self._places if place is not own])
+        return BoardPlace(own, [place for place in self._places if place is not own], self._forgets)
 
 
 class BoardPlace:
     """The board as one worker sees it."""
 
-    def __init__(self, own: _SharedBytes, others: list[_SharedBytes]) -> None:
+    def __init__(self, own: _SharedBytes, others: list[_SharedBytes], forgets: mmap.mmap) -> None:
         self._own = own
         self._others = others
+        self._forgets = forgets
 
     def write(self, snapshot: MetricsSnapshot) -> None:
         """Replace the own snapshot. One that is too large is left out: the one before it stays."""
@@ -50,6 +53,16 @@ class BoardPlace:
     def read(self) -> MetricsSnapshot:
         """The last snapshot at this place; an empty one where there is none."""
         return _parse(self._own.read())
+
+    @property
+    def forgets(self) -> int:
+        """How often a worker was told to forget a key. Whoever sees a new number forgets what it remembers."""
+        found: int = _COUNT.unpack_from(self._forgets)[0]
+        return found
+
+    def note_forget(self) -> None:
+        """Let the other workers forget, too. Two that write at once both write a new number."""
+        _COUNT.pack_into(self._forgets, 0, self.forgets + 1)
 
     def others(self) -> list[MetricsSnapshot]:
         """The last snapshots of the other workers."""

@@ -50,6 +50,11 @@ class SocketMemory:
         self._kept: dict[OpenSocket, dict[str | None, RememberedAnswer]] = {}
         self._used: OrderedDict[tuple[OpenSocket, str | None], None] = OrderedDict()
 
+    @property
+    def size(self) -> int:
+        """Bytes of the answers."""
+        return self._size
+
     def find(self, socket: OpenSocket, lane: str | None, id: str) -> RememberedAnswer | None:
         """The answer of this socket that has this id: of this lane, else of another. Some servers repeat their ids."""
         kept = self._kept.get(socket, {})

@@ -1,0 +1,56 @@
+"""What was read of a list of messages, so that the next list that begins alike need not be read from its beginning.
+
+Agents send the whole conversation on every turn. What is read of an item depends on its bytes and its place alone, and
+what is read of a turn on the items of that turn: a list can be continued wherever a model's turn begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from dragoman.conversation.messages import Message
+
+
+class Checkpoint(msgspec.Struct, frozen=True, gc=False):
+    """A place in a list before which nothing depends on what follows: a model's turn begins there."""
+
+    item: int = 0
+    """Items of the list before it."""
+    count: int = 0
+    """Messages before it."""
+    traits: int = 0
+    """What is to be seen in these messages, each by itself, and in the pairs of calls and results among them."""
+    calls: int = 0
+    """Calls before it."""
+    asked: Sequence[str] = ()
+    """The ids of the last message with calls before it."""
+
+
+BEGIN = Checkpoint()
+
+
+class ReadList(msgspec.Struct, frozen=True, gc=False):
+    """What was read of a list, for the next one that begins alike."""
+
+    messages: list[Message]
+    codes: str = ""
+    """The letters of their roles."""
+    ids: list[str] = []
+    """The ids of all calls."""
+    checkpoints: list[Checkpoint] = []
+    odd_ids: bool = False
+    """Whether the ids tell something: one is there twice, or has an odd form."""
+
+
+NOTHING_READ = ReadList([])
+
+
+class ListReading(msgspec.Struct):
+    """How a list is read that may begin like one that was read before: only what follows `start` is there."""
+
+    known: ReadList = NOTHING_READ
+    start: Checkpoint = BEGIN
+    done: ReadList | None = None
+    """The whole list, if the next one may be read by it."""

@@ -1,0 +1,1 @@
+"""What a process remembers of conversations for their next turn."""

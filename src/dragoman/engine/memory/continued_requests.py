@@ -1,0 +1,98 @@
+"""Requests that continue a conversation: the messages that were read on the turn before are not read again.
+
+The known items are cut out of the body before it is parsed. Whatever is unusual about the rest is left to the parser of
+whole requests: the result is the same as without a memory, and so is every error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from dragoman.conversation.conversation import Ask
+from dragoman.dialects import registry
+from dragoman.dialects.shared.parsing import OpenBody, OpenedBytes, open_body
+from dragoman.dialects.shared.read_lists import ListReading
+from dragoman.engine.memory.conversation_memory import CallerMemory, KeptConversation
+from dragoman.errors import RequestError
+from dragoman.wire.json_reader import find_member
+
+SHORTEST = 16 * 1024
+"""Bytes of a body that is worth remembering. A shorter one is read as fast as it is found."""
+_STALE = 4
+"""Turns at the end of the kept conversation that may be missing in its next turn: then it is the same one, and is
+replaced. With more it is another branch, and both are kept."""
+_LISTS = {name: re.compile(rb'"%b"\s{0,8}:\s{0,8}\[' % name.encode()) for name in ("messages", "input", "contents")}
+_NEXT = re.compile(rb"[ \t\r\n]{0,1000}([,\]])")
+
+
+def parse_remembered(dialect: str, body: bytes, headers: Mapping[str, str] | None, caller: CallerMemory) -> Ask:
+    """A request as an Ask. Raises MalformedRequest or DuplicateKey."""
+    codec = registry.dialect(dialect).requests
+    begin = _find_list(body, codec.list_name)
+    kept, common = (None, 0) if begin < 0 else caller.find(dialect, body[begin:])
+    if kept is not None:
+        ask = _parse_rest(dialect, body, headers, caller, kept, begin, common)
+        if ask is not None:
+            return ask
+    opened = open_body(body)
+    reading = ListReading()
+    ask = codec.parse(_opened(replace(opened, reading=reading)), headers=headers)
+    if reading.done is None or ask.repairs:
+        return ask
+    caller.keep(dialect, bytes(opened.members[codec.list_name]), reading.done)
+    return ask
+
+
+def _opened(opened: OpenBody) -> OpenedBytes:
+    body = OpenedBytes()
+    body.opened = opened
+    return body
+
+
+def _find_list(body: bytes, name: str) -> int:
+    """Where the list of messages seems to begin. Whether it does is seen when the body is opened."""
+    found = _LISTS[name].search(body, max(body.find(b'"%b"' % name.encode()), 0))
+    return -1 if found is None else found.end() - 1
+
+
+def _parse_rest(
+    dialect: str,
+    body: bytes,
+    headers: Mapping[str, str] | None,
+    caller: CallerMemory,
+    kept: KeptConversation,
+    begin: int,
+    common: int,
+) -> Ask | None:
+    """The request, parsed from the place at which it differs from what is kept. None if that cannot be done."""
+    place = kept.checkpoint_within(common)
+    if place < 0:
+        return None
+    codec = registry.dialect(dialect).requests
+    following = _NEXT.match(body, begin + kept.ends[place])
+    if following is None:
+        return None
+    rest = following.end() if following[1] == b"," else following.start(1)
+    cut = b"".join((body[: begin + 1], memoryview(body)[rest:]))
+    reading = ListReading(kept.read, kept.read.checkpoints[place])
+    try:
+        opened = open_body(cut)
+        raw = opened.members.get(codec.list_name)
+        if raw is None or opened.repairs or find_member(cut, opened.members, codec.list_name) != begin:
+            return None
+        ask = codec.parse(_opened(replace(opened, reading=reading)), headers=headers)
+    except RequestError:
+        return None
+    if reading.done is None:
+        return None
+    text = body[begin : begin + len(raw) + len(body) - len(cut)]
+    members: dict[str, bytes | msgspec.Raw] = dict(ask.members)
+    members[codec.list_name] = text
+    caller.keep(dialect, text, reading.done, kept.ends[: place + 1])
+    if len(kept.read.checkpoints) - place <= _STALE and text != kept.text:
+        caller.memory.drop(kept)
+    return replace(ask, source=body, members=members)

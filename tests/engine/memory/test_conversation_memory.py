@@ -1,0 +1,217 @@
+"""What a process remembers of conversations: whose it is, how much, and how long."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from dragoman.dialects.shared.read_lists import ReadList
+from dragoman.engine.compile import request_limits
+from dragoman.engine.library.adapt import adapt, read
+from dragoman.engine.library.policy import State
+from dragoman.engine.memory.continued_requests import SHORTEST
+from dragoman.engine.memory.conversation_memory import (
+    LARGEST_SHARE,
+    CallerMemory,
+    ConversationMemory,
+    count_common,
+    find_ends,
+)
+
+WORDS = "So it goes on and on. " * 40
+
+
+def body(turns: int, head: str = "", **more: Any) -> bytes:
+    """A Chat request of so many turns of the user, each answered but the last."""
+    messages = [{"role": "system", "content": "Be brief. " * 1000 + head}]
+    for turn in range(turns):
+        messages.append({"role": "user", "content": f"{turn}: {WORDS}"})
+        messages.append({"role": "assistant", "content": f"Yes, {turn}."})
+    return json.dumps({"model": "m", "messages": messages[:-1], **more}).encode()
+
+
+def messages_of(request: bytes, caller: CallerMemory) -> tuple[Any, ...]:
+    return read(request, source="openai-chat", memory=caller).conversation.messages
+
+
+def shared(one: tuple[Any, ...], other: tuple[Any, ...]) -> int:
+    """How many messages are the same objects."""
+    return sum(first is second for first, second in zip(one, other, strict=False))
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_next_turn_reads_only_what_is_new() -> None:
+    caller = ConversationMemory().of("a")
+    first, second = (messages_of(body(turns), caller) for turns in (20, 21))
+    assert shared(first, second) == 38  # all before the last turn of the model
+    assert len(caller.memory) == 1, "the next turn takes the place of the one before"
+
+
+def test_other_settings_before_the_messages_find_it_too() -> None:
+    caller = ConversationMemory().of("a")
+    first = messages_of(body(20), caller)
+    longer = json.loads(body(21))
+    moved = json.dumps({"temperature": 0.5, "metadata": {"messages": "none"}, **longer}).encode()
+    assert shared(first, messages_of(moved, caller)) == 38
+
+
+def test_two_keys_never_share_an_entry() -> None:
+    memory = ConversationMemory()
+    mine = messages_of(body(20), memory.of("mine"))
+    theirs = messages_of(body(20), memory.of("theirs"))
+    assert shared(mine, theirs) == 0
+    assert len(memory) == 2
+    assert shared(theirs, messages_of(body(21), memory.of("mine"))) == 0
+    assert memory.of("nobody").find("openai-chat", json.dumps(json.loads(body(20))["messages"]).encode()) == (None, 0)
+
+
+def test_two_dialects_never_share_an_entry() -> None:
+    memory = ConversationMemory()
+    chat = messages_of(body(20), memory.of("a"))
+    ollama = read(body(20), source="ollama", memory=memory.of("a")).conversation.messages
+    assert shared(chat, ollama) == 0
+
+
+def test_short_requests_are_not_kept() -> None:
+    caller = ConversationMemory().of("a")
+    short = b'{"model":"m","messages":[{"role":"user","content":"Hi"}]}'
+    assert len(short) < SHORTEST
+    messages_of(short, caller)
+    assert len(caller.memory) == 0
+
+
+def test_branches_are_kept_apart_and_the_newest_turn_replaces_the_last() -> None:
+    caller = ConversationMemory().of("a")
+    for turns in (20, 21, 22):
+        messages_of(body(turns), caller)
+    branch = json.loads(body(9))
+    branch["messages"].append({"role": "assistant", "content": "No."})
+    messages_of(json.dumps(branch).encode(), caller)
+    assert len(caller.memory) == 2
+
+
+def test_it_is_forgotten_after_its_time() -> None:
+    clock = Clock()
+    caller = ConversationMemory(lifetime=600, clock=clock).of("a")
+    first = messages_of(body(20), caller)
+    clock.now = 599
+    second = messages_of(body(21), caller)
+    assert shared(first, second) > 0
+    clock.now = 599 + 601
+    assert shared(second, messages_of(body(22), caller)) == 0
+
+
+def test_it_is_bounded_and_what_was_used_longest_ago_goes_first() -> None:
+    memory = ConversationMemory()
+    messages_of(body(20), memory.of("a"))
+    one = memory.held
+    assert one > 2 * len(body(20)) * 0.9
+    memory = ConversationMemory(budget=int(5.5 * one))
+    kept = [messages_of(body(20, head=f"{number:02}"), memory.of("a")) for number in range(12)]
+    assert len(memory) == 5
+    assert memory.held <= 5.5 * one
+    assert shared(kept[11], messages_of(body(21, head="11"), memory.of("a"))) > 0
+    assert shared(kept[0], messages_of(body(21, head="00"), memory.of("a"))) == 0
+
+
+def test_one_conversation_takes_a_share_of_it_at_most() -> None:
+    memory = ConversationMemory()
+    messages_of(body(20), memory.of("a"))
+    small = ConversationMemory(budget=LARGEST_SHARE * memory.held - 1)
+    messages_of(body(20), small.of("a"))
+    assert (len(small), small.held) == (0, 0)
+
+
+def test_what_others_hold_of_the_budget_goes_first() -> None:
+    beside = [0]
+    memory = ConversationMemory(budget=10_000_000, beside=lambda: beside[0])
+    messages_of(body(20), memory.of("a"))
+    beside[0] = 10_000_000
+    messages_of(body(20, head="b"), memory.of("a"))
+    assert (len(memory), memory.held) == (0, 0)
+
+
+def test_a_caller_is_forgotten_alone_and_all_are_forgotten_together() -> None:
+    memory = ConversationMemory()
+    for owner in ("a", "b"):
+        messages_of(body(20), memory.of(owner))
+    assert memory.forget("a") == 1
+    assert len(memory) == 1
+    assert memory.forget() == 1
+    assert memory.held == 0
+
+
+def test_a_request_under_way_keeps_nothing_after_it_was_to_be_forgotten() -> None:
+    memory = ConversationMemory()
+    before = memory.of("a")
+    memory.forget("a")
+    messages_of(body(20), before)
+    assert len(memory) == 0
+
+
+def test_a_request_that_had_to_be_mended_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_limits, "SHORTEST", 1)
+    caller = ConversationMemory().of("a")
+    messages_of(rb'{"model":"m","messages":[{"role":"user","content":"\ud800"}]}', caller)
+    messages_of(b'{"model":"m","messages":[{"role":"user","content":7}]}', caller)
+    assert len(caller.memory) == 0
+
+
+def test_a_list_of_the_same_name_elsewhere_is_not_taken_for_the_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list inside is what was read before, and the messages are its end."""
+    monkeypatch.setattr(request_limits, "SHORTEST", 1)
+    caller = ConversationMemory().of("a")
+    known = [{"role": "user", "content": "One."}, {"role": "assistant", "content": "Two."}]
+    more = [*known, {"role": "user", "content": "Three."}]
+    messages_of(json.dumps({"model": "m", "messages": more}).encode(), caller)
+    nested = json.dumps({"metadata": {"messages": more}, "model": "m", "messages": more[1:]}).encode()
+    assert len(messages_of(nested, caller)) == 2
+
+
+def test_adapt_takes_it_from_its_state() -> None:
+    memory = ConversationMemory()
+    state = State(memory=memory)
+    for turns in (20, 21):
+        adapted = adapt(body(turns), source="openai-chat", target="anthropic/claude-opus-4-8", state=state)
+        assert adapted.body == adapt(body(turns), source="openai-chat", target="anthropic/claude-opus-4-8").body
+    assert len(memory) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "common"),
+    [
+        (b"", b"", 0),
+        (b"abc", b"abd", 2),
+        (b"abc", b"abc", 3),
+        (b"ab", b"abc", 2),
+        (b"x" * 200_000, b"x" * 150_001 + b"y" * 9, 150_001),
+        (b"x" * 65_536, b"x" * 65_536 + b"y", 65_536),
+        (b"y", b"x", 0),
+    ],
+)
+def test_texts_are_compared_byte_by_byte(one: bytes, other: bytes, common: int) -> None:
+    assert count_common(one, other) == count_common(other, one) == common
+
+
+@pytest.mark.parametrize("between", [b",", b" , ", b",\n  "])
+def test_ends_of_items_are_found_from_any_of_them(between: bytes) -> None:
+    items = [b'{"a":1}', b'{"a":1}', b"[1,2]", b'"x"', b'{"b":[]}']
+    text = b"[ " + between.join(items) + b" ]"
+    ends = find_ends(text, [1, 2, 3, 4])
+    assert [text[:end].endswith(item) for end, item in zip(ends, items, strict=False)] == [True] * 4
+    assert find_ends(text, [1, 2], ends[1]) == ends[2:]
+
+
+def test_an_empty_list_is_kept_without_checkpoints() -> None:
+    memory = ConversationMemory()
+    kept = memory.of("a").keep("openai-chat", b"[]", ReadList([]))
+    assert kept is not None
+    assert kept.checkpoint_within(2) == -1

@@ -1,0 +1,204 @@
+"""The law of the memory: a request that continues a remembered conversation becomes what it becomes without a memory.
+
+Body, path, headers, report, undo and wants are compared, or the error, for sequences of requests as clients send them:
+turns are appended, markers move, histories are edited, branched, cut and reordered, and model, settings, target, policy
+and facts change between the turns.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+import pytest
+from tests.corpus import FULL, recorded_in
+from tests.shapes.agent_loops import LOOPS
+from tests.shapes.wellformed import SAMPLES
+from tests.strategies import SHAPES, request
+from tests.targets import ONE_OF_EACH, TARGETS
+
+from dragoman.engine.compile import request_limits
+from dragoman.engine.compile.compiler import Options, compile_ask
+from dragoman.engine.library.adapt import choose, read
+from dragoman.engine.memory.conversation_memory import CallerMemory, ConversationMemory
+from dragoman.errors import DragomanError
+from dragoman.profiles.facts import Doubt
+from dragoman.profiles.profile import Layer, Target, patched
+
+Wire = dict[str, Any]
+LISTS = dict.fromkeys(SHAPES, "messages") | {"openai-responses": "input", "gemini": "contents"}
+TURNS = 12
+SEQUENCES = 10_000 if FULL else 70
+CROSSED = (*ONE_OF_EACH, "mistral/mistral-large-latest", "gemini/gemini-2.5-flash", "anthropic/claude-sonnet-4-5")
+FACTS: tuple[Wire, ...] = (
+    {"call_id_pattern": "[a-zA-Z0-9]{9}"},
+    {"call_signature": "refuses"},
+    {"system_place": "top-level"},
+    {"repeated_roles": "refuses"},
+    {"list_content": "refuses"},
+    {"duplicate_ids": "refuses", "mixed_parts": "refuses"},
+    {},
+)
+"""What a provider may turn out to want between two turns."""
+
+
+@pytest.fixture(autouse=True)
+def _short_requests_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_limits, "SHORTEST", 1)
+
+
+class Sequence:
+    """A client's requests, one after the other, by the number of the sequence."""
+
+    def __init__(self, number: int) -> None:
+        self.random = Random(number)
+        self.dialect = sorted(SHAPES)[number % len(SHAPES)]
+        self.name = LISTS[self.dialect]
+        self.calm = self.random.choice((0.0, 0.9, 1.0))
+        self.body = self._drawn()
+        self.target: Target = choose(self.random.choice(CROSSED))
+        self.options = Options()
+        self.spaced = False
+        for _ in range(self.random.randrange(4)):
+            self._append()
+
+    def turns(self) -> Iterator[tuple[bytes, Target, Options]]:
+        for _ in range(TURNS):
+            yield self._written(), self.target, self.options
+            self._append()
+            if self.random.random() < 0.5:
+                self.random.choice(self._moves())()
+
+    def _moves(self) -> list[Callable[[], None]]:
+        moves = [self._edit, self._cut, self._swap, self._repeat, self._mark, self._mark, self._set, self._retarget]
+        return [*moves, self._learn, self._allow, self._respace, self._replace_top]
+
+    def _drawn(self) -> Wire:
+        if self.random.random() < self.calm:
+            body: Wire = copy.deepcopy(self.random.choice(SAMPLES[self.dialect]))
+        else:
+            body = json.loads(request(self.dialect, self.random.randrange(5000)).body)
+        if isinstance(body.get(self.name), str):
+            body[self.name] = [{"role": "user", "content": body[self.name]}]
+        return body
+
+    def _written(self) -> bytes:
+        return json.dumps(self.body, separators=None if self.spaced else (",", ":")).encode()
+
+    @property
+    def items(self) -> list[Any]:
+        found: list[Any] = self.body.setdefault(self.name, [])
+        return found
+
+    def _append(self) -> None:
+        self.items.extend(self._drawn()[self.name])
+
+    def _place(self) -> int:
+        return self.random.randrange(max(len(self.items), 1))
+
+    def _edit(self) -> None:
+        self.items[self._place() :][:1] = []
+        drawn = self._drawn()[self.name]
+        place = self._place()
+        self.items[place : place + 1] = drawn[:1]
+
+    def _cut(self) -> None:
+        del self.items[self._place() :]
+
+    def _swap(self) -> None:
+        one, other = self._place(), self._place()
+        if self.items:
+            self.items[one], self.items[other] = self.items[other], self.items[one]
+
+    def _repeat(self) -> None:
+        self.items.extend(self.items[self._place() :][:3])
+
+    def _mark(self) -> None:
+        for item in self.items[-3:]:
+            content = item.get("content") if isinstance(item, dict) else None
+            if isinstance(content, list) and content and isinstance(content[-1], dict):
+                content[-1]["cache_control"] = {"type": "ephemeral"}
+        for item in self.items[:-3]:
+            for part in item.get("content") or () if isinstance(item, dict) else ():
+                if isinstance(part, dict):
+                    part.pop("cache_control", None)
+
+    def _set(self) -> None:
+        self.body["temperature"] = self.random.choice((0.1, 0.5, 1))
+
+    def _replace_top(self) -> None:
+        self.body = {**self._drawn(), self.name: self.items}
+
+    def _retarget(self) -> None:
+        self.target = choose(self.random.choice(TARGETS if FULL else CROSSED))
+
+    def _learn(self) -> None:
+        self.target = patched(self.target, Layer("lesson", self.random.choice(FACTS), {}))
+
+    def _allow(self) -> None:
+        doubt = self.random.choice((Doubt.FAITHFUL, Doubt.CAREFUL))
+        stop = self.random.choice(("", "", "late-system", "repeated-role"))
+        self.options = Options(doubt=doubt, stream=self.random.choice((None, True)), stop_after=stop)
+
+    def _respace(self) -> None:
+        self.spaced = not self.spaced
+
+
+def outcome(
+    dialect: str, body: bytes, target: Target, options: Options, memory: CallerMemory | None = None
+) -> tuple[Any, ...]:
+    """All that a request becomes, or its error."""
+    try:
+        ask = read(body, source=dialect, memory=memory)
+        adapted = compile_ask(ask, target, options)
+    except DragomanError as fault:
+        return type(fault), str(fault), getattr(fault, "at", "")
+    changes = [(one.rule, one.at, one.did, one.loses, one.kind, one.before, one.after) for one in adapted.changes]
+    wire = {name: bytes(value) for name, value in ask.members.items()}
+    read_as = (ask.model, ask.stream, ask.source, list(wire.items()), ask.traits, ask.repairs, repr(ask.conversation))
+    undo, written = adapted.undo, repr(adapted.conversation)
+    return adapted.body, adapted.path, adapted.headers, changes, undo, adapted.media_to_fetch, written, read_as
+
+
+def compare(dialect: str, turns: Iterator[tuple[bytes, Target, Options]], what: object) -> None:
+    memory = ConversationMemory().of("caller")
+    for number, (body, target, options) in enumerate(turns):
+        expected = outcome(dialect, body, target, options)
+        found = outcome(dialect, body, target, options, memory)
+        assert found == expected, (what, number, target.name)
+
+
+@pytest.mark.parametrize("part", range(70))
+def test_generated_sequences_become_the_same(part: int) -> None:
+    for number in range(part, SEQUENCES, 70):
+        sequence = Sequence(number)
+        compare(sequence.dialect, sequence.turns(), number)
+
+
+@pytest.mark.parametrize("spaced", [False, True])
+@pytest.mark.parametrize("target", ["own", "anthropic/claude-opus-4-8", "gemini/gemini-3-pro-preview"])
+@pytest.mark.parametrize("client", LOOPS)
+def test_loops_of_agents_become_the_same(client: str, target: str, spaced: bool) -> None:
+    own, loop = LOOPS[client]
+    separators = None if spaced else (",", ":")
+    bodies = [json.dumps(body, separators=separators).encode() for body in loop(16)]
+    found = choose(own if target == "own" else target)
+    compare(client, iter([(body, found, Options()) for body in bodies]), client)
+
+
+@pytest.mark.parametrize("dialect", SHAPES)
+def test_recorded_conversations_become_the_same(dialect: str) -> None:
+    """Every recorded conversation, sent turn by turn."""
+    name = LISTS[dialect]
+    targets = [choose(target) for target in ONE_OF_EACH]
+    recorded = [one["request"]["body"] for one in recorded_in(dialect) if one["request"] is not None]
+    lists = [body for body in recorded if isinstance(body, dict) and isinstance(body.get(name), list)]
+    long = [body for body in lists if len(body[name]) > 4]
+    for number, body in enumerate(long if FULL else long[:12]):
+        items = body[name]
+        target = targets[number % len(targets)]
+        turns = [json.dumps({**body, name: items[:end]}).encode() for end in range(1, len(items) + 1)][-20:]
+        compare(dialect, iter([(turn, target, Options()) for turn in turns]), number)
