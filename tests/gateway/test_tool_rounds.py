@@ -36,7 +36,7 @@ class StubRunner:
     def families(self, caller: str) -> frozenset[Family]:
         return frozenset({Family.WEB_SEARCH, Family.WEB_FETCH, Family.MCP})
 
-    def offered(self, caller: str, model: str) -> tuple[McpServer, ...]:
+    def offered(self, caller: str, named: tuple[str, ...]) -> tuple[McpServer, ...]:
         return self.servers
 
     async def list_tools(self, caller: str, server: McpServer) -> tuple[Tool, ...] | Failure:

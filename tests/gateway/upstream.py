@@ -81,9 +81,8 @@ def upstream(answer: Callable[[Seen], Answer | None] = lambda seen: None) -> Ite
                 self._stream(body)
                 return
             content = body if isinstance(body, bytes) else json.dumps(body).encode()
-            self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(content)))
-            for name, value in running.headers.items():
+            for name, value in {"content-type": "application/json", **running.headers}.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(content)

@@ -37,6 +37,7 @@ from dragoman.gateway.sockets.open_sockets import OpenSockets
 from dragoman.gateway.state.background_tasks import BackgroundTasks, CircuitBreaker
 from dragoman.gateway.state.media_fetch import MediaFetcher
 from dragoman.gateway.state.seals import Seals
+from dragoman.gateway.tools.tool_runs import GatewayTools, check_extra
 from dragoman.profiles.profile import Profiles
 from dragoman.store import (
     Store,
@@ -98,6 +99,7 @@ class Services:
         self.summaries = BackgroundTasks(_SUMMARIES_AT_ONCE, CircuitBreaker(_SUMMARY_FAILURES, _SUMMARY_PAUSE))
         self.memory = StoredState(self.store, records.note_lesson)
         self.media = MediaFetcher(self.config.media)
+        self.tools = GatewayTools(self.config)
         self.send_limits = ModelLimiter(self.store.limits, records.metrics, clocks.steady)
         self.dispatcher = Dispatcher(
             memory=self.memory,
@@ -109,6 +111,7 @@ class Services:
             limits=self.config.limits,
             redaction=Redaction(records.redactor.text, records.redactor.known),
             note_failure=records.note_failure,
+            tools=self.tools,
         )
         self.checks = HealthChecker(self.dispatcher, lambda: (self.config, self.routes), self.log)
         self.probes = ServerProbes(
@@ -184,6 +187,7 @@ class Services:
     def _prepared(self, file: ConfigFile) -> tuple[Loaded, Routes]:
         """All of a reload that takes time and touches nothing: a thread may do it while requests go on."""
         loaded = keep_running_values(file.load(), self.config)
+        check_extra(loaded.config)
         if self._check is not None:
             self._check(loaded.config)
         routes = Routes(loaded.config, self.profiles)
@@ -196,6 +200,7 @@ class Services:
         self.records.reconfigure(config)
         self.dispatcher.limits = config.limits
         self.media.config = config.media
+        self.tools.reconfigure(config)
         self.store.reconfigure(options_of(config))
         self.config, self.routes, self.clients = config, routes, Clients(config.keys)
         self.conversations = self._open_memory()
@@ -231,6 +236,7 @@ class Services:
         self.live_models.close()
         await self.dispatcher.close()
         await self.media.close()
+        await self.tools.close()
         self.records.close()
         await self.store.aclose()
         if self.records.spans is not None:

@@ -197,6 +197,7 @@ def destination(
         reasoning=treated.shown_reasoning,
         history=_trim_policy(treated, target.facts),
         compact=CompactPolicy(**msgspec.structs.asdict(treated.compact)) if treated.compact is not None else None,
+        tool_servers=found.entry.tool_servers if found.entry is not None else (),
         failures=provider.cooldown.failures,
         pause=provider.cooldown.seconds,
         connections=provider.max_connections,

@@ -24,8 +24,9 @@ class ToolRunner(Protocol):
     def families(self, caller: str) -> frozenset[Family]:
         """What can be run for this caller. Never waits. Tool search needs no runner."""
 
-    def offered(self, caller: str, model: str) -> tuple[McpServer, ...]:
-        """The configured servers whose tools every request of this caller, or to this model, is given. Never waits."""
+    def offered(self, caller: str, named: tuple[str, ...]) -> tuple[McpServer, ...]:
+        """The configured servers whose tools a request is given: those of the caller, and those that are `named` for
+        its destination. Never waits."""
 
     async def list_tools(self, caller: str, server: McpServer) -> tuple[Tool, ...] | Failure:
         """The tools of a server that the client may use (`allowed`, `read_only`), sorted by the names that the server

@@ -66,7 +66,7 @@ def runnable_tool(wanted: WantedTool, listed: Sequence[Tool] = ()) -> RunnableTo
         function = _FUNCTIONS[family]
         form = CallForm(function.name, family, run=family)
         return RunnableTool(family, wanted.tool, wanted.at, (replace(function, called=form, at=wanted.at),))
-    key = f"{Family.MCP}:{server.label}"
+    key = f"{Family.MCP}:{server.label}:{wanted.at}"  # a client may call its server what we call one of ours
     functions = [_server_function(server, key, tool, wanted.at) for tool in sorted(listed, key=lambda one: one.name)]
     return RunnableTool(key, wanted.tool, wanted.at, tuple(functions))
 

@@ -60,7 +60,7 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
     `answers`: whether streams are completed too, like whole answers. `shows_model`: each answer begins with the name of
     the destination. `reasoning`: whether thinking is shown to clients whose dialect shows it on request only, and that
     did not ask. `history`: how long histories are trimmed; `compact`: how old turns are summarised. `cache`: who
-    sets cache hints.
+    sets cache hints. `tool_servers`: the configured servers whose tools each request is given.
     """
 
     name: str
@@ -82,6 +82,7 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
     reasoning: ShownReasoning = ShownReasoning.ASKED
     history: TrimPolicy | None = None
     compact: CompactPolicy | None = None
+    tool_servers: tuple[str, ...] = ()
     cache: CacheHints = CacheHints.CLIENT
 
 

@@ -8,16 +8,15 @@ is over, and counts against two sums: that of the request, and that of all reque
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from collections import deque
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
 from dragoman.config.schema import MediaConfig
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.upstream.dispatch import HeldMedia, MediaRefused
 from dragoman.upstream.transport import Incoming, Outgoing, Proxies, Timeouts, TooLarge, TransportFailure, public_only
+from dragoman.upstream.transport.address_guard import is_named_host
 from dragoman.upstream.transport.transport import Transport
 
 _MOST_FILES = 32
@@ -160,14 +159,11 @@ class MediaFetcher:
         return MediaRefused(Failure(FailureKind.TOO_LARGE, f"{what} (media.max_request_bytes)", 413))
 
     def _transport(self, host: str) -> Transport:
-        if self._is_allowed(host):
+        if is_named_host(host, self.config.allow):
             self._allowed = self._allowed or Transport(proxies=Proxies())
             return self._allowed
         self._public = self._public or Transport(proxies=Proxies(), guard=public_only)
         return self._public
-
-    def _is_allowed(self, host: str) -> bool:
-        return any(fnmatchcase(host, allowed) or _within(host, allowed) for allowed in self.config.allow)
 
     async def close(self) -> None:
         for transport in (self._public, self._allowed):
@@ -190,10 +186,3 @@ def _host(url: str) -> str:
         return parts.hostname or "" if parts.scheme in ("http", "https") else ""
     except ValueError:
         return ""
-
-
-def _within(host: str, network: str) -> bool:
-    try:
-        return ipaddress.ip_address(host) in ipaddress.ip_network(network, strict=False)
-    except ValueError:
-        return False

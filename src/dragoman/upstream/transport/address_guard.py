@@ -6,7 +6,8 @@ first, every address is checked, and the connection goes to a checked address. A
 
 import ipaddress
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
 
 Guard = Callable[[str], bool]
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -58,6 +59,18 @@ def is_address(host: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def is_named_host(host: str, allowed: Iterable[str]) -> bool:
+    """Whether a list of the configuration names a host: by its name, a `*.suffix`, its address or its network."""
+    return any(fnmatchcase(host, entry) or _is_within(host, entry) for entry in allowed)
+
+
+def _is_within(host: str, network: str) -> bool:
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(network, strict=False)
+    except ValueError:
+        return False
 
 
 def _reached_address(address: _Address) -> _Address:

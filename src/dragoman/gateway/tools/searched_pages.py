@@ -1,0 +1,58 @@
+"""The pages in what a server's search tool answers. Each server has its own form: JSON, or lines for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.provider_tools import FoundPage
+
+_MOST = 100
+_DEEPEST = 8
+_URLS = ("url", "link", "uri", "href")
+_TITLES = ("title", "name")
+_TEXTS = ("content", "text", "snippet", "description", "summary")
+_AGES = ("age", "published_date", "publishedDate", "date")
+_URL = re.compile(r"https?://[^\s<>\"'\])]{1,2000}")
+_LABEL = re.compile(r"[*\s#-]{0,8}(title|description|snippet|content)[*\s]{0,4}:[*\s]{0,8}(.{1,2000})", re.IGNORECASE)
+
+
+def find_pages(answer: str) -> list[FoundPage]:
+    """Pages, each once, in the order of the answer."""
+    try:
+        found = list(_in_json(msgspec.json.decode(answer), _DEEPEST))
+    except (msgspec.DecodeError, RecursionError):
+        found = list(_in_text(answer))
+    first: dict[str, FoundPage] = {}
+    for page in found:
+        first.setdefault(page.url, page)
+    return list(first.values())[:_MOST]
+
+
+def _in_json(value: Any, depth: int) -> Iterator[FoundPage]:
+    if depth and isinstance(value, list):
+        for one in value:
+            yield from _in_json(one, depth - 1)
+    if not depth or not isinstance(value, dict):
+        return
+    if (url := _first(value, _URLS)).startswith(("http://", "https://")):
+        yield FoundPage(url, _first(value, _TITLES), _first(value, _TEXTS), _first(value, _AGES))
+        return
+    for one in value.values():
+        yield from _in_json(one, depth - 1)
+
+
+def _first(value: dict[str, Any], names: tuple[str, ...]) -> str:
+    return next((value[name] for name in names if isinstance(value.get(name), str)), "")
+
+
+def _in_text(answer: str) -> Iterator[FoundPage]:
+    """Each URL with the title and the text that its paragraph names."""
+    for paragraph in re.split(r"\n\s*\n|\n-{3,}\n", answer):
+        labels = {label.lower(): text.strip() for label, text in _LABEL.findall(paragraph)}
+        text = labels.get("description") or labels.get("snippet") or labels.get("content", "")
+        for url in _URL.findall(paragraph):
+            yield FoundPage(url.rstrip(".,;"), labels.get("title", ""), text)
