@@ -40,7 +40,7 @@ CASES = [
 SHAPES = {
     "openai-chat": ("error", "code", "not_implemented"),
     "openai-responses": ("error", "code", "not_implemented"),
-    "anthropic": ("error", "type", "invalid_request_error"),
+    "anthropic": ("error", "type", "not_supported"),
     "gemini": ("error", "status", "UNIMPLEMENTED"),
 }
 

@@ -810,6 +810,8 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
 
     # Its streams and answers
 
+    ping: bytes = b""
+    """What its clients take for a sign of life between two events of a stream; empty if there is no such thing."""
     stream_end: bytes = b""
     """Ends every stream, also one that an error ended."""
     thinking_mark: bytes = b""

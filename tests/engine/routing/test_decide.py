@@ -228,6 +228,22 @@ def test_C27_sessions_are_known_by_their_ids(more: dict[str, Any], key: str) -> 
     assert session_key(read({**HI, **more}, source="openai-chat")) == key
 
 
+@pytest.mark.parametrize(
+    ("headers", "more", "key"),
+    [
+        ({"x-claude-code-session-id": "s" * 200}, {}, "s" * 128),
+        ({"session-id": "codex"}, {}, "codex"),
+        ({"x-claude-code-session-id": "header"}, {"metadata": {"session_id": "member"}}, "member"),
+        ({}, {"metadata": {"user_id": '{"device_id":"d","session_id":"inside"}'}}, "inside"),
+        ({}, {"metadata": {"user_id": "{no json"}}, None),
+        ({"x-claude-code-session-id": ""}, {}, None),
+    ],
+)
+def test_agents_name_their_session_in_a_header(headers: dict[str, str], more: dict[str, Any], key: str | None) -> None:
+    found = session_key(read({**HI, "max_tokens": 9, **more}, source="anthropic", headers=headers))
+    assert found == key if key is not None else found.startswith("auto:")
+
+
 def test_C27_a_session_without_an_id_is_known_by_its_first_words() -> None:
     first = session_key(read(HI, source="openai-chat"))
     later = {

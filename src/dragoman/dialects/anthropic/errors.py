@@ -28,7 +28,7 @@ _KINDS: Mapping[FailureKind, tuple[int, str]] = {
     FailureKind.BROKEN_STREAM: (502, "api_error"),
     FailureKind.ANSWER_TOO_LARGE: (502, "api_error"),
     FailureKind.SERVER: (500, "api_error"),
-    FailureKind.NOT_SERVED: (501, "invalid_request_error"),
+    FailureKind.NOT_SERVED: (501, "not_supported"),
 }
 
 _FINAL = (400, 401, 402)

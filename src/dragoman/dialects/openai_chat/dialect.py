@@ -151,6 +151,7 @@ DIALECT = Dialect(
     relayed_paths=RELAYED_PATHS,
     limit_header=LIMIT_HEADER,
     limit_prefixes=("x-ratelimit-", "x-codex-"),
+    ping=b": ping\n\n",
     account_headers=("chatgpt-account-id", "openai-organization", "openai-project"),
     recognise=_recognise,
     asks_for_reasoning=_asks_for_reasoning,

@@ -153,6 +153,7 @@ DIALECT = Dialect(
     passed_headers=("openai-beta",),
     limit_header=LIMIT_HEADER,
     limit_prefixes=("x-ratelimit-", "x-codex-"),
+    ping=b": ping\n\n",
     account_headers=("chatgpt-account-id", "openai-organization", "openai-project"),
     relayed_paths=RELAYED_PATHS | {"/responses/compact"},
     recognise=_recognise,

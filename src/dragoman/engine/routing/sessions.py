@@ -14,6 +14,8 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
 
 FIELDS = ("session_id", "conversation_id", "thread_id", "chat_id")
+HEADERS = ("x-claude-code-session-id", "session-id")
+"""In which agents name their session: Claude Code, and Codex."""
 LONGEST = 128
 RESETS = ("/new", "/reset")
 _TELEGRAM = (
@@ -26,8 +28,14 @@ _SEARCHED = 2_000
 
 def session_key(ask: Ask) -> str:
     """The key of the conversation; empty where nothing tells it."""
-    given = _given(ask.members) or _given(_metadata(ask.members))
+    metadata = _metadata(ask.members)
+    given = _given(ask.members) or _given(metadata)
     if given:
+        return given
+    named = next((ask.headers[name] for name in HEADERS if ask.headers.get(name)), "")
+    if named:
+        return named[:LONGEST]
+    if given := _given(_user(metadata)):
         return given
     first = _first_words(ask.conversation)
     if not first:
@@ -54,6 +62,13 @@ def _given(fields: Mapping[str, Any]) -> str:
 
 def _metadata(members: Mapping[str, Any]) -> Mapping[str, Any]:
     found = _plain(members.get("metadata"))
+    return found if isinstance(found, dict) else {}
+
+
+def _user(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What stands in a user's id that is a text of JSON, as Claude Code writes it."""
+    user = metadata.get("user_id")
+    found = _plain(user.encode("utf-8", "replace")) if isinstance(user, str) and user.startswith("{") else None
     return found if isinstance(found, dict) else {}
 
 

@@ -13,7 +13,7 @@ from dragoman.config.schema import LogLevel
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import registry
-from dragoman.dialects.dialect import AnswerContext, CompactionWay, Route
+from dragoman.dialects.dialect import AnswerContext, CompactionWay, Framing, Route
 from dragoman.engine.answer.client_failures import render_failed_stream
 from dragoman.engine.compile.compile_options import NOTHING_SET, USAGE_ASKED, caller_options
 from dragoman.engine.compile.request_limits import RequestLimits, parse_ask
@@ -254,10 +254,12 @@ async def _stream(
     records = services.records
     if records.recent.keeps or records.keeps_bodies or records.keeps_answers or records.logs_content:
         outbound.copied, record.copy = COPIED, outbound.copy
-    framing = record.context.framing or registry.dialect(record.dialect).framing
+    client = registry.dialect(record.dialect)
+    framing = record.context.framing or client.framing
     content_type = framing.content_type.encode()
+    ping = client.ping if framing is Framing.SSE else b""
     try:
-        await outbound.streamed(pieces, _headers(record), content_type, services.config.server.write_timeout)
+        await outbound.streamed(pieces, _headers(record), content_type, services.config.server.write_timeout, ping)
     except TimeoutError:
         record.failure = Failure(FailureKind.NETWORK, "the client did not read its answer", GONE)
         raise ClientGone from None

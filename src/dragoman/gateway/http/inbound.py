@@ -274,29 +274,69 @@ def noticing(inbound: Inbound) -> Iterator[None]:
         watch.stop()
 
 
-class SlowReaderWatch:
-    """Ends a deadline when one write has been waiting for `seconds` or longer.
+PING_SECONDS = 15.0
+"""A stream that is silent for so long, and up to twice as long, shows that it lives."""
+_FRAME_END = b"\n\n"
+
+
+class StreamWatch:
+    """Ends a deadline when one write has been waiting for `seconds` or longer, and sends `ping` between two events of a
+    stream that is silent: Claude Code gives it up after five minutes, and a model may think for longer, unseen.
 
     A timer checks this from time to time; a write only increases a number.
     """
 
-    __slots__ = ("_deadline", "_seconds", "_seen", "_timer", "begun", "done")
+    __slots__ = (
+        "_deadline",
+        "_pause",
+        "_ping",
+        "_seconds",
+        "_seen",
+        "_send",
+        "_stuck",
+        "_timer",
+        "begun",
+        "done",
+        "last",
+        "pinging",
+    )
 
-    def __init__(self, deadline: asyncio.Timeout, seconds: float) -> None:
+    def __init__(self, deadline: asyncio.Timeout, seconds: float, send: Send, ping: bytes = b"") -> None:
         self.begun = 0
         self.done = 0
+        self.last = b""
+        """What was written last."""
+        self.pinging: asyncio.Task[None] | None = None
+        """The ping under way. The next write waits for it."""
         self._seen = 0
+        self._stuck = 0.0
         self._deadline = deadline
         self._seconds = seconds
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._check)
+        self._send = send
+        self._ping = ping
+        self._pause = min(seconds, PING_SECONDS) if ping else seconds
+        self._timer = asyncio.get_running_loop().call_later(self._pause, self._check)
 
     def _check(self) -> None:
-        loop = asyncio.get_running_loop()
-        if self.begun > self.done and self.begun == self._seen:
+        loop, same = asyncio.get_running_loop(), self.begun == self._seen
+        waits = self.begun > self.done or self.pinging is not None
+        self._stuck = self._stuck + self._pause if waits and same else 0.0
+        if self._stuck >= self._seconds:
             self._deadline.reschedule(loop.time())
             return
+        if self._ping and same and not waits and self.last.endswith(_FRAME_END):
+            self.pinging = loop.create_task(self._send_ping())
         self._seen = self.begun
-        self._timer = loop.call_later(self._seconds, self._check)
+        self._timer = loop.call_later(self._pause, self._check)
 
-    def stop(self) -> None:
+    async def _send_ping(self) -> None:
+        try:
+            await self._send({"type": "http.response.body", "body": self._ping, "more_body": True})
+        finally:
+            self.pinging = None
+
+    async def stop(self) -> None:
         self._timer.cancel()
+        if self.pinging is not None:
+            self.pinging.cancel()
+            await asyncio.gather(self.pinging, return_exceptions=True)

@@ -9,7 +9,7 @@ from typing import Protocol
 from dragoman.conversation.failures import Failure
 from dragoman.dialects.dialect import AnswerContext, RenderError
 from dragoman.engine.answer.client_failures import render_failure
-from dragoman.gateway.http.inbound import Send, SlowReaderWatch
+from dragoman.gateway.http.inbound import Send, StreamWatch
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -83,26 +83,35 @@ class Outbound:
         await self.whole(200, stream, headers, SSE)
 
     async def streamed(
-        self, pieces: AsyncIterator[bytes], headers: Headers, content_type: bytes, read_seconds: float
+        self,
+        pieces: AsyncIterator[bytes],
+        headers: Headers,
+        content_type: bytes,
+        read_seconds: float,
+        ping: bytes = b"",
     ) -> None:
-        """Send a stream. Raises TimeoutError if the client does not read for `read_seconds` seconds."""
+        """Send a stream, and `ping` when it has been silent for long. Raises TimeoutError if the client does not read
+        for `read_seconds` seconds."""
         send, room = self.send, self.copied
         if self.rewriter is not None:
             pieces = _rewritten(pieces, self.rewriter)
         unbuffered = [(b"content-type", content_type), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
         await self._start(200, unbuffered, headers)
         async with asyncio.timeout(None) as deadline:
-            watch = SlowReaderWatch(deadline, read_seconds)
+            watch = StreamWatch(deadline, read_seconds, send, ping)
             try:
                 async for piece in pieces:
+                    if watch.pinging is not None:
+                        await watch.pinging
                     watch.begun += 1
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
                     watch.done += 1
+                    watch.last = piece
                     if room > 0:
                         self.copy.append(piece[:room])
                         room -= len(piece)
             finally:
-                watch.stop()
+                await watch.stop()
                 self.pieces = watch.done
         await self.end(b"")
 
