@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,12 @@ from tests.gateway.upstream import Answer, Seen, refusal, upstream
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.provider_tools import Family, FoundPage, McpServer, ProviderTool, ToolRun
 from dragoman.conversation.tools import Tool
+from dragoman.emulators.signatures import mint
 from dragoman.engine.exchange.run_limits import RunLimits
 
 FACT = "The bridge is 1312 metres long."
 PAGE = FoundPage("https://example.com/bridge", "The bridge", FACT)
+SIGNATURE = mint("anthropic/claude-sonnet-4-5", "I should look.")
 ASKED = "How long is the bridge?"
 
 
@@ -263,3 +266,114 @@ def test_a_round_is_tried_again_while_nothing_of_it_was_sent(tmp_path: Path) -> 
     assert FACT in answer.content[-1].text
     assert len(runner.ran) == 1
     assert len(seen) == 3
+
+
+def roles(seen: Seen) -> list[str]:
+    return [one["role"] for one in seen.body["messages"]]
+
+
+def test_the_next_turn_brings_back_the_call_and_the_result_that_the_model_saw(tmp_path: Path) -> None:
+    with running(tmp_path) as (one, _, seen):
+        first = asked(one)
+        turns: list[Any] = [
+            {"role": "user", "content": ASKED},
+            {"role": "assistant", "content": [block.model_dump(exclude_none=True) for block in first.content]},
+            {"role": "user", "content": "And how wide?"},
+        ]
+        one.anthropic().messages.create(model="m", max_tokens=9, messages=turns, tools=ANTHROPIC)
+    last = seen[-1].body["messages"]
+    assert roles(seen[-1]) == ["user", "assistant", "tool", "assistant", "user"]
+    assert last[1:3] == seen[1].body["messages"][1:3]
+    assert "dragoman" not in seen[-1].raw.decode()
+    assert seen[-1].body["tools"] == seen[0].body["tools"]
+
+
+def test_a_responses_client_brings_no_result_and_the_model_sees_it_all_the_same(tmp_path: Path) -> None:
+    def twice(seen: Seen) -> dict[str, Any]:
+        done = sum(one["role"] == "tool" for one in seen.body["messages"])
+        if done == 2:
+            return chat("Both found.")
+        return chat(None, ("web_search", {"query": "a"}), ("web_search", {"query": "b"}))
+
+    tools: list[Any] = [{"type": "web_search"}]
+    with running(tmp_path, twice) as (one, _, seen):
+        first = one.openai().responses.create(model="m", input=ASKED, tools=tools, store=False)
+        items: list[Any] = [{"role": "user", "content": ASKED}, *[item.model_dump() for item in first.output]]
+        again = [*items, {"role": "user", "content": "And how wide?"}]
+        one.openai().responses.create(model="m", input=again, tools=tools, store=False)
+    assert [item.type for item in first.output] == ["web_search_call", "web_search_call", "message"]
+    assert roles(seen[1]) == ["user", "assistant", "tool", "tool"]
+    assert roles(seen[2]) == ["user", "assistant", "tool", "tool", "assistant", "user"]
+    assert seen[2].body["messages"][1:4] == seen[1].body["messages"][1:4]
+
+
+def test_what_was_kept_for_one_key_is_not_for_another(tmp_path: Path) -> None:
+    secrets = {name: f"sk-{name}-0123456789abcdef0123" for name in ("ann", "ben")}
+    keys = {name: {"sha256": sha256(secret.encode()).hexdigest()} for name, secret in secrets.items()}
+    tools: list[Any] = [{"type": "web_search"}]
+    with running(tmp_path, keys=keys) as (one, runner, seen):
+        ann, ben = (one.openai(secret).responses for secret in secrets.values())
+        first = ann.create(model="m", input=ASKED, tools=tools, store=False)
+        items: list[Any] = [{"role": "user", "content": ASKED}, *[item.model_dump() for item in first.output]]
+        ben.create(model="m", input=[*items, {"role": "user", "content": "So?"}], tools=tools, store=False)
+    assert [caller for caller, *_ in runner.ran] == ["ann", "ben"]
+    assert "tool" not in roles(seen[2])
+
+
+def test_without_the_tool_what_was_found_is_text(tmp_path: Path) -> None:
+    with running(tmp_path) as (one, _, seen):
+        first = asked(one)
+        turns: list[Any] = [
+            {"role": "user", "content": ASKED},
+            {"role": "assistant", "content": [block.model_dump(exclude_none=True) for block in first.content]},
+            {"role": "user", "content": "And how wide?"},
+        ]
+        one.anthropic().messages.create(model="m", max_tokens=9, messages=turns)
+    assert roles(seen[-1]) == ["user", "assistant", "user"]
+    told = json.dumps(seen[-1].body["messages"][1]["content"])
+    assert FACT in told
+    assert PAGE.url in told
+    assert "bridge length" in told
+    assert seen[-1].raw.count(b"encrypted") == 0
+
+
+def thinking(seen: Seen) -> dict[str, Any]:
+    """A model of Anthropic that thinks before it searches."""
+    done = seen.body["messages"][-1]["role"] == "user" and "tool_result" in json.dumps(seen.body["messages"][-1])
+    thought = {"type": "thinking", "thinking": "I should look.", "signature": SIGNATURE}
+    call = {"type": "tool_use", "id": "toolu_1", "name": "web_search", "input": {"query": "bridge"}}
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [{"type": "text", "text": "1312 metres."}] if done else [thought, call],
+        "stop_reason": "end_turn" if done else "tool_use",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 10, "output_tokens": 5},
+    }
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/responses"])
+def test_a_model_that_thinks_gets_its_signature_back_in_the_next_round(tmp_path: Path, path: str) -> None:
+    with upstream(lambda seen: (200, thinking(seen))) as behind:
+        lacking = {"native_tools": []}
+        claude = provider("anthropic", behind.url.removesuffix("/v1"), facts=lacking)
+        config = {"providers": {"p": claude}, "models": {"m": {"target": "p/claude-sonnet-4-5"}}}
+        with gateway(config, tmp_path) as one:
+            runner = one.services.dispatcher.tools = StubRunner()
+            runner.servers = (McpServer("docs"),)
+            tools = {"/v1/messages": ANTHROPIC, "/v1/responses": [{"type": "web_search"}]}
+            asked = {"model": "m", "max_tokens": 2000, "messages": [{"role": "user", "content": ASKED}]}
+            if path == "/v1/responses":
+                asked = {"model": "m", "input": ASKED}
+            thinks = {"thinking": {"type": "enabled", "budget_tokens": 1024}} if path == "/v1/messages" else {}
+            answer = one.post(path, {**asked, **thinks, "tools": tools[path]})
+    assert answer.status_code == 200, answer.text
+    first, second = behind.bodies()
+    names = [tool["name"] for tool in first["tools"]]
+    assert names[-2:] == ["docs__add", "docs__look_up"]
+    assert [tool["name"] for tool in second["tools"]] == names
+    assert [block["type"] for block in second["messages"][1]["content"]] == ["thinking", "tool_use"]
+    assert second["messages"][1]["content"][0]["signature"] == SIGNATURE
+    assert second["messages"][2]["content"][0]["tool_use_id"] == "toolu_1"

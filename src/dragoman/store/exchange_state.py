@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from dragoman.conversation.parts import OURS
 from dragoman.engine.compile.reasoning_restore import KeptParts
 from dragoman.engine.exchange.destination import D, Destination
 from dragoman.engine.exchange.lesson_book import CorrectedTargets, LessonRecord, remember
@@ -59,13 +60,14 @@ class StoredState(Generic[D]):
         kept: Mapping[str, KeptParts] = {}
         if wanted.provider:
             kept = await self._vault.find(StateOwner(caller, wanted.provider, wanted.scope), wanted.keys)
+        runs = await self._vault.find(_owner_of_runs(caller), wanted.runs) if wanted.runs else {}
         sent = self._sent.note(caller, wanted.prompt) if wanted.prompt is not None else SentBefore.NOTHING
         if wanted.cuts is None and not wanted.summaries:
-            return Recalled(kept, sent_before=sent)
+            return Recalled(kept, sent_before=sent, runs=runs)
         summary = await self._find(caller, wanted.summaries, PrefixSummary)
         cut = await self._find(caller, wanted.cuts(summary), Cut) if wanted.cuts is not None else None
         scale = self.token_scale(wanted.calibration) if wanted.calibration else AS_ESTIMATED
-        return Recalled(kept, summary, cut[1] if cut is not None else None, scale, sent)
+        return Recalled(kept, summary, cut[1] if cut is not None else None, scale, sent, runs)
 
     async def _find(self, caller: str, keys: Iterable[str], kind: type[T]) -> tuple[str, T] | None:
         """The first of its kind that was kept, and its key."""
@@ -77,6 +79,8 @@ class StoredState(Generic[D]):
         """Keep it for this caller's next turn."""
         if state.states:
             await self._vault.put(StateOwner(caller, state.provider, state.scope), state.states)
+        if state.runs:
+            await self._vault.put(_owner_of_runs(caller), state.runs)
         if state.cut is not None:
             key, cut = state.cut
             await self._summaries.put(caller, key, Summary(SummaryKind.CUT, msgspec.json.encode(cut)))
@@ -130,6 +134,11 @@ class StoredState(Generic[D]):
         for one in sorted(found, key=lambda record: record.learnt):
             facts[one.target] = merge(facts.get(one.target, {}), one.facts)
         return facts
+
+
+def _owner_of_runs(caller: str) -> StateOwner:
+    """What the gateway ran belongs to no provider."""
+    return StateOwner(caller, OURS.dialect, "")
 
 
 def _readable(kept: Summary, kind: type[T]) -> T | None:

@@ -21,6 +21,7 @@ from dragoman.engine.compile.beta_names import with_betas, without_refused
 from dragoman.engine.compile.content_checks import require_content, require_known_content, require_messages
 from dragoman.engine.compile.envelopes import with_header_members
 from dragoman.engine.compile.header_tokens import without_words
+from dragoman.engine.compile.kept_runs import restored_runs
 from dragoman.engine.compile.plan import Plan, client_of, plan, serving_target
 from dragoman.engine.compile.reasoning_restore import KeptParts, PutBack, kept_reasoning, restored
 from dragoman.engine.compile.refusal_places import found_in, with_place
@@ -168,6 +169,9 @@ class _Compilation:
             done = restored(ask.conversation, options.kept, self.facts)
             self.conversation = done.conversation
             self.put_back = PutBack(done.notes) if done.notes else None
+        if options.kept_runs:
+            functions = {one.name for run in options.runs for one in run.functions}
+            self.conversation = restored_runs(self.conversation, ask.dialect, options.kept_runs, functions)
         if options.runs:
             self.conversation = with_functions(self.conversation, options.runs)
         self.tools_to_run: tuple[WantedTool, ...] = ()

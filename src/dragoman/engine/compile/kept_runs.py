@@ -1,15 +1,26 @@
-"""What the model saw of a tool that the gateway ran: as a block of a conversation, and as what is kept of it."""
+"""What the model saw of tools that the gateway ran: as a block of a conversation, as what is kept of it, and put back
+into later turns.
+
+The client sees a run in the form of its own vendor, and brings that back. The model saw a call and a result. Both are
+kept under the id of the client's block, and travel in the block itself if the vendor has a place for opaque state.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from operator import is_
 
 import msgspec
+from msgspec.structs import replace
 
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.envelope import seal, unseal
 from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import ASSISTANT, Message
 from dragoman.conversation.parts import OURS, Call, Opaque, Part, Reasoning, Result, Text
 from dragoman.conversation.provider_tools import ToolRun
-from dragoman.engine.compile.reasoning_restore import KeptParts
+from dragoman.dialects.registry import dialect
+from dragoman.engine.compile.reasoning_restore import KeptParts, is_copy, pack, proof_of, unpack
 
 RUN = "run"
 """The kind of the block that stands for runs of one round."""
@@ -27,22 +38,175 @@ class KeptRun(msgspec.Struct, frozen=True, gc=False):
     output: str
     is_error: bool = False
 
-    @staticmethod
-    def of(round: str, call: Call, run: ToolRun) -> KeptRun:
-        return KeptRun(round, call.id, call.name, call.arguments.decode(), run.output or "", bool(run.error))
+    def call(self, signature: Opaque | None) -> Call:
+        return Call(id=self.id, name=self.name, arguments=self.arguments.encode(), signature=signature)
+
+    def result(self) -> Result:
+        return Result(call_id=self.id, parts=(Text(quote(self.output)),), is_error=self.is_error)
+
+    def words(self) -> bytes:
+        """What is told of the run if the function is not declared."""
+        return msgspec.json.encode({"name": self.name, "arguments": self.arguments, "result": self.output})
 
 
-def keep_run(run: KeptRun, call: Call, thoughts: Sequence[Reasoning]) -> KeptParts:
+_decode = msgspec.json.Decoder(KeptRun).decode
+
+
+def keep_run(round: str, call: Call, run: ToolRun, thoughts: Sequence[Reasoning]) -> KeptParts:
     """What is kept: the thinking before the call, the run, and the state of the call."""
+    kept = KeptRun(round, call.id, call.name, call.arguments.decode(), run.output or "", bool(run.error))
     signature = () if call.signature is None else (call.signature,)
-    return (*thoughts, Opaque(kind=RUN, json=msgspec.json.encode(run), origin=OURS), *signature)
+    return (*thoughts, Opaque(kind=RUN, json=msgspec.json.encode(kept), origin=OURS), *signature)
+
+
+def seal_run(kept: KeptParts) -> str:
+    """The same as text that a client carries in the place of opaque state."""
+    return seal(Opaque(kind=RUN, json=pack(kept), origin=OURS))
+
+
+def open_run(sealed: str) -> KeptParts:
+    """What `seal_run` has sealed; nothing if it is not that."""
+    found = unseal(sealed)
+    if found is None or found.origin != OURS:
+        return ()
+    try:
+        parts = unpack(found.json)
+        return parts if _run_of(parts) is not None else ()
+    except (msgspec.MsgspecError, KeyError, TypeError, AttributeError, ValueError):
+        return ()
+
+
+def _run_of(parts: KeptParts) -> KeptRun | None:
+    found = next((one for one in parts if type(one) is Opaque and one.origin == OURS), None)
+    return _decode(found.json) if found is not None else None
 
 
 def run_block(pairs: Sequence[tuple[Call, ToolRun]]) -> Opaque:
     """The runs of one round: all calls, and then all results."""
-    results = [_result(call.id, run.output or "", bool(run.error)) for call, run in pairs]
+    results = [
+        Result(call_id=call.id, parts=(Text(quote(run.output or "")),), is_error=bool(run.error)) for call, run in pairs
+    ]
     return Opaque(kind=RUN, json=b"{}", origin=OURS, meant=(*[call for call, _ in pairs], *results))
 
 
-def _result(call_id: str, output: str, is_error: bool) -> Part:
-    return Result(call_id=call_id, parts=(Text(quote(output)),), is_error=is_error)
+def find_runs(conversation: Conversation, client: str) -> Mapping[str, KeptParts]:
+    """The blocks of the client's dialect that tell of runs, by their ids, each with what it carries itself."""
+    codec = dialect(client).provider_tools
+    found: dict[str, KeptParts] = {}
+    if codec is None:
+        return found
+    for part in _blocks(conversation.messages, client):
+        run = codec.parse_run(part)
+        if run is not None and run.id:
+            found[run.id] = found.get(run.id) or (open_run(run.state) if run.state else ())
+    return found
+
+
+def _blocks(messages: Iterable[Message], client: str) -> list[Opaque]:
+    return [
+        part
+        for message in messages
+        if message.role is ASSISTANT
+        for part in message.parts
+        if type(part) is Opaque and part.origin.dialect == client
+    ]
+
+
+def restored_runs(
+    conversation: Conversation, client: str, kept: Mapping[str, KeptParts], functions: Set[str]
+) -> Conversation:
+    """The conversation with the calls and results that the model saw, in place of the blocks that the client saw.
+
+    If the function is not declared now, the block stays as one that no target takes as it is.
+    """
+    messages: list[Message] = []
+    for message in conversation.messages:
+        found = _restored(message, client, kept, functions)
+        joined = _join(messages[-1], found) if messages and found is not message else None
+        if joined is None:
+            messages.append(found)
+        else:
+            messages[-1] = joined
+    same = len(messages) == len(conversation.messages) and all(map(is_, messages, conversation.messages))
+    return conversation if same else replace(conversation, messages=tuple(messages))
+
+
+def _join(before: Message, after: Message) -> Message | None:
+    """Both as one turn, if runs of one round stand at the end of one and at the beginning of the other. Some dialects
+    have a message for each block."""
+    match before.parts[-1:], after.parts[:1]:
+        case (Opaque(origin=origin, meant=(*first,)) as one,), (Opaque(meant=(*later,)) as other,):
+            if origin != OURS or other.origin != OURS or one.json != other.json:
+                return None
+            parts = (*first, *later)
+            calls = tuple([part for part in parts if type(part) is Call])
+            results = tuple([part for part in parts if type(part) is Result])
+            block = replace(one, meant=calls + results)
+            return replace(before, parts=(*before.parts[:-1], block, *after.parts[1:]), span=before.span + after.span)
+    return None
+
+
+def _restored(message: Message, client: str, kept: Mapping[str, KeptParts], functions: Set[str]) -> Message:
+    codec = dialect(client).provider_tools
+    if codec is None or message.role is not ASSISTANT or not any(type(part) is Opaque for part in message.parts):
+        return message
+    turn = _RestoredTurn(message, functions)
+    for part in message.parts:
+        run = codec.parse_run(part) if type(part) is Opaque and part.origin.dialect == client else None
+        parts = kept.get(run.id, ()) if run is not None else ()
+        found = _run_of(parts)
+        if found is None or run is None or type(part) is not Opaque:
+            turn.add(part)
+        elif run.id not in turn.seen:
+            turn.seen.add(run.id)
+            turn.put_back(part, found, parts)
+    return turn.whole()
+
+
+class _RestoredTurn:
+    """A turn of the model on its way. Runs of one round that stand side by side become one block."""
+
+    def __init__(self, message: Message, functions: Set[str]) -> None:
+        self.seen: set[str] = set()
+        """The ids of runs that were put back."""
+        self._message = message
+        self._functions = functions
+        states = [part.state for part in message.parts if isinstance(part, Reasoning) and part.state is not None]
+        self._proofs = {proof_of(state) for state in states}
+        self._parts: list[Part] = []
+        self._round = self._kind = ""
+        self._calls: list[Part] = []
+        self._results: list[Part] = []
+
+    def add(self, part: Part) -> None:
+        self._close_round()
+        self._parts.append(part)
+
+    def put_back(self, block: Opaque, run: KeptRun, kept: KeptParts) -> None:
+        if run.round != self._round:
+            self._close_round()
+        self._think([part for part in kept if isinstance(part, Reasoning)])
+        if run.name not in self._functions:
+            self._parts.append(Opaque(kind=block.kind, json=run.words(), origin=OURS))
+            return
+        states = [part for part in kept if type(part) is Opaque and part.origin != OURS]
+        self._round = run.round
+        self._calls.append(run.call(states[0] if states else None))
+        self._results.append(run.result())
+        self._kind = block.kind
+
+    def _think(self, thoughts: list[Reasoning]) -> None:
+        """Put the thinking before the round, in place of a copy of its words, unless the client brought it back."""
+        missing = [one for one in thoughts if one.state is None or proof_of(one.state) not in self._proofs]
+        if missing:
+            words = "".join(one.text.text for one in missing if one.text is not None)
+            self._parts = [part for part in self._parts if not is_copy(part, words)] + list(missing)
+
+    def _close_round(self) -> None:
+        if self._calls:
+            self._parts.append(Opaque(kind=self._kind, json=b"{}", origin=OURS, meant=(*self._calls, *self._results)))
+        self._round, self._calls, self._results = "", [], []
+
+    def whole(self) -> Message:
+        self._close_round()
+        return replace(self._message, parts=tuple(self._parts)) if self.seen else self._message

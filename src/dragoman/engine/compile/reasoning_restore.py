@@ -222,9 +222,7 @@ def _words(thinking: list[Reasoning]) -> str:
 
 def _is_nothing_but_copy(message: Message, words: str) -> bool:
     """Whether a turn of its own has only a copy of what the model thought before the next one."""
-    return message.role is Role.ASSISTANT and all(
-        type(part) is Text and _is_copy(part, words) for part in message.parts
-    )
+    return message.role is Role.ASSISTANT and all(type(part) is Text and is_copy(part, words) for part in message.parts)
 
 
 def _restored(message: Message, before: Message | None, kept: Mapping[str, KeptParts], facts: Facts) -> Message:
@@ -248,15 +246,15 @@ def _with_thinking(parts: tuple[Part, ...], kept: list[Reasoning]) -> tuple[Part
     if not kept:
         return parts
     words = _words(kept)
-    proofs = {_proof(part.state) for part in parts if isinstance(part, Reasoning) and part.state is not None}
-    missing = [part for part in kept if part.state is None or _proof(part.state) not in proofs]
+    proofs = {proof_of(part.state) for part in parts if isinstance(part, Reasoning) and part.state is not None}
+    missing = [part for part in kept if part.state is None or proof_of(part.state) not in proofs]
     if not missing:
         return parts
-    others = [part for part in parts if not _is_copy(part, words)]
+    others = [part for part in parts if not is_copy(part, words)]
     return (*missing, *others)
 
 
-def _is_copy(part: Part, words: str) -> bool:
+def is_copy(part: Part, words: str) -> bool:
     """Whether these are kept words that came back without the proof, or with one that means nothing; or as a text
     between tags, which is how some agents write thinking down."""
     if isinstance(part, Text):
@@ -285,7 +283,7 @@ def _completed(parts: tuple[Part, ...], found: list[KeptParts]) -> tuple[Part, .
     Some clients keep only the last piece of a field that they do not know: the proof, and the end of the words.
     """
     whole = {
-        _proof(part.state): part
+        proof_of(part.state): part
         for one in found
         for part in one
         if isinstance(part, Reasoning) and part.state is not None and part.text is not None
@@ -297,7 +295,7 @@ def _completed(parts: tuple[Part, ...], found: list[KeptParts]) -> tuple[Part, .
     return tuple(completed)
 
 
-def _proof(state: Opaque) -> bytes:
+def proof_of(state: Opaque) -> bytes:
     """What tells one state from another. An entry of `reasoning_details` may come back with its text or without."""
     if state.kind != reasoning_states.DETAIL:
         return state.json
@@ -306,13 +304,15 @@ def _proof(state: Opaque) -> bytes:
 
 
 def _is_hollow(part: Part, whole: Mapping[bytes, Reasoning]) -> bool:
-    return isinstance(part, Reasoning) and part.text is None and part.state is not None and _proof(part.state) in whole
+    return (
+        isinstance(part, Reasoning) and part.text is None and part.state is not None and proof_of(part.state) in whole
+    )
 
 
 def _whole(part: Part, whole: Mapping[bytes, Reasoning]) -> Part:
     if not isinstance(part, Reasoning) or part.state is None or part.text is not None:
         return part
-    return whole.get(_proof(part.state), part)
+    return whole.get(proof_of(part.state), part)
 
 
 def _is_scrap(part: Part, words: str) -> bool:

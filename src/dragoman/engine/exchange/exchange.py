@@ -27,6 +27,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.provider_tools import Family, McpServer, ProviderTool
 from dragoman.conversation.replies import Stop, Usage, sum_usage
 from dragoman.conversation.tools import Tool
+from dragoman.conversation.traits import Trait
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.client_failures import clipped, failure_of, with_numbers
@@ -35,6 +36,7 @@ from dragoman.engine.answer.provider_changes import find_provider_changes
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.answer.translation import Translation, translation_of
 from dragoman.engine.compile.compile_options import NOTHING_SET, CallerOptions
+from dragoman.engine.compile.kept_runs import find_runs
 from dragoman.engine.compile.plan import expects_reasoning, serving_target
 from dragoman.engine.compile.reasoning_restore import has_keys, keeps, keys, scope
 from dragoman.engine.compile.report import ReportBuilder
@@ -99,6 +101,7 @@ from dragoman.wire.error_bodies import parse_failure
 
 _TOKEN_BYTES = 3
 """A token of a prompt has hardly fewer bytes in the request."""
+_OPAQUE = int(Trait.OPAQUE)
 _SHORTEST_PROMPT = 512 * _TOKEN_BYTES
 """No provider caches shorter ones."""
 
@@ -287,17 +290,18 @@ class Exchange(Generic[D]):
         visit, ask = self._visit, self.ask
         facts, destination = visit.target.facts, visit.destination
         wants_state = keeps(facts, ask) and has_keys(ask.conversation)
+        runs = self._unknown_runs() if ask.traits is None or ask.traits & _OPAQUE else ()
         prompt = self._digest_prompt() if len(ask.source) >= _SHORTEST_PROMPT else None
         if destination.compact is None and destination.history is None and ask.conversation.extras is None:
             if wants_state:
-                return Recall(issuer(facts), scope(facts), keys(ask.conversation, facts), prompt=prompt)
-            return Recall(prompt=prompt) if prompt is not None else None
+                return Recall(issuer(facts), scope(facts), keys(ask.conversation, facts), prompt=prompt, runs=runs)
+            return Recall(prompt=prompt, runs=runs) if prompt is not None or runs else None
         policy = self._trim_policy()
         trims = policy is not None and may_need_cut(ask, policy)
         self._summary_keys = self._find_summary_keys()
         if policy is not None and trims:
             visit.history = TrimRequest(policy)
-        if not wants_state and not trims and not self._summary_keys and prompt is None:
+        if not wants_state and not trims and not self._summary_keys and prompt is None and not runs:
             return None
         return Recall(
             provider=issuer(facts) if wants_state else "",
@@ -307,7 +311,14 @@ class Exchange(Generic[D]):
             cuts=partial(self._cut_keys, policy) if policy is not None and trims else None,
             calibration=calibration_key(destination.name, ask.conversation) if trims else "",
             prompt=prompt,
+            runs=runs,
         )
+
+    def _unknown_runs(self) -> tuple[str, ...]:
+        """The ids of blocks that may tell of tools that the gateway ran, if they do not carry what is kept of that."""
+        found = find_runs(self.ask.conversation, self.ask.dialect)
+        self._visit.kept_runs = {key: parts for key, parts in found.items() if parts}
+        return tuple([key for key, parts in found.items() if not parts])
 
     def _digest_prompt(self) -> PromptDigests | None:
         """The digests of the prompt, if hints are set on what was sent before; None if it is too short to be cached."""
@@ -343,6 +354,8 @@ class Exchange(Generic[D]):
         """What was kept."""
         visit = self._visit
         visit.kept, visit.sent_before = found.kept, found.sent_before
+        if found.runs:
+            visit.kept_runs = {**visit.kept_runs, **found.runs}
         if found.summary is not None:
             visit.summary = self._used(found.summary)
         if visit.history is not None:

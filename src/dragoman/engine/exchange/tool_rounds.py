@@ -14,18 +14,17 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Ask, Conversation
-from dragoman.conversation.envelope import seal
 from dragoman.conversation.events import Stopped
 from dragoman.conversation.messages import ASSISTANT, Message
-from dragoman.conversation.parts import OURS, Call, Opaque, Part, Reasoning, Text
+from dragoman.conversation.parts import Call, Opaque, Part, Reasoning, Text
 from dragoman.conversation.provider_tools import ProviderTool, ToolRun
 from dragoman.conversation.replies import Stop
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.joined_answers import JoinedAnswers, RoundWriter
-from dragoman.engine.compile.kept_runs import KeptRun, keep_run, run_block
-from dragoman.engine.compile.reasoning_restore import KeptParts, pack
+from dragoman.engine.compile.kept_runs import keep_run, run_block, seal_run
+from dragoman.engine.compile.reasoning_restore import KeptParts
 from dragoman.engine.compile.run_functions import RunnableTool
 from dragoman.engine.exchange.run_limits import USUAL_LIMITS, RunLimits
 
@@ -185,9 +184,8 @@ class ToolRounds:
             return
         for number, (call, run) in enumerate(pairs):
             round_key = f"{self._joined.id}.{self.rounds}"
-            kept = keep_run(KeptRun.of(round_key, call, run), call, () if number else tuple(thoughts))
-            state = seal(Opaque(kind=OURS.dialect, json=pack(kept), origin=OURS))
-            blocks = codec.render_run(replace(run, state=state))
+            kept = keep_run(round_key, call, run, () if number else thoughts)
+            blocks = codec.render_run(replace(run, state=seal_run(kept)))
             shown = [codec.parse_run(block) for block in blocks]
             self.kept |= {one.id: kept for one in shown if one is not None and one.id}
             self._writer.show(blocks)

@@ -28,7 +28,7 @@ from msgspec.structs import replace
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.messages import ASSISTANT, TOOL, Message, Role
+from dragoman.conversation.messages import ASSISTANT, MADE, TOOL, Message, Role
 from dragoman.conversation.parts import OURS, Call, Extras, Opaque, Part, Reasoning, Result
 from dragoman.conversation.settings import Settings
 from dragoman.conversation.tools import CallForm, ChoiceMode, NativeTool, Tool
@@ -242,7 +242,7 @@ class _History:
             if not meant and not part.declares:
                 did = f"left out {part.kind}, since all tools are declared"
             loses = Loss.NOTHING if meant and not part.declares else Loss.METADATA
-            if part.origin != OURS:
+            if message.at != MADE or part.origin != OURS:  # else it is no message of the client's
                 self.notes.append(Note(did, message, part, loses=loses, before=part, after=meant or None))
             yield from meant
 
