@@ -7,13 +7,32 @@ from typing import Any
 
 import pytest
 from tests.gateway.running import gateway, provider
+from tests.gateway.upstream import Seen, refusal, upstream
 from tests.judges import judge
 
 from dragoman import adapt
+from dragoman.profiles.profile import Layer, Profiles
 from dragoman.testing import emulator
 
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
 CHAT, RESPONSES = "/chat/completions", "/responses"
+ANSWER = {
+    "id": "resp_1",
+    "object": "response",
+    "created_at": 1,
+    "status": "completed",
+    "model": "x",
+    "output": [
+        {
+            "type": "message",
+            "id": "msg_1",
+            "status": "completed",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "Good.", "annotations": []}],
+        }
+    ],
+    "usage": {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5},
+}
 
 
 def asked(**more: Any) -> dict[str, Any]:
@@ -71,3 +90,60 @@ def test_the_configuration_may_say_that_chat_takes_it_and_a_refusal_corrects_tha
             told = it.post("/v1/chat/completions", asked(tools=[TOOL]) | {"model": "gpt-6.1-sol"})
         assert told.status_code == 200
         assert [one.path for one in openai.requests] == ["/v1/chat/completions", "/v1/responses"]
+
+
+@pytest.mark.parametrize(
+    ("model", "more", "path"),
+    [
+        ("gpt-5.6", {"tools": [TOOL]}, RESPONSES),
+        ("gpt-5.6", {"tools": [TOOL], "reasoning_effort": "none"}, CHAT),
+        ("gpt-5.4", {"tools": [TOOL], "reasoning_effort": "low"}, RESPONSES),
+        ("gpt-4o", {"tools": [TOOL]}, CHAT),
+        ("our-deployment", {"tools": [TOOL]}, CHAT),
+    ],
+)
+def test_azure_has_both_apis_too(model: str, more: dict[str, Any], path: str) -> None:
+    made = adapt(asked(**more), source="openai-chat", target=f"azure-openai/{model}")
+    assert made.path == f"/openai/v1{path}"
+    assert judge("azure-openai", model, made.path, made.headers, made.body) is None
+
+
+@pytest.mark.parametrize("version", [None, "2025-04-01-preview"])
+def test_azure_is_asked_where_its_other_api_is(tmp_path: Path, version: str | None) -> None:
+    with emulator("azure-openai") as azure:
+        azure.script({"calls": [{"name": "look", "arguments": {}}]})
+        cloud = {"api_version": version} if version else {}
+        address = azure.base_url.removesuffix("/openai/v1")
+        providers = {"azure": provider("azure-openai", address, cloud=cloud)}
+        with gateway({"providers": providers}, tmp_path) as it:
+            told = it.post("/v1/chat/completions", asked(tools=[TOOL]) | {"model": "azure/gpt-5.6"})
+        assert told.json()["choices"][0]["message"]["tool_calls"][0]["function"]["name"] == "look", told.text
+        assert [one.path for one in azure.requests] == ["/openai/responses" if version else "/openai/v1/responses"]
+
+
+@pytest.mark.parametrize("more", [{}, {"reasoning_effort": "low"}])
+def test_a_deployment_of_any_name_is_asked_there_once_it_has_refused(tmp_path: Path, more: dict[str, Any]) -> None:
+    """Its name does not tell the model. The refusal does, and what the client wants of thinking stays as it is."""
+    refused = refusal("Function tools with reasoning_effort are not supported for x in /v1/chat/completions.")
+
+    def answer(seen: Seen) -> tuple[int, Any]:
+        return (400, refused) if seen.path.endswith("/chat/completions") else (200, ANSWER)
+
+    with upstream(answer) as azure:
+        providers = {"azure": provider("azure-openai", azure.url.removesuffix("/v1"))}
+        with gateway({"providers": providers}, tmp_path) as it:
+            for _ in range(2):
+                body = asked(tools=[TOOL], **more) | {"model": "azure/our-deployment"}
+                assert it.post("/v1/chat/completions", body).status_code == 200
+        assert [one.path.rpartition("/v1")[2] for one in azure.seen] == [CHAT, RESPONSES, RESPONSES]
+        assert (azure.seen[1].body.get("reasoning") or {}).get("effort") == more.get("reasoning_effort")
+
+
+def test_no_thinking_is_never_set_by_us() -> None:
+    """A target without another API is asked without the effort, or refuses in its own words."""
+    facts = {"tools_with_effort": "refuses", "efforts": ["none", "low", "high"]}
+    profiles = Profiles(layers=[Layer("lesson", facts)])
+    for effort, sent in (("high", None), ("none", "none")):
+        body = asked(tools=[TOOL], reasoning_effort=effort)
+        made = adapt(body, source="openai-chat", target="openai-compatible/gpt-5.6", profiles=profiles)
+        assert made.json.get("reasoning_effort") == sent

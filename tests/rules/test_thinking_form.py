@@ -226,7 +226,8 @@ def test_what_is_shown_of_the_thoughts() -> None:
 
 def test_tools_beside_an_effort() -> None:
     stated: dict[str, Any] = {"thinking_form": "effort", "tools_with_effort": "refuses"}
-    assert formed(Thinking(effort=HIGH), tools=True, **stated) == Thinking(effort=NONE)
+    assert formed(Thinking(effort=HIGH), tools=True, **stated) is None
+    assert formed(Thinking(effort=NONE), tools=True, **stated) == Thinking(effort=NONE)
     assert formed(Thinking(effort=HIGH), tools=False, **stated) == Thinking(effort=HIGH)
     assert formed(Thinking(effort=HIGH), tools=True, efforts=["low", "high"], **stated) is None
 

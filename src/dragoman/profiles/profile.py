@@ -249,7 +249,7 @@ class Target(msgspec.Struct, frozen=True, eq=False, weakref=True):
     """A profile and a model, with the facts that hold for them. Known by identity, so that plans can be remembered.
 
     `choices`: the option chosen for a rule, by its name. `texts`: configured words of synthetic turns, by reason.
-    `twin`: the same model in the provider's other API, if this one refuses tools beside thinking."""
+    `twin`: the same model in the provider's other API, if this one may refuse tools beside thinking."""
 
     profile: Profile
     model: str
@@ -350,7 +350,7 @@ class Profiles:
         issuer = self._lineage(profile)[0].name if profile.name in self._extra else profile.name
         layers = self.layers(profile, model)
         facts = facts_of(profile, model, layers, issuer)
-        needs = profile.twin and facts.tools_with_effort is Stance.REFUSES
+        needs = profile.twin and facts.tools_with_effort is not Stance.ACCEPTS
         twin = self.target(f"{profile.twin}/{model}") if needs else None
         found = Target(profile, model, facts, _choices(layers), _texts(layers), twin)
         newer = [patched(found, Layer(f"version {one.since}", one.facts)) for one in profile.versions]
@@ -421,9 +421,15 @@ def patched(target: Target, layer: Layer) -> Target:
         check_facts(merged, layer.origin),
         {**target.choices, **layer.rules},
         {**target.texts, **layer.texts},
-        patched(target.twin, layer) if target.twin is not None else None,
+        patched(target.twin, _for_twin(layer)) if target.twin is not None else None,
         tuple([patched(one, layer) for one in target.versions]),
     )
+
+
+def _for_twin(layer: Layer) -> Layer:
+    """What a layer says about the other API: not what this one refuses and the other is asked for."""
+    facts = {name: value for name, value in layer.facts.items() if name != "tools_with_effort"}
+    return replace(layer, facts=facts) if len(facts) < len(layer.facts) else layer
 
 
 @lru_cache(maxsize=1)

@@ -10,8 +10,10 @@ from typing import Any
 import orjson
 
 from dragoman.emulators.chat import compatible
+from dragoman.emulators.chat.openai.settings import check_tools_with_effort
 from dragoman.emulators.chat.providers import PROVIDER_SPECS
 from dragoman.emulators.chat.service import ChatRefusal, ChatService
+from dragoman.emulators.joined_apis import JoinedApis
 from dragoman.emulators.openai_responses import Responses
 from dragoman.emulators.provider import (
     EmulatedProvider,
@@ -46,7 +48,10 @@ class AzureChat(ChatService):
     def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
         if request.operation is Operation.GENERATE and _needs_version(request):
             return _UNVERSIONED
-        return super().judge(request)
+        refused = super().judge(request)
+        if refused is None and (refusal := check_tools_with_effort(request)) is not None:
+            return _render(refusal)
+        return refused
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         answer = super().render_answer(request, turn)
@@ -124,10 +129,11 @@ def _render(refusal: ChatRefusal) -> ErrorResponse:
 
 
 def chat(options: EmulatorOptions) -> EmulatedProvider:
-    """The emulator of Chat on Azure."""
+    """The emulator of Chat on Azure, and beside it Responses."""
     more = {**options.more, "provider": "azure-openai"}
     plain = compatible.provider(replace(options, more=more))
-    return AzureChat(**{field.name: getattr(plain, field.name) for field in fields(plain)})
+    own = AzureChat(**{field.name: getattr(plain, field.name) for field in fields(plain)})
+    return JoinedApis(own, responses(options))
 
 
 def foundry(options: EmulatorOptions) -> EmulatedProvider:

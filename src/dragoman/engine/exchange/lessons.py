@@ -109,6 +109,15 @@ def _fixed(**patch: Any) -> Callable[[Recognised], Patch | None]:
     return teach
 
 
+def _refused_tools(refusal: Recognised) -> Patch | None:
+    """Tools beside an effort are refused. If the client named none, the model's own counts: it thinks by itself."""
+    facts, named = refusal.facts, refusal.conversation.settings.thinking
+    patch: Patch = {"tools_with_effort": "refuses"} if facts.tools_with_effort is not Stance.REFUSES else {}
+    if named is None and not facts.reasoning_default:
+        patch = {**patch, "reasoning_default": True}
+    return patch or None
+
+
 def _next_wrapper(refusal: Recognised) -> Patch | None:
     """The next shape of the target's ladder."""
     ladder = refusal.facts.tool_ladder
@@ -363,7 +372,7 @@ LESSONS: tuple[Lesson, ...] = (
         r"thinking may not be enabled when tool_choice forces",
         _fixed(forced_choice_thinking=_REFUSES),
     ),
-    _lesson("tools-with-effort", r"function tools with reasoning_effort", _fixed(tools_with_effort=_REFUSES)),
+    _lesson("tools-with-effort", r"function tools with reasoning_effort", _refused_tools),
     _lesson("levels-refused", r"think value .{1,40} is not supported", _no_levels),
     _lesson("thinking-refused", r"does not support thinking", _fixed(thinking_form="none")),
     _lesson("thinking-by-budget", r"adaptive thinking is not supported", _fixed(thinking_form="budget")),

@@ -115,7 +115,7 @@ def formed_thinking(thinking: Thinking, settings: Settings, facts: Facts, tools:
     if formed.spelled == EFFORT_ALONE:
         formed = replace(formed, spelled="")
     if facts.tools_with_effort is Stance.REFUSES and tools and formed.effort is not None:
-        return replace(formed, effort=Effort.NONE) if _offers_none(facts) else None
+        return formed if formed.effort is Effort.NONE and _offers_none(facts) else None
     return formed
 
 

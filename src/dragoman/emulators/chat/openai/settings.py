@@ -242,6 +242,14 @@ def _check_effort(request: ReceivedRequest, model: ChatModel) -> ChatRefusal | N
     return None
 
 
+def check_tools_with_effort(request: ReceivedRequest) -> ChatRefusal | None:
+    """Function tools, for a deployment that is named after a model that thinks."""
+    model, effort = chat_model(request.model), request.body.get("reasoning_effort")
+    since = (5, 6) if effort is None else (5, 4)
+    refused = request.body.get("tools") and effort != "none" and model.reasons and model.since(*since)
+    return _refused_tools(request) if refused else None
+
+
 def _refused_tools(request: ReceivedRequest) -> ChatRefusal:
     sentence = (
         f"Function tools with reasoning_effort are not supported for {request.model} in /v1/chat/completions."
