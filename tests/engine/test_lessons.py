@@ -360,7 +360,7 @@ CASES: dict[str, Case] = {
     ),
     "tools-with-effort": Case(
         ("Function tools with reasoning_effort are not supported for this model in /v1/chat/completions.",),
-        {"tools_with_effort": "refuses"},
+        {"tools_with_effort": "refuses", "thinking": "accepts"},
         {**PLAIN, "tools": TOOLS, "reasoning_effort": "high"},
         lambda body: body.get("reasoning_effort"),
         "high",

@@ -115,6 +115,8 @@ def _refused_tools(refusal: Recognised) -> Patch | None:
     patch: Patch = {"tools_with_effort": "refuses"} if facts.tools_with_effort is not Stance.REFUSES else {}
     if named is None and not facts.reasoning_default:
         patch = {**patch, "reasoning_default": True}
+    if patch and facts.thinking is Stance.UNKNOWN:
+        patch = {**patch, "thinking": "accepts"}
     return patch or None
 
 
