@@ -377,3 +377,107 @@ def test_a_model_that_thinks_gets_its_signature_back_in_the_next_round(tmp_path:
     assert [block["type"] for block in second["messages"][1]["content"]] == ["thinking", "tool_use"]
     assert second["messages"][1]["content"][0]["signature"] == SIGNATURE
     assert second["messages"][2]["content"][0]["tool_use_id"] == "toolu_1"
+
+
+MANY = [
+    {
+        "name": f"tool_{number}",
+        "description": f"Does thing {number}.",
+        "input_schema": {"type": "object", "properties": {"size": {"type": "string"}}},
+        "defer_loading": True,
+    }
+    for number in range(300)
+]
+WEATHER = {**MANY[0], "name": "read_weather", "description": "Tells how warm it is in a city."}
+SEARCH_TOOL = {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}
+EDIT = {"name": "edit", "input_schema": {"type": "object", "properties": {}}}
+
+
+def names(seen: Seen) -> list[str]:
+    return [tool["function"]["name"] for tool in seen.body["tools"]]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_deferred_tools_are_held_back_until_they_are_found(tmp_path: Path, kept: bool) -> None:
+    def weather(seen: Seen) -> dict[str, Any]:
+        results = [one["content"] for one in seen.body["messages"] if one["role"] == "tool"]
+        if not results:
+            return chat(None, ("tool_search", {"query": "how warm is it, weather"}))
+        return chat("Warm.") if "30 degrees" in results else chat(None, ("read_weather", {"city": "Rome"}))
+
+    tools: list[Any] = [SEARCH_TOOL, EDIT, *MANY, WEATHER]
+    with running(tmp_path, weather) as (one, _, seen):
+        one.services.dispatcher.tools = None
+        first = asked(one, tools=tools)
+        call = first.content[-1]
+        turns: list[Any] = [
+            {"role": "user", "content": ASKED},
+            {"role": "assistant", "content": [block.model_dump(exclude_none=True) for block in first.content]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call.id, "content": "30 degrees"}]},
+        ]
+        if not kept:
+            turns[1]["content"] = [turns[1]["content"][-1]]
+        answer = one.anthropic().messages.create(model="m", max_tokens=100, messages=turns, tools=tools)
+    assert [block.type for block in first.content] == ["server_tool_use", "tool_search_tool_result", "tool_use"]
+    assert next(one.tool_name for one in first.content[1].content.tool_references) == "read_weather"
+    assert first.stop_reason == "tool_use"
+    assert call.name == "read_weather"
+    assert names(seen[0]) == ["tool_search", "edit"]
+    assert names(seen[1])[:3] == ["tool_search", "edit", "read_weather"]
+    assert len(names(seen[1])) <= 7
+    assert names(seen[2]) == (names(seen[1]) if kept else ["tool_search", "edit", "read_weather"])
+    assert len(seen[0].raw) < 2000
+    assert roles(seen[2]) == ["user", "assistant", "tool", *(["assistant", "tool"] if kept else [])]
+    assert answer.content[0].text == "Warm."
+
+
+def test_tools_are_not_held_back_without_the_search(tmp_path: Path) -> None:
+    with running(tmp_path, lambda seen: chat("Yes.")) as (one, _, seen):
+        asked(one, tools=[EDIT, *MANY[:3]])
+    assert names(seen[0]) == ["edit", "tool_0", "tool_1", "tool_2"]
+
+
+def test_a_server_whose_calls_need_approval_is_refused(tmp_path: Path) -> None:
+    server = {"type": "mcp", "server_label": "docs", "server_url": "https://docs.test/mcp"}
+    with running(tmp_path) as (one, runner, seen):
+        answer = one.post("/v1/responses", {"model": "m", "input": ASKED, "tools": [server]})
+        allowed = one.post(
+            "/v1/responses", {"model": "m", "input": ASKED, "tools": [{**server, "require_approval": "never"}]}
+        )
+    assert answer.status_code == 400
+    assert "require_approval" in answer.json()["error"]["message"]
+    assert allowed.status_code == 200
+    assert names(seen[0]) == ["docs__add", "docs__look_up"]
+    assert runner.ran == []
+
+
+def test_tools_of_a_server_are_called_by_their_own_names(tmp_path: Path) -> None:
+    def looking(seen: Seen) -> dict[str, Any]:
+        done = [one["content"] for one in seen.body["messages"] if one["role"] == "tool"]
+        return chat(f"So: {done[0]}") if done else chat(None, ("docs__look_up", {"what": "bridge"}))
+
+    server = {"type": "mcp", "server_label": "docs", "server_url": "https://docs.test/mcp", "require_approval": "never"}
+    with running(tmp_path, looking) as (one, runner, _):
+        answer = one.openai().responses.create(model="m", input=ASKED, tools=[server])  # type: ignore[list-item]
+    assert [(call.server, call.name, call.arguments) for _, _, call in runner.ran] == [
+        ("docs", "look.up", b'{"what": "bridge"}')
+    ]
+    item = answer.output[0]
+    assert (item.type, item.server_label, item.name, item.output) == ("mcp_call", "docs", "look.up", FACT)
+    assert FACT in answer.output[1].content[0].text
+
+
+def test_tools_of_a_namespace_are_found_and_called_by_it(tmp_path: Path) -> None:
+    def finding(seen: Seen) -> dict[str, Any]:
+        done = any(one["role"] == "tool" for one in seen.body["messages"])
+        return chat(None, ("crm__find", {"name": "Ann"}) if done else ("tool_search", {"query": "crm__find"}))
+
+    function = {"type": "function", "name": "find", "parameters": {"type": "object"}, "defer_loading": True}
+    space = {"type": "namespace", "name": "crm", "description": "Customers.", "tools": [function]}
+    tools: list[Any] = [{"type": "tool_search"}, space]
+    with running(tmp_path, finding) as (one, _, seen):
+        answer = one.post("/v1/responses", {"model": "m", "input": ASKED, "tools": tools}).json()["output"]
+    assert [item["type"] for item in answer] == ["tool_search_call", "tool_search_output", "function_call"]
+    assert (answer[2]["name"], answer[2]["namespace"]) == ("find", "crm")
+    assert names(seen[0]) == ["tool_search"]
+    assert names(seen[1]) == ["tool_search", "crm__find"]

@@ -170,7 +170,7 @@ class _Compilation:
             self.conversation = done.conversation
             self.put_back = PutBack(done.notes) if done.notes else None
         if options.kept_runs:
-            functions = {one.name for run in options.runs for one in run.functions}
+            functions = {one.name: one for run in options.runs for one in (*run.functions, *run.catalogue)}
             self.conversation = restored_runs(self.conversation, ask.dialect, options.kept_runs, functions)
         if options.runs:
             self.conversation = with_functions(self.conversation, options.runs)

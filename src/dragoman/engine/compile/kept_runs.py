@@ -7,7 +7,7 @@ kept under the id of the client's block, and travel in the block itself if the v
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from operator import is_
 
 import msgspec
@@ -19,8 +19,10 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import ASSISTANT, Message
 from dragoman.conversation.parts import OURS, Call, Opaque, Part, Reasoning, Result, Text
 from dragoman.conversation.provider_tools import ToolRun
+from dragoman.conversation.tools import Tool
 from dragoman.dialects.registry import dialect
 from dragoman.engine.compile.reasoning_restore import KeptParts, is_copy, pack, proof_of, unpack
+from dragoman.engine.compile.tool_catalogue import declare_found
 
 RUN = "run"
 """The kind of the block that stands for runs of one round."""
@@ -37,6 +39,8 @@ class KeptRun(msgspec.Struct, frozen=True, gc=False):
     arguments: str
     output: str
     is_error: bool = False
+    found: tuple[str, ...] = ()
+    """The names of tools that the run has found."""
 
     def call(self, signature: Opaque | None) -> Call:
         return Call(id=self.id, name=self.name, arguments=self.arguments.encode(), signature=signature)
@@ -54,7 +58,8 @@ _decode = msgspec.json.Decoder(KeptRun).decode
 
 def keep_run(round: str, call: Call, run: ToolRun, thoughts: Sequence[Reasoning]) -> KeptParts:
     """What is kept: the thinking before the call, the run, and the state of the call."""
-    kept = KeptRun(round, call.id, call.name, call.arguments.decode(), run.output or "", bool(run.error))
+    found = tuple([tool.name for tool in run.tools])
+    kept = KeptRun(round, call.id, call.name, call.arguments.decode(), run.output or "", bool(run.error), found)
     signature = () if call.signature is None else (call.signature,)
     return (*thoughts, Opaque(kind=RUN, json=msgspec.json.encode(kept), origin=OURS), *signature)
 
@@ -86,7 +91,8 @@ def run_block(pairs: Sequence[tuple[Call, ToolRun]]) -> Opaque:
     results = [
         Result(call_id=call.id, parts=(Text(quote(run.output or "")),), is_error=bool(run.error)) for call, run in pairs
     ]
-    return Opaque(kind=RUN, json=b"{}", origin=OURS, meant=(*[call for call, _ in pairs], *results))
+    found = declare_found([tool for _, run in pairs for tool in run.tools])
+    return Opaque(kind=RUN, json=b"{}", origin=OURS, meant=(*[call for call, _ in pairs], *results), declares=found)
 
 
 def find_runs(conversation: Conversation, client: str) -> Mapping[str, KeptParts]:
@@ -113,11 +119,12 @@ def _blocks(messages: Iterable[Message], client: str) -> list[Opaque]:
 
 
 def restored_runs(
-    conversation: Conversation, client: str, kept: Mapping[str, KeptParts], functions: Set[str]
+    conversation: Conversation, client: str, kept: Mapping[str, KeptParts], functions: Mapping[str, Tool]
 ) -> Conversation:
     """The conversation with the calls and results that the model saw, in place of the blocks that the client saw.
 
-    If the function is not declared now, the block stays as one that no target takes as it is.
+    `functions`: those that are declared now, and those that a search may find. If the function of a run is not among
+    them, its block stays as one that no target takes as it is.
     """
     messages: list[Message] = []
     for message in conversation.messages:
@@ -141,12 +148,12 @@ def _join(before: Message, after: Message) -> Message | None:
             parts = (*first, *later)
             calls = tuple([part for part in parts if type(part) is Call])
             results = tuple([part for part in parts if type(part) is Result])
-            block = replace(one, meant=calls + results)
+            block = replace(one, meant=calls + results, declares=one.declares + other.declares)
             return replace(before, parts=(*before.parts[:-1], block, *after.parts[1:]), span=before.span + after.span)
     return None
 
 
-def _restored(message: Message, client: str, kept: Mapping[str, KeptParts], functions: Set[str]) -> Message:
+def _restored(message: Message, client: str, kept: Mapping[str, KeptParts], functions: Mapping[str, Tool]) -> Message:
     codec = dialect(client).provider_tools
     if codec is None or message.role is not ASSISTANT or not any(type(part) is Opaque for part in message.parts):
         return message
@@ -166,7 +173,7 @@ def _restored(message: Message, client: str, kept: Mapping[str, KeptParts], func
 class _RestoredTurn:
     """A turn of the model on its way. Runs of one round that stand side by side become one block."""
 
-    def __init__(self, message: Message, functions: Set[str]) -> None:
+    def __init__(self, message: Message, functions: Mapping[str, Tool]) -> None:
         self.seen: set[str] = set()
         """The ids of runs that were put back."""
         self._message = message
@@ -177,6 +184,7 @@ class _RestoredTurn:
         self._round = self._kind = ""
         self._calls: list[Part] = []
         self._results: list[Part] = []
+        self._found: list[Tool] = []
 
     def add(self, part: Part) -> None:
         self._close_round()
@@ -193,6 +201,7 @@ class _RestoredTurn:
         self._round = run.round
         self._calls.append(run.call(states[0] if states else None))
         self._results.append(run.result())
+        self._found += [self._functions[name] for name in run.found if name in self._functions]
         self._kind = block.kind
 
     def _think(self, thoughts: list[Reasoning]) -> None:

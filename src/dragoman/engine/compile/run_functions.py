@@ -18,6 +18,7 @@ from dragoman.conversation.parts import OURS, Json
 from dragoman.conversation.provider_tools import Family, McpServer, ProviderTool
 from dragoman.conversation.tools import CallForm, NativeTool, Tool
 from dragoman.dialects.registry import dialect
+from dragoman.engine.compile.tool_catalogue import deferred_tools, without_deferred
 from dragoman.rules.context import Context
 from dragoman.rules.native_kinds import takes_tool
 
@@ -38,6 +39,8 @@ class RunnableTool(msgspec.Struct, frozen=True, gc=False):
     tool: ProviderTool
     at: int
     functions: tuple[Tool, ...]
+    catalogue: tuple[Tool, ...] = ()
+    """What is found by searching, if it searches tools."""
 
     def function_name(self, name: str) -> str:
         """The function that stands for a tool of this name."""
@@ -76,6 +79,17 @@ def _server_function(server: McpServer, key: str, tool: Tool, at: int) -> Tool:
     return replace(tool, name=f"{server.label}__{tool.name}", called=form, at=at)
 
 
+def searchable_tool(
+    wanted: WantedTool, conversation: Conversation, runs: Sequence[RunnableTool]
+) -> RunnableTool | None:
+    """The search of tools, if any are deferred: those of the request, and those of servers that are run."""
+    servers = [one for one in runs if one.tool.server is not None and one.tool.server.deferred]
+    catalogue = (*deferred_tools(conversation.tools), *[tool for one in servers for tool in one.functions])
+    if not catalogue:
+        return None
+    return replace(runnable_tool(wanted), catalogue=catalogue)
+
+
 def with_functions(conversation: Conversation, runs: Sequence[RunnableTool]) -> Conversation:
     """The conversation with the functions behind the tools that they stand for. Those that no entry of the list
     declares come after it, in the order of their keys."""
@@ -88,7 +102,9 @@ def with_functions(conversation: Conversation, runs: Sequence[RunnableTool]) -> 
         )
     for one in sorted([one for one in runs if one.at < 0], key=lambda one: one.key):
         tools.append(NativeTool(one.tool.family, b"{}", OURS, meant=one.functions))
-    return replace(conversation, tools=tuple(tools))
+    changed = replace(conversation, tools=tuple(tools))
+    catalogue = [tool for one in runs for tool in one.catalogue]
+    return without_deferred(changed, catalogue) if catalogue else changed
 
 
 def _function(name: str, description: str, argument: str, meaning: str) -> Tool:
@@ -114,6 +130,12 @@ _FUNCTIONS: Mapping[Family, Tool] = {
         "Fetch a page of the web by its address, and read its text.",
         "url",
         "The address of the page, with https:// or http://.",
+    ),
+    Family.TOOL_SEARCH: _function(
+        "tool_search",
+        "Search for further tools. There are more than those that you see. What is found can be called afterwards.",
+        "query",
+        "Words for what the tool should do, or its name.",
     ),
 }
 _RUNNABLE = frozenset({*_FUNCTIONS, Family.MCP})

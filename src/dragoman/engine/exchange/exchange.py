@@ -40,7 +40,7 @@ from dragoman.engine.compile.kept_runs import find_runs
 from dragoman.engine.compile.plan import expects_reasoning, serving_target
 from dragoman.engine.compile.reasoning_restore import has_keys, keeps, keys, scope
 from dragoman.engine.compile.report import ReportBuilder
-from dragoman.engine.compile.run_functions import WantedTool, runnable_tool
+from dragoman.engine.compile.run_functions import WantedTool, runnable_tool, searchable_tool
 from dragoman.engine.exchange import care
 from dragoman.engine.exchange.attempts import (
     MAX_TOTAL,
@@ -144,6 +144,7 @@ class Exchange(Generic[D]):
     _fault: RequestError | None = None
     _summary_keys: Mapping[str, int] = {}
     _wanted: tuple[WantedTool, ...] = ()
+    _searches: WantedTool | None = None
     _run_limits: RunLimits = USUAL_LIMITS
     given_summary: UsedSummary | None = None
     """A summary that takes the place of the beginning for every destination, because the client asked for one."""
@@ -381,15 +382,21 @@ class Exchange(Generic[D]):
     def _list_tools(self, wanted: tuple[WantedTool, ...]) -> Step[D]:
         """Ask which tools can be run that the target lacks. Those that need nothing but the request can."""
         servers = [WantedTool(ProviderTool(Family.MCP, server=one)) for one in self.offered]
-        self._wanted = (*wanted, *servers)
+        searches = [one for one in wanted if one.tool.family is Family.TOOL_SEARCH]
+        self._wanted = tuple([one for one in (*wanted, *servers) if one not in searches])
+        self._searches = searches[0] if searches else None
         return ListTools(tuple([one.tool for one in self._wanted]))
 
     def listed(self, found: Sequence[tuple[Tool, ...] | None] | Failure, limits: RunLimits = USUAL_LIMITS) -> Step[D]:
         """For each tool, those of its server, if it has one; None: it cannot be run. Or why the request fails."""
         if isinstance(found, Failure):
             return self._next_target(found)
-        listed = zip(self._wanted, found, strict=True)
-        self._visit.runs = tuple([runnable_tool(tool, tools) for tool, tools in listed if tools is not None])
+        listed = list(zip(self._wanted, found, strict=True))
+        if (unasked := _find_unapproved(listed)) is not None:
+            return self._next_target(unasked)
+        runs = [runnable_tool(tool, tools) for tool, tools in listed if tools is not None]
+        search = searchable_tool(self._searches, self.ask.conversation, runs) if self._searches is not None else None
+        self._visit.runs = tuple(runs if search is None else [*runs, search])
         self._run_limits = limits
         return self._prepare()
 
@@ -820,3 +827,17 @@ class Exchange(Generic[D]):
         if visit.refused is not None:
             proven = care.proven_by_care(self.ask, visit.target, visit.options(self._options))
             self.learnt = self.learnt if proven is None else (*self.learnt, proven)
+
+
+def _find_unapproved(listed: Sequence[tuple[WantedTool, tuple[Tool, ...] | None]]) -> Failure | None:
+    """The refusal of a server for whose tools the client wants to be asked: the gateway cannot ask."""
+    for wanted, tools in listed:
+        server = wanted.tool.server
+        if server is None or server.approved is None or tools is None:
+            continue
+        unasked = [tool.name for tool in tools if tool.name not in server.approved]
+        if unasked:
+            what = f"the tools of {server.label} are run by the gateway for this model, which cannot ask for approval: "
+            what += f"{', '.join(unasked[:5])}; allow them without asking (require_approval: never), or leave them out"
+            return Failure(FailureKind.BAD_REQUEST, what, 400)
+    return None

@@ -26,6 +26,7 @@ from dragoman.engine.answer.joined_answers import JoinedAnswers, RoundWriter
 from dragoman.engine.compile.kept_runs import keep_run, run_block, seal_run
 from dragoman.engine.compile.reasoning_restore import KeptParts
 from dragoman.engine.compile.run_functions import RunnableTool
+from dragoman.engine.compile.tool_catalogue import describe_found, search_tools
 from dragoman.engine.exchange.run_limits import USUAL_LIMITS, RunLimits
 
 TOO_MANY = "max_uses_exceeded"
@@ -85,7 +86,7 @@ class ToolRounds:
         self._limits = limits
         self._writer: RoundWriter | None = None
         self._asked: list[tuple[RunnableTool, Call, ToolRun]] = []
-        self._refused: dict[str, ToolRun] = {}
+        self._answered: dict[str, ToolRun] = {}
         self._uses: dict[str, int] = {}
         self._spent: dict[str, float] = {"seconds": 0.0, "bytes": 0, "cost": 0.0}
 
@@ -102,7 +103,7 @@ class ToolRounds:
             return None
         by_key = {one.key: one for one in runnable}
         self._asked = [self._ask_for(by_key[block.kind], block) for block in writer.calls]
-        self._refused = {}
+        self._answered = {}
         wanted = [self._wanted(tool, call) for tool, _, call in self._asked]
         return RunTools(tuple([one for one in wanted if one is not None]), self._seconds_left())
 
@@ -122,17 +123,20 @@ class ToolRounds:
         return tool, replace(call, name=tool.function_name(call.name)), run
 
     def _wanted(self, tool: RunnableTool, call: ToolRun) -> WantedRun | None:
-        """The call to be run; None if it may not be: then what came of it is known."""
+        """The call to be run; None if it may not be, or need not be: then what came of it is known."""
         limits, spent, most = self._limits, self._spent, tool.tool.most_uses
         used = self._uses[tool.key] = self._uses.get(tool.key, 0) + 1
         over = self.rounds > limits.rounds or sum(self._uses.values()) > limits.calls
         over = over or (most is not None and used > most) or spent["bytes"] >= limits.total_bytes
         over = over or self._seconds_left() <= 0 or bool(limits.cost and spent["cost"] >= limits.cost)
         if over:
-            self._refused[call.id] = replace(call, output=_OVER, error=TOO_MANY)
+            self._answered[call.id] = replace(call, output=_OVER, error=TOO_MANY)
         elif call.arguments is None or not call.arguments.startswith(b"{"):
             refused = "The arguments are not a JSON object."
-            self._refused[call.id] = replace(call, arguments=b"{}", output=refused, error="invalid_tool_input")
+            self._answered[call.id] = replace(call, arguments=b"{}", output=refused, error="invalid_tool_input")
+        elif tool.catalogue:
+            found = search_tools(tool.catalogue, _query(call.arguments))
+            self._answered[call.id] = replace(call, tools=found, output=describe_found(found))
         else:
             return WantedRun(tool.tool, call)
         return None
@@ -149,7 +153,7 @@ class ToolRounds:
         came = {one.run.id: one for one in results}
         pairs: list[tuple[Call, ToolRun]] = []
         for tool, call, asked in self._asked:
-            done = came.get(asked.id) or FinishedCall(self._refused[asked.id])
+            done = came.get(asked.id) or FinishedCall(self._answered[asked.id])
             run = self._bounded(done.run) if asked.id in came else done.run
             pairs.append((call, run))
             size = len((run.output or "").encode())
@@ -205,6 +209,12 @@ def _unforced(conversation: Conversation) -> Conversation:
         return conversation
     settings = replace(conversation.settings, tool_choice=ToolChoice(ChoiceMode.AUTO))
     return replace(conversation, settings=settings)
+
+
+def _query(arguments: bytes) -> str:
+    """The words of a search."""
+    values = msgspec.json.decode(arguments).values()
+    return " ".join([str(value) for value in values])
 
 
 def _words(run: ToolRun) -> str:
