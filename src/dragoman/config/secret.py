@@ -17,6 +17,7 @@ SECRET_NAMES = frozenset(
         "api_keys",
         "apikey",
         "authorization",
+        "authorization_token",
         "proxy_authorization",
         "x_api_key",
         "x_goog_api_key",

@@ -120,6 +120,7 @@ async def test_a_client_s_token_and_headers_go_to_its_server(scripted: ScriptedM
 ALLOWED = {
     "all": ({}, {}, ["change", "find"]),
     "the client names": ({}, {"allowed": ("change",)}, ["change"]),
+    "the client bars": ({}, {"barred": ("change",)}, ["find"]),
     "the client wants readers": ({}, {"read_only": True}, ["find"]),
     "the file names": ({"allowed_tools": ["find"]}, {}, ["find"]),
     "both name": ({"allowed_tools": ["find"]}, {"allowed": ("change",)}, []),

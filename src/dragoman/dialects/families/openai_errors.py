@@ -39,7 +39,7 @@ _NO_MODEL = frozenset({"unknown_url", "unknown_request"})
 
 def status_of(failure: Failure) -> int:
     status = KINDS[failure.kind][0]
-    own = failure.status in (409, 422) and failure.kind is FailureKind.BAD_REQUEST
+    own = failure.status in (409, 422, 424) and failure.kind is FailureKind.BAD_REQUEST
     return failure.status if own else status
 
 

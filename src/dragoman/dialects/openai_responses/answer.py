@@ -632,8 +632,20 @@ def _tools(given: Json) -> Json:
 
 
 def _tool(given: Json) -> Json:
-    """A tool. Only functions have members that the SDK's types require and a request may leave out."""
+    """A tool. Only functions have members that the SDK's types require and a request may leave out. What is for a
+    server of tools alone is not repeated."""
+    if b'"mcp"' in given:
+        return _without_secrets(given)
     return _with_defaults(given, {"description": b"null", "parameters": b"null", "strict": b"null"}, b'"function"')
+
+
+def _without_secrets(given: Json) -> Json:
+    try:
+        members: dict[str, Raw] = decode_members(given)
+    except UNREADABLE:
+        return given
+    hidden = {"authorization": b'"[REDACTED]"', "headers": b"null"}
+    return render_object({**members, **{key: value for key, value in hidden.items() if key in members}})
 
 
 def _with_defaults(given: Json, defaults: Mapping[str, Json], kind: bytes = b"") -> Json:

@@ -381,7 +381,9 @@ class Exchange(Generic[D]):
 
     def _list_tools(self, wanted: tuple[WantedTool, ...]) -> Step[D]:
         """Ask which tools can be run that the target lacks. Those that need nothing but the request can."""
-        servers = [WantedTool(ProviderTool(Family.MCP, server=one)) for one in self.offered]
+        named = {one.tool.server.label for one in wanted if one.tool.server is not None}
+        offered = [server for server in self.offered if server.label not in named]  # the client's own goes first
+        servers = [WantedTool(ProviderTool(Family.MCP, server=one)) for one in offered]
         searches = [one for one in wanted if one.tool.family is Family.TOOL_SEARCH]
         self._wanted = tuple([one for one in (*wanted, *servers) if one not in searches])
         self._searches = searches[0] if searches else None

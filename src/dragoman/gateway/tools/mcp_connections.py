@@ -37,7 +37,7 @@ _STAND_INS = frozenset({"Not Found", "Session terminated", "Server returned an e
 """What the SDK says for an HTTP status without an error of MCP."""
 # The SDK logs what servers send, and what they answer to a login. Our own log has what is to be known.
 for _name in ("client", "mcp.client.auth.oauth2", "mcp.client.sse", "mcp.client.streamable_http", "mcp.client.client"):
-    logging.getLogger(_name).disabled = True
+    logging.getLogger(_name).setLevel(logging.CRITICAL + 1)
 
 
 class ServerFailed(Exception):

@@ -172,6 +172,7 @@ class GatewayTools:
             one
             for one in listing.tools
             if (server.allowed is None or one.tool.name in server.allowed)
+            and one.tool.name not in server.barred
             and (not known.allowed_tools or one.tool.name in known.allowed_tools)
             and (one.read_only or not read_only)
         ]

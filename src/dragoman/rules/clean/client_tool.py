@@ -123,6 +123,9 @@ class _Tools:
             did = f"declared the {tool.kind} tool as {_functions(made)}"
             did = did if made else f"left out the {tool.kind} tool, since all tools are declared"
             self.notes.append(Note(did, key=tool.place, before=tool.json, after=tuple(made)))
+        elif made and tool.origin == OURS:
+            did = f"offered {_functions(made)} of a configured server of tools"
+            self.notes.append(Note(did, key=tool.place, loses=Loss.NOTHING, kind="added", after=tuple(made)))
 
     def _put(self, tool: Tool) -> Tool:
         """The tool in the place of one with the same name, or at the end."""

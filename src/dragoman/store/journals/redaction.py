@@ -191,7 +191,10 @@ class Redactor:
         if depth > MAX_DEPTH:
             return "[TOO DEEP]"
         if isinstance(value, Mapping):
-            return {self.text(str(key)): self._member(str(key), item, depth) for key, item in value.items()}
+            shown = {self.text(str(key)): self._member(str(key), item, depth) for key, item in value.items()}
+            if isinstance(value.get("headers"), Mapping) and value.get("type") in ("mcp", "mcp_server"):
+                shown["headers"] = dict.fromkeys(shown["headers"], REDACTED)  # any of them may be a secret
+            return shown
         if isinstance(value, list | tuple):
             return [self.value(item, depth + 1) for item in value]
         return value

@@ -1,0 +1,119 @@
+"""Servers of tools behind a whole gateway: what requests are given, and where no secret may ever stand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.gateway.running import Running, gateway, provider
+from tests.gateway.test_tool_rounds import chat
+from tests.gateway.tools.scripted_mcp import ScriptedMcp, scripted_mcp, text
+from tests.gateway.upstream import Answer, Seen, Upstream, upstream
+
+from dragoman.store.journals.redaction import Redactor
+
+CONFIGURED, CLIENTS = "configured-secret-01234", "secret-of-the-client-56789"
+FACT = "The bridge is 1312 metres long. {{secret}} ${HOME}"
+
+
+def model(seen: Seen) -> Answer:
+    """Calls its last function, and then answers with what it was told."""
+    if not seen.body.get("tools"):
+        return 200, chat("I have no tools.")
+    results = [one["content"] for one in seen.body["messages"] if one["role"] == "tool"]
+    if results:
+        return 200, chat(f"I read: {results[-1]}")
+    return 200, chat(None, (seen.body["tools"][-1]["function"]["name"], {"what": "bridge"}))
+
+
+@pytest.fixture
+def mcp() -> Iterator[ScriptedMcp]:
+    with scripted_mcp(on_call=lambda params: text(FACT)) as one:
+        yield one
+
+
+@pytest.fixture
+def behind() -> Iterator[Upstream]:
+    with upstream(model) as one:
+        yield one
+
+
+@pytest.fixture
+def running(mcp: ScriptedMcp, behind: Upstream, tmp_path: Path) -> Iterator[Running]:
+    target = {"target": "p/gpt-4o"}
+    config = {
+        "providers": {"p": provider("openai", behind.url)},
+        "models": {"plain": target, "offered": {**target, "tool_servers": ["tracker"]}},
+        "tool_servers": {"tracker": {"url": mcp.url, "token": CONFIGURED}},
+        "tools": {"allow": [mcp.url]},
+    }
+    with gateway(config, tmp_path) as one:
+        yield one
+
+
+def declared(mcp: ScriptedMcp, **more: Any) -> dict[str, Any]:
+    named = {"type": "mcp", "server_label": "tracker", "server_url": mcp.url, "require_approval": "never"}
+    return {**named, "authorization": CLIENTS, "headers": {"X-Team": f"{CLIENTS}-too"}, **more}
+
+
+def test_a_configured_server_is_offered_and_said_so(running: Running, mcp: ScriptedMcp, behind: Upstream) -> None:
+    asked = {"model": "offered", "messages": [{"role": "user", "content": "How long?"}]}
+    answer = running.post("/v1/chat/completions", asked)
+    assert answer.json()["choices"][0]["message"]["content"] == f"I read: {FACT}"
+    assert "client-tool" in answer.headers["x-dragoman-added"]
+    names = [one["function"]["name"] for one in behind.bodies()[0]["tools"]]
+    assert names == ["tracker__change", "tracker__find"]
+    assert mcp.http.seen[-1].headers["authorization"] == f"Bearer {CONFIGURED}"
+    running.post("/v1/chat/completions", {**asked, "model": "plain"})
+    assert "tools" not in behind.bodies()[-1]
+
+
+def test_a_client_s_server_goes_before_one_of_the_same_name(
+    running: Running, mcp: ScriptedMcp, behind: Upstream
+) -> None:
+    asked = {"model": "offered", "input": "How long?", "tools": [declared(mcp)]}
+    answer = running.post("/v1/responses", asked).json()
+    assert [item["type"] for item in answer["output"]][-1] == "message"
+    assert [one["function"]["name"] for one in behind.bodies()[0]["tools"]] == ["tracker__change", "tracker__find"]
+    used = {seen.headers["authorization"] for seen in mcp.http.seen if seen.raw}
+    assert used == {f"Bearer {CLIENTS}"}
+
+
+@pytest.mark.parametrize("fault", ["none", "refused", "repeated"])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_no_secret_of_a_server_is_in_an_answer_a_prompt_or_the_log(
+    running: Running, mcp: ScriptedMcp, behind: Upstream, fault: str, stream: bool
+) -> None:
+    if fault == "refused":
+        mcp.before = lambda seen: (401, {"error": f"bad token {CLIENTS}"})
+    if fault == "repeated":
+        mcp.on_call = lambda params: text(f"You sent {CLIENTS} and {CLIENTS}-too.")
+    asked = {"model": "plain", "input": "How long?", "tools": [declared(mcp)], "stream": stream}
+    answer = running.post("/v1/responses", asked)
+    assert answer.status_code == (424 if fault == "refused" else 200)
+    assert CLIENTS in json.dumps([seen.headers for seen in mcp.http.seen])
+    running.services.records.lines.flush()
+    told = [answer.text, str(answer.headers), running.log.getvalue(), *[seen.raw.decode() for seen in behind.seen]]
+    told += [path.read_text(errors="replace") for path in running.file.parent.glob("*.jsonl")]
+    assert not [one for one in told if CLIENTS in one]
+
+
+def test_bodies_are_kept_without_the_secrets_of_servers() -> None:
+    anthropic = {"type": "url", "name": "tracker", "url": "https://x", "authorization_token": CLIENTS}
+    call = {"type": "function", "arguments": {"headers": {"accept": "text/html"}}}
+    kept = Redactor().value({"tools": [{**declared(ScriptedMcp())}, call], "mcp_servers": [anthropic]})
+    assert CLIENTS not in json.dumps(kept)
+    assert kept["tools"][0]["headers"] == {"X-Team": "[REDACTED]"}
+    assert kept["tools"][1] == call
+
+
+def test_a_server_that_is_not_allowed_is_refused(running: Running, mcp: ScriptedMcp, behind: Upstream) -> None:
+    elsewhere = mcp.url.replace("/mcp", "/other")
+    asked = {"model": "plain", "input": "How long?", "tools": [declared(mcp, server_url=elsewhere)]}
+    answer = running.post("/v1/responses", asked)
+    assert answer.status_code == 400
+    assert "add its address to tools.allow" in answer.json()["error"]["message"]
+    assert mcp.http.seen == behind.seen == []
