@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import openai
 import pytest
 from tests.gateway.stage import Stage, stage
 
@@ -45,6 +46,36 @@ def test_the_provider_counts_if_it_can_and_an_estimate_says_so(world: Stage, cli
     assert 5 < told.json()[figure] < 30
     assert ("x-dragoman-estimate" in told.headers) is (model not in COUNTING)
     assert len(world.asked(model)) == (1 if model in COUNTING else 0)
+
+
+def test_what_an_id_stands_for_is_counted(world: Stage) -> None:
+    client = world.gateway.openai()
+    first = client.responses.create(model="gpt", input="A long story of a dragon. " * 100)
+    bare = client.responses.input_tokens.count(model="gpt", input="Go on.").input_tokens
+    for model in ("gpt", "claude", "thinker"):
+        asked: Any = {"model": model, "input": "Go on.", "previous_response_id": first.id}
+        assert client.responses.input_tokens.count(**asked).input_tokens > bare + 400, model
+    own = client.responses.create(model="thinker", input="A long story of a dragon. " * 100)
+    counted = client.responses.input_tokens.count(model="thinker", input="Go on.", previous_response_id=own.id)
+    assert counted.input_tokens > bare + 400, "also if the provider has it itself"
+    with pytest.raises(openai.BadRequestError, match="not found"):
+        client.responses.input_tokens.count(model="gpt", input="Go on.", previous_response_id="resp_unknown")
+
+
+def test_counts_are_learnt_from_answers_without_any_setting(world: Stage) -> None:
+    """Of providers that do not count beforehand; after the first ones, of one in many."""
+    services = world.gateway.services
+    world.gateway.openai().chat.completions.create(model="deepseek", messages=[{"role": "user", "content": "Hi"}])
+    known = services.store.calibrations.find("deepseek/deepseek-v4-flash")
+    assert known is not None
+    assert known.count == 1
+    world.gateway.anthropic().messages.create(
+        model="claude", max_tokens=9, messages=[{"role": "user", "content": "Hi"}]
+    )
+    assert services.store.calibrations.find("claude/claude-sonnet-4-5") is None
+    place = services.routes.find("deepseek")
+    assert place is not None
+    assert sum(services.memory.wants_count(place.first) for _ in range(512)) == 33
 
 
 def test_an_estimate_is_calibrated_by_what_was_reported(world: Stage) -> None:

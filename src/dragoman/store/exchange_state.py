@@ -24,6 +24,8 @@ from dragoman.store.contracts.summaries import Summary, SummaryKind
 from dragoman.store.store import Store
 
 T = TypeVar("T")
+_MOST_COUNTED, _ONE_IN = 4096, 256
+"""Destinations whose requests are numbered, and of how many requests one is looked at once the first are known."""
 
 
 class StoredState(Generic[D]):
@@ -36,6 +38,7 @@ class StoredState(Generic[D]):
         self._summaries = store.summaries
         self._calibrations = store.calibrations
         self._answers = 0
+        self._counted: dict[str, int] = {}
         self._tell = tell
         self._targets = CorrectedTargets()
         self._sent = SentPrompts(time.monotonic)
@@ -98,6 +101,13 @@ class StoredState(Generic[D]):
         """How a model counts, by what was reported so far."""
         known = self._calibrations.find(key)
         return AS_ESTIMATED if known is None else known.scale()
+
+    def wants_count(self, destination: Destination) -> bool:
+        """Whether it is of use to know how one more request was counted: the first ones, and later one in many."""
+        if len(self._counted) > _MOST_COUNTED:
+            self._counted.clear()
+        count = self._counted[destination.name] = self._counted.get(destination.name, 0) + 1
+        return count <= 2 * ENOUGH or count % _ONE_IN == 0
 
     def _wants_count(self, key: str) -> bool:
         """Whether one more count of this model would be of use: once it is known well, one in sixteen is enough."""

@@ -50,7 +50,7 @@ class HttpDestination(Destination, frozen=True, eq=False, weakref=True, kw_only=
 
     `emulated`: an emulator of ours stands in for the provider. `price`: what tokens cost, where that is known.
     `rate_limits`: what it is sent at most in a minute.
-    `scheme`: how requests are authorized that have no key."""
+    `scheme`: how requests are authorized that have no key. `is_estimated`: its provider counts no tokens beforehand."""
 
     base_url: str
     headers: tuple[tuple[str, str], ...]
@@ -65,6 +65,7 @@ class HttpDestination(Destination, frozen=True, eq=False, weakref=True, kw_only=
     price: TokenPrice | None = None
     rate_limits: ModelRateLimits | None = None
     scheme: AuthScheme | None = None
+    is_estimated: bool = False
 
     def url(self, path: str) -> str:
         return self.base_url + path
@@ -208,6 +209,7 @@ def destination(
         scheme=scheme,
         renews_credentials=scheme is not None and not provider.asks_as_caller,
         as_caller=provider.asks_as_caller,
+        is_estimated=dialect(target.dialect).token_count is None,
     )
 
 

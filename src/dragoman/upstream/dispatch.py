@@ -87,6 +87,9 @@ class KeptState(Protocol):
     async def keep(self, caller: str, state: StateToKeep) -> None:
         """Keep it for this caller's next turn."""
 
+    def wants_count(self, destination: HttpDestination) -> bool:
+        """Whether it is of use to know how one more request to a destination was counted. Never waits."""
+
     async def learn(self, destination: HttpDestination, learnt: Learnt, caller: str, request_id: str) -> None:
         """Remember a lesson that an accepted request has proved."""
 
@@ -604,9 +607,12 @@ class Dispatch:
     async def _succeeded(self, destination: HttpDestination) -> None:
         if self._shared.health.records:
             self._shared.health.succeeded(destination)
-        state = self.exchange.state_to_keep()
+        memory, exchange = self._shared.memory, self.exchange
+        state = exchange.state_to_keep()
+        if state is None and destination.is_estimated and memory.wants_count(destination):
+            state = exchange.count_to_keep() if len(exchange.ask.source) <= LARGE else None
         if state is not None:
-            await self._shared.memory.keep(self._caller, state)
+            await memory.keep(self._caller, state)
 
     async def _abandon(self) -> None:
         if self._picked is not None:

@@ -235,6 +235,11 @@ class Exchange(Generic[D]):
             count=self._counted,
         )
 
+    def count_to_keep(self) -> StateToKeep | None:
+        """How the provider counted this request, for estimates of others; None if it did not."""
+        key = self._calibration_key()
+        return StateToKeep("", "", calibration=key, count=self._counted) if key else None
+
     @property
     def forbids_cuts(self) -> bool:
         """Does the client want its history whole?"""

@@ -20,6 +20,7 @@ from dragoman.gateway.http.inbound import Inbound, noticing
 from dragoman.gateway.http.outbound import ESTIMATED, Outbound, header
 from dragoman.gateway.models.model_names import find_destinations
 from dragoman.gateway.services import Services
+from dragoman.gateway.state.stored_answers import with_counted_turns
 from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination
@@ -39,6 +40,7 @@ async def count(
     with Slot(services, caller):
         limits = services.config.limits
         body = await inbound.body(services.config.server.max_body, limits.encodings)
+        body = await with_counted_turns(services, caller.name, dialect, body)
         parse = partial(parse_count_request, dialect, body, inbound.headers, model, limits)
         work = begin_work(services.dispatcher.heavy, caller, body)
         ask = await work.run(parse)

@@ -54,20 +54,41 @@ async def with_stored_turns(
     return await replace_ids(services, record.caller.name, record.dialect, body, (stored, question))
 
 
+async def with_counted_turns(services: Services, caller: str, client: str, body: bytes) -> bytes:
+    """A request that is to be counted, with all stored turns that it refers to: their tokens count too. Raises
+    Refused."""
+    stored = dialect(client).stored_answers
+    if stored is None or stored.mark not in body:
+        return body
+    question = await _work(services, caller, body).run(partial(stored.parse_question, body))
+    if question is None or not (question.previous or question.references or question.conversation):
+        return body
+    return await replace_ids(services, caller, client, body, (stored, question), all_of_them=True)
+
+
 def _work(services: Services, caller: str, body: bytes) -> RequestWork:
     """Where a request is read and written anew: beside the event loop if it is large."""
     return RequestWork(services.dispatcher.heavy, caller, len(body))
 
 
 async def replace_ids(
-    services: Services, caller: str, client: str, body: bytes, about: tuple[StoredAnswers, StoreQuestion]
+    services: Services,
+    caller: str,
+    client: str,
+    body: bytes,
+    about: tuple[StoredAnswers, StoreQuestion],
+    *,
+    all_of_them: bool = False,
 ) -> bytes:
-    """The request with what its ids stand for, unless its provider made them for this caller. Raises Refused."""
+    """The request with what its ids stand for, unless its provider made them for this caller. `all_of_them`: those too.
+    Raises Refused."""
     stored, question = about
     model = question.model or services.config.default_model
     route = services.routes.find(model, client) if model else None
     same = route is not None and stored.is_kept_by_vendor and route.first.target.dialect == client
     own = find_account(services, route.first.provider) if route is not None and same else _NOBODY
+    if all_of_them:
+        own = (own[0], "")
     if question.conversation:
         found = await services.store.responses.find(caller, question.conversation)
         if found is None:
