@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 
@@ -55,13 +56,34 @@ class RequestWrapper(msgspec.Struct, frozen=True, gc=False):
     lost: tuple[str, ...] = ()
 
 
+class KnownBeginning(msgspec.Struct):
+    """What is remembered of a conversation: how it began on the turn before, and what was made of it."""
+
+    keep: Callable[[Any, Any, int], None]
+    """Keeps something in `made`, under its key and with the number of its bytes."""
+    item: int = 0
+    """Items at the beginning of the list of messages that are known."""
+    end: int = 0
+    """Where they end in the text of the list."""
+    count: int = 0
+    """Messages of the conversation before the first that is not known."""
+    opening: int = 0
+    """Messages before the list: those of a system text in a field of its own."""
+    traits: int = 0
+    """What is to be seen in the known messages of the list."""
+    codes: str = ""
+    """The letters of all messages, as `observe_roles` has them."""
+    made: Mapping[Any, Any] = {}
+    """What was made of the messages on the turn before, by keys of those who made it."""
+
+
 class Ask(msgspec.Struct, frozen=True, gc=False):
     """A client's request, read once and compiled for every attempt.
 
     `source` is the client's own text and `members` its top-level members as raw JSON: what no rule touches is written
     from them. `include_usage` is Chat's wish for a usage chunk. `repairs` are sentences about what had to be mended
     before the text could be read at all. `traits` are those of the messages, where the reader has seen them on its way.
-    `wrapper`: the request stood inside another object.
+    `wrapper`: the request stood inside another object. `known`: what is remembered of the conversation, if anything.
     """
 
     dialect: str
@@ -75,3 +97,4 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
     repairs: tuple[str, ...] = ()
     traits: int | None = None
     wrapper: RequestWrapper | None = None
+    known: KnownBeginning | None = None

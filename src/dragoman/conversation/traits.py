@@ -6,6 +6,7 @@ A rule says which traits it looks for and is not even called where none of them 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import IntFlag, auto
 from functools import lru_cache
 
@@ -219,7 +220,7 @@ def observe_message(message: Message) -> int:
     return observe_messages((message,)) & ~_ORDER
 
 
-_ORDER_AND_IDS = _ORDER | int(Trait.DUPLICATE_ID | Trait.ODD_IDS)
+ORDER_AND_IDS = _ORDER | int(Trait.DUPLICATE_ID | Trait.ODD_IDS)
 """What depends on the order of messages and on their ids, not on a message alone."""
 
 
@@ -238,7 +239,7 @@ def observe_change(before: tuple[Message, ...], after: tuple[Message, ...], seen
     changed = [(old, new) for old, new in zip(before, after, strict=True) if old is not new]
     if _SHARE * len(changed) > len(after) or not all(_alike(old, new) for old, new in changed):
         return observe_messages(after)
-    return seen | (observe_messages(tuple([new for _, new in changed])) & ~_ORDER_AND_IDS)
+    return seen | (observe_messages(tuple([new for _, new in changed])) & ~ORDER_AND_IDS)
 
 
 def _alike(old: Message, new: Message) -> bool:
@@ -285,6 +286,12 @@ CODES = {SYSTEM: "s", DEVELOPER: "d", USER: "u", ASSISTANT: "a", TOOL: "t"}
 _INSTRUCTIONS = frozenset("sd")
 CALLING = "c"
 """One letter a message; an assistant that calls has its own."""
+
+
+def codes_of(messages: Sequence[Message]) -> str:
+    """The letters of messages."""
+    return "".join([CALLING if any(type(part) is Call for part in one.parts) else CODES[one.role] for one in messages])
+
 
 _REPEATED = ("uu", "aa", "ac", "ca", "cc", "tt", "ss", "dd")
 

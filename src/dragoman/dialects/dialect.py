@@ -170,12 +170,24 @@ class Likeness(IntEnum):
 # Requests
 
 
+class WrittenList(msgspec.Struct):
+    """The text of a list of messages, of which the next turn may begin alike."""
+
+    messages: tuple[Message, ...] = ()
+    originals: tuple[Message, ...] = ()
+    """The client's own messages, if they were amended."""
+    text: bytes = b""
+    """All items, each with a comma before it."""
+    marks: tuple[tuple[int, int], ...] = ()
+    """The numbers of messages with which one of the last turns of the model begins, and where each is in the text."""
+
+
 class RenderOptions(msgspec.Struct, frozen=True, gc=False):
     """What a request says in addition to the conversation.
 
     `usage`: ask a stream to report its usage. `without`: members of the client's own body that are left out.
     `translated`: the client speaks another dialect, so that its silence is written out where it means something else
-    here.
+    here. `written`: what was written of the messages on the turn before, and is written again.
     """
 
     model: str
@@ -183,6 +195,7 @@ class RenderOptions(msgspec.Struct, frozen=True, gc=False):
     usage: bool = False
     without: tuple[str, ...] = ()
     translated: bool = False
+    written: WrittenList | None = None
 
 
 class ParseRequest(Protocol):

@@ -46,6 +46,8 @@ class Rule(msgspec.Struct, frozen=True):
     never_kept: Callable[[Facts], bool] | None = None
     translated: bool = False
     reading: bool = False
+    turnwise: Callable[[Context], bool] | None = None
+    sparse: bool = False
 
     @property
     def default(self) -> str:
@@ -97,6 +99,8 @@ def rule(
     never_kept: Callable[[Facts], bool] | None = None,
     translated: bool = False,
     reading: bool = False,
+    turnwise: Callable[[Context], bool] | None = None,
+    sparse: bool = False,
 ) -> Callable[[Repair], Rule]:
     """Make a function a rule. The docstring of its module is the rule's page in the docs.
 
@@ -109,6 +113,10 @@ def rule(
     no place for the defect, so `keep` is an error that the repair raises. `translated`: only a client of another
     dialect can have this defect. `reading`:
     a request of another dialect had this defect when it was read, whatever the target takes, so the rule always runs.
+    `turnwise`: does the rule take each turn by itself for this target? A conversation that is cut before a turn of the
+    model is repaired piece by piece then, with notes in the order of the messages, and the tools are left alone.
+    `sparse`: messages without the traits that it looks for do not matter to it, and stay as they are. It adds and takes
+    away no message.
     """
 
     def make(repair: Repair) -> Rule:
@@ -132,6 +140,8 @@ def rule(
             never_kept=never_kept,
             translated=translated,
             reading=reading,
+            turnwise=turnwise,
+            sparse=sparse,
         )
 
     return make

@@ -215,3 +215,15 @@ def test_an_empty_list_is_kept_without_checkpoints() -> None:
     kept = memory.of("a").keep("openai-chat", b"[]", ReadList([]))
     assert kept is not None
     assert kept.checkpoint_within(2) == -1
+
+
+def test_a_turn_of_the_model_that_became_another_is_read_with_what_stands_before_it() -> None:
+    """The result belongs to the turn before: it is joined with the results there."""
+    caller = ConversationMemory().of("a")
+    calls = [{"id": f"c{at}", "type": "function", "function": {"name": "f", "arguments": "{}"}} for at in range(2)]
+    asked = [{"role": "user", "content": WORDS * 30}, {"role": "assistant", "content": None, "tool_calls": calls}]
+    first, second = ({"role": "tool", "tool_call_id": f"c{at}", "content": "Done."} for at in range(2))
+    after = [{"role": "assistant", "content": "All done."}, {"role": "user", "content": "Thanks."}]
+    messages_of(json.dumps({"model": "m", "messages": [*asked, first, *after]}).encode(), caller)
+    found = messages_of(json.dumps({"model": "m", "messages": [*asked, first, second, *after]}).encode(), caller)
+    assert [len(message.parts) for message in found] == [1, 2, 2, 1, 1]

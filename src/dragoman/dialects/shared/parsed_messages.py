@@ -146,7 +146,8 @@ class ParsedList(msgspec.Struct):
             messages.append(one.message)
         codes = known.codes[: start.count] + "".join([one.code for one in self.messages])
         id_traits = observe_ids(ids) if known.odd_ids else _observe_more_ids(ids, start.calls)
-        if self.alone and not self.misses:
+        goes_on = not start.count or not self.messages or self.messages[0].code in _MODEL
+        if self.alone and goes_on and not self.misses:
             reading.done = ReadList(messages, codes, ids, checkpoints, id_traits != 0)
         for one in opening:
             traits |= one.traits

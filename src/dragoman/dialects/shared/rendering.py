@@ -7,6 +7,8 @@ object for what it leaves alone, so identity shows what was touched. `docs/theor
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from operator import is_
 
 import msgspec
 from msgspec import Raw
@@ -14,11 +16,11 @@ from msgspec import Raw
 from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry, size_of
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import quote
-from dragoman.conversation.messages import SYSTEM, Message
+from dragoman.conversation.messages import ASSISTANT, SYSTEM, Message
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import Settings
-from dragoman.dialects.dialect import RenderOptions
+from dragoman.dialects.dialect import RenderOptions, WrittenList
 from dragoman.dialects.shared.raw_json import encode
 from dragoman.errors import Unrepresentable
 from dragoman.wire.json_reader import member_head, render_object, split_items
@@ -70,13 +72,83 @@ def render_body(layout: BodyLayout, conversation: Conversation, options: RenderO
     for key, value in layout.render_top_level(conversation, options).items():
         out += (member_head(key), value)
     out += (member_head(layout.list_name), b"[")
-    head = len(out)
-    layout.render_messages(conversation.messages, 0, len(conversation.messages), out)
-    if len(out) > head:
-        out[head] = bytes(out[head])[1:]
+    head, messages = len(out), conversation.messages
+    if options.written is None:
+        layout.render_messages(messages, 0, len(messages), out)
+        if len(out) > head:
+            out[head] = bytes(out[head])[1:]
+    else:
+        items = _write_on(options.written, messages, partial(layout.render_messages, messages))
+        out.append(memoryview(items)[1:])
     out[0] = b"{" + bytes(out[0])[1:]
     out.append(b"]}")
     return b"".join(out)
+
+
+_LAST_TURNS = 4
+"""Turns of the model at the end of a conversation that may be another on its next turn, as their cache hints move."""
+
+
+def _write_on(
+    written: WrittenList,
+    messages: tuple[Message, ...],
+    write: Callable[[int, int, Pieces], None],
+    originals: tuple[Message, ...] = (),
+) -> bytes:
+    """The items of the messages, each with a comma before it. What was written on the turn before is copied."""
+    start, length = _find_written(written, messages, originals)
+    texts = [written.text[:length]]
+    marks = [mark for mark in written.marks if mark[0] <= start]
+    for stop in (*_last_turns(messages, start), len(messages)):
+        out: Pieces = []
+        write(start, stop, out)
+        texts.append(b"".join(out))
+        length += len(texts[-1])
+        marks.append((stop, length))
+        start = stop
+    written.messages, written.originals = messages, originals
+    written.text, written.marks = b"".join(texts), tuple(marks[-_LAST_TURNS - 1 : -1])
+    return written.text
+
+
+def _find_written(
+    written: WrittenList, messages: tuple[Message, ...], originals: tuple[Message, ...]
+) -> tuple[int, int]:
+    """How many messages at the beginning were written before, and the length of their text."""
+    before = written.messages
+    for count, length in reversed(written.marks):
+        if count < len(messages) and messages[count - 1] is before[count - 1] and _begins_turn(messages, count):
+            same = all(map(is_, messages[:count], before)) and _same_sources(written, messages, originals, count)
+            return (count, length) if same else (0, 0)
+    return 0, 0
+
+
+def _same_sources(
+    written: WrittenList, messages: tuple[Message, ...], originals: tuple[Message, ...], count: int
+) -> bool:
+    """Whether the client's own messages before this one are the same, too."""
+    if not originals:
+        return not written.originals
+    if count >= len(originals) or originals[count].at != messages[count].at or count > len(written.originals):
+        return False
+    return all(map(is_, originals[:count], written.originals))
+
+
+def _last_turns(messages: Sequence[Message], start: int) -> list[int]:
+    """Where the last turns of the model begin."""
+    found: list[int] = []
+    for at in range(len(messages) - 1, start, -1):
+        if _begins_turn(messages, at):
+            found.append(at)
+            if len(found) == _LAST_TURNS:
+                break
+    return found[::-1]
+
+
+def _begins_turn(messages: Sequence[Message], at: int) -> bool:
+    """Whether a turn of the model begins with a message, and an item of the list, too."""
+    message, before = messages[at], messages[at - 1]
+    return message.role is ASSISTANT and before.role is not ASSISTANT and 0 <= message.at != before.at
 
 
 def amend_body(layout: BodyLayout, ask: Ask, conversation: Conversation, options: RenderOptions) -> bytes:
@@ -94,7 +166,8 @@ def amend_body(layout: BodyLayout, ask: Ask, conversation: Conversation, options
     _amend_top(layout, ask, conversation, options, members)
     if conversation.messages is not before.messages:
         name = _list_member(before, layout)
-        members[_list_member(conversation, layout)] = _amend_list(layout, ask.members[name], ask, conversation)
+        amend = _AmendedList(layout, ask.members[name], ask, conversation.messages)
+        members[_list_member(conversation, layout)] = amend.render(options.written)
     return render_object(members)
 
 
@@ -147,29 +220,65 @@ def _list_member(conversation: Conversation, layout: BodyLayout) -> str:
     return moved[0] if moved else layout.list_name
 
 
-def _amend_list(layout: BodyLayout, raw: bytes | Raw, ask: Ask, conversation: Conversation) -> bytes:
-    wire = _wire_items(raw)
-    groups = _groups(ask.conversation.messages)
-    messages = conversation.messages
-    out: Pieces = [b"["]
-    index, count, fresh = 0, len(messages), 0
-    while index < count:
-        group = groups.get(messages[index].at)
-        if group is None or not _untouched(group, messages, index):
-            index += 1
-            continue
-        layout.render_messages(messages, fresh, index, out)
-        first = group[0]
-        if first.at >= 0:
-            for raw in wire[first.at : first.at + first.span]:
-                out += (b",", raw)
-        index += len(group)
-        fresh = index
-    layout.render_messages(messages, fresh, count, out)
-    if len(out) > 1:
-        out[1] = bytes(out[1])[1:]
-    out.append(b"]")
-    return b"".join(out)
+class _AmendedList:
+    """The client's own list, in which only what changed is rendered again."""
+
+    __slots__ = ("_ask", "_groups", "_layout", "_messages", "_raw", "_wire", "_wire_begin")
+
+    def __init__(self, layout: BodyLayout, raw: bytes | Raw, ask: Ask, messages: tuple[Message, ...]) -> None:
+        self._layout = layout
+        self._raw = raw
+        self._ask = ask
+        self._messages = messages
+        self._groups: Mapping[int, list[Message]] | None = None
+        self._wire: list[Raw] = []
+        self._wire_begin = 0
+
+    def render(self, written: WrittenList | None) -> bytes:
+        if written is None:
+            out: Pieces = [b"["]
+            self._write(0, len(self._messages), out)
+            if len(out) > 1:
+                out[1] = bytes(out[1])[1:]
+            out.append(b"]")
+            return b"".join(out)
+        items = _write_on(written, self._messages, self._write, self._ask.conversation.messages)
+        return b"".join((b"[", memoryview(items)[1:], b"]"))
+
+    def _write(self, start: int, stop: int, out: Pieces) -> None:
+        """The items of messages[start:stop], each with a comma before it."""
+        messages = self._messages
+        if self._groups is None:
+            self._open(messages[start].at if start else -1)
+        groups, wire, begin = self._groups or {}, self._wire, self._wire_begin
+        render = self._layout.render_messages
+        index, fresh = start, start
+        while index < stop:
+            group = groups.get(messages[index].at)
+            if group is None or not _untouched(group, messages, index):
+                index += 1
+                continue
+            render(messages, fresh, index, out)
+            first = group[0]
+            if first.at >= 0:
+                for raw in wire[first.at - begin : first.at - begin + first.span]:
+                    out += (b",", raw)
+            index += len(group)
+            fresh = index
+        render(messages, fresh, stop, out)
+
+    def _open(self, first: int) -> None:
+        """Split the client's list, from the item with this number on."""
+        known, originals = self._ask.known, self._ask.conversation.messages
+        if known is None or not 0 < known.item <= first:
+            self._wire, self._groups = _wire_items(self._raw), _groups(originals)
+            return
+        text = bytes(self._raw)[known.end :].lstrip(_BETWEEN)
+        self._wire, self._wire_begin = split_items(b"[" + text), known.item
+        self._groups = _groups([one for one in originals if one.at >= known.item or one.at < 0])
+
+
+_BETWEEN = b" \t\r\n,"
 
 
 def _wire_items(raw: bytes | Raw) -> list[Raw]:
@@ -177,7 +286,7 @@ def _wire_items(raw: bytes | Raw) -> list[Raw]:
     return split_items(text) if text[:1] == b"[" else [Raw(text)]
 
 
-def _groups(messages: tuple[Message, ...]) -> Mapping[int, list[Message]]:
+def _groups(messages: Sequence[Message]) -> Mapping[int, list[Message]]:
     """The messages by the item of the client's list that they came from. One item may give several messages."""
     groups: dict[int, list[Message]] = {}
     for message in messages:

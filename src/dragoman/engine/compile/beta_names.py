@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 
+from msgspec.structs import replace
+
 from dragoman.conversation.cache_hints import hints_of, names_scope
 from dragoman.conversation.changes import Loss, Note
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.tools import NativeTool
+from dragoman.conversation.traits import Trait
 from dragoman.profiles.profile import BetaUse
 from dragoman.wire.json_reader import render_object, split_members
 
 _DATE = len("-2025-04-04")
+_HINTS = int(Trait.HINTS)
 
 
 def with_betas(headers: Mapping[str, str], conversation: Conversation, use: BetaUse, ask: Ask) -> Mapping[str, str]:
@@ -45,8 +49,17 @@ def _needed(conversation: Conversation, use: BetaUse, ask: Ask) -> Iterator[str]
             value = bytes(extras.get(field) or ask.members[field])
             if (f'"{text}"'.encode() in value) if text else not _has_own_beta(field, value, use):
                 yield name
-    if use.cache_scope and any(map(names_scope, hints_of(conversation))):
+    if use.cache_scope and any(map(names_scope, hints_of(_without_bare(conversation, ask)))):
         yield use.cache_scope
+
+
+def _without_bare(conversation: Conversation, ask: Ask) -> Conversation:
+    """The conversation without messages that are known to have no hints of the client's."""
+    known = ask.known
+    if known is None or known.traits & _HINTS:
+        return conversation
+    end = known.item
+    return replace(conversation, messages=tuple([one for one in conversation.messages if not 0 <= one.at < end]))
 
 
 def _has_own_beta(field: str, value: bytes, use: BetaUse) -> bool:

@@ -13,12 +13,13 @@ from msgspec.structs import replace
 
 from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Loss, Note, Undo
-from dragoman.conversation.conversation import Ask
+from dragoman.conversation.conversation import Ask, KnownBeginning
 from dragoman.conversation.traits import Trait, observe_change, observe_messages
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import Dialect, RenderOptions
 from dragoman.engine.compile.beta_names import with_betas, without_refused
 from dragoman.engine.compile.content_checks import require_content, require_known_content, require_messages
+from dragoman.engine.compile.continued_repairs import ContinuedRepairs
 from dragoman.engine.compile.envelopes import with_header_members
 from dragoman.engine.compile.header_tokens import without_words
 from dragoman.engine.compile.kept_runs import restored_runs
@@ -106,6 +107,8 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
     compilation = _Compilation(steps, ask, target, options)
     if ask.conversation.extras is not None or options.summary is not None or options.history is not None:
         compilation.shorten_history()
+    if ask.known is not None:
+        compilation.continue_turn(ask.known)
     try:
         compilation.repair()
     except Unrepresentable as fault:
@@ -130,6 +133,7 @@ class _Compilation:
         "ask",
         "changes",
         "context",
+        "continued",
         "conversation",
         "cut",
         "facts",
@@ -183,6 +187,22 @@ class _Compilation:
         self.trimmed: TrimStatistics | None = None
         self.cut: Cut | None = None
         self._report: ReportBuilder | None = None
+        self.continued: ContinuedRepairs | None = None
+
+    # What was compiled on the turn before.
+
+    def continue_turn(self, known: KnownBeginning) -> None:
+        """Compile only what is new, if nothing but the conversation counts."""
+        ask, steps, options = self.ask, self.steps, self.options
+        if self.context is steps.context and self.conversation is ask.conversation and not options.stop_after:
+            before = known.made.get((id(steps), options.max_loss, options.synthetic))
+            self.continued = ContinuedRepairs(steps, ask.conversation.messages, known, before)
+            self._report = ReportBuilder(ask, self.continued.known_changes)
+
+    def _keep(self, known: KnownBeginning, continued: ContinuedRepairs) -> None:
+        """Keep what was compiled for the next turn."""
+        turn, options = continued.now, self.options
+        known.keep((id(self.steps), options.max_loss, options.synthetic), turn, turn.size())
 
     # A long history.
 
@@ -243,21 +263,39 @@ class _Compilation:
         stop_after = self.options.stop_after
         end = steps.count_until(stop_after) if stop_after else len(steps.rules)
         left, begin = iter(steps.steps[seen | top.traits, top.idle]), 0
+        continued = self.continued
         while (step := next(left, None)) is not None:
             place, rule, bit = step
             if place < begin or place >= end:
                 continue
-            done = top.repair(rule, bit, conversation, context) if bit else rule.repair(conversation, context)
+            if bit:
+                done = top.repair(rule, bit, conversation, context)
+            elif continued is None:
+                done = rule.repair(conversation, context)
+            else:
+                done = continued.repair(place, rule, conversation, context, seen)
             if done.conversation is conversation:
                 top.idle |= bit
                 continue
+            before, entered = conversation, len(self.changes)
             if done.conversation.messages is not conversation.messages:
-                seen = observe_change(conversation.messages, done.conversation.messages, seen)
+                if continued is not None and continued.seen is not None and not bit:
+                    seen = continued.seen
+                else:
+                    seen = observe_change(conversation.messages, done.conversation.messages, seen)
             conversation = done.conversation
             top = steps.tops.of(conversation)
             # What was changed may call for other rules, of those that follow.
             left, begin = iter(steps.steps[seen | top.traits, top.idle]), place + 1
-            self._enter(rule, done.notes if self.same or not rule.spelling else without_spelling(done.notes))
+            notes = done.notes if self.same or not rule.spelling else without_spelling(done.notes)
+            if continued is not None and conversation.messages is not before.messages:
+                if bit:
+                    continued.stop()
+                notes = [*continued.carried, *notes]
+                self._enter(rule, notes)
+                continued.note(place, before, conversation.messages, (notes, self.changes[entered:]), seen)
+            else:
+                self._enter(rule, notes)
             if done.undo is not NOTHING_TO_UNDO:
                 self.undo = self.undo.then(done.undo)
         if conversation.near_misses and self.same:
@@ -327,6 +365,8 @@ class _Compilation:
         dialect = frame.dialect
         writing = self._writing(dialect)
         body = self._body(dialect, writing)
+        if self.continued is not None and self.ask.known is not None:
+            self._keep(self.ask.known, self.continued)
         headers = _with_passed(frame.headers, self.ask, profile, dialect) if same else frame.headers
         if profile.beta is not None and same:
             headers = with_betas(headers, self.conversation, profile.beta, self.ask)
@@ -374,7 +414,8 @@ class _Compilation:
         if self.same and usage:
             self.changes.append(usage_asked())
             self.undo = self.undo.then(Undo(usage=True))
-        return RenderOptions(self.target.model, self.stream, usage, refused, translated=not self.same)
+        written = None if self.continued is None else self.continued.now.written
+        return RenderOptions(self.target.model, self.stream, usage, refused, not self.same, written)
 
     def _asks_usage(self) -> bool:
         """Whether a stream is asked for its usage: the client's dialect always reports it, or the caller wants it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -74,10 +74,12 @@ class ReportBuilder:
     of ten thousand calls that share an id took minutes.
     """
 
-    __slots__ = ("_ask", "_digests", "_members", "_missed", "_parts", "_places", "_pointers")
+    __slots__ = ("_ask", "_digests", "_known", "_members", "_missed", "_parts", "_places", "_pointers")
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: Ask, known: Mapping[int, Change] | None = None) -> None:
+        """`known`: entries that were made on the turn before, by the ids of their notes."""
         self._ask = ask
+        self._known = known
         self._members = RequestPlaces(ask, dialect(ask.dialect).requests.places)
         self._places: _Places | None = None
         self._missed = {miss.item for miss in near_misses} if (near_misses := ask.conversation.near_misses) else _NONE
@@ -88,7 +90,11 @@ class ReportBuilder:
 
     def entries(self, rule: Rule, notes: Sequence[Note]) -> list[Change]:
         made: list[Change] = []
+        known = self._known
         for note in notes:
+            if known is not None and (change := known.get(id(note))) is not None:
+                made.append(change)
+                continue
             loss = _LOSSES[rule.loses if note.loses is None else note.loses]
             hashing = Hashing(note.before, note.after, self._digests)
             made.append(Change(rule.name, self.pointer(note), note.did, loss, note.kind, hashing=hashing))

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.conversation.conversation import Ask
+from dragoman.conversation.conversation import Ask, KnownBeginning
+from dragoman.conversation.traits import codes_of
 from dragoman.dialects import registry
 from dragoman.dialects.shared.parsing import OpenBody, OpenedBytes, open_body
 from dragoman.dialects.shared.read_lists import ListReading
@@ -35,16 +37,38 @@ def parse_remembered(dialect: str, body: bytes, headers: Mapping[str, str] | Non
     begin = _find_list(body, codec.list_name)
     kept, common = (None, 0) if begin < 0 else caller.find(dialect, body[begin:])
     if kept is not None:
-        ask = _parse_rest(dialect, body, headers, caller, kept, begin, common)
-        if ask is not None:
-            return ask
+        last = kept.checkpoint_within(common)
+        for place in range(last, max(last - 2, -1), -1):  # one before, if no turn of the model follows any more
+            ask = _parse_rest(dialect, body, headers, caller, kept, begin, place)
+            if ask is not None:
+                return ask
     opened = open_body(body)
     reading = ListReading()
     ask = codec.parse(_opened(replace(opened, reading=reading)), headers=headers)
     if reading.done is None or ask.repairs:
         return ask
-    caller.keep(dialect, bytes(opened.members[codec.list_name]), reading.done)
-    return ask
+    return _known(caller, ask, caller.keep(dialect, bytes(opened.members[codec.list_name]), reading.done), reading)
+
+
+def _known(caller: CallerMemory, ask: Ask, kept: KeptConversation | None, reading: ListReading, end: int = 0) -> Ask:
+    """The request with what is remembered of its conversation."""
+    start, done, messages = reading.start, reading.done, ask.conversation.messages
+    if kept is None or done is None:
+        return ask
+    opening = len(messages) - len(done.messages)
+    keep = partial(caller.memory.keep_made, kept)
+    codes = codes_of(messages[:opening]) + done.codes
+    known = KnownBeginning(
+        keep,
+        item=start.item,
+        end=end,
+        count=opening + start.count,
+        opening=opening,
+        traits=start.traits,
+        codes=codes,
+        made=kept.made,
+    )
+    return replace(ask, known=known)
 
 
 def _opened(opened: OpenBody) -> OpenedBytes:
@@ -66,12 +90,9 @@ def _parse_rest(
     caller: CallerMemory,
     kept: KeptConversation,
     begin: int,
-    common: int,
+    place: int,
 ) -> Ask | None:
-    """The request, parsed from the place at which it differs from what is kept. None if that cannot be done."""
-    place = kept.checkpoint_within(common)
-    if place < 0:
-        return None
+    """The request, parsed from a checkpoint of what is kept. None if that cannot be done."""
     codec = registry.dialect(dialect).requests
     following = _NEXT.match(body, begin + kept.ends[place])
     if following is None:
@@ -92,7 +113,10 @@ def _parse_rest(
     text = body[begin : begin + len(raw) + len(body) - len(cut)]
     members: dict[str, bytes | msgspec.Raw] = dict(ask.members)
     members[codec.list_name] = text
-    caller.keep(dialect, text, reading.done, kept.ends[: place + 1])
+    ask = replace(ask, source=body, members=members)
+    new = caller.keep(dialect, text, reading.done, kept.ends[: place + 1])
+    if new is not None and kept.made:
+        caller.memory.inherit(new, kept)
     if len(kept.read.checkpoints) - place <= _STALE and text != kept.text:
         caller.memory.drop(kept)
-    return replace(ask, source=body, members=members)
+    return _known(caller, ask, new, reading, kept.ends[place])

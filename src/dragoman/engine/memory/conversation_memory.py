@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from threading import RLock
+from typing import Any
 
 import msgspec
 
@@ -26,6 +27,8 @@ LARGEST_SHARE = 4
 """One conversation may take a quarter of the budget; what is larger is read anew on every turn."""
 _MESSAGE_BYTES = 1200
 """What a message takes beside its text: its parts, its traits, and its place in lists."""
+_MOST_MADE = 4
+"""Targets for which what was made of a conversation is kept."""
 _STEP = 65536
 
 
@@ -70,7 +73,7 @@ class Shelf:
 class KeptConversation:
     """One conversation as it was sent last."""
 
-    __slots__ = ("ends", "owner", "read", "shelf", "size", "text", "used")
+    __slots__ = ("ends", "made", "made_sizes", "owner", "read", "shelf", "size", "text", "used")
 
     def __init__(self, owner: str, shelf: Shelf, text: bytes, read: ReadList, ends: list[int], used: float) -> None:
         self.owner = owner
@@ -85,6 +88,10 @@ class KeptConversation:
         """When its last turn came."""
         self.ends = ends
         """Where the items before each checkpoint end in the text. The last ones are found when the next turn comes."""
+        self.made: dict[Any, Any] = {}
+        """What was made of it, for each target."""
+        self.made_sizes: dict[Any, int] = {}
+        """Bytes of what was made."""
         self.size = 2 * len(text) + _MESSAGE_BYTES * len(read.messages)
 
     def checkpoint_within(self, length: int) -> int:
@@ -169,19 +176,34 @@ class ConversationMemory:
             if before is not None:
                 self._uncount(before)
             self._kept[id(one)] = one
-            self.grow(one, one.size, counted=True)
+            self._count(one.size)
             return one
 
-    def grow(self, one: KeptConversation, size: int, counted: bool = False) -> None:
-        """Count more bytes for a conversation, and drop those that were used longest ago if there is no room."""
+    def inherit(self, one: KeptConversation, before: KeptConversation) -> None:
+        """Give a conversation what was made of it on the turn before."""
+        for key, made in tuple(before.made.items()):
+            self.keep_made(one, key, made, before.made_sizes[key])
+
+    def keep_made(self, one: KeptConversation, key: Any, made: Any, size: int) -> None:
+        """Keep what was made of a conversation, with it."""
         with self._lock:
             if id(one) not in self._kept:
                 return
-            if not counted:
-                one.size += size
-            self.held += size
-            while self._kept and self.held > self.budget - self._beside():
-                self._remove(next(iter(self._kept.values())))
+            more = size - one.made_sizes.pop(key, 0)
+            one.made.pop(key, None)
+            one.made[key], one.made_sizes[key] = made, size
+            if len(one.made) > _MOST_MADE:
+                oldest = next(iter(one.made))
+                del one.made[oldest]
+                more -= one.made_sizes.pop(oldest)
+            one.size += more
+            self._count(more)
+
+    def _count(self, size: int) -> None:
+        """Count more bytes, and drop what was used longest ago if there is no room."""
+        self.held += size
+        while self._kept and self.held > self.budget - self._beside():
+            self._remove(next(iter(self._kept.values())))
 
     def drop(self, one: KeptConversation) -> None:
         """Forget a conversation: another one has taken its place."""

@@ -45,6 +45,7 @@ from dragoman.rules.rule import rule
     ),
     looks_for=Trait.HINTS,
     loses=Loss.METADATA,
+    sparse=True,
 )
 def refused_hint(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts

@@ -37,6 +37,7 @@ _HEADER = re.compile(rb'"x-[a-z0-9]{1,32}-billing-header:[^\\]{0,1024}"')
     when=lambda facts: facts.vendor_header is Stance.REFUSES,
     looks_for=Trait.SYSTEM,
     loses=Loss.METADATA,
+    turnwise=lambda context: True,
 )
 def vendor_header(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_parts(conversation, _at_home)

@@ -39,6 +39,7 @@ _ALL = ("*",)
     when=lambda facts: True,
     looks_for=Trait.MEDIA | Trait.RESULT_PARTS,
     loses=Loss.METADATA,
+    turnwise=lambda context: True,
 )
 def media_form(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_parts(conversation, lambda message, part: _form(part, context), inside_results=True)

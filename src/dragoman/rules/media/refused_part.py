@@ -59,6 +59,7 @@ REFUSES = Stance.REFUSES
     looks_for=Trait.MEDIA | Trait.RESULT_PARTS | Trait.REFUSAL | Trait.CITATION | Trait.OPAQUE,
     loses=Loss.CONTENT,
     options=("words", "drop"),
+    turnwise=lambda context: True,
 )
 def refused_part(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
@@ -79,7 +80,19 @@ def refused_part(conversation: Conversation, context: Context) -> Rewrite:
         return None
 
     done = rewrite_parts(moved.conversation, taken, inside_results=True)
-    return Rewrite(done.conversation, moved.notes + done.notes)
+    notes = moved.notes + done.notes
+    if moved.notes and done.notes:
+        notes = _in_order(notes, moved.conversation.messages)
+    return Rewrite(done.conversation, notes)
+
+
+def _in_order(notes: tuple[Note, ...], messages: tuple[Message, ...]) -> tuple[Note, ...]:
+    """The notes in the order of the messages. A turn that was made up stands after the results it was made of."""
+    homes: dict[int, int] = {}
+    home = FIELD
+    for message in messages:
+        home = homes[id(message)] = message.at if message.at != MADE else home
+    return tuple(sorted(notes, key=lambda note: homes.get(id(note.message), note.message.at if note.message else 0)))
 
 
 def _read_out(part: Opaque, context: Context) -> Swap:

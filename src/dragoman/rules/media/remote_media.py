@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import Inline, Media, Part, Remote
+from dragoman.conversation.parts import Inline, Media, Part, Remote, Result
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
@@ -46,6 +46,7 @@ _MAGIC = (
     when=lambda facts: any(medium.url is Stance.REFUSES or medium.https for medium in facts.media.values()),
     looks_for=Trait.MEDIA | Trait.RESULT_PARTS,
     loses=Loss.NOTHING,
+    turnwise=lambda context: True,
 )
 def remote_media(conversation: Conversation, context: Context) -> Rewrite:
     def fetched(message: Message, part: Part) -> Swap | None:
@@ -73,13 +74,21 @@ def recognise(content: bytes) -> str:
 def wanted(conversation: Conversation, context: Context) -> tuple[str, ...]:
     """The URLs that the caller would have to fetch for the target."""
     found: dict[str, None] = {}
-
-    def look(message: Message, part: Part) -> Swap | None:
-        if type(part) is Media and isinstance(part.source, Remote):
+    for part in _media_of(conversation):
+        if isinstance(part.source, Remote):
             medium = context.facts.medium(part.kind.value)
             if not medium.takes_url(part.source.url) and medium.inline is Stance.ACCEPTS:
                 found[part.source.url] = None
-        return None
-
-    rewrite_parts(conversation, look, inside_results=True)
     return tuple(url for url in found if url not in context.media)
+
+
+def _media_of(conversation: Conversation) -> list[Media]:
+    """All media, those in results too."""
+    found: list[Media] = []
+    for message in conversation.messages:
+        for part in message.parts:
+            if type(part) is Media:
+                found.append(part)
+            elif type(part) is Result:
+                found += [inner for inner in part.parts if type(inner) is Media]
+    return found

@@ -31,6 +31,7 @@ from dragoman.rules.rule import rule
     when=lambda facts: facts.developer_role is Stance.REFUSES,
     looks_for=Trait.DEVELOPER,
     loses=Loss.NOTHING,
+    turnwise=lambda context: True,
 )
 def developer_role(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_messages(conversation, _system)

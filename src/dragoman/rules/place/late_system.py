@@ -49,6 +49,7 @@ DID = "turned into a user turn"
     loses=Loss.AUTHORITY,
     options=("user", "opening"),
     never_kept=lambda facts: facts.system_place is SystemPlace.TOP_LEVEL,
+    turnwise=lambda context: context.choice("late-system") != "opening",
 )
 def late_system(conversation: Conversation, context: Context) -> Rewrite:
     refused = _refused(conversation.messages, conversation.opening, context.facts)

@@ -40,6 +40,7 @@ from dragoman.rules.rule import rule
     when=lambda facts: facts.call_signature is Stance.REFUSES and bool(facts.signature_skip),
     looks_for=Trait.CALLS,
     loses=Loss.NOTHING,
+    turnwise=lambda context: context.facts.past_signature is Stance.REFUSES,
 )
 def missing_signature(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts

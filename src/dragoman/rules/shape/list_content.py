@@ -39,6 +39,7 @@ from dragoman.rules.rule import rule
     looks_for=Trait.ALWAYS,
     narrows=lambda facts: None if facts.list_content is Stance.REFUSES else Trait.LISTED | Trait.RESULT_PARTS,
     loses=Loss.NOTHING,
+    turnwise=lambda context: True,
 )
 def list_content(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_messages(conversation, _as_string)

@@ -39,6 +39,7 @@ from dragoman.rules.rule import rule
     when=lambda facts: facts.media_apart or facts.result_text_first,
     looks_for=Trait.MEDIA | Trait.RESULT_PARTS,
     loses=Loss.ORDER,
+    turnwise=lambda context: True,
 )
 def media_apart(conversation: Conversation, context: Context) -> Rewrite:
     return rewrite_messages(conversation, _sorted if context.facts.media_apart else _texts_first)

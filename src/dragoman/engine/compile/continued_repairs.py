@@ -1,0 +1,254 @@
+"""Repairs of a conversation that goes on: a rule looks only at what is new, if it takes each turn by itself.
+
+`Rule.turnwise` says so: what such a rule makes of a conversation that is cut before a turn of the model is what it
+makes of both pieces, one after the other, and its notes are in the order of the messages. What it made of the first
+piece on the turn before is kept. Every other rule looks at the whole conversation, and what it did is compared with
+what it did before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import is_
+
+import msgspec
+from msgspec.structs import replace
+
+from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Note, Rewrite
+from dragoman.conversation.conversation import Conversation, KnownBeginning
+from dragoman.conversation.messages import ASSISTANT, MADE, Message
+from dragoman.conversation.traits import ORDER_AND_IDS, Trait, codes_of, observe_messages, observe_roles
+from dragoman.dialects.dialect import WrittenList
+from dragoman.rules.context import Context
+from dragoman.rules.rule import Rule
+
+Messages = tuple[Message, ...]
+_OF_ROLES = ORDER_AND_IDS & ~int(Trait.DUPLICATE_ID | Trait.ODD_IDS | Trait.UNPAIRED)
+"""What the letters of messages tell. Rules that take turns by themselves change no ids and part no pairs."""
+
+
+class RuleRecord(msgspec.Struct, frozen=True):
+    """What a rule did on the turn before."""
+
+    before: Conversation
+    after: Messages
+    notes: Sequence[Note]
+    """Those that were entered into the report."""
+    changes: Sequence[Change]
+    """The entries."""
+    seen: int
+    """The traits after it."""
+    codes: str | None
+    """The letters of the messages after it, if they are known."""
+
+
+class CompiledTurn(msgspec.Struct):
+    """How a conversation was compiled for a target."""
+
+    plan: object
+    """By which plan. It is held so that no other can have its id."""
+    messages: Messages
+    """The client's own."""
+    records: dict[int, RuleRecord]
+    """What rules did that changed messages, by their places in the plan."""
+    written: WrittenList
+
+    def size(self) -> int:
+        changed = sum(map(len, (record.notes for record in self.records.values())))
+        return len(self.written.text) + 8 * len(self.messages) * (len(self.records) + 2) + 1000 * changed
+
+
+class ContinuedRepairs:
+    """The rules on their way through a conversation that is kept."""
+
+    __slots__ = (
+        "_before",
+        "_codes",
+        "_count",
+        "_known",
+        "_mirror",
+        "_passed",
+        "carried",
+        "known_changes",
+        "now",
+        "seen",
+    )
+
+    def __init__(self, plan: object, messages: Messages, known: KnownBeginning, before: CompiledTurn | None) -> None:
+        self._before = before
+        self._known = known
+        self._codes: str | None = known.codes
+        """The letters of the messages at this step, if they are known."""
+        self._count = 0
+        self._mirror: Messages | None = None
+        """The messages of the turn before at the same step: the first `_count` of both are the same."""
+        count = known.count
+        if before is not None and _begins_turn(messages, count) and _are_same(messages, before.messages, count):
+            self._count, self._mirror = count, before.messages
+        self._passed: list[int] = [] if before is None else sorted(before.records, reverse=True)
+        """Places of what rules did on the turn before, which are still to come."""
+        written = WrittenList() if before is None else replace(before.written)
+        self.now = CompiledTurn(plan, messages, {}, written)
+        self.carried: Sequence[Note] = ()
+        """Notes of the last rule about what was known."""
+        self.seen: int | None = None
+        """Traits after the last rule, if it looked only at what is new."""
+        self.known_changes: dict[int, Change] = {}
+        """Entries of these notes, by the ids of the notes."""
+
+    def repair(self, place: int, rule: Rule, conversation: Conversation, context: Context, seen: int) -> Rewrite:
+        """What a rule makes of the conversation."""
+        self.carried, self.seen = (), None
+        if self._mirror is not None:
+            self._pass(place)
+        mirror, count = self._mirror, self._count
+        if mirror is None or self._before is None:
+            return rule.repair(conversation, context)
+        record = self._before.records.get(place)
+        if rule.sparse and not self._known.traits & rule.looks_for and mirror is self._before.messages:
+            return self._compare(record, conversation, self._repair_sparse(rule, conversation, context))
+        if rule.turnwise is None or not rule.turnwise(context) or not self._fits(record, conversation, mirror):
+            return self._compare(record, conversation, rule.repair(conversation, context))
+        messages = conversation.messages
+        rest = messages[count:]
+        done = rule.repair(replace(conversation, messages=rest), context)
+        made = done.conversation
+        if done.undo is not NOTHING_TO_UNDO or not _is_same_top(made, conversation):
+            return self._compare(record, conversation, rule.repair(conversation, context))
+        if record is None:
+            if made.messages is rest:
+                return Rewrite(conversation)
+            head, codes = messages[:count], self._codes or codes_of(messages)
+        else:
+            seen |= record.seen & ~ORDER_AND_IDS
+            head, codes = record.after[:count], record.codes or codes_of(record.after)
+            self._mirror = record.after
+            self._carry(record, messages[count].at)
+        self._codes = codes = codes[:count] + codes_of(made.messages)
+        seen |= observe_messages(made.messages) & ~ORDER_AND_IDS
+        self.seen = (seen & ~_OF_ROLES) | observe_roles(codes)
+        return Rewrite(replace(conversation, messages=(*head, *made.messages)), done.notes)
+
+    def stop(self) -> None:
+        """Look at everything from here on."""
+        self.carried, self.seen, self._mirror = (), None, None
+
+    def _pass(self, place: int) -> None:
+        """Pass what rules did before that do nothing now: what is known must not have been changed by them."""
+        assert self._before is not None
+        while self._passed and self._passed[-1] <= place:
+            passed = self._passed.pop()
+            if passed == place or self._mirror is None:
+                return
+            record = self._before.records[passed]
+            same = record.before.messages is self._mirror and _are_same(record.after, self._mirror, self._count)
+            self._mirror = record.after if same else None
+
+    def _fits(self, record: RuleRecord | None, conversation: Conversation, mirror: Messages) -> bool:
+        """Whether what is known of a rule holds for the beginning of this conversation."""
+        count, messages = self._count, conversation.messages
+        if not _begins_turn(messages, count):
+            return False
+        if record is None:
+            return True  # on the turn before it had nothing to do
+        before, after = record.before, record.after
+        if before.messages is not mirror or not _is_same_top(before, conversation) or count >= len(after):
+            return False
+        if not _begins_turn(after, count) or after[count].at != mirror[count].at or after[count - 1].at == MADE:
+            return False
+        orderly = all(note.message is not None and note.message.at != MADE for note in record.notes)
+        return orderly and after[count - 1].at == mirror[count - 1].at
+
+    def _carry(self, record: RuleRecord, end: int) -> None:
+        """Take over the notes about messages before the one that stands at this place."""
+        self.carried = [note for note in record.notes if note.message is not None and note.message.at < end]
+        for note, change in zip(self.carried, record.changes, strict=False):
+            self.known_changes[id(note)] = change
+
+    def _repair_sparse(self, rule: Rule, conversation: Conversation, context: Context) -> Rewrite:
+        """What a rule does that has nothing to do with the known messages of the list."""
+        messages, opening, count = conversation.messages, self._known.opening, self._count
+        few = replace(conversation, messages=messages[:opening] + messages[count:])
+        done = rule.repair(few, context)
+        if done.conversation is few:
+            return Rewrite(conversation)
+        made = done.conversation.messages
+        if made is few.messages:
+            return replace(done, conversation=replace(done.conversation, messages=messages))
+        whole = (*made[:opening], *messages[opening:count], *made[opening:])
+        return replace(done, conversation=replace(done.conversation, messages=whole))
+
+    def _compare(self, record: RuleRecord | None, conversation: Conversation, done: Rewrite) -> Rewrite:
+        """See whether a rule that looked at everything did the same to what is known as on the turn before."""
+        mirror = self._mirror
+        if record is not None:
+            mirror = record.after if record.before.messages is mirror else None
+        messages = done.conversation.messages
+        if messages is not conversation.messages:
+            self._codes = None
+        elif record is None:
+            return done
+        known = None if mirror is None else _with_known(messages, mirror, self._count)
+        self._mirror = None if known is None else mirror
+        if known is None or known is messages:
+            return done
+        return replace(done, conversation=replace(done.conversation, messages=known))
+
+    def note(
+        self,
+        place: int,
+        before: Conversation,
+        after: Messages,
+        entered: tuple[Sequence[Note], Sequence[Change]],
+        seen: int,
+    ) -> None:
+        """Keep what a rule did for the next turn."""
+        if self.seen is None:
+            self._codes = None
+        self.now.records[place] = RuleRecord(before, after, *entered, seen, self._codes)
+
+
+def _begins_turn(messages: Messages, at: int) -> bool:
+    """Whether a turn of the model begins at this place, which is not the first."""
+    return 0 < at < len(messages) and messages[at].role is ASSISTANT and messages[at - 1].role is not ASSISTANT
+
+
+def _are_same(one: Messages, other: Messages, count: int) -> bool:
+    """Whether the first messages of both are the same objects."""
+    return min(len(one), len(other)) >= count and all(map(is_, one[:count], other))
+
+
+_FEW = 4
+"""Messages at the beginning that rules write anew on every turn, such as a system text without its hints."""
+_encode = msgspec.msgpack.Encoder(enc_hook=str).encode
+
+
+def _with_known(messages: Messages, known: Messages, count: int) -> Messages | None:
+    """The messages, with the objects of the turn before in place of first messages that are equal to the last byte.
+    None if one of the first ones is another."""
+    if min(len(messages), len(known)) < count:
+        return None
+    others = [at for at in range(count) if messages[at] is not known[at]]
+    if not others:
+        return messages
+    if len(others) > _FEW or not all(_is_equal(messages[at], known[at]) for at in others):
+        return None
+    made = list(messages)
+    for at in others:
+        made[at] = known[at]
+    return tuple(made)
+
+
+def _is_equal(one: Message, other: Message) -> bool:
+    """Whether two messages are spelled alike in every way. `==` is about what they mean."""
+    return [*map(type, one.parts)] == [*map(type, other.parts)] and _encode(one) == _encode(other)
+
+
+def _is_same_top(one: Conversation, other: Conversation) -> bool:
+    return (
+        one.tools is other.tools
+        and one.settings is other.settings
+        and one.extras is other.extras
+        and one.hint is other.hint
+        and one.near_misses == other.near_misses == ()
+    )
