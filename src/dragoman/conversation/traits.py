@@ -69,6 +69,8 @@ class Trait(IntFlag):
     NATIVE_TOOLS = auto()
     EMPTY_TOOLS = auto()
     SETTINGS = auto()
+    CHOICE = auto()
+    FORMAT = auto()
     THINKING = auto()
     SEVERAL_ANSWERS = auto()
     NULLS = auto()
@@ -124,6 +126,8 @@ _NAMES = Trait.__members__
     _NATIVE_TOOLS,
     _EMPTY_TOOLS,
     _SETTINGS,
+    _CHOICE,
+    _FORMAT,
     _THINKING,
     _SEVERAL_ANSWERS,
     _NULLS,
@@ -416,6 +420,10 @@ def observe_rest(conversation: Conversation) -> int:
     settings = conversation.settings
     if settings != _NO_SETTINGS:
         found |= _SETTINGS
+        if settings.tool_choice is not None or settings.parallel_tool_calls is not None:
+            found |= _CHOICE
+        if settings.response_format is not None:
+            found |= _FORMAT
         if settings.thinking is not None:
             found |= _THINKING
         if settings.n is not None and settings.n > 1:

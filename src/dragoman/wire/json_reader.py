@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
@@ -198,10 +197,16 @@ def render_object(fields: Mapping[str, bytes | Raw]) -> JsonText:
     """An object of raw members, without spaces."""
     if not fields:
         return JsonText(b"{}")
-    out: list[bytes | Raw] = list(chain.from_iterable(zip(map(member_head, fields), fields.values(), strict=False)))
+    out: list[bytes | Raw] = []
+    for name, value in fields.items():
+        out += (member_head(name), value)
     out[0] = b"{" + bytes(out[0])[1:]
     out.append(b"}")
-    return JsonText(b"".join(out))
+    return join_json(out)
+
+
+join_json: Callable[[Iterable[bytes | Raw]], JsonText] = b"".join  # type: ignore[assignment]
+"""Pieces of JSON, one after the other."""
 
 
 LONGEST_KEY = 64
@@ -259,10 +264,11 @@ def refuse_duplicates(body: bytes, found: Mapping[str, Any]) -> None:
 
     Decoders keep the last one silently. A compact body, or one of `json.dumps`, is checked by its length alone.
     """
-    count = len(found)
-    size = sum(map(len, found)) + sum(map(len, found.values())) + 4 * count
-    length = len(body.strip())
-    if length == size + 1 or length == size + 2 * count:
+    size = 0
+    for name in found:
+        size += len(name) + len(found[name])
+    length, count = len(body.strip()) - size, len(found)
+    if length == 4 * count + 1 or length == 6 * count:
         return
     _refuse_repeated(body, found)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import force_setattr
 
 from dragoman.conversation.messages import FIELD
 from dragoman.conversation.near_misses import LISTS, SYSTEMS, Miss, NearMiss
@@ -28,6 +29,15 @@ class MemberForm(msgspec.Struct, frozen=True):
     fits_system: Callable[[Json], bool]
     render_system_texts: Callable[[list[Json]], Json]
     trim_system: Callable[[Json], Trimmed | None] = lambda raw: None
+    others: frozenset[str] = frozenset()
+    """What other dialects call them."""
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "others", _TURNS.union(SYSTEMS) - {self.messages, self.system})
+
+
+_TURNS = frozenset({"messages", "input", "contents"})
+"""What dialects call the list of messages. Chat's `prompt` is a text, and that of Responses names a stored one."""
 
 
 class MeantMembers(msgspec.Struct, frozen=True):
@@ -46,10 +56,12 @@ def parse_members_meant(found: Mapping[str, Raw], form: MemberForm) -> MeantMemb
     """The members as the dialect has them. The same ones where nothing has to be read otherwise."""
     own = found.get(form.system)
     faulty = own is not None and not form.fits_system(bytes(own))
-    misplaced = own is None and not found.keys().isdisjoint(SYSTEMS)
     missing = form.messages not in found
+    if not (faulty or missing) and form.others.isdisjoint(found):
+        return MeantMembers(found, form.messages)
     if len(found.keys() & _TURNS) > 1:
         _refuse_two_lists(found, [name for name in found if name in _TURNS])
+    misplaced = own is None and not found.keys().isdisjoint(SYSTEMS)
     if not (faulty or misplaced or missing):
         return MeantMembers(found, form.messages)
     members = dict(found)
@@ -66,10 +78,6 @@ def _refuse_two_lists(found: Mapping[str, Raw], names: list[str]) -> None:
     if any(texts != lists[one] for one, texts in zip(lists, [*lists.values()][1:], strict=False)):
         message = f"{' and '.join(lists)} may each be the conversation"
         raise MalformedRequest(message, at=f"/{names[-1]}", hint="send one of them")
-
-
-_TURNS = frozenset({"messages", "input", "contents"})
-"""What dialects call the list of messages. Chat's `prompt` is a text, and that of Responses names a stored one."""
 
 
 def _parse_system(members: dict[str, Raw], form: MemberForm) -> tuple[tuple[Json, ...], tuple[NearMiss, ...]]:

@@ -382,8 +382,7 @@ STREAM_MEMBERS = frozenset({"stream", "stream_options"})
 def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     """Settings, tools and the fields that we do not know."""
     members = setting_members(source, SKIPPED)
-    functions = source.get("functions")
-    if functions is not None and len(functions) == 4 and bytes(functions) == b"null":
+    if "functions" in source and bytes(source["functions"]) == b"null":
         members = (*members, ("functions", b"null"))
     settings, extras, misses, usage = parse_settings(members)
     found = parse_tools(source)

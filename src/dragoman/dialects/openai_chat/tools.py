@@ -76,9 +76,8 @@ TOOLS = ToolForm(_fits_tool, _render_meant, decode=open_declared_tool)
 
 def parse_tools(source: Mapping[str, Raw]) -> MeantTools:
     """The tools, and whether the client sent an empty list."""
-    own, older = bytes(source.get("tools", b"")), bytes(source.get("functions", b"null"))
-    found = _parse_list(own) if own else _NO_TOOLS
-    if older == b"null":
+    found = _parse_list(bytes(source["tools"])) if "tools" in source else _NO_TOOLS
+    if "functions" not in source or (older := bytes(source["functions"])) == b"null":
         return found
     functions = _parse_functions(older)
     return MeantTools((*found.tools, *functions.tools), found.empty or functions.empty, found.misses)

@@ -170,7 +170,9 @@ def open_body(body: bytes) -> OpenBody:
 
 
 def asks_for_stream(members: Mapping[str, Raw]) -> bool:
-    raw = bytes(members.get("stream", b""))
+    if "stream" not in members:
+        return False
+    raw = bytes(members["stream"])
     if raw in _FLAGS:
         return raw == b"true"
     if raw.lower() not in _FLAG_TEXTS:
@@ -180,12 +182,12 @@ def asks_for_stream(members: Mapping[str, Raw]) -> bool:
 
 def stream_misses(members: Mapping[str, Raw]) -> tuple[NearMiss, ...]:
     """The wish for a stream, where it is written as a text."""
-    if bytes(members.get("stream", b"")) in _FLAGS:
+    if "stream" not in members or bytes(members["stream"]) in _FLAGS:
         return ()
     return (NearMiss(Miss.SETTING, "/stream", members=("stream",)),)
 
 
-_FLAGS = (b"", b"true", b"false", b"null")
+_FLAGS = (b"false", b"true", b"null")
 _FLAG_TEXTS = (b'"true"', b'"false"')
 
 

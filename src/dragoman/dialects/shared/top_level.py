@@ -72,13 +72,11 @@ def setting_members(source: Mapping[str, Raw], skipped: frozenset[str], *, nulls
 
     The skipped ones may be many megabytes long, so they are not copied.
     """
-    return tuple(
-        [
-            (key, bytes(value))
-            for key, value in source.items()
-            if key not in skipped or (nulls and len(value) == 4 and bytes(value) == b"null")
-        ]
-    )
+    found: list[tuple[str, bytes]] = []
+    for key in source:
+        if key not in skipped or (nulls and len(source[key]) == 4 and bytes(source[key]) == b"null"):
+            found.append((key, bytes(source[key])))
+    return tuple(found)
 
 
 def parse_members(

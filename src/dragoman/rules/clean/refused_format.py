@@ -55,7 +55,7 @@ _ALL = ("json", "schema")
         or Stance.REFUSES in (facts.format_with_tools, facts.format_with_documents)
         or Stance.REFUSES in (facts.format_streamed, facts.format_without_schema)
     ),
-    looks_for=Trait.SETTINGS,
+    looks_for=Trait.FORMAT,
     loses=Loss.METADATA,
     options=(AUTO, TOOL, JSON, WORDS),
 )

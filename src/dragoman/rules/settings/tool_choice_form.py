@@ -39,7 +39,7 @@ ODD_SPELLINGS = ("any", "typeless")
     "tool-choice-form",
     spelling=True,
     when=lambda facts: True,
-    looks_for=Trait.SETTINGS,
+    looks_for=Trait.CHOICE,
     loses=Loss.METADATA,
 )
 def tool_choice_form(conversation: Conversation, context: Context) -> Rewrite:

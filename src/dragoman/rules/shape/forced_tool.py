@@ -37,7 +37,7 @@ _FORCED = (ChoiceMode.REQUIRED, ChoiceMode.NAMED)
 @rule(
     "forced-tool",
     when=lambda facts: Stance.REFUSES in (facts.forced_choice_thinking, facts.forced_choice_budget),
-    looks_for=Trait.SETTINGS,
+    looks_for=Trait.CHOICE,
     loses=Loss.AUTHORITY,
     top_level=True,
 )

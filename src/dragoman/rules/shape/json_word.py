@@ -39,7 +39,7 @@ _JSON = FormatKind.JSON
 @rule(
     "json-word",
     when=lambda facts: facts.json_word is Stance.REFUSES,
-    looks_for=Trait.SETTINGS,
+    looks_for=Trait.FORMAT,
     loses=Loss.NOTHING,
 )
 def json_word(conversation: Conversation, context: Context) -> Rewrite:
