@@ -97,6 +97,8 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     def weight(self) -> int:
         """The bytes of everything in it that may be large."""
         size = len(self.changes)
+        if self.request is None and self.sent is None and self.answer is None and self.error is None:
+            return size
         for large in (self.request, self.sent, self.answer, self.error):
             if large is not None:
                 size += len(large)

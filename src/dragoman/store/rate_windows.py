@@ -16,6 +16,8 @@ from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited
 
 MINUTE = 60.0
 SLICE = 0.25
+_COUNTED = int(MINUTE / SLICE) - 1
+"""Quarter seconds before the present one that still count."""
 MOST_TOKENS = 1_000_000_000_000
 """That one request may reserve or settle: sums must fit into 64 bits whatever a provider claims."""
 
@@ -105,13 +107,14 @@ class RateWindows:
 
     async def reserve(self, key: str, limits: KeyLimits, tokens: int = 0) -> Allowed | Limited:
         now = self._now()
+        number = slice_of(now)
         if not -MOST_TOKENS <= tokens <= MOST_TOKENS:
             tokens = bounded(tokens)
         with self._lock:
-            tally = self._fresh(key, now)
+            tally = self._fresh(key, number)
             verdict = decide(tally, limits, now, tokens)
             if type(verdict) is Allowed:
-                tally.add(slice_of(now), 1, tokens)
+                tally.add(number, 1, tokens)
             return verdict
 
     def settle(self, key: str, tokens: int) -> None:
@@ -119,11 +122,11 @@ class RateWindows:
 
     def add(self, key: str, requests: int, tokens: int) -> None:
         """Count without asking."""
-        now = self._now()
+        number = slice_of(self._now())
         if not -MOST_TOKENS <= tokens <= MOST_TOKENS:
             tokens = bounded(tokens)
         with self._lock:
-            self._fresh(key, now).add(slice_of(now), requests, tokens)
+            self._fresh(key, number).add(number, requests, tokens)
 
     def tally(self, key: str) -> Tally:
         """What of a key still counts. Only for the thread that counts."""
@@ -136,7 +139,8 @@ class RateWindows:
     def counts(self) -> Iterator[tuple[str, Bucket]]:
         """Everything that still counts."""
         with self._lock:
-            tallies = [(key, tuple(self._fresh(key, self._now()).buckets)) for key in self._keys]
+            number = slice_of(self._now())
+            tallies = [(key, tuple(self._fresh(key, number).buckets)) for key in self._keys]
         return ((key, bucket) for key, buckets in tallies for bucket in buckets)
 
     def forget(self, key: str) -> int:
@@ -152,11 +156,13 @@ class RateWindows:
         self._keys = {key: tally for key, tally in self._keys.items() if tally.buckets}
         self._many = max(MANY_KEYS, 2 * len(self._keys))
 
-    def _fresh(self, key: str, now: float) -> Tally:
-        tally = self._keys.get(key)
+    def _fresh(self, key: str, number: int) -> Tally:
+        """What of a key still counts in this quarter second."""
+        tally, oldest = self._keys.get(key), number - _COUNTED
         if tally is None:
             if len(self._keys) >= self._many:
-                self._forget(oldest_slice(now))
+                self._forget(oldest)
             tally = self._keys[key] = Tally()
-        tally.forget_before(oldest_slice(now))
+        elif tally.buckets and tally.buckets[0][0] < oldest:
+            tally.forget_before(oldest)
         return tally

@@ -70,6 +70,7 @@ from dragoman.wire.json_size import count_escapes, count_read_values
 NO_USAGE = Usage()
 TOO_MANY_ESCAPES = "the provider's answer holds more escapes than an answer may (limits.escapes)"
 TOO_MANY_VALUES = "the provider's answer holds more JSON values than an answer may (limits.values)"
+_PIECES, _WHOLE = Reading.PIECES, Reading.WHOLE
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
@@ -259,7 +260,7 @@ class Dispatch:
     async def run(self) -> End:
         """Send until there is an answer for the client, or nothing left to try."""
         try:
-            step: Step[HttpDestination] = self.exchange.start()
+            step = await self._choose(self.exchange.start().candidates)
             while type(step) is Send or not isinstance(step, ENDS):
                 step = await (self._send(step) if type(step) is Send else self._carry_out(step))
             await self._conclude(step)
@@ -397,6 +398,8 @@ class Dispatch:
         picked = self._picked = candidates[0] if len(candidates) == 1 else self._healthiest(candidates)
         key = shared.health.key(picked, perf_counter()) if picked.key_count > 1 else 0
         target, self._lessons = shared.memory.correct(picked, self._caller)
+        if not self._work.is_large:
+            return self.exchange.chosen(picked, target, key)
         return await self._tell(self.exchange.chosen, picked, target, key)
 
     def _healthiest(self, candidates: tuple[HttpDestination, ...]) -> HttpDestination:
@@ -532,15 +535,16 @@ class Dispatch:
     async def _receive(self, incoming: Incoming) -> Step[HttpDestination]:
         exchange = self.exchange
         # To find out what kind of answer it is, the last turn of the request is read again, and may be large.
-        reading = await self._tell(exchange.head, incoming.status, incoming.headers)
-        if reading is Reading.PIECES:
+        if self._work.is_large:
+            reading = await self._tell(exchange.head, incoming.status, incoming.headers)
+        else:
+            reading = exchange.head(incoming.status, incoming.headers)
+        if reading is _PIECES:
             return await self._receive_opening(incoming)
-        body = (
-            await incoming.read(self._shared.limits.answer) if reading is Reading.WHOLE else await error_body(incoming)
-        )
+        body = await incoming.read(self._shared.limits.answer) if reading is _WHOLE else await error_body(incoming)
         if len(body) > LARGE:
             self._work.is_large = True
-        return await self._tell(self._take_body, body)
+        return await self._tell(self._take_body, body) if self._work.is_large else self._take_body(body)
 
     async def _receive_opening(self, incoming: Incoming) -> Step[HttpDestination]:
         """A stream as far as nothing of it is for the client."""
@@ -582,17 +586,17 @@ class Dispatch:
         assert destination is not None
         for learnt in exchange.learnt:
             await self._shared.memory.learn(destination, learnt, self._caller, exchange.context.id)
-        if isinstance(end, Streaming):
+        if type(end) is Streaming:
             if self._shared.health.records:
                 self._shared.health.began(destination)
             return
-        if isinstance(end, StreamingAll):
+        if type(end) is StreamingAll:
             return
         if self._media is not None:
             self._media.let_go()
         if self.parts:
             return  # each has concluded its own
-        if isinstance(end, Answered):
+        if type(end) is Answered:
             await self._succeeded(destination)
         else:
             self._shared.health.released(destination)

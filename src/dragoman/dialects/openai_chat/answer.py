@@ -876,7 +876,7 @@ def peek_usage(body: bytes) -> tuple[Usage | None, Stop] | None:
             return None
         if choice.index == 0 and first is None:
             first = choice
-    if first is None or not _is_empty(glanced.error) or glanced.x_groq is not ABSENT:
+    if first is None or glanced.x_groq is not ABSENT or not _is_empty(glanced.error):
         return None
     message = first.message
     calls = not _is_empty(message.tool_calls) or not _is_empty(message.function_call)
@@ -885,7 +885,7 @@ def peek_usage(body: bytes) -> tuple[Usage | None, Stop] | None:
 
 
 def _is_empty(raw: msgspec.Raw) -> bool:
-    return raw is ABSENT or bytes(raw) in (b"null", b"[]", b'""')
+    return raw is ABSENT or (len(raw) <= 4 and bytes(raw) in (b"null", b"[]", b'""'))
 
 
 def render_answer(reply: Reply, context: AnswerContext) -> bytes:
@@ -971,6 +971,8 @@ class _SortedParts:
     def _content(self) -> bytes:
         if len(self.content) > len(self.texts):
             return b"[" + b",".join([_content_part(part) for part in self.content]) + b"]"
+        if len(self.texts) == 1:
+            return self.texts[0].literal
         if self.texts:
             return joined("", [part.literal for part in self.texts])
         return b"null" if self.calls or self.refusals or self.media else EMPTY

@@ -162,7 +162,7 @@ class Translation:
         self._think_tags = think_tags
         self._redaction = redaction
         self._completes = completes or context.completes
-        self._tally = AnswerTally(origin.model if origin is not None else "")
+        self._tally: AnswerTally | None = None
         undoes = undo is not NOTHING_TO_UNDO and undo not in (NOTHING_TO_UNDO, _USAGE_ASKED)
         if undoes:
             self._renaming = Renaming(undo.keys) if undo.keys else None
@@ -361,8 +361,13 @@ class Translation:
             return reported, False
         if self._observer is not None:
             self._observer.count_held()
-        seen = self._tally.tokens()
+        seen = self._tally.tokens() if self._tally is not None else 0
         return max(reported, seen), seen > 0
+
+    def _start_tally(self) -> AnswerTally:
+        """Made when an answer is read: most whole answers go through as they are."""
+        self._tally = AnswerTally(self._origin.model if self._origin is not None else "")
+        return self._tally
 
     def _observe(self) -> RelayObserver | BinaryObserver:
         """Made when a stream begins: most whole answers go through as they are."""
@@ -370,9 +375,9 @@ class Translation:
         framing, answers = self._upstream.framing, self._upstream.answers
         if framing is Framing.EVENT_STREAM:
             self._frames = BinaryRelay(redact)
-            self._observer = BinaryObserver(self._new_parser(), self._tally)
+            self._observer = BinaryObserver(self._new_parser(), self._start_tally())
             return self._observer
-        self._observer = observer = RelayObserver(self._new_parser, self._tally, answers.streamed_text, framing)
+        self._observer = observer = RelayObserver(self._new_parser, self._start_tally(), answers.streamed_text, framing)
         if framing is Framing.SSE:
             leftovers, unasked = self._upstream.chunk_leftovers, self._upstream.usage_members
             self._frames = RelayFrames(
@@ -441,11 +446,12 @@ class Translation:
             events = [self._prefixed(event) for event in events]
         if self._context.opening is not None:
             events = [shown for event in events for shown in self._after_opening(event, self._context.opening)]
+        tally = self._tally or self._start_tally()
         if len(events) == 1 and type(events[0]) is TextDelta and self._capture is None:
-            self._tally.add(events[0])
+            tally.add(events[0])
             return events
         for index, event in enumerate(events):
-            self._tally.add(event)
+            tally.add(event)
             note = _NOTES.get(type(event))
             if note is not None:
                 events[index] = note(self, event)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import cache
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 import msgspec
@@ -195,34 +195,31 @@ def limit_headers(
     client: str, limits: KeyLimits, left: Allowed, reset: float | None = None
 ) -> tuple[tuple[bytes, bytes], ...]:
     """The caller's limits in the headers of its dialect, if that has any. `reset`: seconds, if not the usual ones."""
-    names = _limit_names(client) if client else None
-    if names is None:
-        return ()
-    requests, tokens = names
-    until = _WINDOW if reset is None else b"%.3gs" % reset
     headers: tuple[tuple[bytes, bytes], ...] = ()
-    if (most := limits.requests_per_minute) is not None and (rest := left.requests_left) is not None:
-        headers = ((requests[0], b"%d" % most), (requests[1], b"%d" % max(rest, 0)), (requests[2], until))
-    if (most := limits.tokens_per_minute) is not None and (rest := left.tokens_left) is not None:
-        headers += ((tokens[0], b"%d" % most), (tokens[1], b"%d" % max(rest, 0)), (tokens[2], until))
+    if (rest := left.requests_left) is not None and (most := limits.requests_per_minute) is not None:
+        limit, name, until = _limit_fields(client, "requests", most)
+        headers = (limit, (name, b"%d" % (rest if rest > 0 else 0)), until) if name else ()
+    if (rest := left.tokens_left) is not None and (most := limits.tokens_per_minute) is not None:
+        limit, name, until = _limit_fields(client, "tokens", most)
+        headers += (limit, (name, b"%d" % (rest if rest > 0 else 0)), until) if name else ()
+    if reset is not None:
+        return tuple([(name, b"%.3gs" % reset if value == _WINDOW else value) for name, value in headers])
     return headers
 
 
-@cache
-def _limit_names(client: str) -> tuple[tuple[bytes, ...], tuple[bytes, ...]] | None:
-    """The headers of a dialect for limit, remaining and reset: of requests, and of tokens; None if it has none."""
-    named = dialect(client).limit_header
-    if not named:
-        return None
-    requests, tokens = (
-        tuple([named.format(figure=figure, what=what).encode() for figure in ("limit", "remaining", "reset")])
-        for what in ("requests", "tokens")
+@lru_cache(maxsize=1024)
+def _limit_fields(client: str, what: str, most: int) -> tuple[tuple[bytes, bytes], bytes, tuple[bytes, bytes]]:
+    """The header of a limit, the name of the one that says what is left of it, which is empty if the dialect has none,
+    and the header that says when all of it is free again."""
+    named = dialect(client).limit_header if client else ""
+    limit, remaining, until = (
+        named.format(figure=figure, what=what).encode() for figure in ("limit", "remaining", "reset")
     )
-    return requests, tokens
+    return (limit, b"%d" % most), remaining, (until, _WINDOW)
 
 
 class Slot(msgspec.Struct):
-    """A place among the requests under way; taken on entry, given back on exit."""
+    """A place among the requests under way; taken on entry, or with `take`, and given back on exit."""
 
     services: Services
     caller: Caller
@@ -248,5 +245,10 @@ class Slot(msgspec.Struct):
         self.taken += count
 
     def __exit__(self, *_: object) -> None:
+        self.give_back()
+
+    def give_back(self) -> None:
+        """Give back what was taken."""
         self.services.records.metrics.active -= self.taken
         self.services.concurrent[self.caller.name] -= self.taken
+        self.taken = 0

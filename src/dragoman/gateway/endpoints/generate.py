@@ -64,8 +64,12 @@ async def generate(
     context = AnswerContext(id=outbound.id, framing=framing, errors=outbound.errors, headers=inbound.headers)
     record = RequestRecord(outbound.id, dialect, caller, time.perf_counter(), context, socket=inbound.turn)
     try:
-        with Slot(services, caller) as record.slot:
+        record.slot = slot = Slot(services, caller)
+        slot.take(1)
+        try:
             job = await _generate(services, inbound, outbound, record, route, way)
+        finally:
+            slot.give_back()
         if job is not None:
             await begin_job(services, inbound, outbound, dialect, job, generate)
     except (Refused, DragomanError, *BODY_ERRORS) as fault:

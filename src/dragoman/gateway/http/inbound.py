@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from base64 import b64decode
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, MutableMapping
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -123,6 +124,14 @@ KEY_HEADER = "x-dragoman-key"
 KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
 
 
+def decode_headers(headers: Collection[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Names and values. All are decoded at once: one by one they take three times as long."""
+    texts = b"\n".join(chain.from_iterable(headers)).decode("latin-1").split("\n")
+    if len(texts) != 2 * len(headers):  # a line break, which HTTP does not allow; or no header at all
+        return {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
+    return dict(zip(texts[::2], texts[1::2], strict=True))
+
+
 class Inbound:
     """A request, as endpoints see it."""
 
@@ -137,9 +146,7 @@ class Inbound:
         self.path = path
         self.timer = timer
         self.method: str = scope["method"]
-        self.headers: dict[str, str] = {
-            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
-        }
+        self.headers = decode_headers(scope["headers"])
 
     @property
     def query(self) -> dict[str, str]:

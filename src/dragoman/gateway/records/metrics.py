@@ -150,6 +150,15 @@ class MetricsSnapshot(msgspec.Struct):
         return MetricsSnapshot(kept, self.histograms)
 
 
+class _RequestSums(msgspec.Struct, gc=False):
+    """What requests of one kind come to, before it is counted under the labels of each family."""
+
+    requests: int = 0
+    input: int = 0
+    output: int = 0
+    cost: float = 0.0
+
+
 class Metrics:
     """All counts since the start, and `before` it: those of a worker whose place this one took."""
 
@@ -159,6 +168,8 @@ class Metrics:
         self.before = MetricsSnapshot()
         self._counts: dict[str, dict[Labels, float]] = defaultdict(partial(defaultdict, int))
         self._histograms: dict[str, dict[Labels, Histogram]] = defaultdict(dict)
+        self._sums: dict[tuple[str, str, int, bool, bool], _RequestSums] = defaultdict(_RequestSums)
+        """By dialect, target, status, and whether the tokens are estimated and the cost is reported."""
         self._targets: set[str] = set()
 
     def request(self, dialect: str, target: str, status: int) -> None:
@@ -166,19 +177,17 @@ class Metrics:
 
     def add(self, entry: Entry, changes: Mapping[str, int]) -> None:
         """A request to a model: its tokens, its cost, its times, and the changes by rule."""
-        target, counts = entry.target, self._counts
+        target = entry.target
         if target not in self._targets:
             target = self._known_target(target)
-        estimated = "true" if entry.estimated else "false"
-        counts[REQUESTS.name][entry.client_dialect, target, str(entry.status)] += 1
-        if entry.input_tokens:
-            counts[TOKENS.name][target, "input", estimated] += entry.input_tokens
-        if entry.output_tokens:
-            counts[TOKENS.name][target, "output", estimated] += entry.output_tokens
+        sums = self._sums[entry.client_dialect, target, entry.status, entry.estimated, entry.reported_cost]
+        sums.requests += 1
+        sums.input += entry.input_tokens
+        sums.output += entry.output_tokens
         if entry.cost:
-            counts[COST.name][target, "false" if entry.reported_cost else estimated] += entry.cost
+            sums.cost += entry.cost
         for rule, number in changes.items():
-            counts[CHANGES.name][(rule,)] += number
+            self._counts[CHANGES.name][(rule,)] += number
         if entry.trimmed is not None:
             self._trimmed(target, entry.trimmed)
         self._time(DURATION, (target,), entry.duration)
@@ -207,6 +216,7 @@ class Metrics:
 
         `marks` are labels that say all there is to say.
         """
+        self._add_sums()
         values: dict[str, list[tuple[Labels, float]]] = {
             name: [(labels, float(count)) for labels, count in counts.items()] for name, counts in self._counts.items()
         }
@@ -214,6 +224,20 @@ class Metrics:
         values |= {name: [(labels, 1.0)] for name, labels in (marks or {}).items()}
         histograms = {name: list(found.items()) for name, found in self._histograms.items()}
         return summed([self.before, MetricsSnapshot(values, histograms)])
+
+    def _add_sums(self) -> None:
+        """Add what was summed up of requests since the last time."""
+        counts, sums = self._counts, dict(self._sums)
+        self._sums.clear()
+        for (dialect, target, status, is_estimated, is_reported), one in sums.items():
+            estimated = "true" if is_estimated else "false"
+            counts[REQUESTS.name][dialect, target, str(status)] += one.requests
+            if one.input:
+                counts[TOKENS.name][target, "input", estimated] += one.input
+            if one.output:
+                counts[TOKENS.name][target, "output", estimated] += one.output
+            if one.cost:
+                counts[COST.name][target, "false" if is_reported else estimated] += one.cost
 
     def _time(self, family: MetricFamily, labels: Labels, seconds: float) -> None:
         histograms, bounds = self._histograms[family.name], family.bounds
