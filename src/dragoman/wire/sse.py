@@ -72,8 +72,12 @@ class SseDecoder:
     def feed(self, chunk: bytes) -> list[Frame]:
         """The frames that are complete with this chunk."""
         if self._idle and chunk[-2:] == b"\n\n" and chunk.find(b"\r") < 0:
-            if chunk.find(b"\n") == len(chunk) - 2 and chunk[:6] == b"data: " and len(chunk) < self.limit:
-                return [Frame(b"", chunk[6:-2])]
+            first, last = chunk.find(b"\n"), len(chunk) - 2
+            if first == last and chunk[:6] == b"data: " and last < self.limit:
+                return [Frame(b"", chunk[6:last])]
+            lone = chunk.find(b"\n", first + 1) == last and last < self.limit
+            if lone and chunk[:7] == b"event: " and chunk[first + 1 : first + 7] == b"data: ":
+                return [Frame(chunk[7:first], chunk[first + 7 : last])]
             frames: list[Frame] = []
             self._parse_whole_frames(chunk, frames)
             return frames

@@ -199,7 +199,9 @@ class AnthropicAnswerParser:
         self.use(message.get("usage"), out)
 
     def text(self, index: int, literal: bytes, out: list[Event]) -> None:
-        block = self._block(index, _TEXT)
+        block = self._blocks.get(index)
+        if block is None or block.kind != _TEXT:
+            block = self._block(index, _TEXT)
         if literal == EMPTY or not literal or literal[0] != _QUOTE:
             return
         if block.part < 0:

@@ -36,8 +36,15 @@ class OpenAiStreamParser(ABC, Generic[Answer]):
 
     def feed(self, data: bytes) -> list[Event]:
         out: list[Event] = []
-        if not self._answer.over:
-            self._take(self._decoder.feed(data), out)
+        answer, decoder = self._answer, self._decoder
+        if answer.over:
+            return out
+        for frame in decoder.feed(data):
+            self._take_frame(frame, out)
+            if answer.over:
+                return out
+        if decoder.overflowed:
+            self._fail_too_long(out)
         return out
 
     def close(self) -> list[Event]:
@@ -46,7 +53,12 @@ class OpenAiStreamParser(ABC, Generic[Answer]):
         answer = self._answer
         if answer.over:
             return out
-        self._take(self._decoder.close(), out)
+        for frame in self._decoder.close():
+            self._take_frame(frame, out)
+            if answer.over:
+                return out
+        if self._decoder.overflowed:
+            self._fail_too_long(out)
         if not answer.over and not answer.begun and self._decoder.stray:
             self._parse_plain_body(one_line(bytes(self._decoder.stray)), out)
         if not answer.over:
@@ -69,14 +81,9 @@ class OpenAiStreamParser(ABC, Generic[Answer]):
 
     # The frames.
 
-    def _take(self, frames: list[Frame], out: list[Event]) -> None:
-        for frame in frames:
-            self._take_frame(frame, out)
-            if self._answer.over:
-                return
-        if self._decoder.overflowed:
-            self._answer.over = True
-            out.append(Failed(FRAME_TOO_LONG))
+    def _fail_too_long(self, out: list[Event]) -> None:
+        self._answer.over = True
+        out.append(Failed(FRAME_TOO_LONG))
 
     def _parse_frame(self, data: bytes, out: list[Event]) -> None:
         if not data.isascii():

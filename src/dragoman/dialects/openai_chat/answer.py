@@ -655,7 +655,7 @@ class ChatAnswerParser:
             delta, whole = wire.message, delta is None and wire.message is not None
         if delta is not None:
             logprobs = None
-            if wire.logprobs is not ABSENT and bytes(wire.logprobs) != _NULL:
+            if len(wire.logprobs) > 4:  # neither absent nor null
                 logprobs = _token_logprobs(wire.logprobs)
             self._take_delta(choice, delta, logprobs, out, whole)
         elif wire.text is not ABSENT:

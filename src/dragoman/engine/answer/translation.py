@@ -448,7 +448,7 @@ class Translation:
             events = [shown for event in events for shown in self._after_opening(event, self._context.opening)]
         tally = self._tally or self._start_tally()
         if len(events) == 1 and type(events[0]) is TextDelta and self._capture is None:
-            tally.add(events[0])
+            tally.add_text(events[0].literal)
             return events
         for index, event in enumerate(events):
             tally.add(event)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from dragoman.conversation.events import CallStarted, Delta, Event, Signed, TextDelta
+from dragoman.conversation.events import CallStarted, Delta, Event, Signed
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.shared.streamed_text import StreamedText
 from dragoman.engine.tokens.token_estimate import count_literal
@@ -36,13 +36,20 @@ class AnswerTally:
 
     def add(self, event: Event) -> None:
         """Take one event. Most say nothing."""
-        if type(event) is TextDelta or isinstance(event, Delta):
-            self._add_text(event.literal[1:-1])
+        if isinstance(event, Delta):
+            self.add_text(event.literal)
         elif isinstance(event, CallStarted):
             self._calls += 1
-            self._add_text(event.name.encode() + b" ")
+            self._add_content(event.name.encode() + b" ")
         elif isinstance(event, Signed):
             self._state += len(event.state.json)
+
+    def add_text(self, literal: bytes) -> None:
+        """Take a piece of text, as most events are."""
+        self._held.append(literal[1:-1])
+        self._size += len(literal) - 2
+        if self._size > _FOLDED:
+            self._fold()
 
     def add_frames(self, frames: bytes, where: StreamedText) -> None:
         """Take frames of a stream that is relayed. Of very many bytes the first are searched: the rest is like them."""
@@ -52,9 +59,9 @@ class AnswerTally:
         self._searched += len(frames)
         for member in where.text:
             for text in member.find(frames):
-                self._add_text(text)
+                self._add_content(text)
         for arguments in where.arguments.findall(frames) if where.arguments is not None else ():
-            self._add_text(arguments)
+            self._add_content(arguments)
         self._calls += len(where.calls.findall(frames))
         for member in where.state:
             self._state += sum(map(len, member.find(frames)))
@@ -78,7 +85,7 @@ class AnswerTally:
             count *= 1 + self._skipped / self._searched
         return max(1, round(count + weights.answer))
 
-    def _add_text(self, content: bytes) -> None:
+    def _add_content(self, content: bytes) -> None:
         self._held.append(content)
         self._size += len(content)
         if self._size > _FOLDED:
