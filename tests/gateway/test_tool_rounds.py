@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
@@ -241,14 +242,23 @@ def test_without_a_runner_the_tool_is_left_out_and_reported(tmp_path: Path) -> N
     assert "tools" not in seen[0].body
 
 
-def test_the_ledger_books_every_round(tmp_path: Path) -> None:
-    with running(tmp_path) as (one, _, _):
+def test_the_ledger_books_every_round_and_tells_what_was_run(tmp_path: Path) -> None:
+    price = {"input": 1000, "output": 1000}
+    with running(tmp_path, models={"m": {"target": "p/gpt-4o", "price": price}}) as (one, _, _):
         turns = [{"role": "user", "content": ASKED}]
         answer = one.post("/v1/messages", {"model": "m", "max_tokens": 9, "messages": turns, "tools": ANTHROPIC})
         one.entry(answer)
         rows = list(one.services.records.recent._entries)
-    assert [(row.id.rpartition(".")[2], row.input_tokens) for row in rows][-1] == ("2", 30)
+        counted = one.get("/metrics").text
+    assert [row.id.rpartition(".")[2] for row in rows][1:] == ["2"]
     assert [row.input_tokens for row in rows] == [20, 30]
+    assert [row.cost for row in rows] == [pytest.approx(0.025 + 0.01), pytest.approx(0.035)]
+    (run,) = [change for change in json.loads(rows[0].changes) if change["rule"] == "tool-run"]
+    assert re.fullmatch(r"ran web_search \(\d+\.\d\d s, \d+ bytes, cost 0\.01\)", run["did"])
+    assert (run["at"], run["kind"]) == ("/tools/0", "added")
+    assert answer.headers["x-dragoman-added"] == "tool-run;n=1"
+    assert float(answer.headers["x-dragoman-cost"]) == pytest.approx(0.07)
+    assert 'dragoman_tool_runs_total{family="web-search",outcome="done"} 1' in counted
 
 
 def test_a_round_is_tried_again_while_nothing_of_it_was_sent(tmp_path: Path) -> None:

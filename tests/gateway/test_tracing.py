@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 from tests.gateway.running import Running, wait_for
 
+from dragoman.engine.exchange.tool_rounds import FinishedRun
 from dragoman.gateway.records.tracing import Spans, SpansError, attributes, open_spans
 from dragoman.store import Entry
 from dragoman.testing import emulator
@@ -50,7 +51,7 @@ def test_what_a_span_tells() -> None:
     assert "secret" not in repr(told)
 
 
-def exported(entry: Entry, headers: dict[str, str]) -> Any:
+def exported(entry: Entry, headers: dict[str, str], *runs: FinishedRun) -> Any:
     export = pytest.importorskip("opentelemetry.sdk.trace.export", reason="the extra otel is not installed")
     memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
     from opentelemetry.sdk.trace import TracerProvider
@@ -58,9 +59,9 @@ def exported(entry: Entry, headers: dict[str, str]) -> Any:
     kept = memory.InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(export.SimpleSpanProcessor(kept))
-    Spans(provider).add(entry, headers)
-    [span] = kept.get_finished_spans()
-    return span
+    Spans(provider).add(entry, headers, (), runs)
+    *below, span = kept.get_finished_spans()
+    return (span, *below) if runs else span
 
 
 def test_a_span_has_the_times_and_the_parent_of_its_request() -> None:
@@ -69,6 +70,16 @@ def test_a_span_has_the_times_and_the_parent_of_its_request() -> None:
     assert span.end_time - span.start_time == 500_000_000
     assert format(span.parent.span_id, "016x") == "b7ad6b7169203331"
     assert span.status.is_unset
+
+
+def test_a_tool_that_the_gateway_ran_is_below_the_span_of_its_round() -> None:
+    run = FinishedRun("mcp", "docs/search", 0, 0.25, 400, 0.01, "unavailable", began=1_700_000_000.5)
+    span, below = exported(ENTRY, {}, run)
+    assert below.name == "execute_tool docs/search"
+    assert below.parent.span_id == span.context.span_id
+    assert below.end_time - below.start_time == pytest.approx(250_000_000, abs=1000)
+    assert below.attributes["dragoman.tool.bytes"] == 400
+    assert not below.status.is_ok
 
 
 def test_a_failure_is_one() -> None:

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from random import random
-from time import perf_counter
+from time import perf_counter, time
 from typing import ParamSpec, Protocol, TypeVar
 
 import msgspec
@@ -498,14 +498,14 @@ class Dispatch:
         return part
 
     async def _run_tool(self, wanted: WantedRun, seconds: float) -> FinishedCall:
-        runner, began = self._shared.tools, perf_counter()
+        runner, began, now = self._shared.tools, perf_counter(), time()
         assert runner is not None
         try:
             async with asyncio.timeout(seconds):
                 run = await runner.run(self._caller, wanted.tool, wanted.call)
         except TimeoutError:
             run = replace(wanted.call, output=f"The tool took longer than {seconds:.0f} seconds.", error=TOO_LATE)
-        return FinishedCall(run, perf_counter() - began, runner.cost(wanted.tool))
+        return FinishedCall(run, now, perf_counter() - began, runner.cost(wanted.tool))
 
     async def _book_once(self, destination: HttpDestination) -> Failure | None:
         """Book the send that follows, unless that was done when room was sought for several."""

@@ -80,7 +80,7 @@ from dragoman.engine.exchange.steps import (
     Wait,
 )
 from dragoman.engine.exchange.target_attempt import Attempts, TargetAttempt
-from dragoman.engine.exchange.tool_rounds import FinishedCall, RunTools, ToolRounds
+from dragoman.engine.exchange.tool_rounds import FinishedCall, FinishedRun, RunTools, ToolRounds
 from dragoman.engine.history.calibration import CountedTokens, calibration_key, can_be_estimated
 from dragoman.engine.history.client_choice import chosen_policy, history_choice
 from dragoman.engine.history.compaction import UsedSummary, compact_keys, compacted
@@ -130,6 +130,8 @@ class Exchange(Generic[D]):
     """How far the exchange is that this one is a part of."""
     rounds: ToolRounds | None = None
     """The rounds of an answer for which the gateway runs tools, if this exchange asks for one of them, or for all."""
+    runs: tuple[FinishedRun, ...] = ()
+    """The tools that were run after this round."""
     offered: tuple[McpServer, ...] = ()
     """Servers whose tools the model is given, though the client does not name them."""
     _translation: Translation | None = None
@@ -777,6 +779,8 @@ class Exchange(Generic[D]):
         assert self.rounds is not None
         last = self.parts[-1]
         ask = self.rounds.ran(results, seconds)
+        last.runs = self.rounds.finished
+        last.changes = (*last.changes, *[run.change(self.ask) for run in last.runs])
         return None if ask is None else self._round(ask, TargetRoute((last._visit.destination,)), last._visit)
 
     def _was_refused(self, request: AdaptedRequest) -> bool:

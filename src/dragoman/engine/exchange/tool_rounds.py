@@ -13,24 +13,28 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.conversation.changes import Change, Loss, Note
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.events import Stopped
 from dragoman.conversation.messages import ASSISTANT, Message
 from dragoman.conversation.parts import Call, Opaque, Part, Reasoning, Text
 from dragoman.conversation.provider_tools import ProviderTool, ToolRun
 from dragoman.conversation.replies import Stop
-from dragoman.conversation.tools import ChoiceMode, ToolChoice
+from dragoman.conversation.tools import TOOLS, ChoiceMode, ToolChoice
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.joined_answers import JoinedAnswers, RoundWriter
 from dragoman.engine.compile.kept_runs import keep_run, run_block, seal_run
 from dragoman.engine.compile.reasoning_restore import KeptParts
+from dragoman.engine.compile.report import ReportBuilder
 from dragoman.engine.compile.run_functions import RunnableTool
 from dragoman.engine.compile.tool_catalogue import describe_found, search_tools
 from dragoman.engine.exchange.run_limits import USUAL_LIMITS, RunLimits
 
 TOO_MANY = "max_uses_exceeded"
 TOO_LATE = "unavailable"
+TOOL_RUN = "tool-run"
+"""What the report calls a run of the gateway's."""
 _OVER = "This tool cannot be used again for this answer. Answer with what you have found so far."
 _CUT = "\n[cut here: the result is longer than it may be]"
 
@@ -54,30 +58,45 @@ class FinishedCall(msgspec.Struct, frozen=True, gc=False):
     """What came of a call."""
 
     run: ToolRun
+    began: float = 0.0
+    """Seconds since 1970."""
     seconds: float = 0.0
     cost: float = 0.0
     """In dollars."""
 
 
 class FinishedRun(msgspec.Struct, frozen=True, gc=False):
-    """A run, for the ledger."""
+    """A run as it is written down: nothing of what was asked or found."""
 
-    round: int
     family: str
     name: str
+    """The tool, and its server if it has one."""
+    at: int
+    """The entry of the client's list that declares it; -1: none does."""
     seconds: float
-    bytes: int
+    size: int
+    """The bytes that the model reads of it."""
     cost: float
     error: str
+    began: float = 0.0
+    """Seconds since 1970."""
+
+    def change(self, ask: Ask) -> Change:
+        """The entry of the report."""
+        figures = [f"{self.seconds:.2f} s", f"{self.size} bytes", *([f"cost {self.cost:g}"] if self.cost else [])]
+        failed = f", which failed: {self.error}" if self.error else ""
+        place = ReportBuilder(ask).pointer(Note("", key=TOOLS if self.at < 0 else f"{TOOLS}/{self.at}"))
+        return Change(TOOL_RUN, place, f"ran {self.name} ({', '.join(figures)}){failed}", str(Loss.NOTHING), "added")
 
 
 class ToolRounds:
-    """The rounds of one answer. `runs` are those that are over."""
+    """The rounds of one answer."""
 
     def __init__(self, ask: Ask, joined: JoinedAnswers, limits: RunLimits = USUAL_LIMITS) -> None:
         self.ask = ask
         """The request of the round that is under way."""
-        self.runs: list[FinishedRun] = []
+        self.finished: tuple[FinishedRun, ...] = ()
+        """The runs of the last round."""
         self.kept: dict[str, KeptParts] = {}
         """What the next turn needs, by the ids that the client is shown."""
         self.rounds = 1
@@ -150,6 +169,7 @@ class ToolRounds:
         writer = self._writer
         assert writer is not None
         self._spent["seconds"] += seconds
+        self.finished = ()
         came = {one.run.id: one for one in results}
         pairs: list[tuple[Call, ToolRun]] = []
         for tool, call, asked in self._asked:
@@ -159,9 +179,9 @@ class ToolRounds:
             size = len((run.output or "").encode())
             self._spent["bytes"] += size
             self._spent["cost"] += done.cost
-            self.runs.append(
-                FinishedRun(self.rounds, tool.tool.family, run.name, done.seconds, size, done.cost, run.error)
-            )
+            name = f"{run.server}/{run.name}" if run.server else call.name
+            family, error = tool.tool.family, run.error
+            self.finished += (FinishedRun(family, name, tool.at, done.seconds, size, done.cost, error, done.began),)
         thoughts = [part for part in writer.parts() if isinstance(part, Reasoning)]
         self._show(pairs, thoughts)
         if writer.has_client_calls or self.rounds > self._limits.rounds + 1:

@@ -14,6 +14,7 @@ from functools import partial
 
 import msgspec
 
+from dragoman.engine.exchange.tool_rounds import FinishedRun
 from dragoman.engine.history.trimming import TrimStatistics
 from dragoman.store import Entry
 
@@ -74,6 +75,9 @@ FULL = _counter(
     *("target", "limit", "outcome"),
 )
 LEARNT = _counter("lessons_learnt", "Lessons that a refusal taught and an accepted request proved.", "target", "lesson")
+TOOL_RUNS = _counter("tool_runs", "Tools that the gateway ran in a provider's place, by outcome.", "family", "outcome")
+TOOL_BYTES = _counter("tool_run_bytes", "What models read of such runs, in bytes.", "family")
+TOOL_TIME = _histogram("tool_run", "From the beginning of such a run to its end.", SECONDS, "family")
 DURATION = _histogram("request_duration", "From the request's head to the end of its answer.", SECONDS, "target")
 FIRST_BYTE = _histogram("time_to_first_byte", "From the request's head to the first byte sent.", SECONDS, "target")
 OVERHEAD = _histogram("overhead", "Time of the gateway itself before a provider was asked.", OVERHEAD_SECONDS)
@@ -113,6 +117,9 @@ FAMILIES = (
         TRIMMED_MESSAGES,
         FAILURES,
         FULL,
+        TOOL_RUNS,
+        TOOL_BYTES,
+        TOOL_TIME,
         LEARNT,
         DURATION,
         FIRST_BYTE,
@@ -194,6 +201,12 @@ class Metrics:
         self._time(OVERHEAD, (), entry.overhead_us / 1e6)
         if entry.ttfb is not None:
             self._time(FIRST_BYTE, (target,), entry.ttfb)
+
+    def tool_run(self, run: FinishedRun) -> None:
+        """A tool that was run in a provider's place."""
+        self._counts[TOOL_RUNS.name][run.family, "failed" if run.error else "done"] += 1
+        self._counts[TOOL_BYTES.name][(run.family,)] += run.size
+        self._time(TOOL_TIME, (run.family,), run.seconds)
 
     def _trimmed(self, target: str, figures: TrimStatistics) -> None:
         tokens, messages = self._counts[TRIMMED_TOKENS.name], self._counts[TRIMMED_MESSAGES.name]

@@ -59,11 +59,14 @@ def find_cost(exchange: Exchange[HttpDestination], spent: Spent) -> Cost | None:
     if exchange.parts:
         costs = [cost for part in exchange.parts if (cost := find_cost(part, part.spent())) is not None]
         return Cost(sum(one.amount for one in costs), all(one.reported for one in costs)) if costs else None
+    tools = sum([run.cost for run in exchange.runs]) if exchange.runs else 0.0
     reported = exchange.cost
     if reported is not None:
-        return Cost(reported, reported=True)
+        return Cost(reported + tools, reported=not tools)
     price = exchange.destination.price if exchange.destination is not None else None
-    return Cost(price.cost(spent.usage)) if price is not None and spent.usage.total else None
+    if price is None or not spent.usage.total:
+        return Cost(tools) if tools else None
+    return Cost(price.cost(spent.usage) + tools)
 
 
 class CarriedBlock(msgspec.Struct, frozen=True):
@@ -147,10 +150,13 @@ def _record_answer(records: Records, store: Store, record: RequestRecord) -> Ent
     if records.exchanges.is_wanted and record.ask is not None:
         records.exchanges.write(_exchange_line(record, record.ask, entry, records.keeps_answers))
     if records.spans is not None:
-        records.spans.add(entry, record.ask.headers if record.ask is not None else {}, take_calls())
+        runs = record.exchange.runs if record.exchange is not None else ()
+        records.spans.add(entry, record.ask.headers if record.ask is not None else {}, take_calls(), runs)
     if record.dispatch is not None and record.dispatch.booking is not None:
         record.dispatch.settle(Usage(entry.input_tokens, entry.output_tokens))
     records.metrics.add(entry, report.counts)
+    for run in record.exchange.runs if record.exchange is not None else ():
+        records.metrics.tool_run(run)
     level = _INFO if record.failure is None else _WARNING
     if records.lines.takes(level):
         queued = record.dispatch.queued if record.dispatch is not None else 0.0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from dragoman.engine.exchange.tool_rounds import FinishedRun
 from dragoman.errors import DragomanError
 from dragoman.gateway.records.store_spans import StoreCall
 from dragoman.store import Entry
@@ -38,8 +39,15 @@ class Spans:
         self._tracer = provider.get_tracer("dragoman")
         self.place = ""
 
-    def add(self, entry: Entry, headers: Mapping[str, str], calls: Sequence[StoreCall] = ()) -> None:
-        """Add a span, as a child of the client's if it sent a `traceparent`, and one below it for each store call."""
+    def add(
+        self,
+        entry: Entry,
+        headers: Mapping[str, str],
+        calls: Sequence[StoreCall] = (),
+        runs: Sequence[FinishedRun] = (),
+    ) -> None:
+        """Add a span, as a child of the client's if it sent a `traceparent`, and one below it for each store call and
+        for each tool that was run after it."""
         from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
@@ -61,6 +69,16 @@ class Spans:
                 attributes={"dragoman.store.place": self.place, "dragoman.store.outcome": call.outcome},
             )
             child.end(end_time=int((call.began + call.seconds) * 1e9))
+        for run in runs:
+            child = self._tracer.start_span(
+                f"execute_tool {run.name}",
+                context=below,
+                start_time=int(run.began * 1e9),
+                attributes=run_attributes(run),
+            )
+            if run.error:
+                child.set_status(Status(StatusCode.ERROR, run.error))
+            child.end(end_time=int((run.began + run.seconds) * 1e9))
         span.end(end_time=int(entry.time * 1e9))
 
     def close(self) -> None:
@@ -93,6 +111,17 @@ def attributes(entry: Entry) -> dict[str, Any]:
         "dragoman.time_to_first_byte": entry.ttfb,
     }
     return {name: value for name, value in values.items() if value not in (None, "", ())}
+
+
+def run_attributes(run: FinishedRun) -> dict[str, Any]:
+    """The attributes of a span for a tool that was run in a provider's place."""
+    return {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": run.name,
+        "dragoman.tool.family": run.family,
+        "dragoman.tool.bytes": run.size,
+        "dragoman.tool.cost": run.cost,
+    }
 
 
 def open_spans(environment: Mapping[str, str] = os.environ) -> Spans | None:
