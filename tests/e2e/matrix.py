@@ -32,8 +32,8 @@ FORGOTTEN = {
 """What a client drops of the state of its own dialect. Nothing is put back there."""
 
 
-LEARNT = {("codex", "responses"): "client_metadata"}
-"""A field of the client's that the emulator of its own provider does not know.
+LEARNT: dict[tuple[str, str], str] = {}
+"""By client and upstream: a field of the client's that the emulator of its own provider does not know.
 
 The gateway sends it as it is, hears that it is unknown, and sends the request and all later ones without it."""
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.e2e.matrix import ClientReport, client_problems, refusal_problems, upstream_problems
+from tests.e2e.matrix import LEARNT, ClientReport, client_problems, refusal_problems, upstream_problems
 from tests.e2e.plot import Case, calls_of, thought, turn_for
 from tests.e2e.upstreams import BY_NAME
 
@@ -196,9 +196,10 @@ def test_results_that_changed_places_are_noticed() -> None:
     assert "a result stands with another call" in upstream_problems(case, body)[0]
 
 
-def test_only_the_first_refusal_of_an_unknown_field_is_forgiven() -> None:
+def test_only_the_first_refusal_of_an_unknown_field_is_forgiven(monkeypatch: pytest.MonkeyPatch) -> None:
     case = Case("codex", BY_NAME["responses"])
-    unknown = {"error": {"message": "Unknown parameter: 'client_metadata'."}}
+    monkeypatch.setitem(LEARNT, ("codex", "responses"), "session_notes")
+    unknown = {"error": {"message": "Unknown parameter: 'session_notes'."}}
     assert refusal_problems(case, [unknown]) == []
     assert refusal_problems(case, [unknown, unknown]) != []
     assert refusal_problems(case, [{"error": {"message": "No."}}]) != []

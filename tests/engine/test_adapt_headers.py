@@ -172,3 +172,14 @@ def test_a_member_is_left_out_of_its_field_alone() -> None:
     )
     assert sent.json["output_config"] == {"effort": "low"}
     assert next((one.rule, one.at) for one in sent.changes) == ("refused-setting", "/output_config")
+
+
+@pytest.mark.parametrize(
+    ("target", "stays"), [("openai-responses/gpt-5.6", True), ("azure-openai-responses/gpt-5.6", False)]
+)
+def test_what_codex_tells_of_its_session_is_for_openai(target: str, stays: bool) -> None:
+    """No public type has it. The service takes it from Codex, over HTTP and over sockets."""
+    sent = adapt({"input": "Hi", "client_metadata": {"session_id": "s"}}, source="openai-responses", target=target)
+    assert ("client_metadata" in sent.json) is stays
+    profile, _, model = target.partition("/")
+    assert judge(profile, model, sent.path, sent.headers, sent.body) is None

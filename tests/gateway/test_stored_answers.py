@@ -244,6 +244,24 @@ def test_an_answer_that_could_not_be_stored_says_so(
     wait_for(lambda: "the answer was not stored" in on_stage.gateway.log.getvalue())
 
 
+def test_an_item_is_removed_from_its_conversation_alone(on_stage: Stage) -> None:
+    client = on_stage.gateway.openai()
+    made = client.conversations.create(items=[{"role": "user", "content": "I am Anna."}])
+    on_stage.script("claude", "Hello Anna.", "Yes.")
+    first = client.responses.create(model="claude", input="Greet me.", conversation=made.id)
+    listed = client.conversations.items.list(made.id, order="asc").data
+    for gone in (listed[0].id, listed[1].id):
+        assert client.conversations.items.delete(str(gone), conversation_id=made.id).id == made.id
+    with pytest.raises(openai.NotFoundError):
+        client.conversations.items.delete(str(listed[0].id), conversation_id=made.id)
+    assert [item.id for item in client.conversations.items.list(made.id).data] == [listed[2].id]
+    client.responses.create(model="claude", input="Who am I?", conversation=made.id)
+    sent = str(on_stage.check("claude")[-1].body)
+    assert [sent.count(one) for one in ("I am Anna.", "Greet me.", "Hello Anna.", "Who am I?")] == [0, 0, 1, 1]
+    assert client.responses.retrieve(first.id).output_text == "Hello Anna."
+    assert "Greet me." in str(client.responses.input_items.list(first.id).data), "the answer itself stays as it is"
+
+
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_conversation_has_a_name_of_its_own(on_stage: Stage, streamed: bool) -> None:
     client = on_stage.gateway.openai()

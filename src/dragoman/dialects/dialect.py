@@ -528,6 +528,8 @@ class ConversationForm(msgspec.Struct, frozen=True):
     """A JSON list of what a body adds, with ids that are made of a word that is used once."""
     all_items: Callable[[Sequence[StoredTurn]], Json]
     """A JSON list of all that stands in turns."""
+    without: Callable[[Sequence[StoredTurn], frozenset[str]], tuple[StoredTurn, ...]]
+    """The turns without the items of these ids."""
     find_item: Callable[[Json, str], Json | None]
     render_items: Callable[[Json, Mapping[str, str]], bytes]
     render_deleted: Callable[[str], bytes]

@@ -81,7 +81,7 @@ async def _refuse_unserved(
     if stored_answers.is_served(services, vendor, template):
         await stored_answers.stored_answer(services, inbound, outbound, caller, vendor, template)
         return
-    if conversations.is_served(services, vendor, template, inbound.method):
+    if conversations.is_served(services, vendor, template):
         await conversations.conversation(services, inbound, outbound, caller, vendor, template)
         return
     services.records.lines.add(LogLevel.DEBUG, {"event": "not-served", "path": inbound.path, "method": inbound.method})

@@ -12,6 +12,7 @@ from dragoman.conversation.parts import Json
 from dragoman.dialects.dialect import ConversationForm, StoredTurn
 from dragoman.dialects.openai_responses.stored_answers import identified, render_page, turn_items
 from dragoman.errors import MalformedRequest
+from dragoman.wire.json_reader import render_list
 
 _Word = Annotated[str, Meta(max_length=512)]
 
@@ -61,6 +62,13 @@ def _all_items(turns: Sequence[StoredTurn]) -> Json:
     return msgspec.json.encode([identified(item, at) for at, item in enumerate(found)])
 
 
+def _without(turns: Sequence[StoredTurn], removed: frozenset[str]) -> tuple[StoredTurn, ...]:
+    """One turn with all items but these. An item that came without an id has the one under which it is listed."""
+    items = [item for turn in turns for item in turn_items(turn)]
+    left = [one for at, one in enumerate(items) if identified(msgspec.json.decode(one), at)["id"] not in removed]
+    return (StoredTurn(render_list(left), b'{"output":[]}'),)
+
+
 def _find_item(items: Json, id: str) -> Json | None:
     found = next((one for one in msgspec.json.decode(items) if one["id"] == id), None)
     return None if found is None else msgspec.json.encode(found)
@@ -75,6 +83,7 @@ CONVERSATIONS = ConversationForm(
     update=_update,
     parse_items=_parse_items,
     all_items=_all_items,
+    without=_without,
     find_item=_find_item,
     render_items=render_page,
     render_deleted=_render_deleted,

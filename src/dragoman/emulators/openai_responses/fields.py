@@ -160,6 +160,7 @@ FIELDS: dict[str, FieldCheck] = {
     ),
     "moderation": anything,
     "access_programs": anything,
+    "client_metadata": mapping,  # in no public type; Codex sends it with every request
     "image": anything,
 }
 

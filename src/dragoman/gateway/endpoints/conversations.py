@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 
+import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation.failures import Failure, FailureKind
@@ -13,14 +14,17 @@ from dragoman.gateway.callers.callers import Caller, Refused
 from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.services import Services
-from dragoman.gateway.state.stored_answers import find_turns
+from dragoman.gateway.state.stored_answers import find_turns, removed_items
 from dragoman.store import StoredResponse
 
+MOST_REMOVED = 1000
+"""Items of a conversation that may be removed one by one."""
 
-def is_served(services: Services, vendor: Dialect, template: str, method: str) -> bool:
-    """Whether a path of a vendor's API is one of conversations, and they are kept here. No item is removed alone."""
+
+def is_served(services: Services, vendor: Dialect, template: str) -> bool:
+    """Whether a path of a vendor's API is one of conversations, and they are kept here."""
     form = vendor.conversations
-    if form is None or not services.config.state.enabled or (template == form.item_path and method == "DELETE"):
+    if form is None or not services.config.state.enabled:
         return False
     return template in (form.new_path, form.path, form.items_path, form.item_path)
 
@@ -55,7 +59,9 @@ async def conversation(
         item = form.find_item(items, steps[-1])
         if item is None:
             raise Refused(Failure(FailureKind.NOT_FOUND, f"Item with id '{steps[-1][:200]}' not found.", 404))
-        await outbound.whole(200, item)
+        if inbound.method == "DELETE":
+            await _remove(services, caller.name, id, found, steps[-1])
+        await outbound.whole(200, found.response if inbound.method == "DELETE" else item)
 
 
 async def _create(services: Services, caller: str, form: ConversationForm, body: bytes) -> bytes:
@@ -73,6 +79,15 @@ async def _add(services: Services, caller: str, id: str, found: StoredResponse, 
     turn = f"{id}#{secrets.token_hex(8)}"
     await _put(services, caller, turn, StoredResponse(items, b'{"output":[]}', found.previous))
     await _put(services, caller, id, replace(found, previous=turn))
+
+
+async def _remove(services: Services, caller: str, id: str, found: StoredResponse, item: str) -> None:
+    """Answers by themselves stay as they are: the conversation notes which of their items it does not have."""
+    removed = removed_items(found)
+    if len(removed) >= MOST_REMOVED:
+        what = f"{MOST_REMOVED} items were removed from this conversation; begin a new one"
+        raise Refused(Failure(FailureKind.BAD_REQUEST, what, 400))
+    await _put(services, caller, id, replace(found, items=msgspec.json.encode(sorted({*removed, item}))))
 
 
 async def _put(services: Services, caller: str, id: str, turn: StoredResponse) -> None:
@@ -105,4 +120,6 @@ async def _list(
     turns = await find_turns(services, caller, found.previous, services.config.server.max_body)
     if turns is None:
         raise Refused(stored.unknown_answer(found.previous))
-    return form.all_items([StoredTurn(turn.items, turn.response) for turn in turns])
+    items = form.all_items([StoredTurn(turn.items, turn.response) for turn in turns])
+    removed = removed_items(found)
+    return msgspec.json.encode([one for one in msgspec.json.decode(items) if one["id"] not in removed])

@@ -7,10 +7,11 @@ account at the provider may be that of several callers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 
+import msgspec
 from msgspec.structs import replace
 
 from dragoman.config.schema import ForeignIds, LogLevel
@@ -31,6 +32,7 @@ _MOST_REFERENCES = 1000
 Account = tuple[str, str]
 """A provider, and a digest of the key that is used there. Without a digest nobody knows which account it will be."""
 _NOBODY: Account = ("", "")
+_NONE: frozenset[str] = frozenset()
 
 
 async def with_stored_turns(
@@ -89,6 +91,7 @@ async def replace_ids(
     own = find_account(services, route.first.provider) if route is not None and same else _NOBODY
     if all_of_them:
         own = (own[0], "")
+    removed = _NONE
     if question.conversation:
         found = await services.store.responses.find(caller, question.conversation)
         if found is None:
@@ -99,9 +102,20 @@ async def replace_ids(
             return await _work(services, caller, body).run(partial(stored.render_whole, body, (), bool(own[0])))
         question = replace(question, previous=found.previous)
         about, own = (stored, question), (own[0], "")  # no provider knows it
+        removed = removed_items(found)
     if question.references:
         body = await _with_items(services, caller, about, body, own)
-    return await _continued(services, caller, about, body, own)
+    return await _continued(services, caller, about, body, own, partial(_without, client, removed))
+
+
+def removed_items(conversation: StoredResponse) -> frozenset[str]:
+    """The ids of the items that were removed from a conversation."""
+    return frozenset(msgspec.json.decode(conversation.items, type=list[str])) if conversation.items else _NONE
+
+
+def _without(client: str, removed: frozenset[str], turns: list[StoredTurn]) -> Sequence[StoredTurn]:
+    form = dialect(client).conversations
+    return form.without(turns, removed) if removed and form is not None else turns
 
 
 def find_account(services: Services, provider: str) -> Account:
@@ -121,9 +135,15 @@ def _is_own(turn: StoredResponse, own: Account) -> bool:
 
 
 async def _continued(
-    services: Services, caller: str, about: tuple[StoredAnswers, StoreQuestion], body: bytes, own: Account
+    services: Services,
+    caller: str,
+    about: tuple[StoredAnswers, StoreQuestion],
+    body: bytes,
+    own: Account,
+    choose: Callable[[list[StoredTurn]], Sequence[StoredTurn]],
 ) -> bytes:
-    """`own`: the account, if its provider speaks the client's dialect and stores answers itself."""
+    """`own`: the account, if its provider speaks the client's dialect and stores answers itself. `choose`: what of the
+    turns is put into the request."""
     stored, question = about
     if not question.previous:
         if own[0]:
@@ -138,7 +158,7 @@ async def _continued(
         return body
     parts = [StoredTurn(turn.items, turn.response) for turn in turns]
     work = RequestWork(services.dispatcher.heavy, caller, len(body) + sum([len(turn.items) for turn in turns]))
-    return await work.run(partial(stored.render_whole, body, parts, bool(own[0])))
+    return await work.run(lambda: stored.render_whole(body, choose(parts), bool(own[0])))
 
 
 async def _with_items(
