@@ -113,3 +113,18 @@ def test_the_clients_own_hints_stay_as_they_are(tmp_path: Path) -> None:
             answered = running.post("/v1/messages", {**body, "model": "claude"})
             assert "x-dragoman-added" not in answered.headers
         assert marks(claude.requests[2].body) == ["system", "message 2", "message 4"]
+
+
+def test_a_change_that_breaks_the_cache_says_so_and_the_ledger_says_why(tmp_path: Path) -> None:
+    with serving(tmp_path, models={"claude": {"target": "claude/claude-opus-4-1"}}) as (running, _):
+        for body in LOOP:
+            ask(running, body)
+        late = {**LOOP[-1], "messages": [*LOOP[-1]["messages"], {"role": "system", "content": "Be brief."}]}
+        request_id = ask(running, late).headers["x-dragoman-request-id"]
+        entry = running.get(f"/dragoman/requests/{request_id}").json()
+        (told,) = [one["did"] for one in entry["changes"] if "breaks the cache" in one["did"]]
+        assert told.startswith("moved to the opening; breaks the cache before the first message: ")
+        assert told.endswith(" more")
+        assert entry["cache_break"].startswith("late-system at /messages/6 (moved to the opening) changed ")
+        assert 2000 < entry["resent_tokens"] <= entry["input_tokens"]
+        assert entry["cache_lost"] > 0

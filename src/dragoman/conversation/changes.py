@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Literal
@@ -185,6 +186,12 @@ class Change:
         if hashing is None:
             self._before = before
             self._after = after
+
+    def adding(self, more: str) -> Change:
+        """The same with more to say about what was done."""
+        made = copy(self)
+        made.did = f"{self.did}; {more}"
+        return made
 
     def _settle(self, hashing: Hashing) -> None:
         self._before = hashing.digest(hashing.before)

@@ -12,6 +12,7 @@ import datetime
 import tomllib
 from functools import lru_cache
 from importlib import resources
+from math import inf
 
 import msgspec
 
@@ -43,6 +44,20 @@ class TokenPrice(msgspec.Struct, frozen=True):
     written: float | None = None
     long: LongPrice | None = None
     kept_long: float | None = None
+
+    @property
+    def resending(self) -> float:
+        """What a million tokens cost more that are sent anew instead of read from the cache."""
+        if self.cached is None:
+            return 0.0
+        return (self.input if self.written is None else self.written) - self.cached
+
+    @property
+    def break_even(self) -> float:
+        """How many times the price of reading a token from the cache it costs more to send it anew; 0: not known."""
+        if self.cached is None:
+            return 0.0
+        return self.resending / self.cached if self.cached else inf
 
     def cost(self, usage: Usage) -> float:
         """What tokens cost. `usage.input` holds cached and newly cached ones, `usage.output` the reasoning."""

@@ -17,7 +17,16 @@ from dragoman.store.journals.redaction import Redactor
 
 LATEST = 32_503_680_000.0
 """The year 3000: a later time is a broken clock's."""
-_COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "attempts", "overhead_us")
+_COUNTS = (
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "reasoning_tokens",
+    "written_tokens",
+    "resent_tokens",
+    "attempts",
+    "overhead_us",
+)
 _BODIES = ("request", "sent", "answer")
 
 
@@ -74,6 +83,18 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     """What trimming did to a long history; None if it did nothing."""
     socket: str = ""
     """Of a turn on a WebSocket: `new`, `continued` from an answer that it named, or `prepared`. Else empty."""
+    session: str = ""
+    """The conversation that it belongs to: an id that the client gave, or a digest of how it begins."""
+    written_tokens: int = 0
+    """Tokens that were written to the provider's cache."""
+    resent_tokens: int = 0
+    """Tokens that the provider had in its cache, and that were sent and read once more."""
+    cache_saved: float = 0.0
+    """What reading from the cache saved, less what writing to it cost."""
+    cache_lost: float = 0.0
+    """What the tokens that were sent again cost more."""
+    cache_break: str = ""
+    """Why they were sent again."""
 
     @property
     def failed(self) -> bool:
@@ -174,6 +195,8 @@ def sanitized(entry: Entry, redactor: Redactor, bodies: bool) -> Entry:
         and 0 <= entry.output_tokens <= MOST_TOKENS
         and 0 <= entry.cached_tokens <= MOST_TOKENS
         and 0 <= entry.reasoning_tokens <= MOST_TOKENS
+        and 0 <= entry.written_tokens <= MOST_TOKENS
+        and 0 <= entry.resent_tokens <= MOST_TOKENS
         and 0 <= entry.attempts <= MOST_TOKENS
         and 0 <= entry.overhead_us <= MOST_TOKENS
         and 0 <= entry.duration <= MOST_TOKENS

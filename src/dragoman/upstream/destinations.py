@@ -48,8 +48,7 @@ _AUTH = {
 class HttpDestination(Destination, frozen=True, eq=False, weakref=True, kw_only=True):
     """A destination with all it takes to send to it. After `failures` in a row it is left alone for `pause` seconds.
 
-    `emulated`: an emulator of ours stands in for the provider. `price`: what tokens cost, where that is known.
-    `rate_limits`: what it is sent at most in a minute.
+    `emulated`: an emulator of ours stands in for the provider. `rate_limits`: what it is sent at most in a minute.
     `scheme`: how requests are authorized that have no key. `is_estimated`: its provider counts no tokens beforehand."""
 
     base_url: str
@@ -62,7 +61,6 @@ class HttpDestination(Destination, frozen=True, eq=False, weakref=True, kw_only=
     connections: int
     ca_file: str | None = None
     emulated: bool = False
-    price: TokenPrice | None = None
     rate_limits: ModelRateLimits | None = None
     scheme: AuthScheme | None = None
     is_estimated: bool = False

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from random import random
-from time import perf_counter, time
+from time import monotonic, perf_counter, time
 from typing import ParamSpec, Protocol, TypeVar
 
 import msgspec
@@ -27,7 +27,7 @@ from dragoman.engine.compile.compile_options import NOTHING_SET, CallerOptions
 from dragoman.engine.compile.request_limits import RequestLimits
 from dragoman.engine.exchange.attempts import KEY_BOUND
 from dragoman.engine.exchange.destination import TargetRoute
-from dragoman.engine.exchange.exchange import Exchange
+from dragoman.engine.exchange.exchange import SHORTEST_PROMPT, Exchange
 from dragoman.engine.exchange.lessons import Learnt
 from dragoman.engine.exchange.run_limits import USUAL_LIMITS
 from dragoman.engine.exchange.steps import (
@@ -52,6 +52,7 @@ from dragoman.engine.exchange.steps import (
     Wait,
 )
 from dragoman.engine.exchange.tool_rounds import TOO_LATE, FinishedCall, WantedRun
+from dragoman.engine.history.session_turns import NO_USE, CacheUse, SessionTurns
 from dragoman.engine.library.summary import WrittenReport, write_report
 from dragoman.profiles.profile import Target
 from dragoman.upstream.auth.authorizer import NoCredentials
@@ -190,6 +191,7 @@ class Dispatcher:
         self.redaction = redaction
         self.note_failure = note_failure
         self.tools = tools
+        self.turns = SessionTurns(monotonic)
 
     async def close(self) -> None:
         self.heavy.close()
@@ -210,6 +212,7 @@ class Dispatcher:
         """A request that has not been sent yet. `work`: where it was parsed. `credential`: the caller's own."""
         redaction = self.redaction if credential is None else credential.redaction
         exchange = Exchange(ask, route, context, options, redaction, splits=True)
+        exchange.turn_before = partial(self.turns.find, caller)
         if self.tools is not None and (servers := self.tools.offered(caller, route.first.tool_servers)):
             exchange.offered = servers
         return Dispatch(self, exchange, caller, work or RequestWork(self.heavy, caller, len(ask.source)), credential)
@@ -531,6 +534,14 @@ class Dispatch:
         booking, self.booking = self.booking, None
         if booking is not None:
             self._shared.send_limits.settle(booking, usage)
+
+    def note_cache(self, usage: Usage) -> CacheUse:
+        """What the request made of the provider's cache, once its answer is there."""
+        exchange = self.exchange
+        request, destination = exchange.request, exchange.destination
+        if request is None or destination is None or not usage.input or len(exchange.ask.source) < SHORTEST_PROMPT:
+            return NO_USE
+        return self._shared.turns.note(self._caller, request, usage, destination.name, destination.price)
 
     async def _receive(self, incoming: Incoming) -> Step[HttpDestination]:
         exchange = self.exchange

@@ -54,6 +54,13 @@ class Trim(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "conversation stays the same, so that the provider's cache is of use.",
         ),
     ] = 0.25
+    until_it_pays: Annotated[
+        bool,
+        Meta(
+            description="If the provider reads its cache for less, the turns may hold up to twice "
+            "`max_history_tokens`, until a cut saves more than it costs to write anew what stays."
+        ),
+    ] = True
     on_refusal: Annotated[
         bool,
         Meta(description="If the provider says that the conversation is too long: trim it further, and send it again."),

@@ -14,6 +14,7 @@ from dragoman.engine.exchange.attempts import RetryPolicy
 from dragoman.engine.history.compaction import CompactPolicy
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.profiles.facts import Doubt
+from dragoman.profiles.prices import TokenPrice
 from dragoman.profiles.profile import Target
 
 
@@ -60,7 +61,8 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
     `answers`: whether streams are completed too, like whole answers. `shows_model`: each answer begins with the name of
     the destination. `reasoning`: whether thinking is shown to clients whose dialect shows it on request only, and that
     did not ask. `history`: how long histories are trimmed; `compact`: how old turns are summarised. `cache`: who
-    sets cache hints. `tool_servers`: the configured servers whose tools each request is given.
+    sets cache hints. `tool_servers`: the configured servers whose tools each request is given. `price`: what tokens
+    cost, where that is known.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
     compact: CompactPolicy | None = None
     tool_servers: tuple[str, ...] = ()
     cache: CacheHints = CacheHints.CLIENT
+    price: TokenPrice | None = None
 
 
 D = TypeVar("D", bound=Destination)

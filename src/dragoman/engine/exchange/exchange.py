@@ -15,7 +15,7 @@ steps, and `docs/theory/exchange.md` shows it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Generic
 
@@ -87,6 +87,7 @@ from dragoman.engine.history.compaction import UsedSummary, compact_keys, compac
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.prompt_digests import PromptDigests, digest_prompt
 from dragoman.engine.history.recall import cut_keys, may_need_cut, shorter
+from dragoman.engine.history.session_turns import SentTurn, blame, find_break
 from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapted import AdaptedRequest
@@ -102,7 +103,7 @@ from dragoman.wire.error_bodies import parse_failure
 _TOKEN_BYTES = 3
 """A token of a prompt has hardly fewer bytes in the request."""
 _OPAQUE = int(Trait.OPAQUE)
-_SHORTEST_PROMPT = 512 * _TOKEN_BYTES
+SHORTEST_PROMPT = 512 * _TOKEN_BYTES
 """No provider caches shorter ones."""
 
 
@@ -148,6 +149,8 @@ class Exchange(Generic[D]):
     _wanted: tuple[WantedTool, ...] = ()
     _searches: WantedTool | None = None
     _run_limits: RunLimits = USUAL_LIMITS
+    turn_before: Callable[[Ask], SentTurn | None] | None = None
+    """Finds what the session sent last; asked only if messages or tools are sent otherwise than they came."""
     given_summary: UsedSummary | None = None
     """A summary that takes the place of the beginning for every destination, because the client asked for one."""
 
@@ -299,7 +302,7 @@ class Exchange(Generic[D]):
         facts, destination = visit.target.facts, visit.destination
         wants_state = keeps(facts, ask) and has_keys(ask.conversation)
         runs = self._unknown_runs() if ask.traits is None or ask.traits & _OPAQUE else ()
-        prompt = self._digest_prompt() if len(ask.source) >= _SHORTEST_PROMPT else None
+        prompt = self._digest_prompt() if len(ask.source) >= SHORTEST_PROMPT else None
         if destination.compact is None and destination.history is None and ask.conversation.extras is None:
             if wants_state:
                 return Recall(issuer(facts), scope(facts), keys(ask.conversation, facts), prompt=prompt, runs=runs)
@@ -308,7 +311,8 @@ class Exchange(Generic[D]):
         trims = policy is not None and may_need_cut(ask, policy)
         self._summary_keys = self._find_summary_keys()
         if policy is not None and trims:
-            visit.history = TrimRequest(policy)
+            price = destination.price
+            visit.history = TrimRequest(policy, break_even=price.break_even if price is not None else 0.0)
         if not wants_state and not trims and not self._summary_keys and prompt is None and not runs:
             return None
         return Recall(
@@ -816,9 +820,24 @@ class Exchange(Generic[D]):
 
     def _send(self, request: AdaptedRequest) -> Send[D]:
         visit = self._visit
+        if self.turn_before is not None and request is not self.request:
+            request = self._with_broken_cache(request, self.turn_before)
         self.destination, self.request, self.changes = visit.destination, request, request.changes
         self.attempts.count()
         return Send(visit.destination, visit.key, request)
+
+    def _with_broken_cache(
+        self, request: AdaptedRequest, turn_before: Callable[[Ask], SentTurn | None]
+    ) -> AdaptedRequest:
+        """The request; the change says so that breaks the cache of what the session sent before."""
+        asked, sent, destination = self.ask.conversation, request.conversation, self._visit.destination
+        if len(self.ask.source) < SHORTEST_PROMPT or (sent.messages is asked.messages and sent.tools is asked.tools):
+            return request
+        before = turn_before(self.ask)
+        broken = None if before is None else find_break(before, request, destination.name, destination.price)
+        if before is None or broken is None:
+            return request
+        return replace(request, changes=blame(before, broken, request))
 
     def _failed(self, failure: Failure) -> AttemptFailed[D]:
         visit = self._visit

@@ -18,14 +18,15 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
-from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.messages import ASSISTANT, Message, Role
 from dragoman.conversation.parts import Text
 from dragoman.engine.history.cuts import Measured, PrefixDigests
 from dragoman.engine.history.importance import ranked, words_of
-from dragoman.engine.history.sizes import BYTES_PER_TOKEN
+from dragoman.engine.history.sizes import BYTES_PER_TOKEN, size_of
 from dragoman.engine.history.trimming import measured
 from dragoman.engine.history.units import Unit, UnitKind
 from dragoman.profiles.facts import Facts
+from dragoman.profiles.prices import TokenPrice
 from dragoman.rules.context import Context
 from dragoman.rules.rule import Rule
 
@@ -143,6 +144,18 @@ def task_for(conversation: Conversation, policy: CompactPolicy, used: UsedSummar
     if used is None:
         return CompactTask(key, messages, "", len(messages))
     return CompactTask(key, messages, used.summary.text, len(messages) + used.summary.messages)
+
+
+def pays(task: CompactTask, conversation: Conversation, price: TokenPrice | None, writer: TokenPrice | None) -> bool:
+    """Whether a summary saves more than it costs, in as many turns as it stands for: with it the provider's cache is
+    broken, and what stays is written anew. `price` is that of the model, `writer` that of the one that summarises."""
+    if price is None or price.cached is None:
+        return True
+    end = next(at for at, one in enumerate(conversation.messages, 1) if one is task.messages[-1])
+    old, stays = (sum([size_of(one).total for one in part]) for part in (task.messages, conversation.messages[end:]))
+    turns = sum([one.role is ASSISTANT for one in task.messages])
+    written = old * writer.input if writer is not None else 0.0
+    return old * price.cached * turns >= stays * price.resending + written
 
 
 def _end_of_old(seen: Measured, keep_recent: int) -> int:

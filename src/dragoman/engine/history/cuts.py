@@ -67,11 +67,12 @@ class Measured(msgspec.Struct, frozen=True):
     bytes_per_token: float = BYTES_PER_TOKEN
 
 
-def find_cut(measured: Measured, policy: TrimPolicy, kept: Iterable[Cut] = ()) -> Cut | None:
-    """The cut in force at the end of this conversation; None: it is whole. `kept` are cuts of earlier turns."""
+def find_cut(measured: Measured, policy: TrimPolicy, kept: Iterable[Cut] = (), break_even: float = 0.0) -> Cut | None:
+    """The cut in force at the end of this conversation; None: it is whole. `kept` are cuts of earlier turns.
+    `break_even`: how many times more it costs to write a token anew than to read it from the provider's cache."""
     if not policy.max_history_tokens and not policy.window:
         return None
-    walk = _Walk(measured, policy)
+    walk = _Walk(measured, policy, break_even if policy.until_it_pays else 0.0)
     digests = PrefixDigests(measured)
     for cut in sorted(kept, key=_seen_units):
         if 0 < cut.units <= len(measured.units) and cut.digest == digests.of(cut.units):
@@ -137,9 +138,11 @@ class _Walk:
     there are.
     """
 
-    def __init__(self, measured: Measured, policy: TrimPolicy) -> None:
+    def __init__(self, measured: Measured, policy: TrimPolicy, break_even: float) -> None:
         self._measured = measured
         self._policy = policy
+        self._break_even = break_even
+        self._overdue = 0
         self._units = measured.units
         self._price = list(measured.costs)
         self._is_user = [unit.kind is UnitKind.USER for unit in measured.units]
@@ -211,7 +214,16 @@ class _Walk:
         return is_answered and (unit.continues or unit.kind is not UnitKind.ASSISTANT)
 
     def _is_due(self) -> bool:
-        return bool(self._kept) and self._total > self._next_cut_above[self._units[self._kept[-1]].continues]
+        if not self._kept or self._total <= self._next_cut_above[self._units[self._kept[-1]].continues]:
+            return False
+        return not self._break_even or self._total > min(self._hard or 2 * self._soft, 2 * self._soft) or self._pays()
+
+    def _pays(self) -> bool:
+        """Whether reading what a cut takes away has cost as much by now as the cut does, after which what stays is
+        written to the provider's cache anew. Nothing waits beyond the window, or beyond twice the budget."""
+        goal = self._lowered(self._soft)
+        self._overdue += self._total - goal
+        return self._overdue >= self._break_even * goal
 
     def _make_cut(self, end: int) -> None:
         """Shorten turns, then drop them. `end` is the last unit that there was, a turn or an instruction."""
@@ -263,6 +275,7 @@ class _Walk:
         While the model works through calls less may be cut; a turn of the user's is not made to wait for that. Nothing
         waits beyond the window.
         """
+        self._overdue = 0
         above = self._total + int(self._full() * self._policy.step)
         if self._total <= self._hard:
             above = min(above, self._hard)

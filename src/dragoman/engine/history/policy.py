@@ -25,6 +25,8 @@ class TrimPolicy(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     user, with all that follows them, are not shortened. While the model works through calls,
     `keep_recent_user_turns_in_chained_tool_calls` takes its place. The four limits replace those that are worked out
     from the budget. `step`: the share of the budget that a cut sets free, so that the next cut is many turns away.
+    `until_it_pays`: where the provider reads its cache for less, the turns may hold up to twice as much, until a cut
+    saves more than it costs to write anew what stays.
     `on_refusal`: where the provider says that the conversation is too long, trim it to what it says and send it again.
     """
 
@@ -38,6 +40,7 @@ class TrimPolicy(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     old_tool_result_max_tokens: int | None = None
     oldest_tool_result_max_tokens: int | None = None
     step: float = 0.25
+    until_it_pays: bool = True
     on_refusal: bool = True
 
     def __post_init__(self) -> None:

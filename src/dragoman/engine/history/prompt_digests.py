@@ -1,4 +1,7 @@
-"""Which part of a prompt was sent before: digests of its beginning, and nothing of its text."""
+"""Which part of a prompt was sent before: digests of its beginning, and nothing of its text.
+
+They are made and compared in one process, whose secret they are keyed with.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import msgspec
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.identity_cache import IdentityCache
-from dragoman.conversation.messages import ASSISTANT, TOOL, Role
+from dragoman.conversation.messages import ASSISTANT, TOOL, Message, Role
 from dragoman.conversation.parts import Call, Inline, Media, Part, Reasoning, Result, Text
 from dragoman.conversation.tools import NativeTool, Tool
 
@@ -17,11 +20,11 @@ from dragoman.conversation.tools import NativeTool, Tool
 class PromptDigests(msgspec.Struct, frozen=True, gc=False):
     """One prompt, known again by three of its beginnings."""
 
-    opening: bytes
+    opening: int
     """Tools and system texts."""
-    earlier: bytes
-    """And all turns before the model's last answer: what the turn before this one sent. Empty if there is none."""
-    whole: bytes
+    earlier: int
+    """And all turns before the model's last answer: what the turn before this one sent. 0 if there is none."""
+    whole: int
     """And all other turns: what the next turn will have in common with this one."""
     continues: bool = False
     """Whether it ends with the result of a tool: the model was asked for all before it a moment ago."""
@@ -29,22 +32,26 @@ class PromptDigests(msgspec.Struct, frozen=True, gc=False):
 
 def digest_prompt(conversation: Conversation, target: str) -> PromptDigests:
     """The digests of a conversation for one target. What models thought does not count: clients may leave it out."""
-    chain = blake2b(target.encode(), digest_size=16)
-    chain.update(_digest_tools(conversation.tools))
     messages, last = conversation.messages, _before_last_answer(conversation)
     pieces: list[bytes] = []
     for message in messages[: conversation.opening]:
-        _collect(message.parts, pieces)
-    chain.update(b"".join(pieces))
-    opening, earlier, pieces = chain.digest(), b"", []
+        collect_words(message.parts, pieces)
+    opening = hash((target, digest_tools(conversation.tools), b"".join(pieces)))
+    before, earlier, pieces = b"", 0, []
     for at, message in enumerate(messages[conversation.opening :], conversation.opening):
         if at == last:
-            chain.update(b"".join(pieces))
-            earlier, pieces = chain.digest(), []
+            before = b"".join(pieces)
+            earlier, pieces = hash((opening, before)), []
         pieces.append(_ROLES[message.role])
-        _collect(message.parts, pieces)
-    chain.update(b"".join(pieces))
-    return PromptDigests(opening, earlier, chain.digest(), messages[-1].role is TOOL)
+        collect_words(message.parts, pieces)
+    return PromptDigests(opening, earlier, hash((opening, before + b"".join(pieces))), messages[-1].role is TOOL)
+
+
+def digest_message(message: Message) -> int:
+    """What one message says, and who says it. What the model thought does not count."""
+    pieces = [_ROLES[message.role]]
+    collect_words(message.parts, pieces)
+    return hash(b"".join(pieces))
 
 
 _ROLES = {role: role.value.encode() for role in Role}
@@ -60,7 +67,8 @@ def _hash_tools(tools: tuple[Tool | NativeTool, ...]) -> bytes:
     return blake2b(b"".join(pieces), digest_size=16).digest()
 
 
-_digest_tools = IdentityCache(_hash_tools)
+digest_tools = IdentityCache(_hash_tools)
+"""What tools say, and in which order."""
 
 
 def _before_last_answer(conversation: Conversation) -> int:
@@ -73,7 +81,7 @@ def _before_last_answer(conversation: Conversation) -> int:
     return at
 
 
-def _collect(parts: Iterable[Part], pieces: list[bytes]) -> None:
+def collect_words(parts: Iterable[Part], pieces: list[bytes]) -> None:
     """What the parts say."""
     for part in parts:
         if type(part) is Text:
@@ -81,7 +89,7 @@ def _collect(parts: Iterable[Part], pieces: list[bytes]) -> None:
         elif type(part) is Call:
             pieces += (part.name.encode("utf-8", "replace"), part.arguments)
         elif type(part) is Result:
-            _collect(part.parts, pieces)
+            collect_words(part.parts, pieces)
         elif type(part) is Media:
             source = part.source
             pieces.append(source.data if type(source) is Inline else repr(source).encode("utf-8", "replace"))

@@ -29,7 +29,7 @@ class SentPrompts:
     def __init__(self, clock: Callable[[], float], most: int = MOST_PROMPTS) -> None:
         self._clock = clock
         self._most = most
-        self._sent: OrderedDict[tuple[str, bytes], float] = OrderedDict()
+        self._sent: OrderedDict[tuple[str, int], float] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._sent)
@@ -49,6 +49,6 @@ class SentPrompts:
             self._sent.popitem(last=False)
         return found
 
-    def _is_known(self, caller: str, digest: bytes, now: float) -> bool:
+    def _is_known(self, caller: str, digest: int, now: float) -> bool:
         at = self._sent.get((caller, digest))
         return at is not None and now - at < KEPT_SECONDS

@@ -36,12 +36,14 @@ _MARKER_END = MARKER.encode() + b'"'
 
 class TrimRequest(msgspec.Struct, frozen=True):
     """How one request is to be trimmed. `cuts` were made in earlier turns of the conversation. `tokens_per_estimate`:
-    how many tokens this model counts where we estimate one. `fixed_tokens`: what its provider adds to every request."""
+    how many tokens this model counts where we estimate one. `fixed_tokens`: what its provider adds to every request.
+    `break_even`: how many times more it costs to write a token anew than to read it from the provider's cache."""
 
     policy: TrimPolicy
     cuts: tuple[Cut, ...] = ()
     tokens_per_estimate: float = 1.0
     fixed_tokens: float = 0.0
+    break_even: float = 0.0
 
 
 class TrimStatistics(msgspec.Struct, frozen=True):
@@ -101,7 +103,7 @@ def _sampled(conversation: Conversation, policy: TrimPolicy) -> int:
 def trim(conversation: Conversation, request: TrimRequest, model: str = "") -> TrimmedHistory:
     """The conversation within its budget; the same object where it fits. `model` is the target's."""
     seen = measured_for(conversation, request, model)
-    cut = find_cut(seen, request.policy, request.cuts)
+    cut = find_cut(seen, request.policy, request.cuts, request.break_even)
     if cut is None:
         return TrimmedHistory(Rewrite(conversation), None, None)
     messages, notes, kept = _apply(cut, seen)

@@ -40,9 +40,11 @@ def session_key(ask: Ask) -> str:
     first = _first_words(ask.conversation)
     if not first:
         return ""
-    chat = next((found for form in _TELEGRAM if (found := form.search(first[:_SEARCHED]))), None)
-    if chat is not None:
-        return f"telegram:{chat[1]}"
+    searched = first[:_SEARCHED]
+    if "telegram" in searched.lower():
+        chat = next((found for form in _TELEGRAM if (found := form.search(searched))), None)
+        if chat is not None:
+            return f"telegram:{chat[1]}"
     return f"auto:{sha256(first.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 

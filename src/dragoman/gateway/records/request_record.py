@@ -15,6 +15,7 @@ from dragoman.conversation.replies import Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.history.compaction import UsedSummary
+from dragoman.engine.history.session_turns import NO_USE
 from dragoman.engine.library.summary import NOTHING_WRITTEN, ReportHeaders, WrittenReport, report_headers, write_report
 from dragoman.engine.routing.candidates import Decision
 from dragoman.engine.tokens.answer_tally import NOTHING_SPENT, Spent
@@ -213,6 +214,8 @@ def _entry(record: RequestRecord, report: WrittenReport, bodies: bool) -> Entry:
     usage = spent.usage
     cost = record.cost or (find_cost(exchange, spent) if exchange is not None else None)
     asked_at = record.dispatch.asked_at if record.dispatch is not None else 0.0
+    is_counted = record.dispatch is not None and failure is None and not spent.estimated
+    cache = record.dispatch.note_cache(usage) if record.dispatch is not None and is_counted else NO_USE
     return Entry(
         id=record.id,
         time=time.time(),
@@ -246,6 +249,12 @@ def _entry(record: RequestRecord, report: WrittenReport, bodies: bool) -> Entry:
         answer=_answer(record) if bodies else None,
         trimmed=request.trimmed if request is not None else None,
         socket=record.socket,
+        session=cache.session,
+        written_tokens=usage.cache_written,
+        resent_tokens=cache.resent,
+        cache_saved=cache.saved,
+        cache_lost=cache.lost,
+        cache_break=cache.why,
     )
 
 

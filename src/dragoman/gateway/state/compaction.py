@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dragoman.config.schema import LogLevel
 from dragoman.engine.exchange.exchange import Exchange
-from dragoman.engine.history.compaction import CompactPolicy, CompactTask, PrefixSummary, parts_of, question, task_for
+from dragoman.engine.history.compaction import (
+    CompactPolicy,
+    CompactTask,
+    PrefixSummary,
+    parts_of,
+    pays,
+    question,
+    task_for,
+)
 from dragoman.gateway.callers.callers import Caller, Refused
 from dragoman.gateway.services import Services
 from dragoman.gateway.state.side_requests import ask_model
@@ -31,8 +39,14 @@ def begin_summary(
     ):
         return
     task = task_for(exchange.ask.conversation, policy, exchange.summary)
-    if task is not None:
+    if task is not None and _pays(services, exchange, task, policy.model):
         services.summaries.start(task.key, lambda: _summarise(services, caller, policy, task, credential))
+
+
+def _pays(services: Services, exchange: Exchange[HttpDestination], task: CompactTask, writer: str) -> bool:
+    destination, route = exchange.destination, services.routes.find(writer)
+    price = destination.price if destination is not None else None
+    return pays(task, exchange.ask.conversation, price, route.first.price if route is not None else None)
 
 
 async def _summarise(
