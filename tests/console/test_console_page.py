@@ -25,6 +25,7 @@ from tests.console.pages import (
     working_gateway,
 )
 from tests.gateway.running import Running, gateway
+from tests.shapes.agent_loops import SYSTEM, chat_agent
 
 from dragoman.config.client_keys import sha256_of
 from dragoman.store import Entry
@@ -248,6 +249,19 @@ def test_models_spend_keys_and_config_are_shown(browser: Browser, running: Runni
         go(page, "config")
         expect(page.locator(".effective")).to_contain_text("providers:")
         assert "pk-anthropic" not in page.content()
+
+
+def test_the_request_that_broke_a_cache_is_one_click_away(browser: Browser, running: Running) -> None:
+    loop = chat_agent(4)
+    changed = [{**loop[3]["messages"][0], "content": "It is noon. " + SYSTEM}, *loop[3]["messages"][1:]]
+    for body in (*loop[:3], {**loop[3], "messages": changed}):
+        assert running.post("/v1/chat/completions", {**body, "model": "gpt-4o"}).status_code == 200
+    with clean_page(browser, running) as page:
+        go(page, "spend")
+        sessions = page.get_by_label("Prompt caches by session")
+        expect(sessions).to_contain_text("the client changed message 1")
+        sessions.get_by_role("link").first.click()
+        expect(page.locator("main")).to_contain_text("the client changed message 1")
 
 
 def test_lessons_are_forgotten_by_a_click(browser: Browser, running: Running) -> None:

@@ -38,6 +38,7 @@ COMMANDS = {
     "emulate": "Serve strict imitations of providers.",
     "replay": "Send a recorded failure again.",
     "usage": "Show what was used and what it cost.",
+    "cache": "Show what a recorded session read from the prompt cache, and what broke it.",
     "requests": "List the requests of the ledger.",
     "lessons": "Show or forget what refusals have taught.",
     "store": "Check, move, export and prune what outlives requests.",

@@ -125,6 +125,7 @@ OWN_ROUTES = (
     ServedRoute("GET", "/dragoman/requests", ledger.requests, _KEY, "Own requests, newest first", query=_FILTERS),
     ServedRoute("GET", "/dragoman/requests/{id}", introspection.report, _KEY, "The report of an own request"),
     ServedRoute("GET", "/dragoman/usage", ledger.usage, _ADMIN, "Tokens and costs", query=("by", "since")),
+    ServedRoute("GET", "/dragoman/cache", ledger.cache, _ADMIN, "What prompt caches saved and lost", query=("since",)),
     ServedRoute("GET", "/dragoman/lessons", introspection.lessons, _ADMIN, "What refusals have taught"),
     ServedRoute("DELETE", "/dragoman/lessons", _FORGET, _ADMIN, "Forget lessons", query=("target", "name")),
     ServedRoute("DELETE", "/dragoman/callers", introspection.forget_caller, _ADMIN, "Forget a key", query=("name",)),

@@ -59,6 +59,13 @@ class TokenPrice(msgspec.Struct, frozen=True):
             return 0.0
         return self.resending / self.cached if self.cached else inf
 
+    def saving(self, usage: Usage) -> float:
+        """What reading from the cache saved, less what writing to it cost."""
+        price = self.long if self.long is not None and usage.input > self.long.above else self
+        read = 0.0 if price.cached is None else usage.cached * (price.input - price.cached)
+        written = 0.0 if price.written is None else usage.cache_written * (price.written - price.input)
+        return (read - written) * PER_MILLION
+
     def cost(self, usage: Usage) -> float:
         """What tokens cost. `usage.input` holds cached and newly cached ones, `usage.output` the reasoning."""
         if (

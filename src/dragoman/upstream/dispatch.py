@@ -52,7 +52,7 @@ from dragoman.engine.exchange.steps import (
     Wait,
 )
 from dragoman.engine.exchange.tool_rounds import TOO_LATE, FinishedCall, WantedRun
-from dragoman.engine.history.session_turns import NO_USE, CacheUse, SessionTurns
+from dragoman.engine.history.session_turns import NO_USE, CacheOutcome, SessionTurns
 from dragoman.engine.library.summary import WrittenReport, write_report
 from dragoman.profiles.profile import Target
 from dragoman.upstream.auth.authorizer import NoCredentials
@@ -535,13 +535,13 @@ class Dispatch:
         if booking is not None:
             self._shared.send_limits.settle(booking, usage)
 
-    def note_cache(self, usage: Usage) -> CacheUse:
+    def note_cache(self, usage: Usage) -> CacheOutcome:
         """What the request made of the provider's cache, once its answer is there."""
         exchange = self.exchange
         request, destination = exchange.request, exchange.destination
         if request is None or destination is None or not usage.input or len(exchange.ask.source) < SHORTEST_PROMPT:
             return NO_USE
-        return self._shared.turns.note(self._caller, request, usage, destination.name, destination.price)
+        return self._shared.turns.note(self._caller, request, usage, destination)
 
     async def _receive(self, incoming: Incoming) -> Step[HttpDestination]:
         exchange = self.exchange

@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.replies import Usage
 from dragoman.engine.compile.compiler import Options, compile_ask
+from dragoman.engine.exchange.destination import Destination
+from dragoman.engine.history import session_turns
 from dragoman.engine.history.policy import TrimPolicy
-from dragoman.engine.history.session_turns import CacheUse, SessionTurns, blame, find_break, price_of
+from dragoman.engine.history.session_turns import CacheOutcome, SessionTurns, blame, find_break, price_of
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapt import BUILTIN, read
 from dragoman.engine.library.adapted import AdaptedRequest
@@ -47,15 +49,19 @@ class Session:
         self.target = target
         self.price = price
 
-    def answer(self, request: AdaptedRequest, usage: Usage, seconds: float = 10.0) -> CacheUse:
+    @property
+    def place(self) -> Destination:
+        return Destination(name=self.target, provider="p", target=BUILTIN.target(GPT), price=self.price)
+
+    def answer(self, request: AdaptedRequest, usage: Usage, seconds: float = 10.0) -> CacheOutcome:
         self.now += seconds
-        return self.turns.note("ann", request, usage, self.target, self.price)
+        return self.turns.note("ann", request, usage, self.place)
 
     def report(self, request: AdaptedRequest) -> list[str]:
         """What the changes say about the cache."""
         before = self.turns.find("ann", request.ask)
         assert before is not None
-        broken = find_break(before, request, self.target, self.price)
+        broken = find_break(before, request, self.place)
         changes = request.changes if broken is None else blame(before, broken, request)
         return [f"{one.rule} {one.at}: {one.did}" for one in changes if "breaks the cache" in one.did]
 
@@ -118,8 +124,10 @@ def test_another_form_of_the_same_tools_breaks_all() -> None:
     session.answer(request, Usage(2_000, 100))
     (only,) = request.conversation.tools
     other = replace(request.conversation, tools=(replace(only, description=b'"Other."'),))
-    broken = find_break(session.turns.find("ann", ask), replace(request, conversation=other), GPT, None)  # type: ignore[arg-type]
-    assert str(broken) == "breaks the cache before the first message: 2,000 tokens"
+    before = session.turns.find("ann", ask)
+    assert before is not None
+    broken = find_break(before, replace(request, conversation=other), session.place)
+    assert str(broken) == "breaks the cache before the first message: 2,000 tokens, about $0.0069 more"
 
 
 @pytest.mark.parametrize(
@@ -154,6 +162,10 @@ def test_other_tools_another_target_and_our_own_change_are_named() -> None:
         == "the client changed its tools"
     )
     session.target = "openai/gpt-5"
+    assert session.answer(compiled(asked(turns(0), tools=[tool]), GPT), Usage(9_000, 1)).why == ""
+    session.target = GPT
+    session.answer(compiled(asked(turns(8), tools=[tool]), GPT), Usage(9_000, 1))
+    session.target = "openai/gpt-5"
     use = session.answer(compiled(asked(turns(8), tools=[tool]), GPT), Usage(9_000, 1))
     assert use.why == "openai/gpt-5 answered, and openai/gpt-4o the turn before"
     cut = compiled(
@@ -161,7 +173,7 @@ def test_other_tools_another_target_and_our_own_change_are_named() -> None:
     )
     before = session.turns.find("ann", cut.ask)
     assert before is not None
-    broken = find_break(before, cut, session.target, None)
+    broken = find_break(before, cut, session.place)
     assert broken is not None
     use = session.answer(replace(cut, changes=blame(before, broken, cut)), Usage(2_000, 1))
     assert use.why.startswith("history-trim at /messages/1 (shortened ")
@@ -191,12 +203,13 @@ def test_what_the_cache_saved() -> None:
 
 
 def test_sessions_and_their_digests_are_bounded() -> None:
+    place = Session(GPT).place
     many = SessionTurns(lambda: 0.0, most=5)
     long = SessionTurns(lambda: 0.0, digests=40)
     for at in range(20):
         request = compiled(asked(turns(8), session_id=f"s{at}"), GPT)
-        many.note("ann", request, Usage(9_000, 1), GPT, None)
-        long.note("ann", request, Usage(9_000, 1), GPT, None)
+        many.note("ann", request, Usage(9_000, 1), place)
+        long.note("ann", request, Usage(9_000, 1), place)
     assert (len(many), len(long)) == (5, 2)
 
 
@@ -204,3 +217,23 @@ def test_callers_know_nothing_of_each_other() -> None:
     session = Session(GPT)
     session.answer(compiled(asked(turns(8)), GPT), Usage(9_000, 1))
     assert session.turns.find("bob", asked(turns(8))) is None
+
+
+def test_a_session_that_never_reads_is_not_compared_on_every_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has the same reason for many turns, and is told so."""
+    looked: list[int] = []
+    compare = session_turns.explain
+    monkeypatch.setattr(session_turns, "explain", lambda *given: (looked.append(1), compare(*given))[1])
+    session = Session(GPT)
+    told = [session.answer(compiled(asked(turns(8)), GPT), Usage(9_000, 1)).why for _ in range(18)]
+    assert told == ["", *["the provider did not find it in its cache"] * 17]
+    assert len(looked) == 3
+
+
+def test_agents_that_share_a_session_are_told_apart() -> None:
+    session = Session(GPT)
+    helper = [SYSTEM, {"role": "user", "content": "Look it up. " * 50}, *turns(8)[2:]]
+    for said in (turns(8), helper, turns(9), helper):
+        use = session.answer(compiled(asked(said, session_id="s"), GPT), Usage(9_000, 1, 9_000))
+        assert (use.session, use.resent) == ("s", 0)
+    assert len(session.turns) == 2

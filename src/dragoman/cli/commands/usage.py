@@ -14,9 +14,11 @@ import msgspec
 from dragoman.cli.commands.config import config_option, env_option
 from dragoman.cli.inputs.compile_context import json_option
 from dragoman.cli.inputs.state_access import call_gateway, key_option, opened_store, url_option
+from dragoman.cli.output.cache_tables import print_cache
 from dragoman.cli.output.console import print_table
 from dragoman.errors import OptionError
 from dragoman.store import LedgerQuery, Totals, Viewer
+from dragoman.store.cache_report import CacheReport, cache_report, report_of
 from dragoman.store.ledger_views import GROUPS, UsageReport, parse_since, usage_report
 
 _PATH = "/dragoman/usage"
@@ -35,6 +37,9 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
     "--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True, help="Output."
 )
 @json_option
+@click.option(
+    "--cache", "caches", is_flag=True, help="What prompt caches saved and lost, and which requests broke them."
+)
 @click.pass_context
 def usage(
     ctx: click.Context,
@@ -46,9 +51,13 @@ def usage(
     since: str | None,
     form: str,
     as_json: bool,
+    caches: bool,
 ) -> None:
     """Show what was used and what it cost, how much of that is estimated, and what has no price."""
     moment = since_option(since)
+    if caches:
+        _show_caches(_caches(ctx, path, env_files, url, key, since), as_json or form == "json")
+        return
     if url is not None:
         query = {"by": by, **({"since": since} if since is not None else {})}
         report = msgspec.json.decode(call_gateway("GET", url, _PATH, key, query), type=UsageReport)
@@ -73,6 +82,36 @@ async def _from_store(
             return usage_report(by, since, ())
         groups = await store.ledger.totals(Viewer("", True), GROUPS[by], LedgerQuery(since=since))
         return usage_report(by, since, groups)
+
+
+def _caches(
+    ctx: click.Context,
+    path: Path | None,
+    env_files: tuple[Path, ...],
+    url: str | None,
+    key: str | None,
+    since: str | None,
+) -> CacheReport:
+    if url is None:
+        return asyncio.run(_caches_from_store(ctx, path, env_files, since_option(since)))
+    query = {"since": since} if since is not None else {}
+    return msgspec.json.decode(call_gateway("GET", url, "/dragoman/cache", key, query), type=CacheReport)
+
+
+async def _caches_from_store(
+    ctx: click.Context, path: Path | None, env_files: tuple[Path, ...], since: float | None
+) -> CacheReport:
+    async with opened_store(ctx, path, env_files) as store:
+        if store is None:
+            return report_of((), since)
+        return await cache_report(store.ledger, Viewer("", True), since)
+
+
+def _show_caches(report: CacheReport, as_json: bool) -> None:
+    if as_json:
+        click.echo(msgspec.json.encode(report))
+    else:
+        print_cache(report)
 
 
 def _show(report: UsageReport, form: str) -> None:

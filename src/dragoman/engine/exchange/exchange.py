@@ -87,7 +87,7 @@ from dragoman.engine.history.compaction import UsedSummary, compact_keys, compac
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.prompt_digests import PromptDigests, digest_prompt
 from dragoman.engine.history.recall import cut_keys, may_need_cut, shorter
-from dragoman.engine.history.session_turns import SentTurn, blame, find_break
+from dragoman.engine.history.session_turns import SentTurn, blame, find_break, is_sent_as_it_came
 from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapted import AdaptedRequest
@@ -830,11 +830,10 @@ class Exchange(Generic[D]):
         self, request: AdaptedRequest, turn_before: Callable[[Ask], SentTurn | None]
     ) -> AdaptedRequest:
         """The request; the change says so that breaks the cache of what the session sent before."""
-        asked, sent, destination = self.ask.conversation, request.conversation, self._visit.destination
-        if len(self.ask.source) < SHORTEST_PROMPT or (sent.messages is asked.messages and sent.tools is asked.tools):
+        if len(self.ask.source) < SHORTEST_PROMPT or is_sent_as_it_came(request):
             return request
         before = turn_before(self.ask)
-        broken = None if before is None else find_break(before, request, destination.name, destination.price)
+        broken = None if before is None else find_break(before, request, self._visit.destination)
         if before is None or broken is None:
             return request
         return replace(request, changes=blame(before, broken, request))

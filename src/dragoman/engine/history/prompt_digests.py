@@ -12,7 +12,7 @@ import msgspec
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.identity_cache import IdentityCache
-from dragoman.conversation.messages import ASSISTANT, TOOL, Message, Role
+from dragoman.conversation.messages import ASSISTANT, TOOL, Message
 from dragoman.conversation.parts import Call, Inline, Media, Part, Reasoning, Result, Text
 from dragoman.conversation.tools import NativeTool, Tool
 
@@ -42,19 +42,19 @@ def digest_prompt(conversation: Conversation, target: str) -> PromptDigests:
         if at == last:
             before = b"".join(pieces)
             earlier, pieces = hash((opening, before)), []
-        pieces.append(_ROLES[message.role])
+        pieces.append(message.role.encode())
         collect_words(message.parts, pieces)
     return PromptDigests(opening, earlier, hash((opening, before + b"".join(pieces))), messages[-1].role is TOOL)
 
 
 def digest_message(message: Message) -> int:
     """What one message says, and who says it. What the model thought does not count."""
-    pieces = [_ROLES[message.role]]
-    collect_words(message.parts, pieces)
-    return hash(b"".join(pieces))
-
-
-_ROLES = {role: role.value.encode() for role in Role}
+    parts = message.parts
+    if len(parts) == 1 and type(parts[0]) is Text:
+        return hash((message.role.encode(), parts[0].literal))
+    pieces = [message.role.encode()]
+    collect_words(parts, pieces)
+    return hash(tuple(pieces))
 
 
 def _hash_tools(tools: tuple[Tool | NativeTool, ...]) -> bytes:

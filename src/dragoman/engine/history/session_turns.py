@@ -11,6 +11,7 @@ import re
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from itertools import zip_longest
 
 import msgspec
@@ -19,27 +20,37 @@ from dragoman.conversation.changes import Change
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.replies import Usage
+from dragoman.engine.exchange.destination import Destination
 from dragoman.engine.history.prompt_digests import digest_message, digest_tools
 from dragoman.engine.history.sent_prompts import KEPT_SECONDS
 from dragoman.engine.history.sizes import bytes_per_token, fixed_size, size_of
 from dragoman.engine.library.adapted import AdaptedRequest
-from dragoman.engine.routing.sessions import session_key
+from dragoman.engine.routing.sessions import hash_first_words, session_key
 from dragoman.profiles.facts import CachePlace, Facts, Stance
 from dragoman.profiles.prices import PER_MILLION, TokenPrice
 
 MOST_SESSIONS = 8_192
 MOST_DIGESTS = 1_000_000
-"""Of all sessions together, eight bytes each."""
+"""Of the client's messages, of all sessions together, eight bytes each."""
 LEAST_TOKENS = 1_024
 """A prompt that is shorter is cached by nobody, and fewer tokens that are sent again are no news."""
 _SHARE = 0.05
 """Providers count in steps, and of a prompt that was found they may read so much less."""
 _TURN = re.compile(r"/(?:messages|contents|input)/(\d+)(?=/|$)")
+_LOOKED_AT_EVERY = 8
+"""Of turns in a row that read nothing, one in so many is compared with the turn before."""
+_LASTING = _CHANGED, _NOT_FOUND, _NO_HINT = (
+    "the client changed message",
+    "the provider did not find it in its cache",
+    "no cache hint was set",
+)
+"""Reasons that a session often has turn after turn."""
 _BREAKS = "; breaks the cache"
 _AS_SENT: tuple[int, ...] = ()
+_NO_CHANGES: frozenset[int] = frozenset()
 
 
-class SentTurn(msgspec.Struct, frozen=True):
+class SentTurn(msgspec.Struct, gc=False):
     """The last turn of a session, without a word of it."""
 
     target: str
@@ -56,13 +67,29 @@ class SentTurn(msgspec.Struct, frozen=True):
     shape: tuple[int, ...] = _AS_SENT
     """The messages that were sent: those of the client's by their place in its request, all others by their digests.
     Empty if they were sent as they came."""
-    changes: frozenset[int] = frozenset()
+    changes: frozenset[int] = _NO_CHANGES
     """Digests of the changes, if messages or tools were sent otherwise than they came."""
     has_read: bool = False
     """Whether the session has ever read from a cache."""
+    misses: int = 0
+    """How many turns in a row, this one the last, did not read what was in the cache."""
+    why: str = ""
+    """Why the last one did not."""
 
-    def weight(self) -> int:
-        return len(self.messages) + len(self.shape) + len(self.changes)
+    def update(self, request: AdaptedRequest, usage: Usage, now: float) -> None:
+        """All but the messages and the target, as a request was sent and answered."""
+        tools = request.ask.conversation.tools
+        self.at = now
+        self.tokens = usage.cached + usage.cache_written if caches_by_hints(request.facts) else usage.input
+        self.has_read = self.has_read or usage.cached > 0
+        self.tools = self.sent_tools = digest_tools(tools) if tools else b""
+        if is_sent_as_it_came(request):
+            self.shape, self.changes = _AS_SENT, _NO_CHANGES
+            return
+        sent = request.conversation
+        self.sent_tools = digest_tools(sent.tools) if sent.tools else b""
+        self.shape = shape_of(request.ask.conversation, sent)
+        self.changes = frozenset([_digest_change(one) for one in request.changes])
 
 
 class BrokenCache(msgspec.Struct, frozen=True):
@@ -86,7 +113,7 @@ def words_for(price: float | None) -> str:
     return f", about ${price:.2f} more" if price >= 0.1 else f", about ${price:.2g} more"
 
 
-class CacheUse(msgspec.Struct, frozen=True, gc=False):
+class CacheOutcome(msgspec.Struct, frozen=True, gc=False):
     """What one request made of the provider's cache."""
 
     session: str = ""
@@ -100,7 +127,7 @@ class CacheUse(msgspec.Struct, frozen=True, gc=False):
     """Why they were sent again."""
 
 
-NO_USE = CacheUse()
+NO_USE = CacheOutcome()
 
 
 class SessionTurns:
@@ -111,39 +138,64 @@ class SessionTurns:
         self._most = most
         self._most_digests = digests
         self._weight = 0
-        self._turns: OrderedDict[tuple[str, str], SentTurn] = OrderedDict()
+        self._turns: OrderedDict[tuple[str, str, int], SentTurn] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._turns)
 
     def find(self, caller: str, ask: Ask) -> SentTurn | None:
         """The turn before this one, if its prompt may still be in the cache."""
-        turn = self._turns.get((caller, session_key(ask)))
+        turn = self._turns.get((caller, session_key(ask), hash_first_words(ask.conversation)))
         return turn if turn is not None and self._clock() - turn.at < KEPT_SECONDS else None
 
-    def note(
-        self, caller: str, request: AdaptedRequest, usage: Usage, target: str, price: TokenPrice | None
-    ) -> CacheUse:
+    def note(self, caller: str, request: AdaptedRequest, usage: Usage, destination: Destination) -> CacheOutcome:
         """What an answered request made of the cache. From now on it is the last turn of its session."""
-        session = session_key(request.ask)
+        session, price = session_key(request.ask), destination.price
+        saved = price.saving(usage) if price is not None and (usage.cached or usage.cache_written) else 0.0
         if not session:
-            return CacheUse(saved=_saved(usage, price))
-        now, key = self._clock(), (caller, session)
-        before = self._turns.pop(key, None)
-        if before is not None:
-            self._weight -= before.weight()
-        turn = _make_turn(request, usage, target, now, before)
-        resent = 0 if before is None else _resent(before, usage, price)
-        why = ""
-        if before is not None and resent:
-            turn = msgspec.structs.replace(turn, messages=digest_messages(request.ask.conversation.messages))
-            why = explain(before, turn, request)
-            resent = resent if why else 0
-        self._turns[key] = turn
-        self._weight += turn.weight()
+            return CacheOutcome(saved=saved)
+        asked = request.ask.conversation.messages
+        key = (caller, session, hash_first_words(request.ask.conversation))
+        turn = self._turns.get(key)
+        if turn is None:
+            turn = self._turns[key] = SentTurn(destination.name, 0.0, 0, digest_messages(asked), b"", b"")
+            turn.update(request, usage, self._clock())
+            self._weight += len(turn.messages)
+            self._bound()
+            return CacheOutcome(session, saved=saved)
+        self._turns.move_to_end(key)
+        resent = _resent(turn, usage, price)
+        before = copy(turn) if resent else turn
+        known, turn.target = len(turn.messages), destination.name
+        if known != len(asked):
+            # Only new messages are digested: if an older one has changed, the cache is not read, and all are.
+            turn.messages = (
+                turn.messages + digest_messages(asked[known:]) if known < len(asked) else digest_messages(asked)
+            )
+            self._weight += len(turn.messages) - known
+            self._bound()
+        turn.update(request, usage, self._clock())
+        if not resent:
+            turn.misses = 0
+            return CacheOutcome(session, 0, saved)
+        why = _explain_miss(before, turn, request)
+        resent = resent if why else 0
+        return CacheOutcome(session, resent, saved, price_of(resent, price) or 0.0, why)
+
+    def _bound(self) -> None:
         while len(self._turns) > self._most or self._weight > self._most_digests:
-            self._weight -= self._turns.popitem(last=False)[1].weight()
-        return CacheUse(session, resent, _saved(usage, price), price_of(resent, price) or 0.0, why)
+            self._weight -= len(self._turns.popitem(last=False)[1].messages)
+
+
+def _explain_miss(before: SentTurn, turn: SentTurn, request: AdaptedRequest) -> str:
+    """Why a turn did not read what was in the cache. A session that never does is not looked at on every turn."""
+    is_like = before.target == turn.target and before.tools == turn.tools and not turn.shape and not turn.changes
+    if not before.misses % _LOOKED_AT_EVERY or not is_like:
+        turn.messages = digest_messages(request.ask.conversation.messages)
+        turn.why = explain(before, turn, request)
+        turn.misses = before.misses if turn.why.startswith(_LASTING) else -1
+    turn.misses += 1
+    return turn.why
 
 
 def caches_by_hints(facts: Facts) -> bool:
@@ -158,12 +210,6 @@ def price_of(tokens: int, price: TokenPrice | None) -> float | None:
     return tokens * price.resending * PER_MILLION
 
 
-def _saved(usage: Usage, price: TokenPrice | None) -> float:
-    if price is None or not (usage.cached or usage.cache_written):
-        return 0.0
-    return price.cost(Usage(usage.input, usage.output)) - price.cost(usage)
-
-
 def _resent(before: SentTurn, usage: Usage, price: TokenPrice | None) -> int:
     """Tokens that were in the cache and were not read from it."""
     had = min(before.tokens, usage.input)
@@ -174,21 +220,15 @@ def _resent(before: SentTurn, usage: Usage, price: TokenPrice | None) -> int:
     return missed if is_cheaper or before.has_read or usage.cached else 0
 
 
-def _make_turn(request: AdaptedRequest, usage: Usage, target: str, now: float, before: SentTurn | None) -> SentTurn:
-    """Only messages that are new are digested: if an older one has changed, the cache is not read, and all are."""
+def is_sent_as_it_came(request: AdaptedRequest) -> bool:
+    """Whether tools and messages are the client's, as far as providers compare them: hints do not count."""
     asked, sent = request.ask.conversation, request.conversation
-    if before is not None and len(before.messages) <= len(asked.messages):
-        messages = before.messages + digest_messages(asked.messages[len(before.messages) :])
-    else:
-        messages = digest_messages(asked.messages)
-    tools = digest_tools(asked.tools) if asked.tools else b""
-    has_read = usage.cached > 0 or (before is not None and before.has_read)
-    held = usage.cached + usage.cache_written if caches_by_hints(request.facts) else usage.input
     if sent.messages is asked.messages and sent.tools is asked.tools:
-        return SentTurn(target, now, held, messages, tools, tools, has_read=has_read)
-    sent_tools = digest_tools(sent.tools) if sent.tools else b""
-    changes = frozenset([_digest_change(one) for one in request.changes])
-    return SentTurn(target, now, held, messages, tools, sent_tools, shape_of(asked, sent), changes, has_read)
+        return True
+    for change in request.changes:  # noqa: SIM110  a generator costs twice as much
+        if change.kind != "added":
+            return False
+    return True
 
 
 def digest_messages(messages: Iterable[Message]) -> array[int]:
@@ -210,15 +250,15 @@ def shape_of(asked: Conversation, sent: Conversation) -> tuple[int, ...]:
 
 def _place(message: Message, words: set[tuple[int, int]]) -> int:
     """The place of a message that says what the client's says there, such as one with a hint; else its digest."""
-    said = digest_message(message)
-    return message.at if (message.at, said) in words else said
+    words_digest = digest_message(message)
+    return message.at if (message.at, words_digest) in words else words_digest
 
 
-def find_break(before: SentTurn, request: AdaptedRequest, target: str, price: TokenPrice | None) -> BrokenCache | None:
+def find_break(before: SentTurn, request: AdaptedRequest, destination: Destination) -> BrokenCache | None:
     """Where a request is sent otherwise than the turn before, because of how it was changed; None if that costs nothing
     worth telling."""
     asked, sent = request.ask.conversation, request.conversation
-    if before.target != target:
+    if before.target != destination.name:
         return None
     after = _first_difference(before, asked, sent)
     if after is None:
@@ -226,7 +266,7 @@ def find_break(before: SentTurn, request: AdaptedRequest, target: str, price: To
     sizes = [fixed_size(sent), *[size_of(message).total for message in sent.messages]]
     scale = bytes_per_token(sent.messages, request.facts.model)
     lost = int(min(before.tokens, sum(sizes) / scale) - sum(sizes[: after + 1]) / scale)
-    return BrokenCache(after, lost, price_of(lost, price)) if lost >= LEAST_TOKENS else None
+    return BrokenCache(after, lost, price_of(lost, destination.price)) if lost >= LEAST_TOKENS else None
 
 
 def _first_difference(before: SentTurn, asked: Conversation, sent: Conversation) -> int | None:
@@ -237,6 +277,18 @@ def _first_difference(before: SentTurn, asked: Conversation, sent: Conversation)
     was = before.shape or [message.at for message in asked.messages[: len(before.messages)]]
     shape = shape_of(asked, sent) or [message.at for message in asked.messages]
     return next((at for at, (old, new) in enumerate(zip(was, shape, strict=False)) if old != new), None)
+
+
+def shared_tokens(before: SentTurn, request: AdaptedRequest) -> int:
+    """About how many tokens of a request its provider can read, of what it was sent the turn before."""
+    asked, sent = request.ask.conversation, request.conversation
+    ours = _first_difference(before, asked, sent)
+    theirs = _first_change(before.messages, digest_messages(asked.messages))
+    if before.tools != (digest_tools(asked.tools) if asked.tools else b"") or ours == -1:
+        return 0
+    same = min(len(before.messages) if one is None else one for one in (ours, theirs))
+    size = fixed_size(sent) + sum([size_of(message).total for message in sent.messages[:same]])
+    return min(before.tokens, int(size / bytes_per_token(sent.messages, request.facts.model)))
 
 
 def blame(before: SentTurn, broken: BrokenCache, request: AdaptedRequest) -> tuple[Change, ...]:
@@ -269,25 +321,26 @@ def _digest_change(change: Change) -> int:
 
 def explain(before: SentTurn, now: SentTurn, request: AdaptedRequest) -> str:
     """Why a prompt that was in the cache was sent again; empty if it is another conversation that begins alike."""
+    changed, opening = _first_change(before.messages, now.messages), request.ask.conversation.opening
+    if changed is not None and opening <= changed <= opening + 1:
+        return ""
     if before.target != now.target:
         return f"{now.target} answered, and {before.target} the turn before"
-    told = next((one for one in request.changes if _BREAKS in one.did), None)
-    if told is not None:
-        did, _, where = told.did.partition(_BREAKS)
-        return f"{told.rule} at {told.at} ({did}) changed what comes{where.partition(':')[0]}"
+    blamed = next((one for one in request.changes if _BREAKS in one.did), None)
+    if blamed is not None:
+        did, _, where = blamed.did.partition(_BREAKS)
+        return f"{blamed.rule} at {blamed.at} ({did}) changed what comes{where.partition(':')[0]}"
     if before.tools != now.tools:
         return "the client changed its tools"
-    changed = _first_change(before.messages, now.messages)
-    opening = request.ask.conversation.opening
     if changed is not None:
-        return "" if opening <= changed <= opening + 1 else f"the client changed message {changed + 1}"
+        return f"{_CHANGED} {changed + 1}"
     if before.shape != _shape_before(now, before) or before.sent_tools != now.sent_tools:
         return "it was changed in another way than the turn before"
     if now.at - before.at >= KEPT_SECONDS:
         return f"{(now.at - before.at) / 60:.0f} minutes had passed since the turn before"
     if caches_by_hints(request.facts) and not now.tokens:
-        return "no cache hint was set"
-    return "the provider did not find it in its cache"
+        return _NO_HINT
+    return _NOT_FOUND
 
 
 def _shape_before(now: SentTurn, before: SentTurn) -> tuple[int, ...]:
@@ -296,4 +349,6 @@ def _shape_before(now: SentTurn, before: SentTurn) -> tuple[int, ...]:
 
 def _first_change(old: Sequence[int], new: Sequence[int]) -> int | None:
     """The first of the old messages that is another one now, or is not there."""
+    if old == new[: len(old)]:
+        return None
     return next((at for at, (was, is_now) in enumerate(zip_longest(old, new[: len(old)])) if was != is_now), None)

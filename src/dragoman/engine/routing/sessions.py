@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from hashlib import sha256
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
+from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry
 from dragoman.conversation.conversation import Ask, Conversation
-from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.messages import USER, Message, Role
 from dragoman.conversation.parts import Text
 
 FIELDS = ("session_id", "conversation_id", "thread_id", "chat_id")
@@ -28,24 +29,63 @@ _SEARCHED = 2_000
 
 def session_key(ask: Ask) -> str:
     """The key of the conversation; empty where nothing tells it."""
-    metadata = _metadata(ask.members)
-    given = _given(ask.members) or _given(metadata)
-    if given:
+    members, headers = ask.members, ask.headers
+    for name in FIELDS:
+        if name in members and (given := _given(members)):
+            return given
+    metadata = _metadata(members) if "metadata" in members else {}
+    if metadata and (given := _given(metadata)):
         return given
-    named = next((ask.headers[name] for name in HEADERS if ask.headers.get(name)), "")
-    if named:
-        return named[:LONGEST]
-    if given := _given(_user(metadata)):
+    for name in HEADERS:
+        if headers.get(name):
+            return headers[name][:LONGEST]
+    if metadata and (given := _given(_user(metadata))):
         return given
-    first = _first_words(ask.conversation)
-    if not first:
+    for message in ask.conversation.messages:
+        if message.role is USER:
+            return _key_of_words(message)
+    return ""
+
+
+def hash_first_words(conversation: Conversation) -> int:
+    """What tells agents apart that work in one session: the first words of the user."""
+    for message in conversation.messages:
+        if message.role is USER:
+            return hash(_literals(message))
+    return 0
+
+
+def _key_of_words(first: Message) -> str:
+    """The key of a conversation that begins with these words. It is made once for all its turns."""
+    words = _literals(first)
+    mark = hash(words)
+    known: str | None = _KEYS.get(mark)
+    if known is None:
+        known = _make_key(first, words)
+        _KEYS.put(mark, CacheEntry(known, 128))
+    return known
+
+
+_KEYS: BoundedCache[int] = BoundedCache(f"{__name__}.session_key")
+"""Keys by the hash of the words that they are made of."""
+
+
+def _literals(message: Message) -> bytes:
+    parts = message.parts
+    if len(parts) == 1 and type(parts[0]) is Text:
+        return parts[0].literal
+    return b" ".join([part.literal for part in message.parts if type(part) is Text])
+
+
+def _make_key(first: Message, words: bytes) -> str:
+    if len(words) <= len(b'""'):
         return ""
-    searched = first[:_SEARCHED]
-    if "telegram" in searched.lower():
-        chat = next((found for form in _TELEGRAM if (found := form.search(searched))), None)
+    if b"telegram" in words[:_SEARCHED].lower():
+        text = _text(first)[:_SEARCHED]
+        chat = next((found for form in _TELEGRAM if (found := form.search(text))), None)
         if chat is not None:
             return f"telegram:{chat[1]}"
-    return f"auto:{sha256(first.encode('utf-8', 'replace')).hexdigest()[:16]}"
+    return f"auto:{blake2b(words, digest_size=8).hexdigest()}"
 
 
 def starts_anew(conversation: Conversation) -> bool:
@@ -82,11 +122,6 @@ def _plain(value: Any) -> Any:
         return msgspec.json.decode(value)
     except msgspec.DecodeError:
         return None
-
-
-def _first_words(conversation: Conversation) -> str:
-    first = next((one for one in conversation.messages if one.role is Role.USER), None)
-    return "" if first is None else _text(first)
 
 
 def _text(message: Message) -> str:

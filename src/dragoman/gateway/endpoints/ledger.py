@@ -15,10 +15,12 @@ from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.services import Services
 from dragoman.store import Entry, LedgerQuery
+from dragoman.store.cache_report import cache_report
 from dragoman.store.contracts.ledger import LARGEST_PAGE, LedgerPage, cursor_of
 from dragoman.store.ledger_views import GROUPS, STATES, RequestPage, has_rule, parse_since, request_row, usage_report
 
 USAGE_PARAMETERS = frozenset({"by", "since", "key"})
+CACHE_PARAMETERS = frozenset({"since", "key"})
 REQUEST_PARAMETERS = frozenset({"key_name", "model", "target", "status", "since", "limit", "after", "key", "rule"})
 MOST_LOOKED_AT = 5000
 """Requests that one page by rule looks through. The ledger has no index of rules."""
@@ -32,6 +34,13 @@ async def usage(services: Services, inbound: Inbound, outbound: Outbound, caller
         raise _bad(f'usage cannot be grouped by "{by[:40]}"; use {", ".join(GROUPS)}', "by")
     groups = await services.store.ledger.totals(caller, GROUPS[by], LedgerQuery(since=since))
     await outbound.whole(200, msgspec.json.encode(usage_report(by, since, groups)))
+
+
+async def cache(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+    """What prompt caches saved and lost, by day, model and session, `?since=7d`, for admins."""
+    since = _since(_query(inbound, CACHE_PARAMETERS))
+    report = await cache_report(services.store.ledger, caller, since)
+    await outbound.whole(200, msgspec.json.encode(report))
 
 
 async def requests(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:

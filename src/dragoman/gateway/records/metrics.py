@@ -63,6 +63,15 @@ TOKENS = _counter(
     "tokens", "Tokens used, as the provider counted them or as estimated.", "target", "direction", "estimated"
 )
 COST = _counter("cost", "What requests cost, as reported or by the prices, in their currency.", "target", "estimated")
+CACHE_TOKENS = _counter(
+    "cache_tokens", "Tokens read from providers' caches, written to them, and sent again.", "target", "how"
+)
+CACHE_MONEY = _counter(
+    "cache_cost",
+    "What reading from providers' caches saved, and what was lost where they were broken.",
+    "target",
+    "how",
+)
 CHANGES = _counter("changes", "Changes made to requests, by rule.", "rule")
 TRIMMED_TOKENS = _counter(
     "trimmed_tokens", "Estimated tokens of histories, by what trimming did to them.", "target", "how"
@@ -112,6 +121,8 @@ FAMILIES = (
         REQUESTS,
         TOKENS,
         COST,
+        CACHE_TOKENS,
+        CACHE_MONEY,
         CHANGES,
         TRIMMED_TOKENS,
         TRIMMED_MESSAGES,
@@ -193,6 +204,8 @@ class Metrics:
         sums.output += entry.output_tokens
         if entry.cost:
             sums.cost += entry.cost
+        if entry.cached_tokens or entry.written_tokens or entry.resent_tokens:
+            self._count_cache(target, entry)
         for rule, number in changes.items():
             self._counts[CHANGES.name][(rule,)] += number
         if entry.trimmed is not None:
@@ -207,6 +220,14 @@ class Metrics:
         self._counts[TOOL_RUNS.name][run.family, "failed" if run.error else "done"] += 1
         self._counts[TOOL_BYTES.name][(run.family,)] += run.size
         self._time(TOOL_TIME, (run.family,), run.seconds)
+
+    def _count_cache(self, target: str, entry: Entry) -> None:
+        tokens, money = self._counts[CACHE_TOKENS.name], self._counts[CACHE_MONEY.name]
+        tokens[target, "read"] += entry.cached_tokens
+        tokens[target, "written"] += entry.written_tokens
+        tokens[target, "sent again"] += entry.resent_tokens
+        money[target, "saved"] += max(entry.cache_saved, 0.0)  # a counter does not go down
+        money[target, "lost"] += entry.cache_lost
 
     def _trimmed(self, target: str, figures: TrimStatistics) -> None:
         tokens, messages = self._counts[TRIMMED_TOKENS.name], self._counts[TRIMMED_MESSAGES.name]

@@ -109,13 +109,15 @@ function head({ entry, report, id }) {
     ["whole", duration(entry.duration)],
     ["ours", duration(entry.overhead_us / 1e6)],
     ["tokens", `${entry.estimated ? "≈ " : ""}${count(entry.input_tokens)} → ${count(entry.output_tokens)}`],
+    ["from cache", count(entry.cached_tokens)],
     ["cost, $", money(entry.cost)],
     ["loses", entry.target ? h("b", { class: `loss-text loss-${report.loses}` }, report.rules.length ? report.loses : "nothing") : "–"],
   ];
   return h("div", { class: "detail-head" }, back(),
     h("h1", {}, entry.asked || "no model", entry.asked === entry.target ? null : [h("span", { class: "arrow" }, " → "), entry.target || "not sent"]),
     h("p", { class: "note" }, fullTime(entry.time), " · ", dialectName(entry.client_dialect), entry.stream ? " stream" : "", entry.caller ? ` · key ${entry.caller}` : "", " · ", h("code", {}, id)),
-    h("dl", { class: "figures" }, figures.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))));
+    h("dl", { class: "figures" }, figures.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+    entry.cache_break ? h("p", { class: "problem" }, h("b", {}, `Broke the prompt cache: ${count(entry.resent_tokens)} tokens sent again, $${money(entry.cache_lost)} lost. `), entry.cache_break) : null);
 }
 
 const errorBox = (entry) => h("div", { class: "problem" }, h("b", {}, entry.error_kind, " "), entry.error);

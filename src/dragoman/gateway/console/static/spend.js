@@ -2,7 +2,7 @@
 
 import { api, query } from "./api.js";
 import { emptyState, h, problem, replace, select, svg } from "./dom.js";
-import { count, money, short } from "./format.js";
+import { clock, count, fullTime, money, short } from "./format.js";
 import { table } from "./models.js";
 
 const SPANS = [["24h", "last 24 hours"], ["7d", "last 7 days"], ["30d", "last 30 days"], ["52w", "last year"]];
@@ -30,8 +30,8 @@ class Spend {
   async load() {
     try {
       const groups = ["day", "model", "key", "target"];
-      const reports = await Promise.all(groups.map((by) => api.get(`usage${query({ by, since: this.since })}`)));
-      this.found = Object.fromEntries(groups.map((by, at) => [by, reports[at]]));
+      const [cache, ...reports] = await Promise.all([api.get(`cache${query({ since: this.since })}`), ...groups.map((by) => api.get(`usage${query({ by, since: this.since })}`))]);
+      this.found = { cache, ...Object.fromEntries(groups.map((by, at) => [by, reports[at]])) };
       if (this.measure === "cost" && !this.found.day.total.cost) this.measure = this.measures.value = "tokens";
       this.draw();
     } catch (error) {
@@ -51,8 +51,27 @@ class Spend {
       h("div", { class: "two" },
         h("section", { class: "card" }, h("h2", {}, "By model asked"), barChart(found.model.groups, this.measure)),
         h("section", { class: "card" }, h("h2", {}, found.key.groups.length > 1 || found.key.groups[0]?.name ? "By key" : "By target"), barChart(found.key.groups.length > 1 || found.key.groups[0]?.name ? found.key.groups : found.target.groups, this.measure))),
-      h("section", {}, h("h2", {}, "By target"), totals(found.target.groups)));
+      h("section", {}, h("h2", {}, "By target"), totals(found.target.groups)),
+      caches(found.cache));
   }
+}
+
+/** What prompt caches saved and lost, and the requests that broke them. */
+function caches({ total, days, models, sessions, is_cut }) {
+  if (!total.requests) return null;
+  const percent = (share) => `${Math.round(share * 100)} %`;
+  const figures = [["read from caches", percent(total.read)], ["sent again", short(total.resent_tokens)], ["saved", money(total.saved)], ["lost", money(total.lost)], ["broken", count(total.breaks)]];
+  const number = (content) => ({ number: true, content });
+  const worst = ({ worst: one }) => (one ? [h("a", { href: `#/requests/${encodeURIComponent(one.id)}`, title: fullTime(one.time) }, clock(one.time)), ": ", one.why] : "–");
+  const rows = (groups) => groups.map((one) => [one.name || "–", number(count(one.requests)), number(short(one.input_tokens)), number(percent(one.read)), number(short(one.resent_tokens)), number(money(one.saved)), number(one.lost ? h("strong", {}, money(one.lost)) : "0"), worst(one)]);
+  const shown = (name, groups) => h("section", {}, h("h3", {}, `By ${name.toLowerCase()}`), table([name, "Requests", "Tokens in", "Read from cache", "Sent again", "Saved", "Lost", "Broken most by"], rows(groups), `Prompt caches by ${name.toLowerCase()}`));
+  const losing = sessions.filter((one) => one.breaks);
+  return h("section", { id: "caches" }, h("h2", {}, "Prompt caches"),
+    is_cut ? h("p", { class: "note" }, `The newest ${count(total.requests)} requests of this span.`) : null,
+    h("dl", { class: "figures" }, figures.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+    days.length > 1 ? shown("Day", days.slice(0, 31)) : null,
+    shown("Model", models.slice(0, 50)),
+    losing.length ? shown("Session", losing.slice(0, 50)) : h("p", { class: "note" }, "No session lost what was in its cache."));
 }
 
 const amount = (group, measure) => (measure === "tokens" ? group.input_tokens + group.output_tokens : group[measure]);
