@@ -107,6 +107,15 @@ RESPONSES_EVENTS: Table = {
     "response.function_call_arguments.done": f"{_AT_ITEM} arguments name",
     "response.custom_tool_call_input.delta": f"{_AT_ITEM} delta",
     "response.custom_tool_call_input.done": f"{_AT_ITEM} input",
+    **{
+        f"response.{item}.{step}": _AT_ITEM
+        for item in ("web_search_call", "file_search_call", "code_interpreter_call", "mcp_call", "mcp_list_tools")
+        for step in ("in_progress", "searching", "interpreting", "completed", "failed")
+    },
+    "response.code_interpreter_call_code.delta": f"{_AT_ITEM} delta",
+    "response.code_interpreter_call_code.done": f"{_AT_ITEM} code",
+    "response.mcp_call_arguments.delta": f"{_AT_ITEM} delta",
+    "response.mcp_call_arguments.done": f"{_AT_ITEM} arguments",
     "error": "type sequence_number code? message param?",
 }
 

@@ -330,11 +330,11 @@ class _CurrentItem:
         elif kind.endswith("part.done"):
             self._end_part(event)
         elif kind.endswith(".delta"):
-            called = self.item["type"] in ("function_call", "custom_tool_call")
+            called = self.item["type"] in ("function_call", "custom_tool_call", "mcp_call", "code_interpreter_call")
             _refuse(not called and not self.part, f"{kind} without a part")
             self.grown.append(event["delta"])
         elif kind.endswith(".done"):
-            words = next(event[name] for name in ("text", "refusal", "arguments", "input") if name in event)
+            words = next(event[name] for name in ("text", "refusal", "arguments", "input", "code") if name in event)
             empty = words == "{}" and not self.grown
             _refuse(words != "".join(self.grown) and not empty, f"{kind} says {words!r:.60}, the deltas did not")
 
@@ -445,6 +445,9 @@ _GROWS = {
 }
 
 
+_CALLED = ("tool_use", "server_tool_use", "mcp_tool_use")
+
+
 class _CurrentBlock:
     """The one block that a client keeps."""
 
@@ -467,7 +470,7 @@ class _CurrentBlock:
             _refuse(self.block["type"] != wanted, f"{kind} in a {self.block['type']}")
             self.block[member] += delta[member]
         elif kind == "input_json_delta":
-            _refuse(self.block["type"] not in ("tool_use", "server_tool_use"), f"{kind} in a {self.block['type']}")
+            _refuse(self.block["type"] not in _CALLED, f"{kind} in a {self.block['type']}")
             self.json.append(delta["partial_json"])
 
     def end(self, event: Wire) -> Wire:

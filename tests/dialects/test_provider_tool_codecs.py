@@ -43,7 +43,7 @@ DECLARED: list[tuple[str, str, dict[str, Any], ProviderTool]] = [
             "user_location": {"type": "approximate", "city": "Bonn"},
             "max_uses": 3,
         },
-        ProviderTool(Family.WEB_SEARCH, ("example.com",), (), {"city": "Bonn"}, 3),
+        ProviderTool(Family.WEB_SEARCH, ("example.com",), (), {"city": "Bonn"}, 3, name="web_search"),
     ),
     (
         "openai-responses",
@@ -54,7 +54,7 @@ DECLARED: list[tuple[str, str, dict[str, Any], ProviderTool]] = [
             "user_location": {"type": "approximate", "city": "Bonn"},
             "search_context_size": "low",
         },
-        ProviderTool(Family.WEB_SEARCH, ("example.com",), (), {"city": "Bonn"}, depth="low"),
+        ProviderTool(Family.WEB_SEARCH, ("example.com",), (), {"city": "Bonn"}, depth="low", name="web_search"),
     ),
     (
         "openai-responses",
@@ -71,6 +71,7 @@ DECLARED: list[tuple[str, str, dict[str, Any], ProviderTool]] = [
         },
         ProviderTool(
             Family.MCP,
+            name="mcp",
             server=McpServer(
                 "wiki",
                 "https://wiki.example/mcp",
@@ -87,7 +88,21 @@ DECLARED: list[tuple[str, str, dict[str, Any], ProviderTool]] = [
         "openai-responses",
         "code_interpreter",
         {"type": "code_interpreter", "container": {"type": "auto"}},
-        ProviderTool(Family.CODE),
+        ProviderTool(Family.CODE, name="code_interpreter"),
+    ),
+    ("gemini", "googleSearch", {"googleSearch": {}}, ProviderTool(Family.WEB_SEARCH)),
+    ("gemini", "urlContext", {"urlContext": {}}, ProviderTool(Family.WEB_FETCH)),
+    (
+        "openai-chat",
+        "openrouter:web_search",
+        {"type": "openrouter:web_search", "parameters": {"excluded_domains": ["b.example"], "max_uses": 2}},
+        ProviderTool(Family.WEB_SEARCH, (), ("b.example",), {}, 2, name="openrouter:web_search"),
+    ),
+    (
+        "openai-chat",
+        "browser_search",
+        {"type": "browser_search"},
+        ProviderTool(Family.WEB_SEARCH, name="browser_search"),
     ),
 ]
 
@@ -157,6 +172,9 @@ SEARCH = ToolRun(
     pages=(FoundPage("https://sky.example", "Sky", age="2 days ago"),),
 )
 RUNS = [
+    ("gemini", ToolRun(Family.CODE, "", "", b'{"code":"print(1)"}', output="1")),
+    ("bedrock", ToolRun(Family.CODE, "tooluse_1", "", b'{"code":"print(1)"}', output="1")),
+    ("bedrock", ToolRun(Family.WEB_SEARCH, "tooluse_1", "", b'{"query":"sky"}')),
     ("anthropic", SEARCH),
     ("anthropic", ToolRun(Family.WEB_SEARCH, "srvtoolu_1", "web_search", b'{"query":"sky"}', error="unavailable")),
     (
@@ -234,23 +252,56 @@ def test_a_state_of_ours_travels_with_the_first_page_and_comes_back() -> None:
 @pytest.mark.parametrize(
     "junk", [b"[]", b"{", b'{"content":7}', b'{"action":[],"outputs":3,"error":7,"arguments":"x"}']
 )
-@pytest.mark.parametrize("name", ["anthropic", "openai-responses"])
+@pytest.mark.parametrize("name", ["anthropic", "openai-responses", "gemini", "openai-chat", "bedrock"])
 def test_junk_is_read_without_a_fault(name: str, junk: bytes) -> None:
     kinds = (
         *("server_tool_use", "mcp_tool_use", "web_search_tool_result", "web_fetch_tool_result", "mcp_tool_result"),
         *("bash_code_execution_tool_result", "tool_search_tool_result", "web_search_call", "mcp_call"),
-        *("code_interpreter_call", "file_search_call", "tool_search_call", "tool_search_output"),
+        *("code_interpreter_call", "file_search_call", "tool_search_call", "tool_search_output", "toolUse"),
+        *("toolResult", "toolCall", "toolResponse", "executableCode", "codeExecutionResult", "googleSearch"),
+        *("systemTool", "openrouter:web_search"),
     )
     for kind in kinds:
         codec(name).parse_run(Opaque(kind=kind, json=junk, origin=Origin(name)))
         codec(name).parse_tool(NativeTool(kind, junk, Origin(name)), {"mcp_servers": junk})
-        codec(name).parse_members({"mcp_servers": b"[" + junk + b"]"})
+        listed = b"[" + junk + b"]"
+        codec(name).parse_members({"mcp_servers": listed, "web_search_options": junk, "plugins": listed})
+        codec(name).parse_ending({"groundingMetadata": junk, "urlContextMetadata": junk, "executed_tools": listed})
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:
     if isinstance(value, dict):
         return [value, *(found for inner in value.values() for found in _objects(inner))]
     return [found for inner in value for found in _objects(inner)] if isinstance(value, list) else []
+
+
+def test_members_of_chat_that_ask_for_a_search() -> None:
+    chat = codec("openai-chat")
+    options = b'{"search_context_size":"low","user_location":{"type":"approximate","approximate":{"city":"Bonn"}}}'
+    tool = ProviderTool(Family.WEB_SEARCH, location={"city": "Bonn"}, depth="low")
+    assert chat.parse_members({"web_search_options": options}) == {"web_search_options": (tool,)}
+    written = chat.render_tool(tool, "web_search_options")
+    assert written is not None
+    assert (written.json, orjson.loads(written.members["web_search_options"])) == (b"", orjson.loads(options))
+    found = chat.parse_members({"plugins": b'[{"id":"web","include_domains":["a.example"]}]'})
+    assert found == {"plugins": (ProviderTool(Family.WEB_SEARCH, ("a.example",)),)}
+    filtered = chat.render_tool(ProviderTool(Family.WEB_SEARCH, ("a.example",), ("b.example",)), "search_domain_filter")
+    assert filtered is not None
+    assert orjson.loads(filtered.members["search_domain_filter"]) == ["a.example", "-b.example"]
+
+
+def test_the_end_of_an_answer_tells_of_a_search() -> None:
+    metadata = {
+        "webSearchQueries": ["sky", "blue"],
+        "groundingChunks": [{"web": {"uri": "https://sky.example", "title": "Sky"}}],
+    }
+    (run,) = codec("gemini").parse_ending({"groundingMetadata": orjson.dumps(metadata)})
+    assert orjson.loads(run.arguments or b"") == {"query": "sky", "queries": ["sky", "blue"]}
+    assert run.pages == (FoundPage("https://sky.example", "Sky"),)
+    assert orjson.loads(codec("gemini").render_ending([run], [])["groundingMetadata"]) == metadata
+    executed = {"type": "search", "index": 0, "arguments": '{"query": "sky"}', "output": "Blue."}
+    (run,) = codec("openai-chat").parse_ending({"executed_tools": orjson.dumps([executed])})
+    assert (run.family, run.arguments, run.output) == (Family.WEB_SEARCH, b'{"query":"sky"}', "Blue.")
 
 
 _RUN_KINDS = {

@@ -68,7 +68,13 @@ def run(
 ) -> Run:
     """A script, a request or a conversation through one rule, if the facts and the conversation call for it."""
     ask = _ask(said, source)
-    context = Context(known, {} if choice is None else {rule.name: choice}, texts or {}, media or {})
+    context = Context(
+        known,
+        {} if choice is None else {rule.name: choice},
+        texts or {},
+        media or {},
+        tool_codec=lambda name: dialect(name).provider_tools,
+    )
     wanted = rule.called_for(context) and rule.traits_sought(known) & observe(ask.conversation)
     if not wanted:
         return Run(ask, ask.conversation, [], [], Undo())

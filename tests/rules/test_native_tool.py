@@ -8,7 +8,7 @@ import pytest
 from tests.rules.runs import facts, run, sent
 
 from dragoman.conversation.tools import ChoiceMode
-from dragoman.rules.tools.native_tool import native_tool
+from dragoman.rules.clean.native_tool import native_tool
 
 RESPONSES = "openai-responses"
 HI: dict[str, Any] = {"role": "user", "content": "Hi"}
@@ -74,3 +74,204 @@ def test_a_container_goes_with_the_tool_that_has_it() -> None:
     assert "container" not in done.json
     assert ("refused-setting", "/container", "metadata", False) in done.changes
     assert sent(asked, "anthropic/claude-opus-4-8").changes == []
+
+
+# The target's own tool
+
+
+WEB = {"type": "web_search_20250305", "name": "web_search"}
+LOOKUP = {"name": "lookup", "input_schema": {"type": "object", "properties": {}}}
+
+
+def claude(*tools: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"messages": [HI], "max_tokens": 100, "tools": list(tools), **more}
+
+
+OWN: dict[str, tuple[dict[str, Any], str, str, dict[str, Any]]] = {
+    "a search with limits that the target has too": (
+        claude({**WEB, "allowed_domains": ["a.example"], "user_location": {"type": "approximate", "city": "Bonn"}}),
+        "anthropic",
+        "openai-responses/gpt-4.1",
+        {
+            "tools": [
+                {
+                    "type": "web_search",
+                    "filters": {"allowed_domains": ["a.example"]},
+                    "user_location": {"type": "approximate", "city": "Bonn"},
+                }
+            ]
+        },
+    ),
+    "a search beside functions, with the flag for both": (
+        claude(WEB, LOOKUP),
+        "anthropic",
+        "gemini/gemini-3-pro",
+        {
+            "tools": [
+                {"googleSearch": {}},
+                {
+                    "functionDeclarations": [
+                        {"name": "lookup", "parametersJsonSchema": {"type": "object", "properties": {}}}
+                    ]
+                },
+            ],
+            "toolConfig": {"includeServerSideToolInvocations": True},
+        },
+    ),
+    "a search alone, for a target that does not mix": (
+        claude(WEB),
+        "anthropic",
+        "gemini/gemini-2.5-flash",
+        {"tools": [{"googleSearch": {}}], "toolConfig": None},
+    ),
+    "a search and fetching are one tool": (
+        claude(WEB, {"type": "web_fetch_20250910", "name": "web_fetch"}),
+        "anthropic",
+        "openai-responses/gpt-4.1",
+        {"tools": [{"type": "web_search"}]},
+    ),
+    "a search by a member": (
+        {"messages": [HI], "web_search_options": {"search_context_size": "low"}},
+        "openai-chat",
+        "openai-responses/gpt-4.1",
+        {"tools": [{"type": "web_search", "search_context_size": "low"}]},
+    ),
+    "a member for a search": (
+        body(SEARCH),
+        RESPONSES,
+        "openai/gpt-4o-search-preview",
+        {"tools": None, "web_search_options": {}},
+    ),
+    "code": (
+        body({"type": "code_interpreter", "container": {"type": "auto"}}),
+        RESPONSES,
+        "anthropic/claude-opus-4-8",
+        {"tools": [{"type": "code_execution_20250825", "name": "code_execution"}]},
+    ),
+    "code by Nova": (
+        claude({"type": "code_execution_20250825", "name": "code_execution"}),
+        "anthropic",
+        "bedrock/amazon.nova-2-lite-v1:0",
+        {"toolConfig": {"tools": [{"systemTool": {"name": "nova_code_interpreter"}}]}},
+    ),
+    "a router's search": (
+        claude({**WEB, "max_uses": 2}),
+        "anthropic",
+        "openrouter/openai/gpt-4o",
+        {"tools": [{"type": "openrouter:web_search", "parameters": {"max_uses": 2}}]},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_the_targets_own_tool_takes_its_place(name: str) -> None:
+    asked, source, target, members = OWN[name]
+    done = sent(asked, target, source=source)
+    assert {member: done.json.get(member) for member in members} == members
+    assert {(rule, loses) for rule, _, loses, _ in done.changes if rule == "native-tool"} == {
+        ("native-tool", "nothing")
+    }
+
+
+def test_a_tool_that_has_no_counterpart_there_goes() -> None:
+    assert "tools" not in sent(claude(WEB), "deepseek/deepseek-chat", source="anthropic").json
+    done = sent(claude(WEB, LOOKUP), "gemini/gemini-2.5-flash", source="anthropic")
+    assert [list(tool) for tool in done.json["tools"]] == [["functionDeclarations"]]
+    assert ("native-tool", "/tools/0", "content", False) in done.changes
+    unsure = sent(claude(WEB, LOOKUP), "vertex/gemini-3-pro", source="anthropic")
+    assert [list(tool) for tool in unsure.json["tools"]] == [["functionDeclarations"]]
+
+
+def test_settings_that_the_target_lacks_are_reported() -> None:
+    done = run(
+        native_tool,
+        claude({**WEB, "max_uses": 2}),
+        facts("openai-responses", provider_tools={"web-search": "web_search"}),
+        source="anthropic",
+    )
+    assert done.did == ["declared web_search_20250305 as web_search, without most_uses"]
+    assert done.changes == [("/tools/0", "authority", False)]
+
+
+SERVER = {"type": "url", "name": "wiki", "url": "https://wiki.example/mcp", "authorization_token": "secret"}
+TOOLSET = {"type": "mcp_toolset", "mcp_server_name": "wiki"}
+MCP = {"type": "mcp", "server_label": "wiki", "server_url": "https://wiki.example/mcp", "authorization": "secret"}
+
+
+def test_servers_of_tools_both_ways() -> None:
+    there = sent(claude(TOOLSET, mcp_servers=[SERVER]), "openai-responses/gpt-4.1", source="anthropic")
+    assert there.json["tools"] == [{**MCP, "require_approval": "never"}]
+    assert "mcp_servers" not in there.json
+    older = sent(claude(mcp_servers=[SERVER]), "openai-responses/gpt-4.1", source="anthropic")
+    assert older.json["tools"] == there.json["tools"]
+    never = {**MCP, "require_approval": "never", "allowed_tools": ["ask"]}
+    back = sent(body(never, {**never, "server_label": "docs"}), "anthropic/claude-opus-4-8", source=RESPONSES)
+    assert back.json["mcp_servers"] == [SERVER, {**SERVER, "name": "docs"}]
+    allowed = {"default_config": {"enabled": False}, "configs": {"ask": {"enabled": True}}}
+    assert back.json["tools"] == [{**TOOLSET, **allowed}, {**TOOLSET, "mcp_server_name": "docs", **allowed}]
+
+
+def test_a_server_whose_calls_need_an_approval_is_not_given_to_others() -> None:
+    done = sent(body(MCP), "anthropic/claude-opus-4-8", source=RESPONSES)
+    assert "mcp_servers" not in done.json
+    assert "tools" not in done.json
+    assert ("native-tool", "/tools/0", "content", False) in done.changes
+
+
+def test_tools_that_a_search_finds_stay_deferred() -> None:
+    deferred = {**LOOKUP, "defer_loading": True}
+    search = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
+    there = sent(claude(search, deferred), "openai-responses/gpt-5.6", source="anthropic").json["tools"]
+    assert [(tool["type"], tool.get("defer_loading")) for tool in there] == [("tool_search", None), ("function", True)]
+    space = {"type": "namespace", "name": "s", "tools": [{**FUNCTION, "defer_loading": True}]}
+    asked = body({"type": "tool_search"}, space)
+    back = sent(asked, "anthropic/claude-opus-4-8", source=RESPONSES).json["tools"]
+    assert [(tool["name"], tool.get("defer_loading")) for tool in back] == [
+        ("tool_search_tool_bm25", None),
+        ("s__f", True),
+    ]
+    unaware = sent(asked, "deepseek/deepseek-chat", source=RESPONSES).json["tools"]
+    assert [tool["function"]["name"] for tool in unaware] == ["s__f"]
+
+
+CHOICES: dict[str, tuple[dict[str, Any], str, str, Any]] = {
+    "by name": (
+        claude(WEB, tool_choice={"type": "tool", "name": "web_search"}),
+        "anthropic",
+        "openai-responses/gpt-4.1",
+        "required",
+    ),
+    "by type": (
+        body({"type": "web_search_preview"}, tool_choice={"type": "web_search_preview"}),
+        RESPONSES,
+        "anthropic/claude-opus-4-8",
+        {"type": "any"},
+    ),
+    "where nothing can be forced": (
+        claude(WEB, tool_choice={"type": "tool", "name": "web_search"}),
+        "anthropic",
+        "gemini/gemini-2.5-flash",
+        None,
+    ),
+    "of a tool that is left out": (
+        claude(WEB, LOOKUP, tool_choice={"type": "tool", "name": "web_search"}),
+        "anthropic",
+        "deepseek/deepseek-chat",
+        None,
+    ),
+    "one among others": (
+        claude(WEB, LOOKUP, tool_choice={"type": "tool", "name": "web_search"}),
+        "anthropic",
+        "openai-responses/gpt-4.1",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_choice_of_a_providers_tool(name: str) -> None:
+    asked, source, target, choice = CHOICES[name]
+    done = sent(asked, target, source=source)
+    assert done.json.get("tool_choice") == choice
+    assert done.json.get("toolConfig") is None
+    assert [rule for rule, at, *_ in done.changes if at == "/tool_choice"] == ["native-tool"]

@@ -188,6 +188,16 @@ _FLAT = "gemini-compatible/gemini-2.5-flash"
 _CHAT = "openai-chat"
 
 
+def _searching(number: int) -> Wire:
+    call = {"type": "server_tool_use", "id": f"srvtoolu_{number}", "name": "web_search"}
+    return {**call, "input": {"query": f"q{number}"}}
+
+
+def _searched(number: int) -> Wire:
+    page = {"type": "web_search_result", "title": "A", "url": f"https://a.example/{number}", "encrypted_content": "x"}
+    return {"type": "web_search_tool_result", "tool_use_id": f"srvtoolu_{number}", "content": [page]}
+
+
 def _odd(number: int) -> str:
     return f"odd id {number}!"
 
@@ -553,6 +563,18 @@ CROWDS: tuple[Crowd, ...] = (
         "anthropic",
         _OPENAI,
         lambda n: claude([], tools=[{"type": "web_search_20250305", "name": f"web_{i}"} for i in range(n)]),
+    ),
+    Crowd(
+        "provider-run",
+        "each",
+        "anthropic",
+        _OPENAI,
+        lambda n: claude(
+            [
+                USER,
+                {"role": "assistant", "content": [one(i) for one in (_searching, _searched) for i in range(n)]},
+            ]
+        ),
     ),
     Crowd(
         "client-tool",

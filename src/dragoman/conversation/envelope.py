@@ -35,6 +35,11 @@ def may_be_sealed(literal: bytes) -> bool:
     return literal.startswith(_MARK_LITERAL) or b"\\" in literal
 
 
+def holds_sealed(json: bytes) -> bool:
+    """Whether an envelope may stand somewhere in a JSON value. It answers without decoding the value."""
+    return _MARK_LITERAL in json
+
+
 def unseal(text: str) -> Opaque | None:
     """The state that was sealed, or None where the text is no envelope of ours."""
     if not text.startswith(_MARK_ENCODED):

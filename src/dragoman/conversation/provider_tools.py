@@ -6,7 +6,7 @@ is run by the gateway, is it read as these values and written in the other's for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -69,6 +69,8 @@ class ProviderTool(msgspec.Struct, frozen=True, gc=False):
     """Whose tools they are, of the family MCP."""
     further: tuple[str, ...] = ()
     """Names of settings that only its own vendor has: lost elsewhere, and reported."""
+    name: str = ""
+    """What a tool choice calls it."""
 
 
 class FoundPage(msgspec.Struct, frozen=True, gc=False):
@@ -116,7 +118,81 @@ class ToolRun(msgspec.Struct, frozen=True, gc=False):
     def joined(self, result: ToolRun) -> ToolRun:
         """The whole run, of the half that was asked and its other half."""
         asked = {"arguments": self.arguments, "name": self.name or result.name, "server": self.server or result.server}
-        return replace(result, id=self.id or result.id, **asked)
+        return replace(result, id=self.id or result.id, is_open=False, **asked)
+
+
+class AskedRuns:
+    """Halves of runs that were asked for, until their other halves come. Each is looked at a few times at most."""
+
+    __slots__ = ("_by_family", "_by_id")
+
+    def __init__(self) -> None:
+        self._by_id: dict[tuple[Family, str], tuple[ToolRun, int]] = {}
+        self._by_family: dict[Family, list[tuple[ToolRun, int]]] = {}
+
+    def add(self, run: ToolRun, place: int = 0) -> None:
+        """`place` is whatever the caller wants to find it by."""
+        self._by_id[run.family, run.id] = run, place
+        self._by_family.setdefault(run.family, []).append((run, place))
+
+    def take(self, result: ToolRun) -> tuple[ToolRun, int] | None:
+        """The half to which a result belongs, taken out. Without ids it is the last one of the same family."""
+        if not result.is_result:
+            return None
+        found = self._by_id.pop((result.family, result.id), None) if result.id else None
+        if found is None and result.id:
+            found = self._by_id.pop((result.family, ""), None)
+        if found is not None:
+            return found
+        waiting = self._by_family.get(result.family, []) if not result.id else []
+        while waiting:
+            last = waiting.pop()
+            if self._by_id.pop((last[0].family, last[0].id), None) is not None:
+                return last
+        return None
+
+    def rest(self) -> list[ToolRun]:
+        """Those whose other half has not come."""
+        return [run for run, _ in self._by_id.values()]
+
+
+_TITLES = {
+    Family.WEB_SEARCH: "web search",
+    Family.WEB_FETCH: "page fetched",
+    Family.CODE: "code run",
+    Family.FILE_SEARCH: "file search",
+    Family.TOOL_SEARCH: "tool search",
+    Family.IMAGE: "picture",
+}
+
+
+def describe_run(run: ToolRun, cited: Mapping[str, Sequence[str]] = {}) -> str:
+    """What was asked and what was found, as text for a model that does not know such runs. `cited`: sentences of the
+    pages that an answer rests on, by their addresses."""
+    title = f"{run.server}: {run.name}" if run.family is Family.MCP else _TITLES[run.family]
+    lines = [f"[{title}{_describe_arguments(run.arguments)}]"]
+    if run.output:
+        lines.append(run.output)
+    for number, page in enumerate(run.pages, 1):
+        lines.append(f"{number}. {' - '.join(filter(None, (page.title, page.url, page.age)))}")
+        lines += [text for text in (page.text, *cited.get(page.url, ())) if text]
+    if run.tools:
+        lines.append(f"Tools: {', '.join([tool.name for tool in run.tools])}")
+    if run.error:
+        lines.append(f"It failed: {run.error}")
+    return "\n".join(lines)
+
+
+def _describe_arguments(arguments: Json | None) -> str:
+    """One argument as its words, several as JSON."""
+    given = msgspec.json.decode(arguments) if arguments else {}
+    if not isinstance(given, dict) or not given:
+        return ""
+    queries = given.get("queries")
+    if isinstance(queries, list):
+        return f": {'; '.join(map(str, queries))}"
+    first = next(iter(given.values()))
+    return f": {first}" if len(given) == 1 and isinstance(first, str) else f": {(arguments or b'').decode()}"
 
 
 class WrittenTool(msgspec.Struct, frozen=True, gc=False):
@@ -128,10 +204,28 @@ class WrittenTool(msgspec.Struct, frozen=True, gc=False):
     """Members at the top level of the request that declare it too. Lists of several tools are joined."""
     lost: tuple[str, ...] = ()
     """Names of settings that cannot be written."""
+    kind: str = ""
+    """What the dialect calls such an entry, if that is not the vendor's name of the tool."""
 
 
 def _no_tools(members: Mapping[str, Json]) -> Mapping[str, tuple[ProviderTool, ...]]:
     return {}
+
+
+def _no_runs(members: Mapping[str, Json]) -> tuple[ToolRun, ...]:
+    return ()
+
+
+def _no_members(runs: Sequence[ToolRun], cited: Sequence[FoundPage]) -> Mapping[str, Json]:
+    return {}
+
+
+def _no_counts(runs: Sequence[ToolRun]) -> Mapping[str, Json]:
+    return {}
+
+
+def _no_name(choice: Json) -> str:
+    return ""
 
 
 class ProviderToolCodec(msgspec.Struct, frozen=True):
@@ -149,3 +243,11 @@ class ProviderToolCodec(msgspec.Struct, frozen=True):
     """The blocks that tell of a whole run; none if the dialect does not show runs."""
     parse_members: Callable[[Mapping[str, Json]], Mapping[str, tuple[ProviderTool, ...]]] = _no_tools
     """The tools that members at the top level of a request declare without an entry in the list, by these members."""
+    parse_ending: Callable[[Mapping[str, Json]], tuple[ToolRun, ...]] = _no_runs
+    """The runs that members at the end of an answer tell of, if no block does."""
+    render_ending: Callable[[Sequence[ToolRun], Sequence[FoundPage]], Mapping[str, Json]] = _no_members
+    """The members at the end of an answer that tell of its runs, and of the pages that it cites."""
+    render_usage: Callable[[Sequence[ToolRun]], Mapping[str, Json]] = _no_counts
+    """The members of the usage that count runs."""
+    parse_choice: Callable[[Json], str] = _no_name
+    """The tool (`ProviderTool.name`) that a choice names which only the dialect has; empty if it names none."""

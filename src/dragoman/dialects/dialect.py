@@ -835,6 +835,11 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     """Keys of other servers' streams that no client of this dialect wants to store."""
     answer_leftovers: frozenset[str] = frozenset()
     """The same of whole answers."""
+    runs_first: bool = False
+    """Runs of the provider's tools stand before the text that rests on them, and clients take the last block for the
+    answer."""
+    runs_last: bool = False
+    """Runs of the provider's tools may be told of only at the end of an answer."""
 
     # Its codecs, loaded when they are first used
 

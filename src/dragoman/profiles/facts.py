@@ -624,6 +624,15 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = ACCEPTS
     tools_max: Annotated[int, Meta(description="how many tools it takes (0: any number)")] = 0
     native_tools: Annotated[tuple[str, ...], Meta(description="kinds of its own tools (globs)")] = ("*",)
+    provider_tools: Annotated[
+        Mapping[str, str],
+        Meta(
+            description="its own tool that does what others run (web-search, web-fetch, code, image, mcp, tool-search)"
+        ),
+    ] = {}
+    mixed_tools: Annotated[Stance, Meta(description="its own tools beside functions")] = ACCEPTS
+    mixed_tools_flag: Annotated[str, Meta(description="the setting with which it takes both")] = ""
+    forced_provider_tool: Annotated[Stance, Meta(description="a forced choice where all tools are its own")] = REFUSES
 
     # settings
     settings: Annotated[Mapping[str, Setting], Meta(description="each setting: supported, range, values")] = {}

@@ -9,9 +9,11 @@ from dragoman.rules.clean.empty_content import empty_content
 from dragoman.rules.clean.legacy_function_call import legacy_function_call
 from dragoman.rules.clean.mixed_system import mixed_system
 from dragoman.rules.clean.model_prefix import model_prefix
+from dragoman.rules.clean.native_tool import native_tool
 from dragoman.rules.clean.null_content import null_content
 from dragoman.rules.clean.null_field import null_field
 from dragoman.rules.clean.off_schema import off_schema
+from dragoman.rules.clean.provider_run import provider_run
 from dragoman.rules.clean.refused_format import refused_format
 from dragoman.rules.clean.refused_hint import refused_hint
 from dragoman.rules.clean.refused_prefill import refused_prefill
@@ -85,7 +87,6 @@ from dragoman.rules.tools.empty_tools import empty_tools
 from dragoman.rules.tools.many_strict import many_strict
 from dragoman.rules.tools.many_tools import many_tools
 from dragoman.rules.tools.missing_description import missing_description
-from dragoman.rules.tools.native_tool import native_tool
 from dragoman.rules.tools.refused_tools import refused_tools
 from dragoman.rules.tools.schema_keyword import schema_keyword
 from dragoman.rules.tools.tool_wrapper import tool_wrapper
@@ -97,6 +98,8 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         off_schema,
         mixed_system,
         null_field,
+        native_tool,  # before a search of tools goes, since it may have a counterpart
+        provider_run,  # before citations go, whose sentences it keeps
         client_tool,  # before fields go that say which tool is called
         stray_field,
         unknown_role,
@@ -148,7 +151,6 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
     # Tools come after names, because a tool that was called may have to be declared.
     "tools": (
         refused_tools,
-        native_tool,
         duplicate_tool,
         many_tools,
         tool_wrapper,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
-from dragoman.conversation.provider_tools import Family
+from dragoman.conversation.provider_tools import Family, ProviderToolCodec
 from dragoman.profiles.facts import Facts
 
 TEXTS: dict[str, str] = {
@@ -23,6 +23,10 @@ TEXTS: dict[str, str] = {
     "answer_schema": "Answer with JSON that follows this JSON schema, and with nothing else: ",
 }
 """The words of synthetic turns, by the reason for them. Each can be configured."""
+
+
+def _no_codec(dialect: str) -> ProviderToolCodec | None:
+    return None
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -42,6 +46,8 @@ class Context(msgspec.Struct, frozen=True):
     answer: int | None = None
     runs: frozenset[Family] = frozenset()
     """Tools that the gateway runs itself, if the target cannot."""
+    tool_codec: Callable[[str], ProviderToolCodec | None] = _no_codec
+    """How a dialect, by its name, writes tools that its provider runs; None if it has none."""
 
     def choice(self, rule: str) -> Any:
         """The option chosen for a rule, or None where nobody chose."""

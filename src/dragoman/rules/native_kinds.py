@@ -1,12 +1,17 @@
-"""Whether a target takes a tool or a block of a vendor's own as it is."""
+"""Whether a target takes a tool or a block of a vendor's own as it is, or has one of its own that does the same."""
 
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
+import msgspec
+
+from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Opaque
-from dragoman.conversation.tools import NativeTool
+from dragoman.conversation.provider_tools import Family, ProviderTool, WrittenTool
+from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.context import Context
 
 
 def takes_tool(tool: NativeTool, facts: Facts) -> bool:
@@ -18,3 +23,66 @@ def takes_block(part: Opaque, facts: Facts) -> bool:
     if facts.native_blocks is Stance.REFUSES or part.kind in facts.refused_blocks:
         return False
     return any(fnmatchcase(part.kind, glob) for glob in facts.block_kinds)
+
+
+class StrangeTool(msgspec.Struct, frozen=True, gc=False):
+    """A tool that another provider runs, in a request for a target that does not take it as it is."""
+
+    tool: ProviderTool
+    native: NativeTool | None = None
+    """The entry of the client's list; None: a member alone declares it."""
+    member: str = ""
+    """The member of the request that declares it, or declares what its entry names."""
+    written: WrittenTool | None = None
+    """The target's own tool that does the same; None: it has none, or does not take it beside the request's others."""
+
+    @property
+    def place(self) -> str:
+        """Where a rule reports what it did to the tool."""
+        return self.native.place if self.native is not None else self.member
+
+
+def find_strange_tools(conversation: Conversation, context: Context) -> list[StrangeTool]:
+    """The tools of other providers, each with what the target has in its place. What the client runs is not among
+    them, and neither is what the gateway runs already."""
+    facts, extras = context.facts, conversation.extras
+    members = extras.fields if extras is not None else {}
+    codec = context.tool_codec(extras.dialect) if extras is not None and extras.dialect != facts.dialect else None
+    apart = [(one, member) for member, tools in codec.parse_members(members).items() for one in tools] if codec else []
+    served = {one.server.label: member for one, member in apart if one.server is not None}
+    mixes = facts.mixed_tools is not Stance.REFUSES or not has_functions(conversation)
+    found: list[StrangeTool] = []
+    for tool in conversation.tools:
+        if not isinstance(tool, NativeTool) or tool.meant or takes_tool(tool, facts):
+            continue
+        codec = context.tool_codec(tool.origin.dialect)
+        meant = codec.parse_tool(tool, members) if codec is not None else None
+        if meant is not None:
+            member = served.get(meant.server.label, "") if meant.server is not None else ""
+            found.append(StrangeTool(meant, tool, member, _write(meant, context) if mixes else None))
+    listed = {one.tool.server.label for one in found if one.tool.server is not None}
+    for meant, member in apart:
+        if meant.server is None or meant.server.label not in listed:
+            found.append(StrangeTool(meant, None, member, _write(meant, context) if mixes else None))
+    return found
+
+
+def has_functions(conversation: Conversation) -> bool:
+    """Whether functions are declared, or tools that become functions."""
+    return any(isinstance(tool, Tool) or tool.meant for tool in conversation.tools)
+
+
+def _write(tool: ProviderTool, context: Context) -> WrittenTool | None:
+    facts = context.facts
+    kind, codec = facts.provider_tools.get(tool.family, ""), context.tool_codec(facts.dialect)
+    written = codec.render_tool(tool, kind) if kind and codec is not None else None
+    if written is None or not written.json:
+        return written
+    entry = written.kind or kind
+    return written if any(fnmatchcase(entry, glob) for glob in facts.native_tools) else None
+
+
+SEARCHED = Family.TOOL_SEARCH
+DEFERRED = "defer_loading"
+"""The field of a tool that is shown to the model only once a search has found it. Both vendors that search tools call
+it so."""

@@ -38,6 +38,7 @@ from dragoman.dialects.anthropic.usage import NO_USAGE, UsageCounter, render_usa
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockForm
 from dragoman.dialects.shared.call_input import call_input
+from dragoman.dialects.shared.citations import Page
 from dragoman.dialects.shared.completion import CompleteObject, complete
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state, vendor_id
@@ -106,6 +107,15 @@ def _render_redacted(data: Json) -> Json:
     return b'{"type":"redacted_thinking","data":' + data + b"}"
 
 
+_UNREAD = seal(Opaque(kind="index", json=b"", origin=ORIGIN))
+"""Stands for the place in a page that only Anthropic could find, if another vendor's model cites the page."""
+
+
+def _render_citation(page: Page) -> Json:
+    cited = {"cited_text": "", "url": page.url, "title": page.title or None, "encrypted_index": _UNREAD}
+    return encode({"type": "web_search_result_location", **cited})
+
+
 BLOCKS = BlockForm(
     NAME,
     b'{"type":"text","text":""}',
@@ -113,6 +123,7 @@ BLOCKS = BlockForm(
     _render_open_call,
     _render_redacted,
     _UNSIGNED,
+    _render_citation,
 )
 
 

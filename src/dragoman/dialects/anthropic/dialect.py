@@ -253,6 +253,7 @@ DIALECT = Dialect(
     load_requests=_load_requests,
     load_answers=_load_answers,
     load_provider_tools=_load_provider_tools,
+    runs_first=True,
     load_compactions=_load_compactions,
     load_stored_answers=_load_stored_answers,
 )

@@ -6,7 +6,7 @@ list of tools; an older form of the member does without one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dragoman.conversation.envelope import seal
@@ -84,6 +84,7 @@ def parse_tool(tool: NativeTool, members: Mapping[str, Json]) -> ProviderTool | 
         location_in(object_in(found, "user_location")),
         number_in(found, "max_uses"),
         further=further,
+        name=word_in(found, "name"),
     )
 
 
@@ -296,4 +297,10 @@ def _render_mcp(run: ToolRun, arguments: Members) -> tuple[Opaque, ...]:
     return _block("mcp_tool_use", call), _block("mcp_tool_result", result)
 
 
-CODEC = ProviderToolCodec(parse_tool, render_tool, parse_run, render_run, parse_members)
+def render_usage(runs: Sequence[ToolRun]) -> Mapping[str, Json]:
+    searches, fetches = (sum(run.family is one for run in runs) for one in (Family.WEB_SEARCH, Family.WEB_FETCH))
+    counts = {"web_search_requests": searches, "web_fetch_requests": fetches}
+    return {"server_tool_use": encode(counts)} if searches or fetches else {}
+
+
+CODEC = ProviderToolCodec(parse_tool, render_tool, parse_run, render_run, parse_members, render_usage=render_usage)

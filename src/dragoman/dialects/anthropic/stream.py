@@ -20,10 +20,10 @@ from dragoman.dialects.anthropic.answer import BLOCKS, LATE_FIELDS, AnthropicAns
 from dragoman.dialects.anthropic.errors import error_body, parse_error
 from dragoman.dialects.anthropic.usage import render_delta_usage, render_usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.families.block_builder import TEXT, BlockBuilder
+from dragoman.dialects.families.block_builder import TEXT, TOOL, BlockBuilder
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG, vendor_id
-from dragoman.dialects.shared.raw_json import decode_members, valid_utf8
+from dragoman.dialects.shared.raw_json import decode_members, text_in, valid_utf8
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.json_reader import render_object
@@ -224,6 +224,17 @@ class AnthropicStreamRenderer(BlockBuilder):
         frame = b'{"type":"content_block_start","index":%d,"content_block":%b}' % (self._index, block)
         self._out.append(render_event_frame(b"content_block_start", frame))
         self._head = _HEADS.get(kind, b"") % self._index if kind else b""
+
+    def _whole(self, part: int, block: Json) -> None:
+        """A block at once. The input of a call follows its beginning."""
+        members = decode_members(block) if b'"input"' in block else {}
+        given = bytes(members.get("input", b"{}"))
+        if given == b"{}" or not text_in(members.get("type")).endswith("tool_use"):
+            super()._whole(part, block)
+            return
+        self._open(part, TOOL, render_object({**members, "input": b"{}"}))
+        self.append(TOOL, quote(given.decode()))
+        self._close()
 
     def append(self, kind: bytes, literal: bytes) -> None:
         self._out += (self._head, literal, b"}}\n\n")

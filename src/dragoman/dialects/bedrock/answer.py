@@ -38,6 +38,7 @@ from dragoman.dialects.bedrock.usage import parse_usage, render_usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockForm
 from dragoman.dialects.shared.call_input import call_input
+from dragoman.dialects.shared.citations import Page
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
 from dragoman.dialects.shared.raw_json import UNREADABLE, decode_items, decode_members, encode, text_in
@@ -95,7 +96,11 @@ def _redacted(data: Json) -> Json:
     return b'{"reasoningContent":{"redactedContent":' + data + b"}}"
 
 
-BLOCKS = BlockForm(NAME, b"", b"", _call, _redacted)
+def _citation(page: Page) -> Json:
+    return encode({"title": page.title or page.url, "location": {"web": {"url": page.url}}})
+
+
+BLOCKS = BlockForm(NAME, b"", b"", _call, _redacted, citation=_citation)
 
 
 def stop_reason(blocks: BlockBuilder) -> Json:

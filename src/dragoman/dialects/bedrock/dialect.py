@@ -11,6 +11,7 @@ from urllib.parse import quote as escape
 import msgspec
 
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.dialects.bedrock import NAME
 from dragoman.dialects.dialect import (
     AnswerCodec,
@@ -122,6 +123,12 @@ def _load_requests() -> RequestCodec:
     return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
 
 
+def _load_provider_tools() -> ProviderToolCodec:
+    from dragoman.dialects.bedrock.provider_tools import CODEC
+
+    return CODEC
+
+
 def _load_answers() -> AnswerCodec:
     from dragoman.dialects.bedrock.answer import parse_answer, render_answer
     from dragoman.dialects.bedrock.errors import parse_error, render_error
@@ -173,4 +180,6 @@ DIALECT = Dialect(
     token_count=TOKEN_COUNT,
     load_requests=_load_requests,
     load_answers=_load_answers,
+    load_provider_tools=_load_provider_tools,
+    runs_first=True,
 )

@@ -40,6 +40,7 @@ from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.shared.call_input import is_object
 from dragoman.dialects.shared.call_order import CallOrder
+from dragoman.dialects.shared.citations import Page, page_of
 from dragoman.dialects.shared.ownership import own_or_sealed
 from dragoman.dialects.shared.raw_json import encode
 
@@ -59,6 +60,8 @@ class BlockForm(msgspec.Struct, frozen=True):
     call: Callable[[CallStarted], Json]
     redacted: Callable[[Json], Json]
     unsigned: bytes = b""
+    citation: Callable[[Page], Json] | None = None
+    """The citation of a page that another vendor's model cites."""
 
 
 class BlockBuilder:
@@ -227,10 +230,14 @@ class BlockBuilder:
             self._carry(late)
 
     def _citation(self, event: Cited) -> None:
-        if event.origin.dialect != self._form.dialect:
+        if self._kind is not TEXT or self._part != event.part:
             return
-        if self._kind is TEXT and self._part == event.part:
+        if event.origin.dialect == self._form.dialect:
             self.cite(event.json)
+            return
+        page = page_of(event.json)
+        if page is not None and self._form.citation is not None:
+            self.cite(self._form.citation(page))
 
     def _media(self, event: MediaDelta) -> None:
         """This dialect has no media in answers: they become a link that holds the bytes, and the transcript."""

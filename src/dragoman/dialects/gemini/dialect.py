@@ -11,6 +11,7 @@ import msgspec
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
+from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.dialects.dialect import (
     MODEL_ENDPOINTS,
     SEND_NOW,
@@ -113,6 +114,12 @@ def _load_requests() -> RequestCodec:
     return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES, "contents")
 
 
+def _load_provider_tools() -> ProviderToolCodec:
+    from dragoman.dialects.gemini.provider_tools import CODEC
+
+    return CODEC
+
+
 def _load_answers() -> AnswerCodec:
     from dragoman.dialects.gemini.answer import parse_answer, render_answer
     from dragoman.dialects.gemini.errors import parse_error, render_error
@@ -202,4 +209,6 @@ DIALECT = Dialect(
     models_path="/v1beta/models?pageSize=1000",
     load_requests=_load_requests,
     load_answers=_load_answers,
+    load_provider_tools=_load_provider_tools,
+    runs_last=True,
 )

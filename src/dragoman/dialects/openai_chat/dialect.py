@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.conversation.settings import Effort
 from dragoman.dialects.dialect import (
     MODEL_ENDPOINTS,
@@ -98,6 +99,12 @@ def _load_requests() -> RequestCodec:
     return RequestCodec(parse_request, render_request, locate, locate_parts, PLACES)
 
 
+def _load_provider_tools() -> ProviderToolCodec:
+    from dragoman.dialects.openai_chat.provider_tools import CODEC
+
+    return CODEC
+
+
 def _load_answers() -> AnswerCodec:
     from dragoman.dialects.openai_chat.answer import complete_answer, parse_answer, peek_usage, render_answer
     from dragoman.dialects.openai_chat.errors import parse_error, render_error
@@ -163,4 +170,6 @@ DIALECT = Dialect(
     model_listing=OPENAI_MODELS,
     load_requests=_load_requests,
     load_answers=_load_answers,
+    load_provider_tools=_load_provider_tools,
+    runs_last=True,
 )

@@ -5,7 +5,7 @@ A call and what came of it are one item, but for the search of tools.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dragoman.conversation.parts import Json, Opaque
@@ -66,7 +66,8 @@ def parse_tool(tool: NativeTool, members: Mapping[str, Json]) -> ProviderTool | 
     if family is None or word_in(found, "execution") == "client":
         return None
     if family is Family.MCP:
-        return ProviderTool(family, server=_parse_server(found), further=other_settings(found, _READ_OF_SERVER))
+        further = other_settings(found, _READ_OF_SERVER)
+        return ProviderTool(family, server=_parse_server(found), further=further, name=tool.kind)
     filters, container = object_in(found, "filters"), object_in(found, "container")
     depth = word_in(found, "search_context_size")
     return ProviderTool(
@@ -80,6 +81,7 @@ def parse_tool(tool: NativeTool, members: Mapping[str, Json]) -> ProviderTool | 
             *other_settings(filters, ("allowed_domains", "blocked_domains", "excluded_domains")),
             *other_settings(container, ("type",)),
         ),
+        name=tool.kind,
     )
 
 
@@ -147,6 +149,10 @@ def _render_server(tool: ProviderTool, kind: str) -> WrittenTool | None:
     return WrittenTool(encode(wire), lost=tool.further)
 
 
+def parse_choice(choice: Json) -> str:
+    return word_in(open_block(choice), "type")
+
+
 # Runs
 
 
@@ -212,14 +218,14 @@ def _parse_mcp(identity: str, found: Members, failed: str) -> ToolRun:
         Family.MCP,
         identity,
         word_in(found, "name"),
-        encode(_read_arguments(word_in(found, "arguments"))),
+        encode(_parse_arguments(word_in(found, "arguments"))),
         output=output if isinstance(output, str) else None,
         error=why,
         server=word_in(found, "server_label"),
     )
 
 
-def _read_arguments(text: str) -> Members:
+def _parse_arguments(text: str) -> Members:
     try:
         return decode_object(text or "{}")
     except UNREADABLE:
@@ -300,4 +306,46 @@ def _render_search(run: ToolRun, arguments: Members) -> tuple[Opaque, ...]:
     return _item(call), _item(result)
 
 
-CODEC = ProviderToolCodec(parse_tool, render_tool, parse_run, render_run)
+# Streams
+
+
+_STEPS: Mapping[str, tuple[str, ...]] = {
+    "web_search_call": ("in_progress", "searching", "completed"),
+    "file_search_call": ("in_progress", "searching", "completed"),
+    "code_interpreter_call": ("in_progress", "interpreting", "completed"),
+    "mcp_call": ("in_progress", "completed"),
+    "mcp_list_tools": ("in_progress", "completed"),
+}
+"""The events between the beginning and the end of an item."""
+_GROWING = {
+    "code_interpreter_call": ("code", "code_interpreter_call_code"),
+    "mcp_call": ("arguments", "mcp_call_arguments"),
+}
+"""The member that grows in a stream, and the name of its events."""
+
+
+def stream_run(block: Opaque) -> tuple[Json, Sequence[tuple[bytes, Json]]]:
+    """An item as it is when it begins, and the events until it is whole, each with its members."""
+    steps = _STEPS.get(block.kind)
+    if steps is None:
+        return block.json, ()
+    found = open_block(block.json)
+    identity = encode({"item_id": word_in(found, "id")})[1:-1]
+    begun = {name: value for name, value in found.items() if name not in ("results", "outputs", "output", "error")}
+    begun["status"] = "in_progress"
+    if "action" in begun:
+        begun["action"] = {"type": word_in(object_in(found, "action"), "type")}
+    member, event = _GROWING.get(block.kind, ("", ""))
+    events = [(f"response.{block.kind}.{step}".encode(), identity) for step in steps]
+    if member:
+        begun[member] = ""
+        text = encode(word_in(found, member))
+        grown = [(f"response.{event}.delta".encode(), identity + b',"delta":' + text)]
+        grown.append((f"response.{event}.done".encode(), identity + b"," + encode(member) + b":" + text))
+        events[1:1] = grown
+    if found.get("status") == "failed":
+        events[-1] = f"response.{block.kind}.failed".encode(), identity
+    return encode(begun), events
+
+
+CODEC = ProviderToolCodec(parse_tool, render_tool, parse_run, render_run, parse_choice=parse_choice)

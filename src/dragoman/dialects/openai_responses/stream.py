@@ -534,7 +534,12 @@ class ResponsesStreamRenderer:
             return
         self._close_open()
         place = self._place()
-        self._added(place, event.opaque.json)
+        from dragoman.dialects.openai_responses.provider_tools import stream_run  # such items are rare
+
+        begun, steps = stream_run(event.opaque)
+        self._added(place, begun)
+        for name, members in steps:
+            self._emit(name, b'"output_index":%d,%b' % (place, members))
         self._done(place, event.opaque.json)
 
     def _stopped(self, event: Stopped) -> None:

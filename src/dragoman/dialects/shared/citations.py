@@ -25,7 +25,7 @@ def page_of(citation: Json) -> Page | None:
         found = decode_object(citation)
     except (msgspec.DecodeError, RecursionError):
         return None
-    for key in ("url_citation", "web"):
+    for key in ("url_citation", "location", "web"):
         if isinstance(found.get(key), dict):
             found = found | found[key]
     found = found | _first_source(found.get("sources"))

@@ -17,6 +17,7 @@ from dragoman.conversation.collect import collect, merged
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.events import (
     CallStarted,
+    Cited,
     Ended,
     Event,
     Failed,
@@ -30,6 +31,7 @@ from dragoman.conversation.failures import UNREADABLE_ANSWERS, Failure, FailureK
 from dragoman.conversation.literals import prefixed
 from dragoman.conversation.parts import Opaque, Origin, Part
 from dragoman.conversation.replies import Stop, Usage
+from dragoman.conversation.tools import NativeTool
 from dragoman.dialects.dialect import AnswerContext, Framing, StreamParser, StreamRenderer
 from dragoman.dialects.registry import dialect
 from dragoman.dialects.shared.parsing import vendor_call_id, vendor_id
@@ -38,6 +40,7 @@ from dragoman.engine.answer.argument_names import Renaming
 from dragoman.engine.answer.binary_relay import BinaryObserver, BinaryRelay
 from dragoman.engine.answer.client_calls import ClientCalls
 from dragoman.engine.answer.joined_answers import ChoiceWriter, RoundWriter
+from dragoman.engine.answer.provider_runs import ProviderRuns, declared_tools
 from dragoman.engine.answer.reasoning_capture import ReasoningCapture
 from dragoman.engine.answer.relay_frames import RelayFrames, without_leftovers
 from dragoman.engine.answer.relay_lines import RelayLines
@@ -89,6 +92,7 @@ class Translation:
         "_parser",
         "_pass_words",
         "_prompt",
+        "_provider_runs",
         "_redaction",
         "_relay",
         "_relays_whole",
@@ -137,6 +141,7 @@ class Translation:
         self._renaming: Renaming | None = None
         self._answer_tool: AnswerTool | None = None
         self._client_calls: ClientCalls | None = None
+        self._provider_runs: ProviderRuns | None = None
         self._capture: ReasoningCapture | None = None
         self._beginning: bytes | None = None
         """The beginning of an answer, while it is searched for thinking; None: it is not searched."""
@@ -174,6 +179,9 @@ class Translation:
         if context.prefix:
             self._begun = set()
         same = upstream == client
+        late = self._client.runs_first and self._upstream.runs_last and prompt is not None and _asks_for_runs(prompt)
+        if late and not same:
+            self._provider_runs = self._new_runs(True)
         if context.framing is not None:
             wraps = context.framing is Framing.EVENT_STREAM and self._client.framing is not Framing.EVENT_STREAM
             self._wrap = ChunkWriter(self._client) if wraps else None
@@ -447,7 +455,7 @@ class Translation:
         if self._context.opening is not None:
             events = [shown for event in events for shown in self._after_opening(event, self._context.opening)]
         tally = self._tally or self._start_tally()
-        if len(events) == 1 and type(events[0]) is TextDelta and self._capture is None:
+        if len(events) == 1 and type(events[0]) is TextDelta and self._capture is None and self._provider_runs is None:
             tally.add_text(events[0].literal)
             return events
         for index, event in enumerate(events):
@@ -458,6 +466,8 @@ class Translation:
         if self._capture is not None:
             for event in events:
                 self._capture.add(event)
+        if self._provider_runs is not None:
+            events = self._provider_runs.put(events)
         return events if self._client_calls is None else self._client_calls.put(events)
 
     def _prefixed(self, event: Event) -> Event:
@@ -496,7 +506,20 @@ class Translation:
         self.usage = event.usage if self.usage is None else merged(self.usage, event.usage)
         return event
 
+    def _tell_runs(self, event: Event) -> Event:
+        """What may tell of a tool that the provider ran is told in the client's form from here on."""
+        if self._provider_runs is None and self._upstream is not self._client:
+            self._provider_runs = self._new_runs(None)
+        return event
+
+    def _new_runs(self, holds: bool | None) -> ProviderRuns:
+        prompt = self._prompt
+        tools = declared_tools(prompt.tools, self._undo.names) if prompt is not None else {}
+        return ProviderRuns(self._upstream, self._client, tools, holds)
+
     def _stopped(self, event: Stopped) -> Stopped:
+        if event.extras is not None:
+            self._tell_runs(event)
         if event.choice == 0 or self.stop is None:
             self.stop = event.reason
             self._stop_word = event.word
@@ -547,6 +570,11 @@ class Translation:
         return b"\n\n" if observer.cut_short else b""
 
 
+def _asks_for_runs(prompt: Conversation) -> bool:
+    """Whether a request declares a tool that a provider runs."""
+    return any(type(tool) is NativeTool and tool.meant is None for tool in prompt.tools)
+
+
 def _tells_its_failure(observer: RelayObserver | BinaryObserver) -> bool:
     """Whether the provider itself told the client, in an event, why the stream ends here."""
     failure = observer.failure
@@ -556,6 +584,8 @@ def _tells_its_failure(observer: RelayObserver | BinaryObserver) -> bool:
 _NOTES: Mapping[type[Event], Callable[[Any, Any], Event]] = {
     Started: Translation._started,
     CallStarted: Translation._call,
+    OpaqueBlock: Translation._tell_runs,
+    Cited: Translation._tell_runs,
     Used: Translation._used,
     Stopped: Translation._stopped,
     Ended: Translation._ended,

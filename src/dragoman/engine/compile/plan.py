@@ -16,7 +16,9 @@ from msgspec.structs import replace
 from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry, size_of
 from dragoman.conversation.changes import Rewrite
 from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.parts import Reasoning
+from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.conversation.settings import Effort
 from dragoman.conversation.traits import Trait, observe_rest
 from dragoman.dialects.registry import dialect
@@ -228,7 +230,13 @@ def context_for(target: Target, client: ClientKind) -> Context:
         target.texts,
         translated=client.translated,
         expects_reasoning=client.expects_reasoning,
+        tool_codec=_tool_codec,
     )
+
+
+def _tool_codec(name: str) -> ProviderToolCodec | None:
+    """None for what is of no dialect: the gateway's own blocks and tools."""
+    return dialect(name).provider_tools if name in DIALECT_NAMES else None
 
 
 def plan_for(context: Context) -> Plan:

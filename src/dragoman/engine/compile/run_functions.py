@@ -14,15 +14,12 @@ from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
-from dragoman.conversation.parts import OURS, Json
+from dragoman.conversation.parts import OURS
 from dragoman.conversation.provider_tools import Family, McpServer, ProviderTool
 from dragoman.conversation.tools import CallForm, NativeTool, Tool
-from dragoman.dialects.registry import dialect
 from dragoman.engine.compile.tool_catalogue import deferred_tools, without_deferred
 from dragoman.rules.context import Context
-from dragoman.rules.native_kinds import takes_tool
-
-_NO_MEMBERS: Mapping[str, Json] = {}
+from dragoman.rules.native_kinds import find_strange_tools
 
 
 class WantedTool(msgspec.Struct, frozen=True, gc=False):
@@ -49,15 +46,11 @@ class RunnableTool(msgspec.Struct, frozen=True, gc=False):
 
 def find_wanted(conversation: Conversation, context: Context) -> tuple[WantedTool, ...]:
     """The tools that the target lacks and that somebody else could run."""
-    facts = context.facts
-    members = conversation.extras.fields if conversation.extras is not None else _NO_MEMBERS
     found: list[WantedTool] = []
-    for tool in conversation.tools:
-        if isinstance(tool, NativeTool) and tool.origin != OURS and not takes_tool(tool, facts):
-            codec = dialect(tool.origin.dialect).provider_tools
-            meant = codec.parse_tool(tool, members) if codec is not None else None
-            if meant is not None and meant.family in _RUNNABLE:
-                found.append(WantedTool(meant, tool.at))
+    for one in find_strange_tools(conversation, context):
+        listed = one.native is not None or one.tool.server is None
+        if one.written is None and one.tool.family in _RUNNABLE and listed:
+            found.append(WantedTool(one.tool, one.native.at if one.native is not None else -1))
     return tuple(found)
 
 

@@ -61,7 +61,7 @@ _NAMES = tuple(field for field in Settings.__struct_fields__ if field not in _FO
 def refused_setting(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     notes: list[Note] = []
-    extras = _kept(conversation.extras, facts, notes)
+    extras = leave_out_refused(conversation.extras, facts, notes)
     settings = conversation.settings
     changes: dict[str, Any] = {}
     thinking = thinks(settings, facts)
@@ -131,7 +131,8 @@ def _crowded(fact: Setting, settings: Settings, changes: dict[str, Any]) -> bool
     return bool(other) and changes.get(other, getattr(settings, other)) != getattr(_EMPTY, other)
 
 
-def _kept(extras: Extras | None, facts: Facts, notes: list[Note]) -> Extras | None:
+def leave_out_refused(extras: Extras | None, facts: Facts, notes: list[Note]) -> Extras | None:
+    """The fields that go to this target. Raises Unrepresentable for one that stands for turns of the conversation."""
     if extras is None:
         return None
     fields = {name: value for name, value in extras.fields.items() if is_sent(name, value, extras.dialect, facts)}

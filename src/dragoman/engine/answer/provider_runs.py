@@ -1,0 +1,168 @@
+"""Runs of a provider's tools in an answer, in the form that the client's dialect has for them.
+
+Some vendors tell of a run in one block and some in two, a call and its result; others tell of it at the end of the
+answer. A run is written once it is whole. What only the vendor can read never goes along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from dragoman.conversation.envelope import seal
+from dragoman.conversation.events import (
+    Cited,
+    Ended,
+    Event,
+    Failed,
+    OpaqueBlock,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.parts import Extras
+from dragoman.conversation.provider_tools import AskedRuns, FoundPage, ToolRun
+from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.dialects.dialect import Dialect
+from dragoman.dialects.shared.citations import page_of
+
+_BROKEN_OFF = "unavailable"
+"""Why a run came to nothing that was asked for and never answered."""
+_LAST = 1 << 32
+"""The number of the first part that is told at the end of an answer: above those of all others."""
+_MOST_HELD = 20_000
+"""So many events wait for the end of an answer."""
+
+
+class ProviderRuns:
+    """`tools` are those of the request, since some vendors tell only the names of found ones. `holds`: the answer may
+    tell of runs at its end, so what would stand behind them in the client's form waits for that."""
+
+    __slots__ = ("_asked", "_begin", "_client", "_held", "_holds", "_pages", "_runs", "_shift", "_tools", "_upstream")
+
+    def __init__(self, upstream: Dialect, client: Dialect, tools: Mapping[str, Tool], holds: bool | None) -> None:
+        self._upstream, self._client = upstream, client
+        self._tools = tools
+        self._holds = holds
+        """None: as far as nothing of the answer has been written."""
+        self._held: list[Event] = []
+        self._begin: int | None = None
+        """The first part that may be told by two."""
+        self._shift = 0
+        """How many parts are told before it."""
+        self._asked = AskedRuns()
+        self._runs: list[ToolRun] = []
+        self._pages: list[FoundPage] = []
+
+    def put(self, events: Sequence[Event]) -> list[Event]:
+        """The events with every run in its form."""
+        if self._holds is None:
+            self._holds = self._client.runs_first and type(events[0]) is Started
+        out: list[Event] = []
+        for event in events:
+            match event:
+                case Stopped() | Ended() | Failed():
+                    out += self._end(event)
+                case _ if self._held or (self._holds and isinstance(event, TextDelta)):
+                    self._held.append(event)
+                    if isinstance(event, Cited):
+                        self._cite(event)
+                    if len(self._held) > _MOST_HELD:
+                        out += self._release()
+                case _:
+                    out += self._write(event)
+        return out
+
+    def _write(self, event: Event) -> list[Event]:
+        match event:
+            case OpaqueBlock(opaque=opaque) if opaque.origin.dialect == self._upstream.name:
+                return self._take(event)
+            case Used():
+                return [self._count(event)]
+            case Cited():
+                self._cite(event)
+        return [self._renumber(event)]
+
+    def _release(self) -> list[Event]:
+        """What was held, as it is. From here on nothing is."""
+        held, self._held, self._holds = self._held, [], False
+        return [one for event in held for one in self._write(event)]
+
+    def _take(self, event: OpaqueBlock) -> list[Event]:
+        self._holds = False  # this answer tells of its runs when they are done
+        if self._begin is None:
+            self._begin = event.part
+        run = self._upstream.provider_tools.parse_run(event.opaque) if self._upstream.provider_tools else None
+        if run is None:
+            return [self._renumber(event)]
+        if run.is_open:
+            self._asked.add(run)
+            return []
+        half = self._asked.take(run)
+        whole = run if half is None else half[0].joined(run)
+        if not run.is_result:
+            whole = replace(whole, state=seal(event.opaque))
+        return self._tell(event.choice, 2 * event.part + self._shift, whole)
+
+    def _tell(self, choice: int, number: int, run: ToolRun) -> list[Event]:
+        found = tuple([self._tools.get(tool.name, tool) for tool in run.tools])
+        run = replace(run, tools=found, arguments=run.arguments or b"{}")
+        self._runs.append(run)
+        codec = self._client.provider_tools
+        blocks = codec.render_run(run) if codec is not None else ()
+        return [OpaqueBlock(choice, number + place, block) for place, block in enumerate(blocks)]
+
+    def _renumber(self, event: Event) -> Event:
+        """The event with the number of its part, if a part before it may have become two."""
+        part = getattr(event, "part", None)
+        if part is None or self._begin is None or part < self._begin:
+            return event
+        return replace(event, part=2 * part + self._shift)
+
+    def _cite(self, event: Cited) -> None:
+        page = page_of(event.json) if event.origin.dialect == self._upstream.name else None
+        if page is not None:
+            self._pages.append(FoundPage(page.url, page.title))
+
+    def _end(self, event: Stopped | Ended | Failed) -> list[Event]:
+        """The end of an answer, and before it the runs that it tells of, those that nobody ended, and what was held."""
+        late = self._late_runs(event) if isinstance(event, Stopped) else []
+        first = next((part for one in self._held if (part := getattr(one, "part", None)) is not None), None)
+        choice = event.choice if isinstance(event, Stopped) else 0
+        shown = not self._client.runs_first or bool(self._holds)
+        blocks: list[Event] = []
+        number = _LAST if first is None else 2 * first
+        for run in late:
+            made = self._tell(choice, number + len(blocks), run)
+            blocks += made if shown else []
+        if first is not None and blocks:
+            self._begin, self._shift = first, len(blocks)
+        if not isinstance(event, Stopped):
+            return [*blocks, *self._release(), event]
+        codec = self._client.provider_tools
+        members = codec.render_ending(self._runs, self._pages) if codec is not None else {}
+        ended = replace(event, extras=Extras(self._client.name, members)) if members else event
+        return [*blocks, *self._release(), ended]
+
+    def _late_runs(self, event: Stopped) -> list[ToolRun]:
+        codec = self._upstream.provider_tools
+        fields = event.extras.fields if event.extras is not None else {}
+        known = {run.family for run in self._runs}
+        asked, self._asked = self._asked.rest(), AskedRuns()
+        late = [run for run in codec.parse_ending(fields) if run.family not in known] if codec is not None else []
+        return [*[replace(run, is_open=False, error=_BROKEN_OFF) for run in asked], *late]
+
+    def _count(self, event: Used) -> Used:
+        codec = self._client.provider_tools
+        counts = codec.render_usage(self._runs) if codec is not None and self._runs else {}
+        return Used(replace(event.usage, extras=Extras(self._client.name, counts))) if counts else event
+
+
+def declared_tools(tools: Sequence[Tool | NativeTool], names: Mapping[str, str]) -> Mapping[str, Tool]:
+    """The functions of a request by the names that the target knows. `names`: the target's, each with the client's."""
+    functions = [one for tool in tools for one in ((tool,) if isinstance(tool, Tool) else tool.meant or ())]
+    by_name = {one.called.name if one.called is not None else one.name: one for one in functions}
+    made = {name: by_name[old] for name, old in names.items() if old in by_name}
+    return {**{one.name: one for one in functions}, **made}

@@ -1,0 +1,221 @@
+"""A tool that another provider runs: web search, fetching pages, code, a server of tools, searching tools.
+
+If the target's provider runs a tool of its own that does the same, and takes it beside the other tools of the request,
+that tool is declared. Settings that it has too go along, the others are named in the report. A server of tools goes to
+another provider only with everything that it asks for: the tools that may be called, and those for which the client
+wants to be asked. Tools that are to be found by a search stay so.
+
+If there is no such tool, it is left out, unless the gateway runs it. So is a choice of a tool that is left out, and a
+choice that only its own dialect has.
+
+Loses content if a tool is left out: the model can no longer do what it did. A limit that the other tool does not have
+loses authority, any other setting metadata, and so does a choice that is left out.
+
+For `openai/gpt-4o`, from `anthropic`:
+
+    {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 100,
+     "tools": [{"type": "web_search_20250305", "name": "web_search"}]}
+becomes
+    {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 100}
+
+For `openai-responses/gpt-4.1`, from `anthropic`:
+
+    {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 100,
+     "tools": [{"type": "web_search_20250305", "name": "web_search", "allowed_domains": ["example.com"]}]}
+becomes
+    {"input": [{"type": "message", "role": "user", "content": "Hi"}], "max_output_tokens": 100, "store": false,
+     "tools": [{"type": "web_search", "filters": {"allowed_domains": ["example.com"]}}]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.parts import Extras, Json, Origin
+from dragoman.conversation.settings import Settings
+from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.context import Context
+from dragoman.rules.native_kinds import (
+    DEFERRED,
+    SEARCHED,
+    StrangeTool,
+    find_strange_tools,
+    has_functions,
+    takes_tool,
+)
+from dragoman.rules.rule import rule
+from dragoman.rules.settings.refused_setting import leave_out_refused
+
+Tools = Sequence[Tool | NativeTool]
+_LIMITS = frozenset({"allowed_domains", "blocked_domains", "most_uses"})
+
+
+@rule(
+    "native-tool",
+    when=lambda facts: True,
+    looks_for=Trait.NATIVE_TOOLS | Trait.SETTINGS | Trait.TOP_EXTRAS,
+    loses=Loss.CONTENT,
+    top_level=True,
+)
+def native_tool(conversation: Conversation, context: Context) -> Rewrite:
+    facts = context.facts
+    notes: list[Note] = []
+    found = find_strange_tools(conversation, context)
+    tools = _declare(conversation, found, facts, notes)
+    extras = _declare_members(conversation, found, facts, notes)
+    settings = _choose(conversation.settings, tools, found, context, notes)
+    if not notes:
+        return Rewrite(conversation)
+    changed = replace(conversation, tools=tuple(tools), settings=settings, extras=extras, empty_tools=False)
+    return Rewrite(changed, tuple(notes))
+
+
+# Tools
+
+
+def _declare(conversation: Conversation, found: list[StrangeTool], facts: Facts, notes: list[Note]) -> Tools:
+    """The tools, with the target's own in place of those that it does not take."""
+    by_entry = {id(one.native): one for one in found if one.native is not None}
+    tools: list[Tool | NativeTool] = []
+    entries: set[Json] = set()
+    for tool in conversation.tools:
+        strange = by_entry.get(id(tool))
+        if strange is not None and strange.written is not None:
+            tools += _own(strange, facts, entries, notes)
+        elif not isinstance(tool, NativeTool) or takes_tool(tool, facts) or tool.meant is not None:
+            tools.append(tool)
+        else:
+            did = f"left out the {tool.kind or 'unnamed'} tool of {tool.origin.dialect}"
+            notes.append(Note(did, key=tool.place, before=tool.json))
+    for strange in found:
+        if strange.native is None and strange.written is not None:
+            tools += _own(strange, facts, entries, notes)
+    if any(one.tool.family is SEARCHED and one.written is not None for one in found):
+        return [_deferred(tool, facts) for tool in tools]
+    return tools
+
+
+def _own(strange: StrangeTool, facts: Facts, entries: set[Json], notes: list[Note]) -> list[NativeTool]:
+    """The target's own tool, declared once, although two of the client's may become the same one."""
+    written, native = strange.written, strange.native
+    if written is None:
+        return []
+    kind = facts.provider_tools[strange.tool.family]
+    did = f"declared {native.kind if native is not None else strange.member} as {kind}"
+    did = f"{did}, without {', '.join(written.lost)}" if written.lost else did
+    loses = Loss.METADATA if written.lost else Loss.NOTHING
+    loses = loses if _LIMITS.isdisjoint(written.lost) else Loss.AUTHORITY
+    before = native.json if native is not None else None
+    notes.append(Note(did, key=strange.place, loses=loses, before=before, after=written.json))
+    if not written.json or written.json in entries:
+        return []
+    entries.add(written.json)
+    return [
+        NativeTool(written.kind or kind, written.json, Origin(facts.dialect), native.at if native is not None else -1)
+    ]
+
+
+def _deferred(tool: Tool | NativeTool, facts: Facts) -> Tool | NativeTool:
+    """The tool in the target's words, if it is shown only once it is found."""
+    if isinstance(tool, NativeTool):
+        functions = tuple([_deferred_function(one, facts) for one in tool.meant or ()])
+        return replace(tool, meant=functions) if functions else tool
+    return _deferred_function(tool, facts)
+
+
+def _deferred_function(tool: Tool, facts: Facts) -> Tool:
+    if tool.extras is None or tool.extras.fields.get(DEFERRED) != b"true" or tool.extras.dialect == facts.dialect:
+        return tool
+    return replace(tool, extras=Extras(facts.dialect, {DEFERRED: b"true"}))
+
+
+# Members
+
+
+def _declare_members(
+    conversation: Conversation, found: list[StrangeTool], facts: Facts, notes: list[Note]
+) -> Extras | None:
+    """The members at the top level, with those that declare the target's own tools."""
+    extras = conversation.extras
+    written = [one for one in found if one.written is not None]
+    gone = {one.member for one in written}
+    added: dict[str, Json] = {}
+    for one in written:
+        for name, value in one.written.members.items() if one.written is not None else ():
+            added[name] = _joined(added.get(name), value)
+    if facts.mixed_tools_flag and written and has_functions(conversation):
+        added[facts.mixed_tools_flag] = b"true"
+    if extras is not None and not gone.isdisjoint(extras.fields):
+        rest = {name: value for name, value in extras.fields.items() if name not in gone}
+        extras = Extras(extras.dialect, rest) if rest else None
+    if not added:
+        return extras
+    if extras is not None and extras.dialect != facts.dialect:
+        extras = leave_out_refused(extras, facts, notes)
+    kept: Mapping[str, Json] = extras.fields if extras is not None else {}
+    return Extras(facts.dialect, {**kept, **added})
+
+
+def _joined(before: Json | None, value: Json) -> Json:
+    """Both lists as one, or the later value."""
+    if before is None or value[:1] != b"[":
+        return value
+    return before[:-1] + b"," + value[1:]
+
+
+# The choice
+
+
+def _choose(
+    settings: Settings, tools: Tools, found: list[StrangeTool], context: Context, notes: list[Note]
+) -> Settings:
+    facts, choice = context.facts, settings.tool_choice
+    if choice is None:
+        return settings
+    named = _named(choice, tools, found, context)
+    if named is not None:
+        return _force(settings, choice, named, tools, facts, notes)
+    if choice.mode is ChoiceMode.REQUIRED and found and not any(isinstance(tool, Tool) or tool.meant for tool in tools):
+        return settings if _can_force(facts) else _leave_out(settings, "no function is declared", notes)
+    if choice.mode is not ChoiceMode.NATIVE or (choice.origin is not None and choice.origin.dialect == facts.dialect):
+        return settings
+    return _leave_out(settings, "", notes)
+
+
+def _named(choice: ToolChoice, tools: Tools, found: list[StrangeTool], context: Context) -> StrangeTool | None:
+    """The tool of another provider that must be called."""
+    name = choice.names[0] if choice.mode is ChoiceMode.NAMED and len(choice.names) == 1 else ""
+    if choice.mode is ChoiceMode.NATIVE and choice.origin is not None and choice.json is not None:
+        codec = context.tool_codec(choice.origin.dialect)
+        name = codec.parse_choice(choice.json) if codec is not None else ""
+    if not name or any(isinstance(tool, Tool) and tool.name == name for tool in tools):
+        return None
+    return next((one for one in found if one.tool.name == name), None)
+
+
+def _force(
+    settings: Settings, choice: ToolChoice, named: StrangeTool, tools: Tools, facts: Facts, notes: list[Note]
+) -> Settings:
+    """A tool that a provider runs cannot be named elsewhere. If it is the only one, some tool is this tool."""
+    if named.written is None or len(tools) != 1 or not _can_force(facts):
+        return _leave_out(settings, "", notes)
+    made = ToolChoice(ChoiceMode.REQUIRED)
+    note = Note("asked for a call of some tool", key="tool_choice", loses=Loss.NOTHING, before=choice, after=made)
+    notes.append(note)
+    return replace(settings, tool_choice=made)
+
+
+def _can_force(facts: Facts) -> bool:
+    return facts.forced_provider_tool is Stance.ACCEPTS
+
+
+def _leave_out(settings: Settings, why: str, notes: list[Note]) -> Settings:
+    did = f"left out the tool choice: {why}" if why else "left out a tool choice that only its own dialect has"
+    notes.append(Note(did, key="tool_choice", loses=Loss.METADATA))
+    return replace(settings, tool_choice=None)

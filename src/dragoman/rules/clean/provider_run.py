@@ -1,0 +1,175 @@
+"""A block that tells of a tool that another provider ran: a search, a page, code, a call of a server's tool.
+
+The vendor that made it gets it back as it was. Every other target gets a text in its place, that says what was asked
+and what was found and where: the query, the title and address of each page, the sentences of it that the answer cites,
+what the code printed. A call and its result become one text, never half of it. What only the vendor can read is left
+out. If a client carries a block that stands for one of this target's own vendor, that one is put back.
+
+Loses metadata: the model no longer sees a call, and what was encrypted is gone.
+
+For `openai/gpt-4o`, from `anthropic`:
+
+    {"max_tokens": 100, "messages": [{"role": "user", "content": "Why is the sky blue?"},
+      {"role": "assistant", "content": [
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "sky blue"}},
+        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [{"type": "web_search_result",
+         "title": "Sky", "url": "https://sky.example", "encrypted_content": "EqgfCioIARgB"}]}]},
+      {"role": "user", "content": "Shorter."}]}
+becomes
+    {"max_tokens": 100, "messages": [{"role": "user", "content": "Why is the sky blue?"},
+      {"role": "assistant", "content": "[web search: sky blue]\\n1. Sky - https://sky.example"},
+      {"role": "user", "content": "Shorter."}]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.envelope import holds_sealed, unseal
+from dragoman.conversation.literals import quote
+from dragoman.conversation.messages import Message
+from dragoman.conversation.parts import Extras, Json, Opaque, Part, Text
+from dragoman.conversation.provider_tools import AskedRuns, ToolRun, describe_run
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts
+from dragoman.rules.context import Context
+from dragoman.rules.native_kinds import takes_block
+from dragoman.rules.rule import rule
+
+
+@rule(
+    "provider-run",
+    when=lambda facts: True,
+    looks_for=Trait.OPAQUE | Trait.PART_EXTRAS,
+    loses=Loss.METADATA,
+)
+def provider_run(conversation: Conversation, context: Context) -> Rewrite:
+    history = _RunHistory(conversation, context)
+    messages = tuple([history.rewrite(message) for message in conversation.messages])
+    if not history.notes:
+        return Rewrite(conversation)
+    filled = tuple([message for message in messages if message.parts])
+    return Rewrite(replace(conversation, messages=filled), tuple(history.notes))
+
+
+class _RunHistory:
+    """The messages on their way."""
+
+    def __init__(self, conversation: Conversation, context: Context) -> None:
+        self._context = context
+        self.notes: list[Note] = []
+        self._runs: dict[int, ToolRun] = {}
+        """The runs that are told otherwise, by the first block of each."""
+        self._strange: set[int] = set()
+        """All blocks of these runs."""
+        blocks = [part for message in conversation.messages for part in message.parts if type(part) is Opaque]
+        if any(map(self._is_strange, blocks)):
+            self._pair(blocks)
+
+    def _pair(self, blocks: list[Opaque]) -> None:
+        """Find the runs. If one half of a run is not the vendor's own, neither is the other."""
+        asked = AskedRuns()
+        groups: list[tuple[ToolRun, list[Opaque]]] = []
+        for block in blocks:
+            codec = self._context.tool_codec(block.origin.dialect) if block.meant is None else None
+            run = codec.parse_run(block) if codec is not None else None
+            if run is None:
+                continue
+            half = asked.take(run)
+            if half is not None:
+                groups[half[1]] = half[0].joined(run), [*groups[half[1]][1], block]
+                continue
+            if run.is_open:
+                asked.add(run, len(groups))
+            groups.append((run, [block]))
+        for run, halves in groups:
+            if any(map(self._is_strange, halves)):
+                self._runs[id(halves[0])] = run
+                self._strange |= {id(block) for block in halves}
+
+    def _is_strange(self, block: Opaque) -> bool:
+        """Whether the target does not take a block, or it is not its vendor's although it looks so."""
+        facts = self._context.facts
+        if block.origin.dialect != facts.dialect or not takes_block(block, facts):
+            return True
+        return holds_sealed(block.json)
+
+    def rewrite(self, message: Message) -> Message:
+        """The message without blocks that are told otherwise, and without citations that only we can read."""
+        if not any(type(part) is Opaque or part.extras is not None for part in message.parts):
+            return message
+        cited = _find_cited(message) if any(id(part) in self._runs for part in message.parts) else {}
+        parts = [one for part in message.parts for one in self._rewrite_part(message, part, cited)]
+        same = len(parts) == len(message.parts) and all(
+            new is old for new, old in zip(parts, message.parts, strict=True)
+        )
+        return message if same else replace(message, parts=tuple(parts))
+
+    def _rewrite_part(self, message: Message, part: Part, cited: Mapping[str, list[str]]) -> tuple[Part, ...]:
+        if type(part) is Text and part.extras is not None:
+            return (self._without_sealed(message, part, part.extras),)
+        if type(part) is not Opaque or id(part) not in self._strange:
+            return (part,)
+        run = self._runs.get(id(part))
+        if run is None:
+            return ()  # the other half of a run that is told already
+        own = unseal(run.state) if run.state else None
+        made: Part = Text(quote(describe_run(run, cited)))
+        did = f"told of {part.kind} in words"
+        if own is not None and _may_return(own, self._context.facts):
+            made, did = own, f"put back the {own.kind} that {part.kind} stands for"
+        self.notes.append(Note(did, message, part, before=part, after=made))
+        return (made,)
+
+    def _without_sealed(self, message: Message, part: Text, extras: Extras) -> Text:
+        """Citations of a run that another vendor made, as its own vendor knows none of them."""
+        if not any(map(holds_sealed, extras.fields.values())):
+            return part
+        rest = {name: _without_sealed_items(value) for name, value in extras.fields.items()}
+        fields = {name: value for name, value in rest.items() if value is not None}
+        made = replace(part, extras=Extras(extras.dialect, fields) if fields else None)
+        self.notes.append(Note("left out citations of another provider", message, part, before=part, after=made))
+        return made
+
+
+def _may_return(block: Opaque, facts: Facts) -> bool:
+    """Whether a block was made by the target's own vendor, and is taken there."""
+    return block.origin.dialect == facts.dialect and takes_block(block, facts)
+
+
+def _without_sealed_items(value: Json) -> Json | None:
+    """A list without the items that hold an envelope; None if nothing is left. The same value if it holds none."""
+    if not holds_sealed(value) or value[:1] != b"[":
+        return value
+    items = [
+        bytes(item) for item in msgspec.json.decode(value, type=list[msgspec.Raw]) if not holds_sealed(bytes(item))
+    ]
+    return b"[" + b",".join(items) + b"]" if items else None
+
+
+def _find_cited(message: Message) -> dict[str, list[str]]:
+    """The sentences that the texts of a message cite, by the address of their page."""
+    found: dict[str, list[str]] = {}
+    for part in message.parts:
+        for value in part.extras.fields.values() if part.extras is not None else ():
+            for url, sentence in _sentences(value):
+                found.setdefault(url, [])
+                if sentence not in found[url]:
+                    found[url].append(sentence)
+    return found
+
+
+def _sentences(value: Json) -> Iterator[tuple[str, str]]:
+    try:
+        items: Any = msgspec.json.decode(value) if value[:1] == b"[" else ()
+    except (msgspec.DecodeError, RecursionError):
+        return
+    for item in items:
+        if isinstance(item, dict) and isinstance(item.get("url"), str) and isinstance(item.get("cited_text"), str):
+            yield item["url"], f'"{item["cited_text"].strip()}"'

@@ -1,0 +1,149 @@
+"""`provider-run`: blocks of tools that another provider ran."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.rules.runs import facts, run, sent
+
+from dragoman.conversation.envelope import holds_sealed, seal
+from dragoman.conversation.parts import Opaque, Origin
+from dragoman.rules.clean.provider_run import provider_run
+
+USER: dict[str, Any] = {"role": "user", "content": "Hi"}
+CALL: dict[str, Any] = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "sky"}}
+PAGE: dict[str, Any] = {
+    "type": "web_search_result",
+    "title": "Sky",
+    "url": "https://sky.example",
+    "encrypted_content": "EqgfCioIARgB",
+}
+RESULT: dict[str, Any] = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [PAGE]}
+CITATION: dict[str, Any] = {
+    "type": "web_search_result_location",
+    "url": "https://sky.example",
+    "title": "Sky",
+    "cited_text": "It scatters blue light. ",
+    "encrypted_index": "Eo8BCioIAxgC",
+}
+
+
+def claude(*blocks: dict[str, Any]) -> dict[str, Any]:
+    return {"max_tokens": 9, "messages": [USER, {"role": "assistant", "content": list(blocks)}, USER]}
+
+
+def test_a_call_and_its_result_become_one_text_with_what_is_cited() -> None:
+    text = {"type": "text", "text": "Blue.", "citations": [CITATION]}
+    done = sent(claude(CALL, RESULT, text), "openai/gpt-4o", source="anthropic")
+    assert done.json["messages"][1]["content"].startswith(
+        '[web search: sky]\n1. Sky - https://sky.example\n"It scatters blue light."'
+    )
+    assert "EqgfCioIARgB" not in str(done.json)
+    assert ("provider-run", "/messages/1/content/0", "metadata", False) in done.changes
+
+
+def test_its_own_vendor_gets_it_back() -> None:
+    assert run(provider_run, claude(CALL, RESULT), facts("anthropic"), source="anthropic").untouched
+
+
+def told(item: dict[str, Any]) -> str:
+    asked = {"input": [{"role": "user", "content": "Hi"}, item, {"role": "user", "content": "So?"}]}
+    done = sent(asked, "anthropic/claude-opus-4-8", source="openai-responses")
+    content = done.json["messages"][1]["content"]
+    return content if isinstance(content, str) else "".join([block["text"] for block in content])
+
+
+TOLD: dict[str, tuple[dict[str, Any], str]] = {
+    "a search": (
+        {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "sky"}},
+        "[web search: sky]",
+    ),
+    "code": (
+        {
+            "type": "code_interpreter_call",
+            "id": "ci_1",
+            "status": "completed",
+            "code": "print(1)",
+            "container_id": "c",
+            "outputs": [{"type": "logs", "logs": "1"}],
+        },
+        "[code run: print(1)]\n1",
+    ),
+    "a server's tool": (
+        {
+            "type": "mcp_call",
+            "id": "mcp_1",
+            "server_label": "wiki",
+            "name": "ask",
+            "arguments": '{"q":"sky","n":1}',
+            "output": "Blue.",
+        },
+        '[wiki: ask: {"q":"sky","n":1}]\nBlue.',
+    ),
+    "a failure": (
+        {
+            "type": "mcp_call",
+            "id": "mcp_1",
+            "server_label": "wiki",
+            "name": "ask",
+            "arguments": "{}",
+            "output": None,
+            "error": {"type": "http_error", "code": 502, "message": "gone"},
+        },
+        "[wiki: ask]\ngone\nIt failed: http_error",
+    ),
+    "files": (
+        {
+            "type": "file_search_call",
+            "id": "fs_1",
+            "status": "completed",
+            "queries": ["who", "why"],
+            "results": [{"filename": "a.txt", "text": "Me."}],
+        },
+        "[file search: who; why]\n1. a.txt\nMe.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_what_was_asked_and_found_is_told(name: str) -> None:
+    item, text = TOLD[name]
+    assert told(item) == text
+
+
+STATE = seal(
+    Opaque(
+        kind="web_search_call",
+        json=b'{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"sky"}}',
+        origin=Origin("openai-responses"),
+    )
+)
+OURS: dict[str, Any] = {**RESULT, "content": [{**PAGE, "encrypted_content": STATE}]}
+
+
+def test_a_block_that_stands_for_the_targets_own_is_put_back() -> None:
+    done = sent(claude(CALL, OURS), "openai-responses/gpt-4.1", source="anthropic")
+    assert done.json["input"][1] == {
+        "type": "web_search_call",
+        "id": "ws_1",
+        "status": "completed",
+        "action": {"type": "search", "query": "sky"},
+    }
+    assert len(done.json["input"]) == 3
+
+
+def test_what_we_sealed_reaches_no_vendor() -> None:
+    cited = {"type": "text", "text": "Blue.", "citations": [{**CITATION, "encrypted_index": STATE}, CITATION]}
+    done = sent(claude(CALL, OURS, cited), "anthropic/claude-opus-4-8", source="anthropic")
+    assert [block["type"] for block in done.json["messages"][1]["content"]] == ["text", "text"]
+    assert done.json["messages"][1]["content"][1]["citations"] == [CITATION]
+    assert not holds_sealed(str(done.json).encode())
+    assert STATE not in str(done.json)
+    elsewhere = sent(claude(CALL, OURS), "gemini/gemini-2.5-flash", source="anthropic")
+    assert STATE not in str(elsewhere.json)
+
+
+def test_a_half_without_its_other_half_is_told_too() -> None:
+    done = sent(claude(RESULT), "openai/gpt-4o", source="anthropic")
+    assert done.json["messages"][1]["content"] == "[web search]\n1. Sky - https://sky.example"
