@@ -6,7 +6,7 @@ BENCH := .venv-bench/bin
 TESTS ?= tests
 
 .PHONY: help test test-slow demo check format lint types docs mutants laws answers accounting fuzz e2e snapshots serve clean \
-        bench bench-quick bench-adapt bench-stream bench-trim cluster soak hostile guard walk docs-site package package-test man lock \
+        bench bench-quick bench-adapt bench-loop bench-stream bench-trim cluster soak hostile guard walk docs-site package package-test man lock \
         sbom console-test vendors judges token-errors
 
 help: ## Show this list
@@ -136,6 +136,9 @@ sbom: $(VENV)/package ## Write the bill of materials in CycloneDX form, dist/sbo
 
 bench-adapt: .venv-bench/ready ## Measure compiling a request, compared with LiteLLM's transformation
 	cd bench && ../$(BENCH)/python adapt.py
+
+bench-loop: $(VENV)/ready ## Measure the turns of an agent's loop, with a memory of conversations and without
+	cd bench && ../$(BIN)/python loop.py
 
 bench-stream: .venv-bench/ready ## Measure translating a stream, compared with LiteLLM's
 	cd bench && ../$(BENCH)/python stream.py

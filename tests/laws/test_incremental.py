@@ -23,6 +23,7 @@ from tests.targets import ONE_OF_EACH, TARGETS
 from dragoman.engine.compile import request_limits
 from dragoman.engine.compile.compiler import Options, compile_ask
 from dragoman.engine.library.adapt import choose, read
+from dragoman.engine.memory import continued_requests
 from dragoman.engine.memory.conversation_memory import CallerMemory, ConversationMemory
 from dragoman.errors import DragomanError
 from dragoman.profiles.facts import Doubt
@@ -48,6 +49,7 @@ FACTS: tuple[Wire, ...] = (
 @pytest.fixture(autouse=True)
 def _short_requests_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_limits, "SHORTEST", 1)
+    monkeypatch.setattr(continued_requests, "SHORTEST_LIST", 1)
 
 
 class Sequence:

@@ -71,6 +71,8 @@ class KnownBeginning(msgspec.Struct):
     """Messages before the list: those of a system text in a field of its own."""
     traits: int = 0
     """What is to be seen in the known messages of the list."""
+    parts: int = 0
+    """Parts of all messages of the list."""
     codes: str = ""
     """The letters of all messages, as `observe_roles` has them."""
     made: Mapping[Any, Any] = {}

@@ -11,6 +11,7 @@ from dragoman.dialects.shared.read_lists import ReadList
 from dragoman.engine.compile import request_limits
 from dragoman.engine.library.adapt import adapt, read
 from dragoman.engine.library.policy import State
+from dragoman.engine.memory import continued_requests
 from dragoman.engine.memory.continued_requests import SHORTEST
 from dragoman.engine.memory.conversation_memory import (
     LARGEST_SHARE,
@@ -159,6 +160,7 @@ def test_a_request_under_way_keeps_nothing_after_it_was_to_be_forgotten() -> Non
 
 def test_a_request_that_had_to_be_mended_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_limits, "SHORTEST", 1)
+    monkeypatch.setattr(continued_requests, "SHORTEST_LIST", 1)
     caller = ConversationMemory().of("a")
     messages_of(rb'{"model":"m","messages":[{"role":"user","content":"\ud800"}]}', caller)
     messages_of(b'{"model":"m","messages":[{"role":"user","content":7}]}', caller)
@@ -168,6 +170,7 @@ def test_a_request_that_had_to_be_mended_is_not_kept(monkeypatch: pytest.MonkeyP
 def test_a_list_of_the_same_name_elsewhere_is_not_taken_for_the_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """The list inside is what was read before, and the messages are its end."""
     monkeypatch.setattr(request_limits, "SHORTEST", 1)
+    monkeypatch.setattr(continued_requests, "SHORTEST_LIST", 1)
     caller = ConversationMemory().of("a")
     known = [{"role": "user", "content": "One."}, {"role": "assistant", "content": "Two."}]
     more = [*known, {"role": "user", "content": "Three."}]

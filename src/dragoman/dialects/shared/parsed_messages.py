@@ -37,6 +37,9 @@ _UNPAIRED = int(Trait.UNPAIRED)
 _DUPLICATE_ID = int(Trait.DUPLICATE_ID)
 _MODEL = frozenset("ac")
 """The letters of a model's messages."""
+_MODEL_OR_NONE = frozenset(("a", "c", ""))
+_LATE, _EACH = 48, 16
+"""Checkpoints are at all turns of the model among the last messages, and at some among those before."""
 
 
 class _CheckedObject(msgspec.Struct, gc=False):
@@ -128,14 +131,17 @@ class ParsedList(msgspec.Struct):
     ) -> tuple[tuple[Message, ...], int]:
         """The same, with what was read before, and with checkpoints for the next list."""
         start, known = reading.start, reading.known
-        traits, asked = start.traits, start.asked
+        traits, asked, parts = start.traits, start.asked, start.parts
         messages, ids = known.messages[: start.count], known.ids[: start.calls]
-        checkpoints = [one for one in known.checkpoints if one.count <= start.count]
+        checkpoints = known.checkpoints[: reading.place + 1]
         before = known.codes[start.count - 1 : start.count]
-        for one in self.messages:
+        late = len(self.messages) - _LATE
+        for at, one in enumerate(self.messages):
             code = one.code
-            if code in _MODEL and before and before not in _MODEL and _is_apart(messages[-1], one.message, start):
-                checkpoints.append(Checkpoint(one.message.at, len(messages), traits, len(ids), asked))
+            if code not in _MODEL or before in _MODEL_OR_NONE:
+                pass
+            elif (at > late or at % _EACH < 2) and _is_apart(messages[-1], one.message, start):
+                checkpoints.append(Checkpoint(one.message.at, len(messages), traits, len(ids), parts, asked))
             before = code
             traits |= one.traits
             if code == CALLING:
@@ -144,11 +150,12 @@ class ParsedList(msgspec.Struct):
             elif code == "t" and one.ids != asked:
                 traits |= _UNPAIRED
             messages.append(one.message)
+            parts += len(one.message.parts)
         codes = known.codes[: start.count] + "".join([one.code for one in self.messages])
         id_traits = observe_ids(ids) if known.odd_ids else _observe_more_ids(ids, start.calls)
         goes_on = not start.count or not self.messages or self.messages[0].code in _MODEL
         if self.alone and goes_on and not self.misses:
-            reading.done = ReadList(messages, codes, ids, checkpoints, id_traits != 0)
+            reading.done = ReadList(messages, codes, ids, checkpoints, parts, id_traits != 0)
         for one in opening:
             traits |= one.traits
         traits |= _ALWAYS | id_traits | observe_roles("".join([one.code for one in opening]) + codes)

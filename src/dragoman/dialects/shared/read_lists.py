@@ -24,6 +24,8 @@ class Checkpoint(msgspec.Struct, frozen=True, gc=False):
     """What is to be seen in these messages, each by itself, and in the pairs of calls and results among them."""
     calls: int = 0
     """Calls before it."""
+    parts: int = 0
+    """Parts of these messages."""
     asked: Sequence[str] = ()
     """The ids of the last message with calls before it."""
 
@@ -40,6 +42,8 @@ class ReadList(msgspec.Struct, frozen=True, gc=False):
     ids: list[str] = []
     """The ids of all calls."""
     checkpoints: list[Checkpoint] = []
+    parts: int = 0
+    """Parts of all messages."""
     odd_ids: bool = False
     """Whether the ids tell something: one is there twice, or has an odd form."""
 
@@ -52,5 +56,7 @@ class ListReading(msgspec.Struct):
 
     known: ReadList = NOTHING_READ
     start: Checkpoint = BEGIN
+    place: int = -1
+    """The number of this checkpoint."""
     done: ReadList | None = None
     """The whole list, if the next one may be read by it."""

@@ -48,7 +48,7 @@ from dragoman.errors import RepairRefused, Unrepresentable
 from dragoman.profiles.facts import ACCEPTS, REFUSES, Doubt
 from dragoman.profiles.profile import NO_ENVELOPE, BodyForm, Profile, Target
 from dragoman.rules.clean.off_schema import off_schema, whole_pairs
-from dragoman.rules.media.remote_media import remote_media, wanted
+from dragoman.rules.media.remote_media import media_of, remote_media, wanted
 from dragoman.rules.rule import FAIL, Rule
 from dragoman.rules.settings.cache_marks import cache_marks, mark_prompt
 from dragoman.rules.settings.refused_setting import refused_setting
@@ -256,7 +256,9 @@ class _Compilation:
         known = self.ask.traits if conversation is self.ask.conversation else None
         self.seen = seen = observe_messages(conversation.messages) if known is None else known
         if seen & _MEDIA and remote_media in steps.rules:
-            self.media_to_fetch = wanted(conversation, context)
+            continued = self.continued
+            media = media_of(conversation.messages) if continued is None else continued.find_media()
+            self.media_to_fetch = wanted(media, context)
         top = steps.tops.of(conversation)
         if top.traits & _NATIVE_TOOLS and not self.options.runs:
             self.tools_to_run = find_wanted(conversation, context)

@@ -17,9 +17,11 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Note, Rewrite
 from dragoman.conversation.conversation import Conversation, KnownBeginning
 from dragoman.conversation.messages import ASSISTANT, MADE, Message
+from dragoman.conversation.parts import Media, Result
 from dragoman.conversation.traits import ORDER_AND_IDS, Trait, codes_of, observe_messages, observe_roles
 from dragoman.dialects.dialect import WrittenList
 from dragoman.rules.context import Context
+from dragoman.rules.media.remote_media import media_of
 from dragoman.rules.rule import Rule
 
 Messages = tuple[Message, ...]
@@ -52,6 +54,8 @@ class CompiledTurn(msgspec.Struct):
     records: dict[int, RuleRecord]
     """What rules did that changed messages, by their places in the plan."""
     written: WrittenList
+    media: list[tuple[int, Media]] | None = None
+    """The media in the messages, each with the number of its message; None if nobody asked."""
 
     def size(self) -> int:
         changed = sum(map(len, (record.notes for record in self.records.values())))
@@ -128,6 +132,20 @@ class ContinuedRepairs:
         seen |= observe_messages(made.messages) & ~ORDER_AND_IDS
         self.seen = (seen & ~_OF_ROLES) | observe_roles(codes)
         return Rewrite(replace(conversation, messages=(*head, *made.messages)), done.notes)
+
+    def find_media(self) -> list[Media]:
+        """The media of the client's messages."""
+        before, count, messages = self._before, self._count, self.now.messages
+        found: list[tuple[int, Media]] = []
+        if before is not None and before.media is not None and self._mirror is not None:
+            found = [one for one in before.media if one[0] < count]
+        else:
+            count = 0
+        for at, message in enumerate(messages[count:], count):
+            if any(type(part) is Media or type(part) is Result for part in message.parts):
+                found += [(at, medium) for medium in media_of((message,))]
+        self.now.media = found
+        return [medium for _, medium in found]
 
     def stop(self) -> None:
         """Look at everything from here on."""

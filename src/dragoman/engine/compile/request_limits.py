@@ -113,7 +113,10 @@ def check_conversation(ask: Ask, size: int, limits: RequestLimits = DEFAULT_LIMI
             at = RequestPlaces(ask, registry.dialect(ask.dialect).requests.places).locate(tool.place)
             raise MalformedRequest(f"a tool's name has {len(tool.name)} characters; {limit}", at=at)
     if size > SHORTEST_PART * limits.parts or size > SHORTEST_PART * limits.calls:
-        _check_parts(ask.conversation, limits)
+        known = ask.known
+        opening = 0 if known is None else sum(map(len, map(_parts, messages[: known.opening])))
+        if known is None or opening + known.parts > min(limits.parts, limits.calls):
+            _check_parts(ask.conversation, limits)
 
 
 def _check_parts(conversation: Conversation, limits: RequestLimits) -> None:

@@ -24,9 +24,8 @@ from dragoman.wire.json_reader import find_member
 
 SHORTEST = 16 * 1024
 """Bytes of a body that is worth remembering. A shorter one is read as fast as it is found."""
-_STALE = 4
-"""Turns at the end of the kept conversation that may be missing in its next turn: then it is the same one, and is
-replaced. With more it is another branch, and both are kept."""
+SHORTEST_LIST = 8 * 1024
+"""Bytes of a list of messages that is worth remembering."""
 _LISTS = {name: re.compile(rb'"%b"\s{0,8}:\s{0,8}\[' % name.encode()) for name in ("messages", "input", "contents")}
 _NEXT = re.compile(rb"[ \t\r\n]{0,1000}([,\]])")
 
@@ -34,15 +33,17 @@ _NEXT = re.compile(rb"[ \t\r\n]{0,1000}([,\]])")
 def parse_remembered(dialect: str, body: bytes, headers: Mapping[str, str] | None, caller: CallerMemory) -> Ask:
     """A request as an Ask. Raises MalformedRequest or DuplicateKey."""
     codec = registry.dialect(dialect).requests
-    begin = _find_list(body, codec.list_name)
-    kept, common = (None, 0) if begin < 0 else caller.find(dialect, body[begin:])
+    begin = _find_list(body, codec.list_name) if caller.memory.has(caller.owner, dialect) else -1
+    kept, common = (None, 0) if begin < 0 else caller.find(dialect, body, begin)
     if kept is not None:
-        last = kept.checkpoint_within(common)
+        last = kept.checkpoint_within(common) if common >= SHORTEST_LIST else -1
         for place in range(last, max(last - 2, -1), -1):  # one before, if no turn of the model follows any more
             ask = _parse_rest(dialect, body, headers, caller, kept, begin, place)
             if ask is not None:
                 return ask
     opened = open_body(body)
+    if len(opened.members.get(codec.list_name, b"")) < SHORTEST_LIST:
+        return codec.parse(_opened(opened), headers=headers)
     reading = ListReading()
     ask = codec.parse(_opened(replace(opened, reading=reading)), headers=headers)
     if reading.done is None or ask.repairs:
@@ -65,6 +66,7 @@ def _known(caller: CallerMemory, ask: Ask, kept: KeptConversation | None, readin
         count=opening + start.count,
         opening=opening,
         traits=start.traits,
+        parts=done.parts,
         codes=codes,
         made=kept.made,
     )
@@ -99,7 +101,7 @@ def _parse_rest(
         return None
     rest = following.end() if following[1] == b"," else following.start(1)
     cut = b"".join((body[: begin + 1], memoryview(body)[rest:]))
-    reading = ListReading(kept.read, kept.read.checkpoints[place])
+    reading = ListReading(kept.read, kept.read.checkpoints[place], place)
     try:
         opened = open_body(cut)
         raw = opened.members.get(codec.list_name)
@@ -114,9 +116,4 @@ def _parse_rest(
     members: dict[str, bytes | msgspec.Raw] = dict(ask.members)
     members[codec.list_name] = text
     ask = replace(ask, source=body, members=members)
-    new = caller.keep(dialect, text, reading.done, kept.ends[: place + 1])
-    if new is not None and kept.made:
-        caller.memory.inherit(new, kept)
-    if len(kept.read.checkpoints) - place <= _STALE and text != kept.text:
-        caller.memory.drop(kept)
-    return _known(caller, ask, new, reading, kept.ends[place])
+    return _known(caller, ask, caller.keep(dialect, text, reading.done, kept, place), reading, kept.ends[place])

@@ -27,9 +27,15 @@ LARGEST_SHARE = 4
 """One conversation may take a quarter of the budget; what is larger is read anew on every turn."""
 _MESSAGE_BYTES = 1200
 """What a message takes beside its text: its parts, its traits, and its place in lists."""
+_STALE = 4
+"""Turns at the end of a conversation that may be missing in its next turn: then it is the same one, and is replaced.
+With more it is another branch, and both are kept."""
 _MOST_MADE = 4
 """Targets for which what was made of a conversation is kept."""
 _STEP = 65536
+_FEW = 16
+_LONG = 32 * 1024
+"""Bytes by which the head of a conversation grows at once."""
 
 
 class Shelf:
@@ -38,14 +44,21 @@ class Shelf:
     The text with the longest common beginning is a neighbour in this order.
     """
 
-    __slots__ = ("kept", "texts")
+    __slots__ = ("kept", "last", "texts")
 
     def __init__(self) -> None:
         self.texts: list[bytes] = []
         self.kept: list[KeptConversation] = []
+        self.last: KeptConversation | None = None
+        """The one that came last: its next turn is likely to be the next."""
 
-    def find(self, text: bytes) -> tuple[KeptConversation | None, int]:
-        """The conversation that begins most like this text, and how many bytes they have in common."""
+    def find(self, body: bytes, begin: int) -> tuple[KeptConversation | None, int]:
+        """The conversation that begins most like the text at this place of a body, and how many bytes they have in
+        common; at least those before the last checkpoint that they have in common."""
+        last = self.last
+        if last is not None and last.head and body.startswith(last.head, begin):
+            return last, last.count_common(body, begin)
+        text = body[begin:]
         place = bisect_left(self.texts, text)
         best, length = None, 0
         for one in self.kept[max(place - 1, 0) : place + 1]:
@@ -54,18 +67,23 @@ class Shelf:
                 best, length = one, common
         return best, length
 
-    def add(self, one: KeptConversation) -> KeptConversation | None:
-        """Put a conversation in its place. Returns the one with the same text, which it replaces."""
+    def add(self, one: KeptConversation, instead: KeptConversation | None) -> KeptConversation | None:
+        """Put a conversation in its place, or in that of another one. Returns the one that it replaces."""
+        self.last = one
+        if instead is not None and instead.text != one.text:
+            self.remove(instead)
         place = bisect_left(self.texts, one.text)
         if place < len(self.texts) and self.texts[place] == one.text:
-            before, self.kept[place] = self.kept[place], one
-            return before
+            instead, self.kept[place] = self.kept[place], one
+            return instead
         self.texts.insert(place, one.text)
         self.kept.insert(place, one)
-        return None
+        return instead
 
     def remove(self, one: KeptConversation) -> None:
-        place = bisect_left(self.texts, one.text)
+        if self.last is one:
+            self.last = None
+        place = self.kept.index(one) if len(self.kept) <= _FEW else bisect_left(self.texts, one.text)
         if place < len(self.kept) and self.kept[place] is one:
             del self.texts[place], self.kept[place]
 
@@ -73,9 +91,11 @@ class Shelf:
 class KeptConversation:
     """One conversation as it was sent last."""
 
-    __slots__ = ("ends", "made", "made_sizes", "owner", "read", "shelf", "size", "text", "used")
+    __slots__ = ("ends", "head", "made", "made_sizes", "owner", "read", "shelf", "size", "text", "used")
 
-    def __init__(self, owner: str, shelf: Shelf, text: bytes, read: ReadList, ends: list[int], used: float) -> None:
+    def __init__(
+        self, owner: str, shelf: Shelf, text: bytes, read: ReadList, ends: list[int], head: bytes, used: float
+    ) -> None:
         self.owner = owner
         """Whose it is."""
         self.shelf = shelf
@@ -88,11 +108,24 @@ class KeptConversation:
         """When its last turn came."""
         self.ends = ends
         """Where the items before each checkpoint end in the text. The last ones are found when the next turn comes."""
+        self.head = text[: ends[-1]] if ends and ends[-1] - len(head) > _LONG else head
+        """The beginning of the text, which two turns had in common."""
         self.made: dict[Any, Any] = {}
         """What was made of it, for each target."""
         self.made_sizes: dict[Any, int] = {}
         """Bytes of what was made."""
-        self.size = 2 * len(text) + _MESSAGE_BYTES * len(read.messages)
+        self.size = 3 * len(text) + _MESSAGE_BYTES * len(read.messages)
+
+    def count_common(self, body: bytes, begin: int) -> int:
+        """How many bytes of the text stand at this place of a body too, of those that checkpoints end. It begins with
+        the same head."""
+        self.checkpoint_within(0)
+        at = len(self.head)
+        for end in self.ends[bisect_right(self.ends, at) :]:
+            if not body.startswith(self.text[at:end], begin + at):
+                break
+            at = end
+        return at
 
     def checkpoint_within(self, length: int) -> int:
         """The last checkpoint in the first bytes of the text, by its number; -1 if there is none."""
@@ -113,13 +146,16 @@ class CallerMemory(msgspec.Struct, frozen=True):
     era: int
     """What was asked for before the memory was told to forget is not kept after it."""
 
-    def find(self, dialect: str, text: bytes) -> tuple[KeptConversation | None, int]:
-        """The conversation that begins most like this text, and how many bytes they have in common."""
-        return self.memory.find(self.owner, dialect, text)
+    def find(self, dialect: str, body: bytes, begin: int = 0) -> tuple[KeptConversation | None, int]:
+        """The conversation that begins most like the text at this place of a body, and how much they have in common."""
+        return self.memory.find(self.owner, dialect, body, begin)
 
-    def keep(self, dialect: str, text: bytes, read: ReadList, ends: Sequence[int] = ()) -> KeptConversation | None:
-        """Remember a conversation. `ends`: where its first checkpoints are. None if it is not kept."""
-        return self.memory.keep(self, dialect, text, read, ends)
+    def keep(
+        self, dialect: str, text: bytes, read: ReadList, before: KeptConversation | None = None, place: int = -1
+    ) -> KeptConversation | None:
+        """Remember a conversation. `before` is what it continues, from the checkpoint with this number. If only its
+        last turns are gone, it is replaced. None if it is not kept."""
+        return self.memory.keep(self, dialect, text, read, before, place)
 
 
 class ConversationMemory:
@@ -155,31 +191,47 @@ class ConversationMemory:
         """The memory for one caller. What it keeps is found by this caller alone."""
         return CallerMemory(self, owner, self._era)
 
-    def find(self, owner: str, dialect: str, text: bytes) -> tuple[KeptConversation | None, int]:
-        """The caller's conversation that begins most like this text, and how many bytes they have in common."""
+    def has(self, owner: str, dialect: str) -> bool:
+        """Whether a caller may find anything."""
+        return (owner, dialect) in self._shelves
+
+    def find(self, owner: str, dialect: str, body: bytes, begin: int) -> tuple[KeptConversation | None, int]:
+        """What a caller finds; see there."""
         with self._lock:
             self._drop_old()
             shelf = self._shelves.get((owner, dialect))
-            return (None, 0) if shelf is None else shelf.find(text)
+            return (None, 0) if shelf is None else shelf.find(body, begin)
 
     def keep(
-        self, caller: CallerMemory, dialect: str, text: bytes, read: ReadList, ends: Sequence[int]
+        self,
+        caller: CallerMemory,
+        dialect: str,
+        text: bytes,
+        read: ReadList,
+        before: KeptConversation | None,
+        place: int,
     ) -> KeptConversation | None:
         """Remember a conversation of a caller; see there. None if it is too large, or was to be forgotten."""
         with self._lock:
             shelf = self._shelves.get((caller.owner, dialect)) or Shelf()
-            one = KeptConversation(caller.owner, shelf, text, read, list(ends), self._clock())
+            ends, head = ([], b"") if before is None else (before.ends[: place + 1], before.head)
+            if not ends or len(head) > ends[-1]:
+                head = b""
+            one = KeptConversation(caller.owner, shelf, text, read, ends, head, self._clock())
             if one.size > self.budget // LARGEST_SHARE or caller.era != self._era:
                 return None
             self._shelves[caller.owner, dialect] = shelf
-            before = shelf.add(one)
-            if before is not None:
-                self._uncount(before)
+            same = before is not None and len(before.read.checkpoints) - place <= _STALE and id(before) in self._kept
+            replaced = shelf.add(one, before if same else None)
+            if replaced is not None:
+                self._uncount(replaced)
             self._kept[id(one)] = one
             self._count(one.size)
+            if before is not None:
+                self._inherit(one, before)
             return one
 
-    def inherit(self, one: KeptConversation, before: KeptConversation) -> None:
+    def _inherit(self, one: KeptConversation, before: KeptConversation) -> None:
         """Give a conversation what was made of it on the turn before."""
         for key, made in tuple(before.made.items()):
             self.keep_made(one, key, made, before.made_sizes[key])
@@ -204,12 +256,6 @@ class ConversationMemory:
         self.held += size
         while self._kept and self.held > self.budget - self._beside():
             self._remove(next(iter(self._kept.values())))
-
-    def drop(self, one: KeptConversation) -> None:
-        """Forget a conversation: another one has taken its place."""
-        with self._lock:
-            if id(one) in self._kept:
-                self._remove(one)
 
     def forget(self, owner: str | None = None) -> int:
         """Forget the conversations of a caller; all, for None. Returns how many there were."""

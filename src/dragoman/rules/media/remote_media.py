@@ -18,6 +18,7 @@ becomes
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -71,10 +72,10 @@ def recognise(content: bytes) -> str:
     return next((name for magic, name in _MAGIC if content.startswith(magic)), "")
 
 
-def wanted(conversation: Conversation, context: Context) -> tuple[str, ...]:
+def wanted(media: Iterable[Media], context: Context) -> tuple[str, ...]:
     """The URLs that the caller would have to fetch for the target."""
     found: dict[str, None] = {}
-    for part in _media_of(conversation):
+    for part in media:
         if isinstance(part.source, Remote):
             medium = context.facts.medium(part.kind.value)
             if not medium.takes_url(part.source.url) and medium.inline is Stance.ACCEPTS:
@@ -82,10 +83,10 @@ def wanted(conversation: Conversation, context: Context) -> tuple[str, ...]:
     return tuple(url for url in found if url not in context.media)
 
 
-def _media_of(conversation: Conversation) -> list[Media]:
+def media_of(messages: Iterable[Message]) -> list[Media]:
     """All media, those in results too."""
     found: list[Media] = []
-    for message in conversation.messages:
+    for message in messages:
         for part in message.parts:
             if type(part) is Media:
                 found.append(part)
