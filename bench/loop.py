@@ -39,7 +39,7 @@ GOAL = 1.5
 
 def body(client: str, turn: int) -> bytes:
     """The request of a turn."""
-    made = agent.WRITERS[client](2 * turn + 1)
+    made = agent.WRITERS[client](2 * turn + 2)
     if turn % 10 == 0:
         _replace_last(made[{"openai-responses": "input", "gemini": "contents"}.get(client, "messages")][-1])
     if client == "anthropic":
