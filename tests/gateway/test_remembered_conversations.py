@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from tests.gateway.running import Running, gateway, provider
 from dragoman.dialects.shared.read_lists import ReadList
 from dragoman.gateway.records.metrics_board import MetricsBoard
 from dragoman.gateway.services import Services, open_services
+from dragoman.gateway.sockets.open_sockets import SOCKETS_PER_KEY, RememberedAnswer
 from dragoman.testing import emulator
 
 KEYS: dict[str, dict[str, Any]] = {
@@ -68,10 +70,11 @@ def test_a_reload_drops_everything(running: Running) -> None:
 def opened(folder: Path, config: dict[str, Any], board: MetricsBoard | None = None, number: int = 0) -> Services:
     file = folder / "dragoman.yaml"
     file.write_text(json.dumps({"providers": {"openai": {"api_key": "k"}}, "store": {"kind": "memory"}, **config}))
-    services = open_services(file)
-    if board is not None:
-        services._place = board.place(number)
-    return services
+    if board is None:
+        return open_services(file)
+    own = open_services(file).file
+    assert own is not None
+    return Services(own.load(), own, place=board.place(number))
 
 
 def test_one_line_turns_it_off(tmp_path: Path) -> None:
@@ -94,3 +97,38 @@ def test_every_worker_forgets(tmp_path: Path) -> None:
     again = second.memory_of("anna")
     assert again is not None
     assert len(again.memory) == 0
+
+
+class Line:
+    """A socket of a key."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+    def look(self) -> None: ...
+
+
+def test_sockets_of_every_worker_forget_and_count(tmp_path: Path) -> None:
+    board = MetricsBoard(2)
+    first, second = (opened(tmp_path, {}, board, number) for number in range(2))
+    kept = RememberedAnswer("resp_1", (), "", False, 10)
+
+    async def run() -> None:
+        lines = [Line("anna") for _ in range(SOCKETS_PER_KEY - 1)]
+        for line in lines:
+            first.sockets.add(line)
+        assert second.sockets.has_room("anna")
+        last = Line("anna")
+        second.sockets.add(last)
+        second.sockets.memory.put(last, None, kept)
+        assert not first.sockets.has_room("anna")
+        assert not second.sockets.has_room("anna")
+        assert first.sockets.has_room("bert")
+        first.forget_conversations("anna")
+        second.follow_forgets()
+        assert second.sockets.memory.find(last, None, "resp_1") is None
+        first.sockets.remove(lines[0])
+        assert second.sockets.has_room("anna")
+        assert board.place(0).sockets.total("anna") == 1, "a worker that takes the place of another begins anew"
+
+    asyncio.run(run())

@@ -127,7 +127,7 @@ class Services:
         self.request_ids: Iterator[str] = map(f"req_{secrets.token_hex(5)}{{:08x}}".format, count(1))
         """Ids for requests, unlike any other of this or another process."""
         self.concurrent: dict[str, int] = {}
-        self.sockets = OpenSockets(self.config.server.workers)
+        self.sockets = OpenSockets(self.config.server.workers, place.sockets if place is not None else None)
         self.conversations = self._open_memory()
         self._forgets = 0
         self._reloading = asyncio.Lock()
@@ -163,10 +163,15 @@ class Services:
         """What is remembered of a caller's conversations; None if that is turned off."""
         if not self.config.server.conversation_memory:
             return None
+        self.follow_forgets()
+        return self.conversations.of(caller)
+
+    def follow_forgets(self) -> None:
+        """Forget what is remembered of conversations, if another worker was told to since."""
         if self._place is not None and self._place.forgets != self._forgets:
             self._forgets = self._place.forgets
             self.conversations.forget()
-        return self.conversations.of(caller)
+            self.sockets.forget()
 
     def forget_conversations(self, caller: str) -> None:
         """Drop what all workers remember of a caller's conversations."""

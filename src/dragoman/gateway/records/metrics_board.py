@@ -10,6 +10,7 @@ from __future__ import annotations
 import mmap
 import struct
 import zlib
+from hashlib import blake2b
 
 import msgspec
 
@@ -20,6 +21,7 @@ PLACE_BYTES = 4 * 1024 * 1024
 _HEAD = struct.Struct("<II")  # length and checksum
 _COUNT = struct.Struct("<Q")
 _TRIES = 5
+_KEYS = 1 << 16
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(MetricsSnapshot).decode
@@ -31,17 +33,24 @@ class MetricsBoard:
     def __init__(self, places: int) -> None:
         self._places = [_SharedBytes() for _ in range(places)]
         self._forgets = mmap.mmap(-1, _COUNT.size)
+        self._sockets = [mmap.mmap(-1, _KEYS) for _ in range(places)]
 
     def place(self, number: int) -> BoardPlace:
-        """The place of one worker."""
-        own = self._places[number]
-        return BoardPlace(own, [place for place in self._places if place is not own], self._forgets)
+        """The place of one worker. One that takes the place of another has no sockets yet."""
+        own, sockets = self._places[number], self._sockets[number]
+        sockets[:] = bytes(_KEYS)
+        others = [place for place in self._places if place is not own]
+        return BoardPlace(own, others, self._forgets, SharedCounts(sockets, self._sockets))
 
 
 class BoardPlace:
     """The board as one worker sees it."""
 
-    def __init__(self, own: _SharedBytes, others: list[_SharedBytes], forgets: mmap.mmap) -> None:
+    def __init__(
+        self, own: _SharedBytes, others: list[_SharedBytes], forgets: mmap.mmap, sockets: SharedCounts
+    ) -> None:
+        self.sockets = sockets
+        """The open WebSockets of each key."""
         self._own = own
         self._others = others
         self._forgets = forgets
@@ -67,6 +76,27 @@ class BoardPlace:
     def others(self) -> list[MetricsSnapshot]:
         """The last snapshots of the other workers."""
         return [_parse(place.read()) for place in self._others]
+
+
+class SharedCounts:
+    """Small numbers by name, which all workers add up. Each worker writes its own. Of names there are as many as a hash
+    tells apart: two that it does not share one number."""
+
+    def __init__(self, own: mmap.mmap, all_workers: list[mmap.mmap]) -> None:
+        self._own = own
+        self._all = all_workers
+
+    def add(self, name: str, change: int) -> None:
+        at = _slot(name)
+        self._own[at] = min(max(self._own[at] + change, 0), 255)
+
+    def total(self, name: str) -> int:
+        at = _slot(name)
+        return sum([counts[at] for counts in self._all])
+
+
+def _slot(name: str) -> int:
+    return int.from_bytes(blake2b(name.encode(), digest_size=2).digest(), "big")
 
 
 def _parse(data: bytes) -> MetricsSnapshot:

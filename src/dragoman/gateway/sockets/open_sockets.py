@@ -9,6 +9,7 @@ from typing import Protocol
 import msgspec
 
 from dragoman.dialects.dialect import StoredTurn
+from dragoman.gateway.records.metrics_board import SharedCounts
 
 SOCKETS_PER_KEY = 64
 MEMORY = 64 << 20
@@ -90,18 +91,23 @@ class SocketMemory:
 class OpenSockets:
     """All sockets of this process. One timer looks at all of them while there are any."""
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, shared: SharedCounts | None = None) -> None:
+        """`shared`: counts of all workers, if there are several."""
+        self._shared = shared
         self.memory = SocketMemory(MEMORY // workers)
         self.sockets: set[OpenSocket] = set()
         self._counts: dict[str, int] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def has_room(self, key: str) -> bool:
-        return self._counts.get(key, 0) < SOCKETS_PER_KEY
+        count = self._counts.get(key, 0) if self._shared is None else self._shared.total(key)
+        return count < SOCKETS_PER_KEY
 
     def add(self, socket: OpenSocket) -> None:
         self.sockets.add(socket)
         self._counts[socket.key] = self._counts.get(socket.key, 0) + 1
+        if self._shared is not None:
+            self._shared.add(socket.key, 1)
         if self._timer is None:
             self._tick()
 
@@ -109,13 +115,15 @@ class OpenSockets:
         self.sockets.discard(socket)
         self.memory.forget(socket)
         self._counts[socket.key] -= 1
+        if self._shared is not None:
+            self._shared.add(socket.key, -1)
         if not self._counts[socket.key]:
             del self._counts[socket.key]
 
-    def forget(self, key: str) -> None:
-        """Drop what the sockets of a key remember."""
+    def forget(self, key: str | None = None) -> None:
+        """Drop what the sockets of a key remember; without a key, what all do."""
         for socket in self.sockets:
-            if socket.key == key:
+            if key is None or socket.key == key:
                 self.memory.forget(socket)
 
     def look(self) -> None:

@@ -131,6 +131,7 @@ class SocketSession:
 
     def look(self) -> None:
         """End the socket if it is too old or has been idle for too long, or its key is not good any more."""
+        self._services.follow_forgets()
         if self._ending is not None:
             return
         now = self._services.clocks.steady()
@@ -291,6 +292,7 @@ class SocketSession:
 
     async def _make_body(self, turn: SocketTurn, limit: int) -> bytes:
         """The body of a turn, with the turns that it continues unless somebody else has them. Raises Refused."""
+        self._services.follow_forgets()
         kept = self._services.sockets.memory.find(self, turn.lane, turn.previous) if turn.previous else None
         if not turn.previous or (kept is not None and kept.is_stored):
             return turn.body
