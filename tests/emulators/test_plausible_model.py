@@ -104,6 +104,25 @@ def test_calls_come_one_by_one_if_parallel_ones_are_forbidden() -> None:
     assert calls(turn) == [("get_weather", {"city": "Paris"})]
 
 
+@pytest.mark.parametrize(
+    ("instruction", "several"),
+    [
+        ("Call at most one tool at a time.", False),
+        ("Use only one function per turn, please.", False),
+        ("Make a single tool call in each step.", False),
+        ("Never call tools in parallel.", False),
+        ("Don't use parallel tool calls.", False),
+        ("Call tools one by one.", False),
+        ("Be brief. At most one sentence.", True),
+        ("Feel free to call tools in parallel.", True),
+    ],
+)
+def test_an_instruction_may_forbid_parallel_calls(instruction: str, several: bool) -> None:
+    text = "What is the weather in Paris and in Rome?"
+    messages = [{"role": "system", "content": instruction}, {"role": "user", "content": text}]
+    assert len(ask({"messages": messages, "tools": TOOLS}).calls) == (2 if several else 1)
+
+
 def test_numbered_steps_are_done_one_by_one_and_then_told() -> None:
     task = "Do this:\n1. Read notes.txt\n2. Execute the command `echo a and b`\n3. Get the weather in Rome"
     messages: list[dict[str, Any]] = [{"role": "user", "content": task}]

@@ -643,6 +643,7 @@ ONCE = frozenset(
         "several-answers",
         "setting-name",
         "setting-range",
+        "single-call",
         "thinking-form",
         "thinking-switch",
         "tool-choice-form",

@@ -73,6 +73,7 @@ class Trait(IntFlag):
     FORMAT = auto()
     THINKING = auto()
     SEVERAL_ANSWERS = auto()
+    SINGLE_CALL = auto()
     NULLS = auto()
     NEAR_MISSES = auto()
 
@@ -130,6 +131,7 @@ _NAMES = Trait.__members__
     _FORMAT,
     _THINKING,
     _SEVERAL_ANSWERS,
+    _SINGLE_CALL,
     _NULLS,
     _NEAR_MISSES,
 ) = (int(trait) for trait in _NAMES.values())
@@ -428,6 +430,8 @@ def observe_rest(conversation: Conversation) -> int:
             found |= _THINKING
         if settings.n is not None and settings.n > 1:
             found |= _SEVERAL_ANSWERS
+        if settings.parallel_tool_calls is False:
+            found |= _SINGLE_CALL
         if settings.tool_choice is not None and settings.tool_choice.spelled:
             found |= _LEGACY
         if settings.nulls:

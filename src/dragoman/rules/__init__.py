@@ -17,6 +17,7 @@ from dragoman.rules.clean.provider_run import provider_run
 from dragoman.rules.clean.refused_format import refused_format
 from dragoman.rules.clean.refused_hint import refused_hint
 from dragoman.rules.clean.refused_prefill import refused_prefill
+from dragoman.rules.clean.single_call import single_call
 from dragoman.rules.clean.stray_field import stray_field
 from dragoman.rules.clean.unknown_role import unknown_role
 from dragoman.rules.clean.vendor_header import vendor_header
@@ -114,6 +115,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         empty_content,
         null_content,
         refused_format,  # it may add a tool or a system message, which the groups below put into their form
+        single_call,  # likewise
     ),
     # Calls and results come together before anything moves, and stay together from here on.
     "pair": (thought_in_id, duplicate_call_id, repeated_result, orphan_result, missing_result, late_result),

@@ -21,6 +21,7 @@ TEXTS: dict[str, str] = {
     "json_word": "Answer in JSON.",
     "answer_json": "Answer with one JSON object and nothing else.",
     "answer_schema": "Answer with JSON that follows this JSON schema, and with nothing else: ",
+    "single_call": "Call at most one tool at a time.",
 }
 """The words of synthetic turns, by the reason for them. Each can be configured."""
 

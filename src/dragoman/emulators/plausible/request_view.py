@@ -22,6 +22,16 @@ _SYSTEM_FIELDS = ("system", "systemInstruction", "system_instruction", "instruct
 _SYSTEM_ROLES = ("system", "developer")
 _MODEL_ROLES = ("assistant", "model")
 _INSTRUCTION = re.compile(r"^\[(?:system|developer)\b[^\]\n]{0,40}\]\s", re.IGNORECASE | re.MULTILINE)
+_ONE_CALL = re.compile(
+    r"\b(?:at most|no more than|only|just) (?:one|a single|1) (?:tool|function)\b"
+    r"|\b(?:one|a single|1) (?:tool|function)(?: call)? (?:at a time|per \w{1,20}|in (?:each|every) \w{1,20})\b"
+    r"|\b(?:tools|functions) one (?:at a time|by one|after (?:the other|another))\b"
+    r"|\b(?:never|not|don't|no)(?: (?:call|use|make|run))?(?: (?:several|multiple|parallel))?(?: tools?| functions?)?"
+    r"(?: calls?)? (?:at once|in parallel|simultaneously|at the same time)\b"
+    r"|\b(?:never|not|don't|no) (?:(?:use|make) )?parallel (?:tool|function) calls\b",
+    re.IGNORECASE,
+)
+"""An instruction that forbids a second call beside the first, in the words that people have for it."""
 _CALLS = ("function_call", "custom_tool_call", "tool_use")
 _RESULTS = ("function_call_output", "custom_tool_call_output", "tool_result")
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "num_predict")
@@ -86,11 +96,12 @@ def view_request(body: dict[str, Any]) -> RequestView:
     hosted = tuple(hosted_tools(body))
     offered, deferred = _functions(body, hosted)
     settings = [body, *(body[name] for name in _SETTINGS if isinstance(body.get(name), dict))]
+    sayings = tuple(_sayings(body))
     return RequestView(
-        tuple(_sayings(body)),
+        sayings,
         tuple(one for one in offered if allowed is None or one.name in allowed),
         _choice(body),
-        _forbids_parallel_calls(body),
+        _forbids_parallel_calls(body) or any(_asks_for_one_call(saying) for saying in sayings),
         next((one for one in _given(settings, _LIMITS) if isinstance(one, int) and one > 0), None),
         _stops(_given(settings, _STOPS)),
         asked_schema(body),
@@ -224,6 +235,10 @@ def _forbids_parallel_calls(body: dict[str, Any]) -> bool:
     choice = body.get("tool_choice")
     disabled = choice.get("disable_parallel_tool_use") if isinstance(choice, dict) else None
     return body.get("parallel_tool_calls") is False or disabled is True
+
+
+def _asks_for_one_call(saying: Saying) -> bool:
+    return saying.speaker is Speaker.SYSTEM and _ONE_CALL.search(saying.text) is not None
 
 
 def _sayings(body: dict[str, Any]) -> Iterator[Saying]:
