@@ -166,6 +166,46 @@ def test_tools_that_messages_adds() -> None:
     assert run(client_tool, asked, facts("anthropic"), source="anthropic").untouched
 
 
+REMOVE_A = {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "a"}}
+ADD_A = {"type": "tool_addition", "tool": {"type": "tool_reference", "tool_name": "a"}}
+ADD_B = {"type": "tool_addition", "tool": {"name": "b", "input_schema": SCHEMA}}
+REMOVE_B = {"type": "tool_removal", "tool": {"type": "tool_reference", "tool_name": "b"}}
+REMOVE_BASH = {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "bash"}}
+CHANGES: list[tuple[list[dict[str, Any]], list[str]]] = [
+    ([REMOVE_A], ["bash"]),
+    ([REMOVE_A, ADD_A], ["a", "bash"]),
+    ([ADD_B, REMOVE_A], ["bash", "b"]),
+    ([ADD_B, REMOVE_B, REMOVE_B], ["a", "bash"]),
+    ([REMOVE_B, ADD_B], ["a", "bash", "b"]),
+    ([REMOVE_BASH], ["a"]),
+    ([{"type": "tool_removal", "tool": {"type": "mcp_toolset"}}], ["a", "bash"]),
+]
+
+
+@pytest.mark.parametrize(("blocks", "left"), CHANGES)
+@pytest.mark.parametrize("target", ["openai/gpt-4o", "gemini/gemini-2.5-flash"])
+def test_what_changes_among_the_messages_changes_the_list(
+    blocks: list[dict[str, Any]], left: list[str], target: str
+) -> None:
+    own = [{"name": "a", "input_schema": SCHEMA}, {"type": "bash_20250124", "name": "bash"}]
+    asked = {"messages": [HI, {"role": "system", "content": blocks}], "max_tokens": 9, "tools": own}
+    done = sent(asked, target, source="anthropic")
+    listed = done.json["tools"][0].get("functionDeclarations") or [tool["function"] for tool in done.json["tools"]]
+    assert [tool["name"] for tool in listed] == left
+    assert "mixed-system" not in [rule for rule, *_ in done.changes]
+    at = [at for rule, at, *_ in done.changes if rule == "client-tool" and at.startswith("/messages")]
+    assert at == [f"/messages/1/content/{index}" for index in range(len(blocks))]
+
+
+def test_an_older_model_of_the_same_dialect_gets_the_list_as_it_is_in_the_end() -> None:
+    own = [{"name": "a", "input_schema": SCHEMA}, {"name": "c", "input_schema": SCHEMA}]
+    turn = {"role": "system", "content": [REMOVE_A, ADD_B]}
+    asked = {"messages": [HI, turn], "max_tokens": 9, "tools": own}
+    done = sent(asked, "anthropic/claude-sonnet-4-5", source="anthropic")
+    assert [tool["name"] for tool in done.json["tools"]] == ["c", "b"]
+    assert sent(asked, "anthropic/claude-opus-4-8", source="anthropic").json["messages"] == [HI, turn]
+
+
 def test_calls_join_the_turn_that_they_belong_to() -> None:
     text = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I look."}]}
     plain = {"type": "function_call", "call_id": "c2", "name": "f", "arguments": "{}"}

@@ -65,7 +65,8 @@ class Opaque(Part, frozen=True, gc=False):
     """The same as calls and results of functions, if the block belongs to a tool that the client runs. Empty: it says
     nothing that a target without such blocks needs."""
     declares: tuple[Any, ...] = ()
-    """The tools (`Tool`, `NativeTool`) that may be called from here on."""
+    """The tools (`Tool`, `NativeTool`) that may be called from here on, and which of the list may or may not be called
+    any more (`ToolSwitch`)."""
 
 
 class Text(Part, frozen=True, gc=False):

@@ -78,6 +78,15 @@ class NativeTool(msgspec.Struct, frozen=True, gc=False):
         return _place(self.at)
 
 
+class ToolSwitch(msgspec.Struct, frozen=True, gc=False):
+    """A change of the list of tools in the course of the conversation."""
+
+    name: str
+    """The tool of the list."""
+    on: bool
+    """Whether it may be called from here on."""
+
+
 def _place(at: int) -> str:
     """A tool that the client did not declare belongs to the whole list."""
     return f"{TOOLS}/{at}" if at >= 0 else TOOLS

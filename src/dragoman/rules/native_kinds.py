@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.parts import Opaque
+from dragoman.conversation.parts import Opaque, Part
 from dragoman.conversation.provider_tools import Family, ProviderTool, WrittenTool
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.profiles.facts import Facts, Stance
@@ -16,6 +16,13 @@ from dragoman.rules.context import Context
 
 def takes_tool(tool: NativeTool, facts: Facts) -> bool:
     return tool.origin.dialect == facts.dialect and any(fnmatchcase(tool.kind, glob) for glob in facts.native_tools)
+
+
+def is_given_as_meant(part: Part, facts: Facts) -> bool:
+    """Whether it is a block of a tool that the client runs, and the target does not take it."""
+    if type(part) is not Opaque or part.meant is None:
+        return False
+    return part.origin.dialect != facts.dialect or not takes_block(part, facts)
 
 
 def takes_block(part: Opaque, facts: Facts) -> bool:

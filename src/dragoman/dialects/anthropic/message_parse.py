@@ -59,7 +59,7 @@ from dragoman.dialects.anthropic.schema import (
     open_block,
     open_result,
 )
-from dragoman.dialects.anthropic.tools import parse_added_tool
+from dragoman.dialects.anthropic.tools import parse_tool_change
 from dragoman.dialects.near_misses.loose_json import fields_of
 from dragoman.dialects.near_misses.parts import fits_items
 from dragoman.dialects.shared.carried_state import reattached
@@ -231,10 +231,15 @@ def _is_newer_result(raw: Json) -> bool:
     return is_result and fits_items(fields.get("content", b""), fits_block)
 
 
+_TOOL_CHANGES = {"tool_addition": True, "tool_removal": False}
+"""Blocks that change the list of tools, and whether what they name may be called from there on."""
+
+
 def _opaque(raw: Json) -> Opaque:
     kind = str(msgspec.json.decode(raw).get("type"))
-    if kind == "tool_addition":
-        return Opaque(kind=kind, json=raw, origin=ORIGIN, meant=(), declares=parse_added_tool(raw))
+    if kind in _TOOL_CHANGES:
+        changes = parse_tool_change(raw, _TOOL_CHANGES[kind])
+        return Opaque(kind=kind, json=raw, origin=ORIGIN, meant=(), declares=changes)
     return Opaque(kind=kind, json=raw, origin=ORIGIN)
 
 

@@ -8,7 +8,7 @@ from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
-from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.conversation.tools import NativeTool, Tool, ToolSwitch
 from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.anthropic.schema import open_declared_tool, open_tool
 from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, MeantTools, ToolForm, parse_meant_tools
@@ -59,10 +59,14 @@ def _parse_list(raw: bytes) -> tuple[Tools, bool]:
     return tools, not tools
 
 
-def parse_added_tool(raw: bytes) -> Tools:
-    """The tool that a block adds to the list: its definition, or none if the block names a tool of the list."""
+def parse_tool_change(raw: bytes, on: bool) -> tuple[Tool | NativeTool | ToolSwitch, ...]:
+    """What a block does to the list of tools: a definition that it adds, or a tool of the list that it names."""
     tool = bytes(split_members(raw).get("tool", b""))
-    return (_parse_tool(tool, -1),) if tool[:1] == b"{" and "input_schema" in split_members(tool) else ()
+    members = split_members(tool) if tool[:1] == b"{" else {}
+    if on and "input_schema" in members:
+        return (_parse_tool(tool, -1),)
+    name = bytes(members.get("name") or members.get("tool_name") or b"")
+    return (ToolSwitch(unquote(name), on),) if name[:1] == b'"' else ()
 
 
 def _parse_tool(raw: bytes, at: int) -> Tool | NativeTool:

@@ -3,8 +3,9 @@
 The vendor's models know such a tool, so its declaration is little more than a name. Other models can use it all the
 same: it becomes a function with the schema that the vendor has published. Its calls and results in the history become
 those of the function, and a call in the answer comes back in the form that the client expects. A namespace of tools
-becomes functions named `NAMESPACE__TOOL`. Tools that are declared among the messages, or that a search found, go to the
-list of tools. If a name is taken, the function gets another one, which the answer never shows.
+becomes functions named `NAMESPACE__TOOL`. Tools that are declared among the messages, or that a search found, go to
+the list of tools, and those that are taken away there leave it. If a name is taken, the function gets another one,
+which the answer never shows.
 
 Loses metadata: which tools belong together, where in the conversation they were declared, and that the vendor's models
 know them. Calls and results lose nothing.
@@ -31,12 +32,12 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, MADE, TOOL, Message, Role
 from dragoman.conversation.parts import OURS, Call, Extras, Opaque, Part, Reasoning, Result
 from dragoman.conversation.settings import Settings
-from dragoman.conversation.tools import CallForm, ChoiceMode, NativeTool, Tool
+from dragoman.conversation.tools import CallForm, ChoiceMode, NativeTool, Tool, ToolSwitch
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
 from dragoman.rules.naming import base62
-from dragoman.rules.native_kinds import takes_block, takes_tool
+from dragoman.rules.native_kinds import is_given_as_meant, takes_tool
 from dragoman.rules.rule import rule
 
 
@@ -50,7 +51,7 @@ def client_tool(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     tools = _Tools(facts)
     parts = [part for message in conversation.messages for part in message.parts if type(part) is Opaque]
-    late = [part for part in parts if _is_late(part, facts)]
+    late = [part for part in parts if is_given_as_meant(part, facts)]
     if not late and not any(tools.is_strange(tool) for tool in conversation.tools):
         return Rewrite(conversation)
     tools.declare(conversation.tools, [tool for part in late for tool in part.declares])
@@ -70,13 +71,6 @@ def client_tool(conversation: Conversation, context: Context) -> Rewrite:
         empty_tools=conversation.empty_tools and not tools.declared,
     )
     return Rewrite(changed, tuple(notes), Undo(names=tools.names, calls=tools.calls))
-
-
-def _is_late(part: Part, facts: Facts) -> bool:
-    """Whether it is a block of a tool that the client runs, and the target does not take it."""
-    if type(part) is not Opaque or part.meant is None:
-        return False
-    return part.origin.dialect != facts.dialect or not takes_block(part, facts)
 
 
 class _Tools:
@@ -101,16 +95,23 @@ class _Tools:
         """Whether it is a tool that the target does not know, and that can be told otherwise."""
         return isinstance(tool, NativeTool) and tool.meant is not None and not takes_tool(tool, self.facts)
 
-    def declare(self, tools: Sequence[Tool | NativeTool], late: Sequence[Tool | NativeTool]) -> None:
-        """Every tool once: those of the list, then those that came later. The newest of a name counts."""
+    def declare(self, tools: Sequence[Tool | NativeTool], late: Sequence[Tool | NativeTool | ToolSwitch]) -> None:
+        """Every tool once: those of the list, then those that came later. The newest of a name counts. What was taken
+        away in the end is not declared."""
+        on: dict[str, bool] = {}
         self._used = {tool.name for tool in (*tools, *late) if isinstance(tool, Tool)}
         for tool in tools:
             self._add(tool)
         for tool in late:
-            if isinstance(tool, Tool):
+            if isinstance(tool, ToolSwitch):
+                on[tool.name] = tool.on
+            elif isinstance(tool, Tool):
+                on[tool.name] = True
                 self._put(replace(tool, at=-1))
             else:
                 self._add(tool)
+        if not all(on.values()):
+            self.declared = [tool for tool in self.declared if on.get(_client_name(tool), True)]
 
     def _add(self, tool: Tool | NativeTool) -> None:
         if isinstance(tool, Tool) or not self.is_strange(tool):
@@ -163,6 +164,12 @@ class _Tools:
                 rest = {name: value for name, value in extras.fields.items() if name not in form.fields}
                 return replace(call, name=made, extras=Extras(extras.dialect, rest) if rest else None)
         return call
+
+
+def _client_name(tool: Tool | NativeTool) -> str:
+    if isinstance(tool, NativeTool):
+        return ""
+    return tool.called.name if tool.called is not None else tool.name
 
 
 def _functions(tools: list[Tool]) -> str:
@@ -226,7 +233,7 @@ class _History:
         """Whether a block is given as what it means: the target does not take the block, or not its tool."""
         if type(part) is not Opaque or part.meant is None:
             return False
-        if _is_late(part, self.facts):
+        if is_given_as_meant(part, self.facts):
             return True
         return any(self._is_strange(one) for one in part.meant)
 
@@ -241,9 +248,7 @@ class _History:
                 yield part
                 continue
             meant = tuple([self._meaning(one) for one in part.meant or () if not self._is_needless(one)])
-            did = f"wrote {part.kind} as {_words(meant)}" if meant else f"declared the tools of {part.kind} in the list"
-            if not meant and not part.declares:
-                did = f"left out {part.kind}, since all tools are declared"
+            did = f"wrote {part.kind} as {_words(meant)}" if meant else _list_change(part)
             loses = Loss.NOTHING if meant and not part.declares else Loss.METADATA
             if message.at != MADE or part.origin != OURS:  # else it is no message of the client's
                 self.notes.append(Note(did, message, part, loses=loses, before=part, after=meant or None))
@@ -260,6 +265,16 @@ class _History:
             return part
         self._asked.add(part.id)
         return replace(part, name=self.tools.name_of(part.name))
+
+
+def _list_change(part: Opaque) -> str:
+    """What was done to the list of tools in place of a block."""
+    changes = part.declares
+    if any(isinstance(change, ToolSwitch) and not change.on for change in changes):
+        return f"took the tool of {part.kind} out of the list"
+    if all(isinstance(change, ToolSwitch) for change in changes):
+        return f"left out {part.kind}, since all tools are declared"
+    return f"declared the tools of {part.kind} in the list"
 
 
 def _words(meant: tuple[Part, ...]) -> str:

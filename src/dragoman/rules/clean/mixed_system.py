@@ -3,7 +3,8 @@
 Instructions are text. Most providers refuse anything else among them, and some dialects have no form for it. What is no
 text is left out, wherever the message stands. A refusal and the text of an unknown block become text. Media of the
 client's own dialect stays if the target takes it in a system message, and so does a block of a provider's own that may
-stand there (fact `system_blocks`), such as Anthropic's `tool_addition`.
+stand there (fact `system_blocks`), such as Anthropic's `tool_addition`. For other targets the rule
+`client-tool` does what such a block asks for.
 
 Loses content. A refusal and an unknown block that is a text lose metadata.
 
@@ -28,7 +29,7 @@ from dragoman.conversation.parts import Call, Media, Opaque, Part, Reasoning, Re
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
-from dragoman.rules.native_kinds import takes_block
+from dragoman.rules.native_kinds import is_given_as_meant, takes_block
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 
@@ -48,7 +49,7 @@ def _find_swap(part: Part, context: Context) -> Swap | None:
             return Swap((Text(part.literal),), "turned a refusal into text", Loss.METADATA)
         case Media() if context.translated or facts.medium(part.kind.value).system is not Stance.ACCEPTS:
             return _leave_out(part.kind.value)
-        case Opaque() if not _may_stand(part, facts):
+        case Opaque() if not _may_stand(part, facts) and not is_given_as_meant(part, facts):
             return _read_text(part)
         case Call() | Result() | Reasoning():
             return _leave_out(_NAMES[type(part)])
