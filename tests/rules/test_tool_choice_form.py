@@ -147,3 +147,70 @@ def test_adapt_and_a_choice_without_tools() -> None:
     assert "tool_choice" not in done.json
     assert done.changes == [("tool-choice-form", "/tool_choice", "nothing", False)]
     assert sent({"messages": [HI], "tool_choice": "auto"}, "mistral/mistral-small-latest").changes == []
+
+
+RESPONSES = "openai-responses"
+SEARCH: dict[str, Any] = {"type": "web_search"}
+SHELL: dict[str, Any] = {"type": "shell"}
+
+
+def function(name: str) -> dict[str, Any]:
+    return {"type": "function", "name": name, "parameters": {"type": "object", "properties": {}}}
+
+
+def allowing(*tools: dict[str, Any], mode: str = "auto", said: Any = "Hi") -> dict[str, Any]:
+    listed = [{"type": tool["type"], "name": tool["name"]} if "name" in tool else tool for tool in tools]
+    choice = {"type": "allowed_tools", "mode": mode, "tools": listed}
+    return {"model": "m", "input": said, "tools": [function("a"), function("b"), SEARCH, SHELL], "tool_choice": choice}
+
+
+def test_a_choice_among_tools_of_the_vendor_stays_in_its_dialect() -> None:
+    body = allowing(function("a"), SEARCH, {"type": "mcp", "server_label": "s"})
+    done = sent({**body, "tools": [*body["tools"], {"type": "mcp", "server_label": "s"}]}, "openai-responses/gpt-5")
+    assert (done.json["tool_choice"], done.changes) == (body["tool_choice"], [])
+
+
+def test_the_vendors_tools_of_a_choice_become_functions_or_go() -> None:
+    done = sent(allowing(function("a"), SEARCH, SHELL), "openai/gpt-4o", source=RESPONSES)
+    names = [tool["function"]["name"] for tool in done.json["tool_choice"]["allowed_tools"]["tools"]]
+    assert names == ["a", "shell"]
+    told = [(rule, loses) for rule, at, loses, _ in done.changes if at == "/tool_choice"]
+    assert told == [("client-tool", "nothing"), ("native-tool", "metadata")]
+
+
+def test_nothing_may_be_called_if_the_vendors_tool_was_all_that_might() -> None:
+    done = sent(allowing(SEARCH), "anthropic/claude-sonnet-4-5", source=RESPONSES)
+    assert done.json["tool_choice"] == {"type": "none"}
+
+
+@pytest.mark.parametrize(
+    ("target", "mode", "written"),
+    [
+        ("anthropic/claude-sonnet-4-5", "auto", {"type": "auto"}),
+        ("anthropic/claude-sonnet-4-5", "required", {"type": "any"}),
+        ("mistral/mistral-large-latest", "required", "required"),
+        ("ollama/qwen3:8b", "required", None),
+    ],
+)
+def test_only_the_tools_of_a_choice_are_sent_if_the_target_cannot_be_asked_for_them(
+    target: str, mode: str, written: Any
+) -> None:
+    done = sent(allowing(function("b"), mode=mode), target, source=RESPONSES)
+    assert [tool.get("name") or tool["function"]["name"] for tool in done.json["tools"]] == ["b"]
+    assert done.json.get("tool_choice") == written
+    assert ("tool-choice-form", "/tools", "metadata", False) in done.changes
+
+
+def test_tools_that_the_history_calls_stay_beside_a_choice() -> None:
+    call = {"type": "function_call", "call_id": "c", "name": "a", "arguments": "{}"}
+    said = [HI, call, {"type": "function_call_output", "call_id": "c", "output": "x"}]
+    done = sent(allowing(function("b"), said=said), "bedrock/amazon.nova-pro-v1:0", source=RESPONSES)
+    assert [tool["toolSpec"]["name"] for tool in done.json["toolConfig"]["tools"]] == ["a", "b"]
+
+
+def test_a_choice_in_the_form_of_the_other_api_keeps_its_tools() -> None:
+    nested = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [NAMED]}}
+    done = sent({**allowing(), "tools": [function("f")], "tool_choice": nested}, "openai-responses/gpt-5")
+    flat = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "f"}]}
+    assert done.json["tool_choice"] == flat
+    assert sent({"messages": [HI], "tools": [TOOL], "tool_choice": flat}, "openai/gpt-4o").json["tool_choice"] == nested

@@ -113,3 +113,5 @@ class ToolChoice(msgspec.Struct, frozen=True, gc=False):
     json: Json | None = None
     origin: Origin | None = None
     spelled: str = ""
+    vendor: tuple[tuple[str, Json], ...] = ()
+    """Tools of the vendor's own that may be called besides (ALLOWED): the kind of each, and its entry."""

@@ -24,6 +24,8 @@ def parse_any_choice(raw: Json) -> ToolChoice | None:
     fields = fields_of(raw)
     if fields is None:
         return None
+    if text_of(fields.get("type")) == "allowed_tools":
+        return _parse_allowance(fields_of(fields.get("allowed_tools")) or fields)
     config = fields_of(first_of(fields, ("functionCallingConfig", "function_calling_config")))
     if config is not None or "mode" in fields:
         return _parse_config(config if config is not None else fields)
@@ -49,6 +51,15 @@ def _parse_word(word: str) -> ToolChoice | None:
     if word.lower() in _MODES:
         return ToolChoice(_MODES[word.lower()])
     return ToolChoice(ChoiceMode.NAMED, (word,)) if word else None
+
+
+def _parse_allowance(fields: Fields) -> ToolChoice | None:
+    """OpenAI's form. Chat has it in a member of its own."""
+    entries = [fields_of(item) or {} for item in items_of(fields.get("tools")) or []]
+    named = [fields_of(first_of(entry, ("function", "custom"))) or entry for entry in entries]
+    names = tuple([name for one in named if (name := text_of(one.get("name")))])
+    mode = _MODES.get(text_of(fields.get("mode")).lower())
+    return ToolChoice(ChoiceMode.ALLOWED, names, mode is ChoiceMode.REQUIRED) if names else None
 
 
 def _parse_config(fields: Fields) -> ToolChoice | None:

@@ -159,12 +159,18 @@ def _named_choice(raw: bytes, wire: Any) -> ToolChoice:
         case {"type": "function" | "custom", "name": str() as name, **rest} if not rest:
             return ToolChoice(ChoiceMode.NAMED, (name,))
         case {"type": "allowed_tools", "mode": str() as mode, "tools": list() as tools, **rest} if not rest:
-            if all(tool.keys() == {"type", "name"} and tool["type"] in _CALLABLE for tool in tools):
-                names = tuple([str(tool["name"]) for tool in tools])
-                return ToolChoice(ChoiceMode.ALLOWED, names, mode == "required")
+            if all(isinstance(tool, dict) and isinstance(tool.get("type"), str) for tool in tools):
+                return _allowance(mode, tools)
         case {"type": str() as kind, **rest} if not rest:
             return ToolChoice(ChoiceMode.NATIVE, choice_names(kind), json=raw, origin=ORIGIN)
     return ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)
+
+
+def _allowance(mode: str, tools: list[dict[str, Any]]) -> ToolChoice:
+    names = tuple([str(tool.get("name")) for tool in tools if tool["type"] in _CALLABLE])
+    vendor = tuple([(tool["type"], msgspec.json.encode(tool)) for tool in tools if tool["type"] not in _CALLABLE])
+    origin = ORIGIN if vendor else None
+    return ToolChoice(ChoiceMode.ALLOWED, names, mode == "required", origin=origin, vendor=vendor)
 
 
 _open_choice = open_decoder(str | ResponsesChoice)
@@ -190,7 +196,10 @@ def _render_choice(choice: ToolChoice, tools: Tools = ()) -> Json:
         case ChoiceMode.NAMED:
             return encode(entries[0])
         case ChoiceMode.ALLOWED:
-            return encode({"type": "allowed_tools", "mode": "required" if choice.must else "auto", "tools": entries})
+            listed = [msgspec.Raw(encode(entry)) for entry in entries] + [
+                msgspec.Raw(json) for _, json in choice.vendor
+            ]
+            return encode({"type": "allowed_tools", "mode": "required" if choice.must else "auto", "tools": listed})
         case ChoiceMode.NATIVE:
             return own_choice(choice, NAME)
         case _:
@@ -291,7 +300,7 @@ SETTINGS = SettingTable(
     stop="",
     stop_listed=False,
     parse_choice=_own_choice,
-    render_choice=lambda choice: None if choice.mode is ChoiceMode.ALLOWED else _render_choice(choice),
+    render_choice=_render_choice,
     odd_form=(*ODD_FORM, MalformedRequest),
 )
 PLACES = SETTINGS.places(

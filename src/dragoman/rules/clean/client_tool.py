@@ -32,7 +32,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, MADE, TOOL, Message, Role
 from dragoman.conversation.parts import OURS, Call, Extras, Opaque, Part, Reasoning, Result
 from dragoman.conversation.settings import Settings
-from dragoman.conversation.tools import CallForm, ChoiceMode, NativeTool, Tool, ToolSwitch
+from dragoman.conversation.tools import CallForm, ChoiceMode, NativeTool, Tool, ToolChoice, ToolSwitch
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
@@ -88,6 +88,8 @@ class _Tools:
         """The names of functions that stand for a vendor's tool, and what they became."""
         self._marked: dict[str, list[tuple[CallForm, str]]] = {}
         """Functions whose calls say more than a name, by that name."""
+        self._kinds: dict[str, list[str]] = {}
+        """The functions that stand for a vendor's tools, by the kind of the tool."""
         self._places: dict[str, int] = {}
         self._used: set[str] = set()
 
@@ -120,6 +122,7 @@ class _Tools:
             self.declared.append(tool)
             return
         made = [self._put(self._renamed(function)) for function in tool.meant or ()]
+        self._kinds.setdefault(tool.kind, []).extend(function.name for function in made)
         if tool.at >= 0:
             did = f"declared the {tool.kind} tool as {_functions(made)}"
             did = did if made else f"left out the {tool.kind} tool, since all tools are declared"
@@ -154,6 +157,17 @@ class _Tools:
         if made is None:
             made = self.made[name] = f"{name}_{base62(name, 8)}" if name in self._used else name
             self._used.add(made)
+        return made
+
+    def allow(self, choice: ToolChoice, notes: list[Note]) -> ToolChoice:
+        """The choice among tools, with functions in place of the vendor's tools that they stand for."""
+        names = [name for kind, _ in choice.vendor for name in self._kinds.get(kind, ())]
+        if not names:
+            return choice
+        rest = tuple([one for one in choice.vendor if one[0] not in self._kinds])
+        made = replace(choice, names=(*choice.names, *names), vendor=rest, origin=choice.origin if rest else None)
+        did = "named the functions that stand for tools"
+        notes.append(Note(did, key="tool_choice", loses=Loss.NOTHING, before=choice, after=made))
         return made
 
     def renamed_call(self, call: Call) -> Call:
@@ -307,6 +321,8 @@ def _signed(before: tuple[Part, ...], after: tuple[Part, ...]) -> tuple[Part, ..
 def _named(settings: Settings, tools: _Tools, notes: list[Note]) -> Settings:
     """A choice of a vendor's tool names its function."""
     choice = settings.tool_choice
+    if choice is not None and choice.vendor:
+        return replace(settings, tool_choice=tools.allow(choice, notes))
     if choice is None or choice.mode is not ChoiceMode.NATIVE or not choice.names:
         return settings
     if any(name not in tools.made for name in choice.names):

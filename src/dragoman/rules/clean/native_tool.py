@@ -178,6 +178,8 @@ def _choose(
     facts, choice = context.facts, settings.tool_choice
     if choice is None:
         return settings
+    if choice.vendor:
+        return replace(settings, tool_choice=_allow(choice, tools, found, facts, notes))
     named = _named(choice, tools, found, context)
     if named is not None:
         return _force(settings, choice, named, tools, facts, notes)
@@ -186,6 +188,25 @@ def _choose(
     if choice.mode is not ChoiceMode.NATIVE or (choice.origin is not None and choice.origin.dialect == facts.dialect):
         return settings
     return _leave_out(settings, "", notes)
+
+
+def _allow(choice: ToolChoice, tools: Tools, found: list[StrangeTool], facts: Facts, notes: list[Note]) -> ToolChoice:
+    """The choice among tools, with the target's own in place of those that it does not take, and without those that
+    are not there. If nothing else may be called, nothing may."""
+    kinds = {tool.kind: tool.kind for tool in tools if isinstance(tool, NativeTool)}
+    for one in found:
+        if one.native is not None and one.written is not None:
+            kinds[one.native.kind] = one.written.kind or facts.provider_tools[one.tool.family]
+    kept = tuple([(kinds[kind], json) for kind, json in choice.vendor if kind in kinds])
+    if kept == choice.vendor:
+        return choice
+    made = replace(choice, vendor=kept, origin=choice.origin if kept else None)
+    if not kept and not choice.names:
+        made = ToolChoice(ChoiceMode.NONE)
+    loses = Loss.METADATA if len(kept) < len(choice.vendor) else Loss.NOTHING
+    did = "named the tools that the target has in the tool choice"
+    notes.append(Note(did, key="tool_choice", loses=loses, before=choice, after=made))
+    return made
 
 
 def _named(choice: ToolChoice, tools: Tools, found: list[StrangeTool], context: Context) -> StrangeTool | None:

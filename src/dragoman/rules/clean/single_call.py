@@ -1,9 +1,9 @@
 """At most one tool call asked for, of a target that has no setting for it.
 
-OpenAI's `parallel_tool_calls: false` and Anthropic's `disable_parallel_tool_use` forbid a second call beside the first.
-Some APIs have no such field. A system message asks for it instead (`texts.single_call`). It stands after the client's own
-instructions, at the same place on every turn, so the beginning of the prompt stays the same. All calls of an answer
-reach the client, even if the model makes several after all.
+OpenAI's `parallel_tool_calls: false` and Anthropic's `disable_parallel_tool_use` forbid a second call beside the
+first. Some APIs have no such field. A system message asks for it instead (`texts.single_call`). It stands after the
+client's own instructions, at the same place on every turn, so the beginning of the prompt stays the same. All calls
+of an answer reach the client, even if the model makes several after all.
 
 Loses metadata: words bind the model less than the setting.
 

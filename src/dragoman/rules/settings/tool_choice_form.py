@@ -1,10 +1,11 @@
 """A tool choice that the target does not take.
 
-A choice is refused where no tools are declared, or where the target does not know its kind. Without tools the choice is
-left out. A forced choice becomes `auto`, and a choice among some tools becomes `required` or `auto`. A target that can
-be made to call some tool, and not a certain one, is sent that one tool alone. One vendor's word (`any`) becomes the
-dialect's own (`required`). A target that knows no choice at all gets none. If no tool may be called and the target has
-no word for that, the tools are left out, unless the history calls some and the target wants these declared.
+A choice is refused where no tools are declared, or where the target does not know its kind. Without tools the choice
+is left out. A forced choice becomes `auto`. A choice among some tools becomes `required` or `auto`. Only these tools
+are sent then, besides those that the history calls and the target wants declared. A target that can be made to call
+some tool, and not a certain one, is sent that one tool alone. One vendor's word (`any`) becomes the dialect's own
+(`required`). A target that knows no choice at all gets none. If no tool may be called and the target has no word for
+that, the tools are left out, unless the history calls some and the target wants these declared.
 
 Loses metadata. Leaving out `auto`, leaving out a choice without tools and using the dialect's own word lose nothing.
 
@@ -24,7 +25,7 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Call
-from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
+from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
@@ -80,13 +81,19 @@ def tool_choice_form(conversation: Conversation, context: Context) -> Rewrite:
     done = rewrite_settings(conversation, [note], tool_choice=formed)
     if formed is None and choice.mode is ChoiceMode.NONE and not _wants_tools(conversation, facts):
         return _without_tools(done)
-    return _only_tool(done, choice.names[0]) if _stands_for_one(choice, formed) else done
+    return _only_chosen(done, choice, facts) if _stands_for_some(choice, formed) else done
 
 
 def _wants_tools(conversation: Conversation, facts: Facts) -> bool:
     """Must the tools stay because of calls in the history?"""
-    calls = any(type(part) is Call for message in conversation.messages for part in message.parts)
-    return not conversation.tools or (calls and facts.undeclared_tools is not Stance.ACCEPTS)
+    return not conversation.tools or bool(_called(conversation, facts))
+
+
+def _called(conversation: Conversation, facts: Facts) -> set[str]:
+    """The tools that must stay declared because the history calls them."""
+    if facts.undeclared_tools is Stance.ACCEPTS:
+        return set()
+    return {part.name for message in conversation.messages for part in message.parts if type(part) is Call}
 
 
 def _without_tools(done: Rewrite) -> Rewrite:
@@ -94,18 +101,26 @@ def _without_tools(done: Rewrite) -> Rewrite:
     return Rewrite(replace(done.conversation, tools=()), (*done.notes, note))
 
 
-def _stands_for_one(choice: ToolChoice, formed: ToolChoice | None) -> bool:
+def _stands_for_some(choice: ToolChoice, formed: ToolChoice | None) -> bool:
+    """Were certain tools chosen, and does the choice no longer say which?"""
+    if choice.mode is ChoiceMode.ALLOWED:
+        return formed is None or formed.mode is not ChoiceMode.ALLOWED
     return choice.mode is ChoiceMode.NAMED and formed is not None and formed.mode is ChoiceMode.REQUIRED
 
 
-def _only_tool(done: Rewrite, name: str) -> Rewrite:
-    """The one tool that is to be called, where it is declared beside others."""
-    tools = done.conversation.tools
-    kept = tuple([tool for tool in tools if isinstance(tool, Tool) and tool.name == name])
-    if not kept or len(kept) == len(tools):
+def _only_chosen(done: Rewrite, choice: ToolChoice, facts: Facts) -> Rewrite:
+    """The tools that may be called, if they are declared beside others."""
+    tools, names = done.conversation.tools, {*choice.names, *_called(done.conversation, facts)}
+    kinds = {kind for kind, _ in choice.vendor}
+    kept = tuple([tool for tool in tools if (tool.name in names if isinstance(tool, Tool) else tool.kind in kinds)])
+    if len(kept) in (0, len(tools)) or (choice.names and not any(_is_named(tool, choice) for tool in kept)):
         return done
-    note = Note(f"sent only the tool {name}, which is to be called", key="tools", before=tools, after=kept)
+    note = Note("sent only the tools that may be called", key="tools", before=tools, after=kept)
     return Rewrite(replace(done.conversation, tools=kept), (*done.notes, note))
+
+
+def _is_named(tool: Tool | NativeTool, choice: ToolChoice) -> bool:
+    return isinstance(tool, Tool) and tool.name in choice.names
 
 
 def _is_odd(choice: ToolChoice, facts: Facts) -> bool:
@@ -117,7 +132,8 @@ def _is_odd(choice: ToolChoice, facts: Facts) -> bool:
 def _formed(choice: ToolChoice, facts: Facts) -> ToolChoice | None:
     if choice.mode is ChoiceMode.NATIVE:
         return choice
-    if choice.mode is ChoiceMode.ALLOWED and "allowed" not in facts.tool_choices:
+    unnamed = not choice.names and choice.origin is not None and choice.origin.dialect != facts.dialect
+    if choice.mode is ChoiceMode.ALLOWED and (unnamed or "allowed" not in facts.tool_choices):
         choice = ToolChoice(ChoiceMode.REQUIRED if choice.must else ChoiceMode.AUTO)
     if choice.mode.value in facts.tool_choices:
         return choice
