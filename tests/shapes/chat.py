@@ -232,6 +232,8 @@ def _settings(pick: Chooser, request: Wire) -> None:
     for setting in pick.some(SETTINGS, 4):
         if not setting.keys() & request.keys():
             request |= setting
+    if "reasoning_effort" in request and "reasoning" in request:
+        request["reasoning"] = {"effort": request["reasoning_effort"]}  # two different efforts are refused
     if pick.seldom(8):
         form = {"name": "answer", "schema": schema(pick), "strict": pick.often()}
         request["response_format"] = {"type": "json_schema", "json_schema": form}

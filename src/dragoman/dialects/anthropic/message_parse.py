@@ -105,7 +105,7 @@ def _parse_only(block: Block, role: Role, index: int) -> Sequence[ParsedMessage]
         if text[:1] == b'"' and role is USER and block.is_error is False and block.cache_control is ABSENT:
             result = Result(block.tool_use_id, (Text(text),))
             return (ParsedMessage(Message(TOOL, (result,), index, listed=True), _LISTED, "t", [block.tool_use_id]),)
-    elif type(block) is AnthropicToolUse and role is not SYSTEM:
+    elif type(block) is AnthropicToolUse and role is ASSISTANT:
         arguments = bytes(block.input)
         if arguments[0] == BRACE and block.cache_control is ABSENT and block.caller is ABSENT:
             seen = _LISTED | _CALLS | observe_name(block.name)
@@ -138,6 +138,8 @@ def _parse_blocks(blocks: list[Block], role: Role, index: int) -> Sequence[Parse
             seen |= observe_result(part)
         else:
             is_plain = False
+    if role is USER and (calls if is_plain else any(type(part) is Call for part in parts)):
+        return None
     apart = answered and (len(answered) < len(parts) or role is not USER)
     if not is_plain or not parts or apart or role is SYSTEM:
         return compose(role, reattached(parts), index, True)

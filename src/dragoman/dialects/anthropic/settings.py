@@ -28,7 +28,6 @@ from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.families.claude_thinking import parse_claude_thinking, render_claude_thinking
 from dragoman.dialects.near_misses.answer_formats import CHAT_MEMBER, render_chat_format, take_chat_format
 from dragoman.dialects.near_misses.loose_json import NULL, fields_of, text_of
-from dragoman.dialects.near_misses.settings import meant_settings
 from dragoman.dialects.shared.ownership import own_choice, require_own
 from dragoman.dialects.shared.parsing import cache_hint, extras_of, stream_misses
 from dragoman.dialects.shared.setting_table import (
@@ -179,7 +178,7 @@ SETTINGS = SettingTable(
         SettingObject(
             member="output_config",
             rows=(
-                SettingRow("thinking.effort", lambda raw: Effort(unquote(raw)), "effort"),
+                SettingRow("thinking.effort", lambda raw: Effort(unquote(raw)), "effort", ("reasoning_effort",)),
                 SettingRow("response_format", _parse_format, "format", encode=_render_format),
             ),
             shape=open_decoder(AnthropicOutputConfig),
@@ -221,7 +220,7 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
 
 @remembered
 def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
-    members, misses = meant_settings(members, SETTINGS.form)
+    members, misses = SETTINGS.interpret(members)
     found, extras = SETTINGS.parse(members)
     misses = joined_misses(misses, take_chat_format(found, extras, "output_config"))
     gather_thinking(found, spelled="" if "thinking.on" in found else EFFORT_ALONE)

@@ -64,6 +64,8 @@ def parse_turn(turn: BedrockTurn, index: int) -> Sequence[ParsedMessage] | None:
     for block in turn.content:
         call, result = block.toolUse, block.toolResult
         if call is not UNSET:
+            if role is USER:
+                return None
             arguments = b"{}" if call.input is ABSENT else bytes(call.input)
             if arguments[0] != BRACE or result is not UNSET or block.text is not ABSENT:
                 return None

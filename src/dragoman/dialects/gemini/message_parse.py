@@ -108,7 +108,7 @@ def _parse_only(wire: GeminiPart, role: Role, index: int) -> Sequence[ParsedMess
         result = Result(identity, (Text(literal),), False, response.name, False, False, spelled)
         return (ParsedMessage(Message(TOOL, (result,), index), _LEGACY if spelled else 0, "t", [identity]),)
     if call is not UNSET:
-        if call.args is ABSENT or wire.text is not ABSENT:
+        if call.args is ABSENT or wire.text is not ABSENT or role is USER:
             return None
         arguments = bytes(call.args)
         if arguments[0] != BRACE:
@@ -154,6 +154,8 @@ def _parse_usual(wire: list[GeminiPart], role: Role, index: int) -> Sequence[Par
             seen |= observe_result(part)
         else:
             is_plain = False
+    if role is USER and (calls if is_plain else any(type(part) is Call for part in parts)):
+        return None
     if not is_plain or (answered and (len(answered) < len(parts) or role is not USER)):
         return _compose(role, join_thoughts(parts), index)
     if answered:

@@ -8,10 +8,12 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from dragoman.conversation.near_misses import Miss, NearMiss
+from dragoman.conversation.messages import USER
+from dragoman.conversation.near_misses import ROLES, Miss, NearMiss
 from dragoman.conversation.parts import Call, Json, Result
 from dragoman.dialects.near_misses.call_ids import CallIds
-from dragoman.dialects.near_misses.loose_json import Fields, fields_of
+from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of, text_of
+from dragoman.dialects.near_misses.parts import parse_part_of_any
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, TurnReader, WireForm
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_object
@@ -30,7 +32,7 @@ class MeantItems(msgspec.Struct, frozen=True):
 
 def meant_items(items: Sequence[Json | Raw], refused: Sequence[int], form: WireForm, member: str) -> MeantItems:
     """The items at the places that a strict parser refused. `member`: where the list stands."""
-    unfit = [index for index in refused if not form.fits(bytes(items[index]))]
+    unfit = [index for index in refused if not _fits(bytes(items[index]), form)]
     turns = {index: _parse_item(bytes(items[index]), index, form, f"/{member}/{index}") for index in unfit}
     made: frozenset[str] = frozenset()
     if (turns and not form.needs_ids) or any(turn.lacks_id() for turn in turns.values()):
@@ -39,6 +41,22 @@ def meant_items(items: Sequence[Json | Raw], refused: Sequence[int], form: WireF
         made = _identify(every, form)
     written = {index: turns[index].written(form) if index in turns else [bytes(items[index])] for index in refused}
     return MeantItems(written, tuple([miss for turn in turns.values() for miss in turn.log.found]), made)
+
+
+_CALLS = (b'"tool_use"', b'"toolUse"', b'"functionCall"', b'"function_call"')
+"""What a call is called in dialects whose calls are parts of a turn."""
+
+
+def _fits(item: Json, form: WireForm) -> bool:
+    """Whether an item fits the schema, and is no turn of the user that calls a tool: only the assistant may."""
+    return form.fits(item) and not (any(name in item for name in _CALLS) and _is_call_of_user(item, form))
+
+
+def _is_call_of_user(item: Json, form: WireForm) -> bool:
+    fields = fields_of(item) or {}
+    parts = items_of(fields.get(form.content_name)) or ()
+    role = ROLES.get(text_of(fields.get("role")), USER)
+    return role is USER and any(type(parse_part_of_any(part)) is Call for part in parts)
 
 
 def refuse_no_turn(raw: Json, form: WireForm, member: str) -> None:
@@ -83,7 +101,7 @@ def _with_rest(items: list[Json], rest: Fields) -> list[Json]:
 
 def _parse_item(item: Json, index: int, form: WireForm, at: str) -> _ItemTurn:
     log = MissLog(index, at)
-    fits = form.fits(item)
+    fits = _fits(item, form)
     repaired = None if fits else form.repair_item(item, log)
     if repaired is not None:
         return _ItemTurn(repaired, log, None, fits)

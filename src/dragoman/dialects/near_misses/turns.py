@@ -30,7 +30,12 @@ from dragoman.dialects.near_misses.parts import (
     parse_part_of_any,
     parse_picture,
 )
-from dragoman.dialects.near_misses.two_readings import refuse_calls_of_others, refuse_two_contents, refuse_two_kinds
+from dragoman.dialects.near_misses.two_readings import (
+    refuse_calls_among_words,
+    refuse_calls_of_others,
+    refuse_two_contents,
+    refuse_two_kinds,
+)
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import malformed, render_object
 
@@ -222,7 +227,16 @@ class TurnReader:
             pieces += self._calls(fields, rest)
         elif "tool_calls" in fields:
             rest["tool_calls"] = fields["tool_calls"]  # a system message makes no calls: a field like any other
+        if role is USER and any(type(piece.meant) is Call for piece in pieces):
+            role = self._caller(pieces)
         return MeantTurn(role, pieces, rest, content is not None and content[:1] == b"[", role_text)
+
+    def _caller(self, pieces: list[MeantPart]) -> Role:
+        """Who makes the calls of a user's turn: the assistant, if the turn is nothing else."""
+        if not all(isinstance(piece.meant, (Call, Reasoning)) for piece in pieces):
+            refuse_calls_among_words(self._log.at)
+        self._log.note(Miss.ROLE, "/role")
+        return ASSISTANT
 
     def _leave_out_misfits(self, rest: Fields) -> None:
         for key, letters in self._form.optional.items():

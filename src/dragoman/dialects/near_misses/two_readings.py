@@ -72,6 +72,12 @@ def refuse_calls_of_others(role: str, fields: Fields | Mapping[str, Json], says:
         raise MalformedRequest(message, at=at, hint=f"leave out `{found}`, or write the role of the assistant")
 
 
+def refuse_calls_among_words(at: str) -> NoReturn:
+    """Raise MalformedRequest: a turn of the user holds calls beside something else."""
+    message = "a turn of the user with a call among its parts, which may be the user's words or a turn of the assistant"
+    raise MalformedRequest(message, at=at, hint="put the call into a turn of the assistant")
+
+
 def refuse_two_kinds(fields: Fields, at: str) -> None:
     """Raise MalformedRequest if a part without a type may be of two kinds."""
     found = [key for key in fields if key in _KINDS and fields[key] not in _NOTHING]

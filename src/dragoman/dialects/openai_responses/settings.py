@@ -266,7 +266,7 @@ SETTINGS = SettingTable(
             member="reasoning",
             members=_given,
             rows=(
-                SettingRow("thinking.effort", lambda raw: Effort(word(raw)), "effort"),
+                SettingRow("thinking.effort", lambda raw: Effort(word(raw)), "effort", ("reasoning_effort",)),
                 SettingRow("thinking.summary", word, "summary"),
             ),
             render=_render_reasoning,

@@ -12,13 +12,14 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.near_misses import NearMiss
 from dragoman.conversation.parts import CacheHint, Extras, Json
-from dragoman.conversation.settings import Number, Settings
-from dragoman.conversation.tools import NativeTool, Tool
+from dragoman.conversation.settings import Effort, Number, Settings
+from dragoman.conversation.tools import NativeTool, Tool, ToolChoice
 from dragoman.dialects.near_misses.two_readings import refuse_two_values
 from dragoman.wire.json_reader import malformed
 
@@ -88,11 +89,12 @@ def parse_members(
     """The fields of our settings, and the extra fields.
 
     A member that says again what another one has said is an extra field. So is one of a form that we do not know.
-    Raises MalformedRequest if two names of one setting have two values.
+    Raises MalformedRequest if two members give one setting two values.
     """
     found: dict[str, Any] = {}
     extras: dict[str, Json] = {}
     first: dict[str, tuple[str, Json]] = {}
+    told: dict[str, tuple[str, Json]] = {}
     nulls: list[str] = []
     for key, raw in members:
         if raw == b"null":
@@ -111,16 +113,30 @@ def parse_members(
             except odd_form:
                 extras[key] = raw
                 continue
-            if found.keys() & fields.keys():
+            again = found.keys() & fields.keys()
+            for field in again:
+                if _meaning(found[field]) != _meaning(fields[field]):
+                    refuse_two_values(field.rpartition(".")[2], told.get(field) or first[field], (key, raw))
+            if again:
                 extras[key] = raw
                 continue
+            told.update(dict.fromkeys(fields, (key, raw)))
             found |= fields
             extras |= {f"{key}.{name}" if name else key: value for name, value in rest.items()}
         else:
             extras[key] = raw
+    if found.get("thinking.on") is True and found.get("thinking.effort") is Effort.NONE:
+        effort, switch = told["thinking.effort"], told["thinking.on"]
+        if effort is not switch:
+            refuse_two_values("thinking", effort, switch)
     if nulls:
         found["nulls"] = tuple(nulls)
     return found, extras
+
+
+def _meaning(value: Any) -> Any:
+    """A value without the way in which it is spelled."""
+    return replace(value, spelled="") if isinstance(value, ToolChoice) else value
 
 
 def decoded(decode: Callable[[Any], Any], raw: bytes, at: str) -> Any:
