@@ -104,14 +104,14 @@ class _Tools:
         self._used = {tool.name for tool in (*tools, *late) if isinstance(tool, Tool)}
         for tool in tools:
             self._add(tool)
-        for tool in late:
-            if isinstance(tool, ToolSwitch):
-                on[tool.name] = tool.on
-            elif isinstance(tool, Tool):
-                on[tool.name] = True
-                self._put(replace(tool, at=-1))
+        for change in late:
+            if isinstance(change, ToolSwitch):
+                on[change.name] = change.on
+            elif isinstance(change, Tool):
+                on[change.name] = True
+                self._put(replace(change, at=-1))
             else:
-                self._add(tool)
+                self._add(change)
         if not all(on.values()):
             self.declared = [tool for tool in self.declared if on.get(_client_name(tool), True)]
 
