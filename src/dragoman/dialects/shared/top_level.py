@@ -94,7 +94,7 @@ def parse_members(
     found: dict[str, Any] = {}
     extras: dict[str, Json] = {}
     first: dict[str, tuple[str, Json]] = {}
-    told: dict[str, tuple[str, Json]] = {}
+    holders: dict[str, tuple[str, Json]] = {}
     nulls: list[str] = []
     for key, raw in members:
         if raw == b"null":
@@ -116,17 +116,17 @@ def parse_members(
             again = found.keys() & fields.keys()
             for field in again:
                 if _meaning(found[field]) != _meaning(fields[field]):
-                    refuse_two_values(field.rpartition(".")[2], told.get(field) or first[field], (key, raw))
+                    refuse_two_values(field.rpartition(".")[2], holders.get(field) or first[field], (key, raw))
             if again:
                 extras[key] = raw
                 continue
-            told.update(dict.fromkeys(fields, (key, raw)))
+            holders.update(dict.fromkeys(fields, (key, raw)))
             found |= fields
             extras |= {f"{key}.{name}" if name else key: value for name, value in rest.items()}
         else:
             extras[key] = raw
     if found.get("thinking.on") is True and found.get("thinking.effort") is Effort.NONE:
-        effort, switch = told["thinking.effort"], told["thinking.on"]
+        effort, switch = holders["thinking.effort"], holders["thinking.on"]
         if effort is not switch:
             refuse_two_values("thinking", effort, switch)
     if nulls:
