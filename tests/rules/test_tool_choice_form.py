@@ -174,13 +174,22 @@ def test_the_vendors_tools_of_a_choice_become_functions_or_go() -> None:
     done = sent(allowing(function("a"), SEARCH, SHELL), "openai/gpt-4o", source=RESPONSES)
     names = [tool["function"]["name"] for tool in done.json["tool_choice"]["allowed_tools"]["tools"]]
     assert names == ["a", "shell"]
-    told = [(rule, loses) for rule, at, loses, _ in done.changes if at == "/tool_choice"]
-    assert told == [("client-tool", "nothing"), ("native-tool", "metadata")]
+    reported = [(rule, loses) for rule, at, loses, _ in done.changes if at == "/tool_choice"]
+    assert reported == [("native-tool", "metadata"), ("client-tool", "nothing")]
 
 
 def test_nothing_may_be_called_if_the_vendors_tool_was_all_that_might() -> None:
+    done = sent(allowing(SEARCH), "mistral/mistral-large-latest", source=RESPONSES)
+    assert done.json["tool_choice"] == "none"
+
+
+def test_a_tool_of_the_target_stands_for_the_vendors_in_a_choice() -> None:
     done = sent(allowing(SEARCH), "anthropic/claude-sonnet-4-5", source=RESPONSES)
-    assert done.json["tool_choice"] == {"type": "none"}
+    assert (done.json["tools"], done.json["tool_choice"]) == (
+        [{"type": "web_search_20250305", "name": "web_search"}],
+        {"type": "auto"},
+    )
+    assert ("native-tool", "/tool_choice", "nothing", False) in done.changes
 
 
 @pytest.mark.parametrize(
