@@ -132,3 +132,14 @@ def test_sockets_of_every_worker_forget_and_count(tmp_path: Path) -> None:
         assert board.place(0).sockets.total("anna") == 1, "a worker that takes the place of another begins anew"
 
     asyncio.run(run())
+
+
+def test_a_worker_that_is_asked_nothing_forgets(tmp_path: Path) -> None:
+    board = MetricsBoard(2)
+    first, second = (opened(tmp_path, {}, board, number) for number in range(2))
+    kept = second.memory_of("anna")
+    assert kept is not None
+    kept.keep("openai-chat", b"[]", ReadList([]))
+    first.forget_conversations("anna")
+    second.follow_forgets()
+    assert len(second.conversations) == 0

@@ -36,6 +36,7 @@ class StubRunner:
         self.error = ""
         self.text = FACT
         self.servers: tuple[McpServer, ...] = ()
+        self.offers = True
 
     def families(self, caller: str) -> frozenset[Family]:
         return frozenset({Family.WEB_SEARCH, Family.WEB_FETCH, Family.MCP})

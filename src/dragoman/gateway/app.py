@@ -126,9 +126,10 @@ def create_app(config: str | Path | None = None) -> Gateway:
 
 
 async def _watch(services: Services) -> None:
-    """Looks every second whether the configuration changed."""
+    """Looks every second whether the configuration changed, and whether something is to be forgotten."""
     while True:
         await asyncio.sleep(_WATCH_SECONDS)
+        services.follow_forgets()
         await services.reload_if_changed()
 
 

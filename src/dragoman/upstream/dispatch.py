@@ -212,9 +212,10 @@ class Dispatcher:
         """A request that has not been sent yet. `work`: where it was parsed. `credential`: the caller's own."""
         redaction = self.redaction if credential is None else credential.redaction
         exchange = Exchange(ask, route, context, options, redaction, splits=True)
-        exchange.turn_before = partial(self.turns.find, caller)
-        if self.tools is not None and (servers := self.tools.offered(caller, route.first.tool_servers)):
-            exchange.offered = servers
+        if len(ask.source) >= SHORTEST_PROMPT:
+            exchange.turn_before = partial(self.turns.find, caller)
+        if self.tools is not None and self.tools.offers:
+            exchange.offered = self.tools.offered(caller, route.first.tool_servers)
         return Dispatch(self, exchange, caller, work or RequestWork(self.heavy, caller, len(ask.source)), credential)
 
 

@@ -17,6 +17,9 @@ from dragoman.engine.exchange.run_limits import RunLimits
 class ToolRunner(Protocol):
     """`caller` is the name of the key that asks. Whatever waits is cancelled with its request."""
 
+    offers: bool
+    """Whether any server is configured whose tools a request may be given."""
+
     @property
     def limits(self) -> RunLimits:
         """What one answer may take, as it is configured now."""

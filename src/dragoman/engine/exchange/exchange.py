@@ -487,8 +487,8 @@ class Exchange(Generic[D]):
     def _note_provider_changes(self, data: bytes) -> None:
         """Put into the report what the provider says that it changed itself."""
         member = self._visit.target.facts.change_report
-        if member and (found := find_provider_changes(data, member)):
-            self.changes = (*self.changes, *found)
+        if member and data.find(member.encode()) >= 0:
+            self.changes = (*self.changes, *find_provider_changes(data, member))
 
     def failed(self, failure: Failure) -> Step[D]:
         """The connection failed, and the client has seen nothing yet."""

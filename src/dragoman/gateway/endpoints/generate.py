@@ -20,6 +20,7 @@ from dragoman.engine.compile.request_limits import RequestLimits, parse_ask
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.steps import Answered, GaveUp, Streaming, StreamingAll
 from dragoman.engine.history.sizes import reserved_tokens
+from dragoman.engine.memory.continued_requests import SHORTEST
 from dragoman.engine.memory.conversation_memory import CallerMemory
 from dragoman.engine.path_overrides import parse_routed
 from dragoman.errors import DragomanError
@@ -109,7 +110,7 @@ async def _generate(
     if (form := vendor.compactions) is not None and (way is not None or form.mark in body):
         named = at.model if at is not None else None
         body, compaction = await read_compaction(services, caller, record.dialect, body, form, model=named, way=way)
-    memory = services.memory_of(caller.name)
+    memory = services.memory_of(caller.name) if len(body) >= SHORTEST else None
     parse = partial(_parse, record.dialect, caller, body, inbound.headers, at, limits, memory)
     work = begin_work(services.dispatcher.heavy, caller, body)
     ask, record.estimate = await work.run(parse) if work.is_large else parse()

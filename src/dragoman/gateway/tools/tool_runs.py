@@ -39,6 +39,7 @@ class GatewayTools:
     def __init__(self, config: Config) -> None:
         check_extra(config)
         self.config = config
+        self.offers = bool(config.tool_servers)
         self._web = WebAccess()
         self._servers: McpServers | None = None
         self._loading = asyncio.Lock()
@@ -49,6 +50,7 @@ class GatewayTools:
 
     def reconfigure(self, config: Config) -> None:
         self.config = config
+        self.offers = bool(config.tool_servers)
         if self._servers is not None:
             self._servers.config = config.tools
 
@@ -62,8 +64,6 @@ class GatewayTools:
         return frozenset([family for family, configured in able.items() if configured])
 
     def offered(self, caller: str, named: tuple[str, ...]) -> tuple[McpServer, ...]:
-        if not self.config.tool_servers:
-            return ()
         key = self.config.keys.get(caller)
         names = sorted({*(key.tool_servers if key is not None else ()), *named})
         known = self.config.tool_servers
