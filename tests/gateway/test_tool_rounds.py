@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.genai import types
 from msgspec.structs import replace
 from tests.gateway.running import Running, gateway, provider
 from tests.gateway.upstream import Answer, Seen, refusal, upstream
@@ -143,6 +144,7 @@ def test_a_search_is_run_and_shown_as_anthropic_shows_it(tmp_path: Path, stream:
     assert PAGE.url in words.text
     assert answer.stop_reason == "end_turn"
     assert (answer.usage.input_tokens, answer.usage.output_tokens) == (50, 10)
+    assert answer.usage.server_tool_use.web_search_requests == 1
     assert [(caller, tool.allowed_domains) for caller, tool, _ in runner.ran] == [("", ("example.com",))]
     first, second = [one.body for one in seen]
     assert [tool["function"]["name"] for tool in first["tools"]] == ["web_search"]
@@ -166,7 +168,10 @@ def test_a_search_is_run_and_shown_as_openai_shows_it(tmp_path: Path, stream: bo
     search = answer.output[1]
     assert search.action.query == "bridge length"
     assert search.status == "completed"
-    assert FACT in answer.output[2].content[0].text
+    words = answer.output[2].content[0]
+    assert FACT in words.text
+    (cited,) = words.annotations
+    assert (cited.url, words.text[cited.start_index : cited.end_index]) == (PAGE.url, PAGE.url)
     assert answer.status == "completed"
     assert answer.usage.total_tokens == 60
 
@@ -448,26 +453,52 @@ def test_tools_are_not_held_back_without_the_search(tmp_path: Path) -> None:
     assert names(seen[0]) == ["edit", "tool_0", "tool_1", "tool_2"]
 
 
-def test_a_server_whose_calls_need_approval_is_refused(tmp_path: Path) -> None:
-    server = {"type": "mcp", "server_label": "docs", "server_url": "https://docs.test/mcp"}
-    with running(tmp_path) as (one, runner, seen):
-        answer = one.post("/v1/responses", {"model": "m", "input": ASKED, "tools": [server]})
-        allowed = one.post(
-            "/v1/responses", {"model": "m", "input": ASKED, "tools": [{**server, "require_approval": "never"}]}
-        )
+SERVER = {"type": "mcp", "server_label": "docs", "server_url": "https://docs.test/mcp"}
+
+
+def looking(seen: Seen) -> dict[str, Any]:
+    """Looks something up, and then tells it."""
+    done = [one["content"] for one in seen.body["messages"] if one["role"] == "tool"]
+    if "false" in json.dumps(seen.body["messages"][-1]):
+        return chat("Then not.")
+    return chat(f"So: {done[0]}") if done else chat(None, ("docs__look_up", {"what": "bridge"}))
+
+
+@pytest.mark.parametrize("approve", [True, False])
+def test_a_call_that_needs_approval_is_run_once_the_client_approves(tmp_path: Path, approve: bool) -> None:
+    with running(tmp_path, looking) as (one, runner, _):
+        post = lambda items: one.post("/v1/responses", {"model": "m", "input": items, "tools": [SERVER]}).json()  # noqa: E731
+        items: list[Any] = [{"role": "user", "content": ASKED}]
+        first = post(items)
+        assert runner.ran == []
+        (asking,) = first["output"]
+        items += [asking, {"type": "mcp_approval_response", "approval_request_id": asking["id"], "approve": approve}]
+        second = post(items)
+        ran = len(runner.ran)
+        again = post([*items, *second["output"], {"role": "user", "content": "Look again."}])
+    assert asking["type"] == "mcp_approval_request"
+    assert (asking["server_label"], asking["name"], json.loads(asking["arguments"])) == (
+        "docs", "look.up", {"what": "bridge"},
+    )  # fmt: skip
+    assert first["status"] == "completed"
+    assert [item["type"] for item in second["output"]] == (["mcp_call", "message"] if approve else ["message"])
+    assert ran == len(runner.ran) == int(approve)
+    assert again["output"][-1]["type"] == ("message" if approve else "mcp_approval_request")
+
+
+def test_a_client_that_cannot_be_asked_is_refused(tmp_path: Path) -> None:
+    runner = StubRunner()
+    runner.servers = (McpServer("docs", approved=()),)
+    with running(tmp_path, looking, runner) as (one, _, seen):
+        turns = [{"role": "user", "content": ASKED}]
+        answer = one.post("/v1/messages", {"model": "m", "max_tokens": 9, "messages": turns})
     assert answer.status_code == 400
-    assert "require_approval" in answer.json()["error"]["message"]
-    assert allowed.status_code == 200
-    assert names(seen[0]) == ["docs__add", "docs__look_up"]
-    assert runner.ran == []
+    assert "need the client's approval" in answer.json()["error"]["message"]
+    assert seen == []
 
 
 def test_tools_of_a_server_are_called_by_their_own_names(tmp_path: Path) -> None:
-    def looking(seen: Seen) -> dict[str, Any]:
-        done = [one["content"] for one in seen.body["messages"] if one["role"] == "tool"]
-        return chat(f"So: {done[0]}") if done else chat(None, ("docs__look_up", {"what": "bridge"}))
-
-    server = {"type": "mcp", "server_label": "docs", "server_url": "https://docs.test/mcp", "require_approval": "never"}
+    server = {**SERVER, "require_approval": "never"}
     with running(tmp_path, looking) as (one, runner, _):
         answer = one.openai().responses.create(model="m", input=ASKED, tools=[server])  # type: ignore[list-item]
     assert [(call.server, call.name, call.arguments) for _, _, call in runner.ran] == [
@@ -492,3 +523,21 @@ def test_tools_of_a_namespace_are_found_and_called_by_it(tmp_path: Path) -> None
     assert (answer[2]["name"], answer[2]["namespace"]) == ("find", "crm")
     assert names(seen[0]) == ["tool_search"]
     assert names(seen[1]) == ["tool_search", "crm__find"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_gemini_client_gets_the_grounding_of_its_search(tmp_path: Path, stream: bool) -> None:
+    config = types.GenerateContentConfig(tools=[types.Tool(google_search=types.GoogleSearch())])
+    with running(tmp_path) as (one, _, seen):
+        client = one.gemini().models
+        if stream:
+            chunks = list(client.generate_content_stream(model="m", contents=ASKED, config=config))
+        else:
+            chunks = [client.generate_content(model="m", contents=ASKED, config=config)]
+    candidates = [candidate for chunk in chunks for candidate in chunk.candidates or ()]
+    text = "".join(part.text or "" for one in candidates if one.content for part in one.content.parts or ())
+    assert text.startswith("Let me search.\n\nIt says: ")
+    (grounding,) = [one.grounding_metadata for one in candidates if one.grounding_metadata]
+    assert grounding.web_search_queries == ["bridge length"]
+    assert [chunk.web.uri for chunk in grounding.grounding_chunks] == [PAGE.url]
+    assert len(seen) == 2

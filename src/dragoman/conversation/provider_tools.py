@@ -228,6 +228,15 @@ def _no_name(choice: Json) -> str:
     return ""
 
 
+def no_approval(run: ToolRun) -> Opaque | None:
+    """For dialects that have no form for it."""
+    return None
+
+
+def _no_approvals(blocks: Sequence[Opaque]) -> tuple[ToolRun, ...]:
+    return ()
+
+
 class ProviderToolCodec(msgspec.Struct, frozen=True):
     """Tools that the vendor of a dialect runs, and the blocks that tell of their runs, as all vendors mean them."""
 
@@ -251,3 +260,7 @@ class ProviderToolCodec(msgspec.Struct, frozen=True):
     """The members of the usage that count runs."""
     parse_choice: Callable[[Json], str] = _no_name
     """The tool (`ProviderTool.name`) that a choice names which only the dialect has; empty if it names none."""
+    render_approval: Callable[[ToolRun], Opaque | None] = no_approval
+    """The block that asks the client whether a call of a server's tool may be run; None if the dialect has none."""
+    parse_approvals: Callable[[Sequence[Opaque]], tuple[ToolRun, ...]] = _no_approvals
+    """The calls that are asked about in these blocks, and that the client approves in them."""

@@ -348,4 +348,35 @@ def stream_run(block: Opaque) -> tuple[Json, Sequence[tuple[bytes, Json]]]:
     return encode(begun), events
 
 
-CODEC = ProviderToolCodec(parse_tool, render_tool, parse_run, render_run, parse_choice=parse_choice)
+# Approval
+
+_ASKED, _APPROVED = "mcp_approval_request", "mcp_approval_response"
+
+
+def render_approval(run: ToolRun) -> Opaque:
+    asked = {"name": run.name, "arguments": (run.arguments or b"{}").decode(), "server_label": run.server}
+    return _item({"id": vendor_id("mcpr_", run.id), "type": _ASKED, **asked})
+
+
+def parse_approvals(blocks: Sequence[Opaque]) -> tuple[ToolRun, ...]:
+    asked: dict[str, ToolRun] = {}
+    approved: list[ToolRun] = []
+    for block in blocks:
+        found = open_block(block.json)
+        if block.kind == _ASKED:
+            asked[word_in(found, "id")] = _parse_mcp(word_in(found, "id"), found, "")
+        elif block.kind == _APPROVED and found.get("approve") is True:
+            run = asked.pop(word_in(found, "approval_request_id"), None)
+            approved += [] if run is None else [run]
+    return tuple(approved)
+
+
+CODEC = ProviderToolCodec(
+    parse_tool,
+    render_tool,
+    parse_run,
+    render_run,
+    parse_choice=parse_choice,
+    render_approval=render_approval,
+    parse_approvals=parse_approvals,
+)

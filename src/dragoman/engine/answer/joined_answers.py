@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation.collect import Folding, merged
 from dragoman.conversation.events import (
     CallStarted,
+    Cited,
     Ended,
     Event,
     Failed,
@@ -21,11 +23,14 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure
-from dragoman.conversation.literals import prefixed
-from dragoman.conversation.parts import OURS, Opaque, Part
+from dragoman.conversation.literals import joined, prefixed, unquote
+from dragoman.conversation.parts import OURS, Extras, Opaque, Part
+from dragoman.conversation.provider_tools import FoundPage, ToolRun
 from dragoman.conversation.replies import Usage, sum_usage
 from dragoman.dialects.dialect import AnswerContext, StreamRenderer
 from dragoman.dialects.registry import dialect
+
+_MOST_CITED = 32
 
 
 class JoinedAnswers:
@@ -47,6 +52,10 @@ class JoinedAnswers:
         """How many parts of the only choice were written, if the answers are its rounds."""
         self.ends_in_text = False
         """The last of these parts is text."""
+        self.runs: list[ToolRun] = []
+        """The tools that the gateway ran so far."""
+        self._codec = dialect(client).provider_tools
+        self._client = client
         self._stream = stream
         self._left = count
         self._usages: list[Usage] = []
@@ -95,7 +104,17 @@ class JoinedAnswers:
         self._left -= 1
         if self._left:
             return []
-        return [*([Used(sum_usage(self._usages))] if self._usages else []), Ended()]
+        return [*([Used(self._count_runs(sum_usage(self._usages)))] if self._usages else []), Ended()]
+
+    def _count_runs(self, usage: Usage) -> Usage:
+        """The usage with the number of runs, if the client's vendor counts them there."""
+        counts = self._codec.render_usage(self.runs) if self._codec is not None and self.runs else {}
+        return replace(usage, extras=Extras(self._client, counts)) if counts else usage
+
+    def tell_runs(self, stopped: Stopped, cited: Sequence[FoundPage]) -> Stopped:
+        """The end of the choice with what the client's vendor tells of runs there."""
+        members = self._codec.render_ending(self.runs, cited) if self._codec is not None and self.runs else {}
+        return replace(stopped, extras=Extras(self._client, members)) if members else stopped
 
     def take(self) -> bytes:
         """What was written since it was last taken."""
@@ -174,7 +193,9 @@ class RoundWriter:
         self._folding = Folding()
         self._places: dict[int, int] = {}
         self._usage: Usage | None = None
-        self._stopped: list[Event] = []
+        self._stopped: list[Stopped] = []
+        self._texts: dict[int, list[bytes]] = {}
+        """The texts of the round, by the numbers of their parts."""
 
     def render(self, events: Sequence[Event]) -> bytes:
         with self._joined.lock:
@@ -207,15 +228,17 @@ class RoundWriter:
     def _placed(self, event: Any) -> Event:
         """An event of a part, which has the next free number. Text right after text of another round is set off."""
         self.has_begun = True
-        joined, place = self._joined, self._places.get(event.part)
+        answer, place = self._joined, self._places.get(event.part)
         is_text = type(event) is TextDelta
         if place is None:
-            place = self._places[event.part] = joined.parts
-            joined.parts += 1
-            if is_text and joined.ends_in_text:
+            place = self._places[event.part] = answer.parts
+            answer.parts += 1
+            if is_text and answer.ends_in_text:
                 event = replace(event, literal=prefixed("\n\n", event.literal))
-            joined.ends_in_text = is_text
+            answer.ends_in_text = is_text
             self.has_client_calls |= type(event) is CallStarted
+        if is_text and answer.runs:
+            self._texts.setdefault(place, []).append(event.literal)
         placed: Event = replace(event, part=place, choice=0)
         return placed
 
@@ -224,9 +247,10 @@ class RoundWriter:
         reply = self._folding.result()
         return reply.choices[0].parts if not isinstance(reply, Failure) and reply.choices else ()
 
-    def show(self, blocks: Sequence[Opaque]) -> None:
-        """Show what came of calls that the gateway ran."""
+    def show(self, blocks: Sequence[Opaque], run: ToolRun | None = None) -> None:
+        """Show what came of a call that the gateway ran."""
         with self._joined.lock:
+            self._joined.runs += [] if run is None else [run]
             first = self._joined.parts
             self._joined.parts += len(blocks)
             self._joined.ends_in_text = self._joined.ends_in_text and not blocks
@@ -243,7 +267,20 @@ class RoundWriter:
             self._joined.write(self._end())
 
     def _end(self) -> list[Event]:
-        return [*self._stopped, *self._joined.end(self._usage)]
+        """The last events. A page that was found is cited if its address stands in the answer."""
+        cited: dict[str, FoundPage] = {}
+        events: list[Event] = []
+        for place, literals in self._texts.items():
+            text = unquote(joined("", literals))
+            for page in [page for run in self._joined.runs for page in run.pages if page.url not in cited]:
+                start = text.find(page.url) if page.url and len(cited) < _MOST_CITED else -1
+                if start >= 0:
+                    cited[page.url] = page
+                    place_in_text = {"start_index": start, "end_index": start + len(page.url)}
+                    fields = {"type": "url_citation", "url": page.url, "title": page.title, **place_in_text}
+                    events.append(Cited(0, place, msgspec.json.encode(fields), OURS))
+        stopped = [self._joined.tell_runs(one, tuple(cited.values())) for one in self._stopped]
+        return [*events, *stopped, *self._joined.end(self._usage)]
 
     def close(self) -> bytes:
         """Nothing: the end is written with the last round."""

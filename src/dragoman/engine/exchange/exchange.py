@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Change, Note
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.provider_tools import Family, McpServer, ProviderTool
+from dragoman.conversation.provider_tools import Family, McpServer, ProviderTool, no_approval
 from dragoman.conversation.replies import Stop, Usage, sum_usage
 from dragoman.conversation.tools import Tool
 from dragoman.conversation.traits import Trait
@@ -405,8 +405,11 @@ class Exchange(Generic[D]):
         if isinstance(found, Failure):
             return self._next_target(found)
         listed = list(zip(self._wanted, found, strict=True))
-        if (unasked := _find_unapproved(listed)) is not None:
-            return self._next_target(unasked)
+        codec = dialect(self.ask.dialect).provider_tools
+        if codec is None or codec.render_approval is no_approval:
+            unasked = _find_unapproved(listed)
+            if unasked is not None:
+                return self._next_target(unasked)
         runs = [runnable_tool(tool, tools) for tool, tools in listed if tools is not None]
         search = searchable_tool(self._searches, self.ask.conversation, runs) if self._searches is not None else None
         self._visit.runs = tuple(runs if search is None else [*runs, search])
@@ -859,14 +862,16 @@ class Exchange(Generic[D]):
 
 
 def _find_unapproved(listed: Sequence[tuple[WantedTool, tuple[Tool, ...] | None]]) -> Failure | None:
-    """The refusal of a server for whose tools the client wants to be asked: the gateway cannot ask."""
+    """The refusal of a server for whose tools the client is to be asked: its dialect has no form for that."""
     for wanted, tools in listed:
         server = wanted.tool.server
         if server is None or server.approved is None or tools is None:
             continue
         unasked = [tool.name for tool in tools if tool.name not in server.approved]
         if unasked:
-            what = f"the tools of {server.label} are run by the gateway for this model, which cannot ask for approval: "
-            what += f"{', '.join(unasked[:5])}; allow them without asking (require_approval: never), or leave them out"
+            what = (
+                f"calls of {', '.join(unasked[:5])} of {server.label} need the client's approval, and there is no form "
+            )
+            what += "to ask for it in this API; use the Responses API, allow them without asking, or leave them out"
             return Failure(FailureKind.BAD_REQUEST, what, 400)
     return None

@@ -17,8 +17,8 @@ from dragoman.conversation.changes import Change, Loss, Note
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.events import Stopped
 from dragoman.conversation.messages import ASSISTANT, Message
-from dragoman.conversation.parts import Call, Opaque, Part, Reasoning, Text
-from dragoman.conversation.provider_tools import ProviderTool, ToolRun
+from dragoman.conversation.parts import Call, Opaque, Part, Reasoning, Result, Text
+from dragoman.conversation.provider_tools import ProviderTool, ProviderToolCodec, ToolRun
 from dragoman.conversation.replies import Stop
 from dragoman.conversation.tools import TOOLS, ChoiceMode, ToolChoice
 from dragoman.dialects.dialect import AnswerContext
@@ -106,6 +106,10 @@ class ToolRounds:
         self._writer: RoundWriter | None = None
         self._asked: list[tuple[RunnableTool, Call, ToolRun]] = []
         self._answered: dict[str, ToolRun] = {}
+        self._unapproved: dict[str, Opaque] = {}
+        """The calls for which the client has to be asked, with the block that asks."""
+        self._codec = dialect(ask.dialect).provider_tools
+        self._approved = _find_approved(ask.conversation, self._codec)
         self._uses: dict[str, int] = {}
         self._spent: dict[str, float] = {"seconds": 0.0, "bytes": 0, "cost": 0.0}
 
@@ -122,7 +126,7 @@ class ToolRounds:
             return None
         by_key = {one.key: one for one in runnable}
         self._asked = [self._ask_for(by_key[block.kind], block) for block in writer.calls]
-        self._answered = {}
+        self._answered, self._unapproved = {}, {}
         wanted = [self._wanted(tool, call) for tool, _, call in self._asked]
         return RunTools(tuple([one for one in wanted if one is not None]), self._seconds_left())
 
@@ -153,12 +157,28 @@ class ToolRounds:
         elif call.arguments is None or not call.arguments.startswith(b"{"):
             refused = "The arguments are not a JSON object."
             self._answered[call.id] = replace(call, arguments=b"{}", output=refused, error="invalid_tool_input")
+        elif self._must_ask(tool.tool, call):
+            pass
         elif tool.catalogue:
             found = search_tools(tool.catalogue, _query(call.arguments))
             self._answered[call.id] = replace(call, tools=found, output=describe_found(found))
         else:
             return WantedRun(tool.tool, call)
         return None
+
+    def _must_ask(self, tool: ProviderTool, call: ToolRun) -> bool:
+        """Whether the client has to be asked before this call is run. An approval holds for one call."""
+        server = tool.server
+        if server is None or server.approved is None or call.name in server.approved:
+            return False
+        approved = next((one for one in self._approved if _is_same_call(one, call)), None)
+        if approved is not None:
+            self._approved.remove(approved)
+            return False
+        block = self._codec.render_approval(call) if self._codec is not None else None
+        assert block is not None  # servers are not run for clients that cannot be asked
+        self._unapproved[call.id] = block
+        return True
 
     def _seconds_left(self) -> float:
         return max(self._limits.seconds - self._spent["seconds"], 0.0)
@@ -173,6 +193,8 @@ class ToolRounds:
         came = {one.run.id: one for one in results}
         pairs: list[tuple[Call, ToolRun]] = []
         for tool, call, asked in self._asked:
+            if asked.id in self._unapproved:
+                continue
             done = came.get(asked.id) or FinishedCall(self._answered[asked.id])
             run = self._bounded(done.run) if asked.id in came else done.run
             pairs.append((call, run))
@@ -184,8 +206,10 @@ class ToolRounds:
             self.finished += (FinishedRun(family, name, tool.at, done.seconds, size, done.cost, error, done.began),)
         thoughts = [part for part in writer.parts() if isinstance(part, Reasoning)]
         self._show(pairs, thoughts)
-        if writer.has_client_calls or self.rounds > self._limits.rounds + 1:
-            writer.finish(None if writer.has_client_calls else Stopped(0, Stop.PAUSE))
+        writer.show(tuple(self._unapproved.values()))
+        if writer.has_client_calls or self._unapproved or self.rounds > self._limits.rounds + 1:
+            stop = Stop.END if self._unapproved else Stop.PAUSE
+            writer.finish(None if writer.has_client_calls else Stopped(0, stop))
             return None
         writer.next_round()
         self.ask = self._next(writer.parts(), pairs)
@@ -202,17 +226,18 @@ class ToolRounds:
 
     def _show(self, pairs: Sequence[tuple[Call, ToolRun]], thoughts: Sequence[Reasoning]) -> None:
         """Show the runs as the client's own vendor does, if it does, and keep what the model saw of them."""
-        codec = dialect(self._first.dialect).provider_tools
+        codec = self._codec
         assert self._writer is not None
-        if codec is None:
-            return
         for number, (call, run) in enumerate(pairs):
+            if codec is None:
+                self._writer.show((), run)
+                continue
             round_key = f"{self._joined.id}.{self.rounds}"
             kept = keep_run(round_key, call, run, () if number else thoughts)
             blocks = codec.render_run(replace(run, state=seal_run(kept)))
             shown = [codec.parse_run(block) for block in blocks]
             self.kept |= {one.id: kept for one in shown if one is not None and one.id}
-            self._writer.show(blocks)
+            self._writer.show(blocks, run)
 
     def _next(self, parts: Sequence[Part], pairs: Sequence[tuple[Call, ToolRun]]) -> Ask:
         """The client's request with what the model said in this round, and what came of its calls."""
@@ -220,6 +245,24 @@ class ToolRounds:
         before = self.ask.conversation
         messages = (*before.messages, Message(ASSISTANT, (*words, run_block(pairs))))
         return replace(self.ask, conversation=_unforced(replace(before, messages=messages)), traits=None)
+
+
+def _find_approved(conversation: Conversation, codec: ProviderToolCodec | None) -> list[ToolRun]:
+    """The calls that the client approves with this request: after them stand no words, calls or results."""
+    blocks: list[Opaque] = []
+    for message in reversed(conversation.messages) if codec is not None else ():
+        found = [part for part in message.parts if type(part) is Opaque]
+        if any(isinstance(part, (Text, Call, Result)) for part in message.parts):
+            break
+        blocks = [*found, *blocks]
+    return list(codec.parse_approvals(blocks)) if codec is not None and blocks else []
+
+
+def _is_same_call(one: ToolRun, other: ToolRun) -> bool:
+    if (one.server, one.name) != (other.server, other.name):
+        return False
+    first, second = (msgspec.json.decode(run.arguments or b"{}") for run in (one, other))
+    return bool(first == second)
 
 
 def _unforced(conversation: Conversation) -> Conversation:
