@@ -14,7 +14,7 @@ from dragoman.conversation.traits import Trait, observe_change, observe_messages
 from dragoman.engine.compile import compiler
 from dragoman.engine.library.adapt import adapt
 
-ORDER = traits._ORDER_AND_IDS
+ORDER = traits.ORDER_AND_IDS
 
 
 @pytest.mark.sampled(4)

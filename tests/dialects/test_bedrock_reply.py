@@ -11,6 +11,8 @@ from dragoman.conversation.collect import collect
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Call, Reasoning, Text
 from dragoman.conversation.replies import Reply, Stop
+from dragoman.dialects.anthropic import usage as anthropic_usage
+from dragoman.dialects.bedrock import usage as bedrock_usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.wire.event_stream import render_frame
@@ -170,3 +172,28 @@ def test_errors_and_their_classes(status: int, name: str, body: dict[str, str], 
     told, named, words = BEDROCK.render_error(failure, CONTEXT)
     assert (told >= 400, named["x-amzn-errortype"].endswith("Exception")) == (True, True)
     assert failure.message in orjson.loads(words)["message"]
+
+
+LIFETIMES = [({"5m": 10, "1h": 30}, 10, 30), ({"5m": 40}, 40, 0), ({"1h": 40}, 0, 40)]
+
+
+@pytest.mark.parametrize(("kept", "short", "long"), LIFETIMES)
+def test_lifetimes_of_cached_tokens_are_written_in_the_words_of_both_platforms(
+    kept: dict[str, int], short: int, long: int
+) -> None:
+    details = [{"ttl": name, "inputTokens": tokens} for name, tokens in kept.items()]
+    usage = bedrock_usage.parse_usage(orjson.dumps({**USAGE, "cacheWriteInputTokens": 40, "cacheDetails": details}))
+    assert usage is not None
+    assert (usage.kept_short, usage.kept_long) == (short, long)
+    written = orjson.loads(anthropic_usage.render_usage(usage))
+    assert written["cache_creation"] == {"ephemeral_5m_input_tokens": short, "ephemeral_1h_input_tokens": long}
+    counter = anthropic_usage.UsageCounter()
+    counter.add(orjson.dumps(written))
+    back = orjson.loads(bedrock_usage.render_usage(counter.usage()))
+    assert {one["ttl"]: one["inputTokens"] for one in back["cacheDetails"]} == kept
+
+
+def test_lifetimes_that_nobody_states_are_not_written() -> None:
+    usage = bedrock_usage.parse_usage(orjson.dumps({**USAGE, "cacheWriteInputTokens": 40}))
+    assert orjson.loads(anthropic_usage.render_usage(usage))["cache_creation"] is None
+    assert "cacheDetails" not in orjson.loads(bedrock_usage.render_usage(usage))

@@ -198,6 +198,8 @@ def test_a_tool_of_the_target_stands_for_the_vendors_in_a_choice() -> None:
         ("anthropic/claude-sonnet-4-5", "auto", {"type": "auto"}),
         ("anthropic/claude-sonnet-4-5", "required", {"type": "any"}),
         ("mistral/mistral-large-latest", "required", "required"),
+        ("cerebras/gpt-oss-120b", "auto", "auto"),
+        ("fireworks/accounts/fireworks/models/kimi-k2", "auto", "auto"),
         ("ollama/qwen3:8b", "required", None),
     ],
 )

@@ -74,6 +74,7 @@ def merged(before: Usage | None, after: Usage) -> Usage:
         reasoning=after.reasoning or before.reasoning,
         extras=_merged_extras(before.extras, after.extras),
         kept_long=after.kept_long or before.kept_long,
+        kept_short=after.kept_short or before.kept_short,
     )
 
 

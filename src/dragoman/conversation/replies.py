@@ -67,6 +67,8 @@ class Usage(msgspec.Struct, frozen=True, gc=False, repr_omit_defaults=True):
     extras: Extras | None = None
     kept_long: int = 0
     """Those of `cache_written` that are kept longer than usual, if the provider charges more for that."""
+    kept_short: int = 0
+    """Those of `cache_written` of which the provider says that they are kept as long as usual."""
 
     @property
     def total(self) -> int:
@@ -78,7 +80,7 @@ def sum_usage(usages: Iterable[Usage]) -> Usage:
     found = tuple(usages)
     if len(found) == 1:
         return found[0]
-    names = ("input", "output", "cached", "cache_written", "reasoning", "kept_long")
+    names = ("input", "output", "cached", "cache_written", "reasoning", "kept_long", "kept_short")
     return Usage(**{name: sum(getattr(usage, name) for usage in found) for name in names})
 
 

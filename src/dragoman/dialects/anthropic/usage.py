@@ -52,6 +52,7 @@ class UsageCounter:
         details = fields.get("output_tokens_details")
         reasoning = token_count(details.get("thinking_tokens")) if isinstance(details, dict) else 0
         extras = {key: encode(value) for key, value in fields.items() if key not in _COUNTS}
+        created = fields.get("cache_creation")
         return Usage(
             input=token_count(fields.get(_INPUT)) + written + cached,
             output=token_count(fields.get(_OUTPUT)),
@@ -59,18 +60,25 @@ class UsageCounter:
             cache_written=written,
             reasoning=reasoning,
             extras=Extras(NAME, extras) if extras else None,
-            kept_long=_kept_long(fields.get("cache_creation"), written),
+            kept_long=_kept(created, _LONG, written),
+            kept_short=_kept(created, _SHORT, written),
         )
 
 
-def _kept_long(created: Any, written: int) -> int:
-    """Of the tokens that were written to the cache, those that stay for an hour."""
-    return min(token_count(created.get("ephemeral_1h_input_tokens")), written) if isinstance(created, dict) else 0
+_SHORT, _LONG = "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens"
+
+
+def _kept(created: Any, lifetime: str, written: int) -> int:
+    """Of the tokens that were written to the cache, those that stay so long."""
+    return min(token_count(created.get(lifetime)), written) if isinstance(created, dict) else 0
 
 
 def render_usage(usage: Usage | None) -> Json:
     """The usage of a message, with every count that the SDK's types require."""
-    return render_object(NO_USAGE | _render_counts(usage))
+    lifetimes: dict[str, Json] = {}
+    if usage is not None and (usage.kept_long or usage.kept_short):
+        lifetimes["cache_creation"] = encode({_SHORT: usage.kept_short, _LONG: usage.kept_long})
+    return render_object(NO_USAGE | lifetimes | _render_counts(usage))
 
 
 def render_delta_usage(usage: Usage | None) -> Json:

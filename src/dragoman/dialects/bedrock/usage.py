@@ -37,14 +37,18 @@ def parse_usage(raw: bytes) -> Usage | None:
         cached=read,
         cache_written=written,
         extras=extras_of(NAME, extras),
-        kept_long=_kept_long(fields.get("cacheDetails"), written),
+        kept_long=_kept(fields.get(_DETAILS), _LONG, written),
+        kept_short=_kept(fields.get(_DETAILS), _SHORT, written),
     )
 
 
-def _kept_long(details: Any, written: int) -> int:
-    """Of the tokens that were written to the cache, those that stay for an hour."""
+_DETAILS, _SHORT, _LONG = "cacheDetails", "5m", "1h"
+
+
+def _kept(details: Any, lifetime: str, written: int) -> int:
+    """Of the tokens that were written to the cache, those that stay so long."""
     entries = [one for one in details if isinstance(one, dict)] if isinstance(details, list) else []
-    return min(sum(token_count(one.get("inputTokens")) for one in entries if one.get("ttl") == "1h"), written)
+    return min(sum(token_count(one.get("inputTokens")) for one in entries if one.get("ttl") == lifetime), written)
 
 
 def render_usage(usage: Usage | None) -> Json:
@@ -59,4 +63,8 @@ def render_usage(usage: Usage | None) -> Json:
         "cacheReadInputTokens": read,
         "cacheWriteInputTokens": written,
     }
-    return render_object({key: b"%d" % value for key, value in counts.items()} | own_fields(usage.extras, NAME))
+    fields: dict[str, Json] = {key: b"%d" % value for key, value in counts.items()}
+    kept = [{"ttl": _LONG, "inputTokens": usage.kept_long}, {"ttl": _SHORT, "inputTokens": usage.kept_short}]
+    if details := [one for one in kept if one["inputTokens"]]:
+        fields[_DETAILS] = encode(details)
+    return render_object(fields | own_fields(usage.extras, NAME))
