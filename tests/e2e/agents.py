@@ -40,7 +40,7 @@ def hear(agent: Agent, case: Case, home: Path, url: str, npm: Path) -> ClientRep
 
 def _claude_code(case: Case, home: Path, url: str, programs: Path) -> str:
     command = [str(programs / "claude"), "-p", case.question, "--model", case.upstream.model]
-    command += ["--allowedTools", "Bash", "--output-format", "stream-json", "--verbose"]
+    command += ["--allowedTools", "Bash", "WebSearch", "--output-format", "stream-json", "--verbose"]
     return run(
         command,
         home,

@@ -121,15 +121,18 @@ def _server_of(entry: Mapping[str, Any], body: Mapping[str, Any]) -> Mapping[str
 
 
 def answer_with_hosted(
-    tools: tuple[HostedTool, ...], task: str, choice: str, approvals: Mapping[str, bool]
+    tools: tuple[HostedTool, ...], task: str, choice: str, approvals: Mapping[str, bool], *, is_question: bool = False
 ) -> HostedAnswer | None:
-    """The answer of a model that uses the tool that the task asks for; None if it asks for none."""
+    """The answer of a model that uses the tool that the task asks for; None if it asks for none.
+
+    `is_question`: there is nothing but a search that could answer it."""
     task = task[:_READ]
     asked = [
         one
         for kind in _ORDER
         for one in tools
-        if one.tool is kind and (choice == "required" or _ASKS[kind].search(task))
+        if one.tool is kind
+        and (choice == "required" or (is_question and kind is Hosted.SEARCH) or _ASKS[kind].search(task))
     ]
     if not asked or choice == "none":
         return None

@@ -109,7 +109,8 @@ def _use_hosted(view: RequestView, task: str, thought: str) -> ModelTurn | None:
         run = HostedRun(Hosted.TOOLS, {"query": query}, found=tools)
         calls = tuple(ModelCall(one.tool.name, _arguments(one, task)) for one in found)
         return ModelTurn(reasoning=f"{thought} I look for a tool.", runs=(run,), calls=calls)
-    used = answer_with_hosted(view.hosted, task, view.choice, view.approvals)
+    is_question = bool(task) and not view.tools and not _find_dictated(task)
+    used = answer_with_hosted(view.hosted, task, view.choice, view.approvals, is_question=is_question)
     if used is None:
         return None
     return ModelTurn(reasoning=f"{thought} I use a tool.", runs=used.runs, text=used.text or None, cited=used.cited)
