@@ -235,6 +235,22 @@ def test_K48_limits_of_the_callers_own_account_are_the_callers(keyed: Running) -
     assert not [name for name in in_another.headers if name.startswith("anthropic-ratelimit")]
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_K48_a_limit_that_ends_a_request_is_told_with_them(keyed: Running, stream: bool) -> None:
+    """Claude Code reads its own subscription's state there."""
+    told = ask(keyed, "limit", model="claude/claude-opus-4-8", stream=stream)
+    assert (told.status_code, told.headers["anthropic-ratelimit-unified-status"]) == (429, "allowed")
+
+
+def test_K48_a_key_of_the_environment_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-operators-own-0123456789")
+    place = Running({"providers": {"anthropic": {"credentials": "caller"}}}, tmp_path).services.routes.provider(
+        "anthropic"
+    )
+    assert place is not None
+    assert (place.keys, place.signed(0)) == ((), ())
+
+
 def test_K48_the_limit_of_one_caller_pauses_nobody_else(keyed: Running, claude: Upstream) -> None:
     claude.headers["retry-after"] = "30"
     try:
@@ -278,6 +294,7 @@ def test_K48_no_cache_of_the_transport_holds_it() -> None:
         1
     ] * 3
     assert outgoing._render_lines.cache_info().currsize == before
+    assert "one" not in repr(sent[0])
     broken = outgoing.Outgoing("POST", "", (), b"", (("x-api-key", "a\r\nb: c"),))
     with pytest.raises(outgoing.Unsendable):
         outgoing.render_head(broken, address)

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,7 @@ class BodyForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     add: dict[str, Any] = {}
 
 
-class BetaUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class BetaUse(msgspec.Struct, frozen=True, dict=True, forbid_unknown_fields=True):
     """What a provider takes only from those who name a beta in a header. A beta's name ends with its date. Of two dates
     of one beta the tool's is meant."""
 
@@ -111,6 +111,20 @@ class BetaUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The beta of a `scope` in cache hints."""
     names: dict[str, str] = {}
     """What betas are called here that are called otherwise elsewhere."""
+
+    @cached_property
+    def marks(self) -> dict[str, tuple[tuple[bytes, str], ...]]:
+        """By field: texts that it may hold, as its JSON has them, with their betas; without a text, the field's own."""
+        found: dict[str, tuple[tuple[bytes, str], ...]] = {}
+        for key, name in self.fields.items():
+            field, colon, text = key.partition(":")
+            found[field] = (*found.get(field, ()), (f'"{text}"'.encode() if colon else b"", name))
+        return found
+
+    @cached_property
+    def read_fields(self) -> tuple[str, ...]:
+        """Fields of the dialect of which single members need a beta."""
+        return tuple([field for field, marks in self.marks.items() if all(mark for mark, _ in marks)])
 
 
 class VersionFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

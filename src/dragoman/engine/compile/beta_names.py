@@ -43,12 +43,12 @@ def _needed(conversation: Conversation, use: BetaUse, ask: Ask) -> Iterator[str]
         if isinstance(tool, NativeTool) and tool.kind in use.tools:
             yield use.tools[tool.kind]
     extras = conversation.extras.fields if conversation.extras is not None else {}
-    for key, name in use.fields.items():
-        field, _, text = key.partition(":")
-        if field in extras or (text and field in ask.members):
-            value = bytes(extras.get(field) or ask.members[field])
-            if (f'"{text}"'.encode() in value) if text else not _has_own_beta(field, value, use):
-                yield name
+    for field, value in extras.items():
+        if field in use.marks:
+            yield from _marked(value, use.marks[field])
+    for field in use.read_fields:
+        if field in ask.members and field not in extras:
+            yield from _marked(bytes(ask.members[field]), use.marks[field])
     if use.cache_scope and any(map(names_scope, hints_of(_without_bare(conversation, ask)))):
         yield use.cache_scope
 
@@ -62,10 +62,12 @@ def _without_bare(conversation: Conversation, ask: Ask) -> Conversation:
     return replace(conversation, messages=tuple([one for one in conversation.messages if not 0 <= one.at < end]))
 
 
-def _has_own_beta(field: str, value: bytes, use: BetaUse) -> bool:
-    """Whether all that a field holds has a beta of its own: a list of edits that are one."""
-    texts = [key.partition(":")[2] for key in use.fields if key.startswith(f"{field}:")]
-    return any(f'"{text}"'.encode() in value for text in texts) and value.count(b'"type"') == 1
+def _marked(value: bytes, marks: tuple[tuple[bytes, str], ...]) -> Iterator[str]:
+    """The betas of what a field holds. The field's own is not needed if all that it holds has another: one edit."""
+    found = [name for mark, name in marks if mark and mark in value]
+    yield from found
+    if not found or value.count(b'"type"') > 1:
+        yield from [name for mark, name in marks if not mark]
 
 
 def without_refused(

@@ -40,6 +40,9 @@ class Outgoing(msgspec.Struct, frozen=True):
     private: tuple[tuple[str, str], ...] = ()
     """Headers that are remembered nowhere."""
 
+    def __repr__(self) -> str:
+        return f"<Outgoing: {self.method} {self.url.partition('?')[0]}>"
+
 
 def render_head(outgoing: Outgoing, address: Address, proxy_header: str | None = None) -> bytes:
     """The head of a request. `proxy_header` is set for a proxy, which needs the whole URL in the request line."""
