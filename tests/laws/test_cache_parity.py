@@ -25,7 +25,7 @@ from dragoman.conversation.conversation import Ask
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.emulators.catalogue import provider
 from dragoman.emulators.prompt_cache import CachePlan, PromptCache, best_read, measure
-from dragoman.emulators.provider import EmulatedProvider, ReceivedRequest
+from dragoman.emulators.provider import CacheUse, EmulatedProvider, ReceivedRequest
 from dragoman.engine.exchange.destination import CacheHints, Destination, TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.steps import Choose, Recall, Recalled, Send, Step
@@ -76,9 +76,14 @@ class CachedProvider:
         assert plan is not None
         return received, plan
 
-    def read(self, path: str, body: bytes) -> Turn:
+    def use(self, path: str, body: bytes) -> tuple[CacheUse, int]:
+        """What a request reads and writes, and all its tokens."""
         received, plan = self.receive(path, body)
-        return Turn(self._cache.use(received, plan).read, measure(plan)[0][-1].tokens)
+        return self._cache.use(received, plan), measure(plan)[0][-1].tokens
+
+    def read(self, path: str, body: bytes) -> Turn:
+        used, total = self.use(path, body)
+        return Turn(used.read, total)
 
 
 class Caller:

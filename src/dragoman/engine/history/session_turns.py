@@ -150,9 +150,9 @@ class SessionTurns:
 
     def note(self, caller: str, request: AdaptedRequest, usage: Usage, destination: Destination) -> CacheOutcome:
         """What an answered request made of the cache. From now on it is the last turn of its session."""
-        session, price = session_key(request.ask), destination.price
+        price = destination.price
         saved = price.saving(usage) if price is not None and (usage.cached or usage.cache_written) else 0.0
-        if not session:
+        if not (session := session_key(request.ask)):
             return CacheOutcome(saved=saved)
         asked = request.ask.conversation.messages
         key = (caller, session, hash_first_words(request.ask.conversation))
@@ -164,7 +164,7 @@ class SessionTurns:
             self._bound()
             return CacheOutcome(session, saved=saved)
         self._turns.move_to_end(key)
-        resent = _resent(turn, usage, price)
+        resent = _resent(turn, usage, price) if turn.tokens - usage.cached >= LEAST_TOKENS else 0
         before = copy(turn) if resent else turn
         known, turn.target = len(turn.messages), destination.name
         if known != len(asked):

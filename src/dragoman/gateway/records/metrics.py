@@ -175,6 +175,11 @@ class _RequestSums(msgspec.Struct, gc=False):
     input: int = 0
     output: int = 0
     cost: float = 0.0
+    cached: int = 0
+    written: int = 0
+    resent: int = 0
+    saved: float = 0.0
+    lost: float = 0.0
 
 
 class Metrics:
@@ -204,8 +209,13 @@ class Metrics:
         sums.output += entry.output_tokens
         if entry.cost:
             sums.cost += entry.cost
-        if entry.cached_tokens or entry.written_tokens or entry.resent_tokens:
-            self._count_cache(target, entry)
+        if entry.cached_tokens or entry.written_tokens:
+            sums.cached += entry.cached_tokens
+            sums.written += entry.written_tokens
+            sums.saved += max(entry.cache_saved, 0.0)  # a counter does not go down
+        if entry.resent_tokens:
+            sums.resent += entry.resent_tokens
+            sums.lost += entry.cache_lost
         for rule, number in changes.items():
             self._counts[CHANGES.name][(rule,)] += number
         if entry.trimmed is not None:
@@ -220,14 +230,6 @@ class Metrics:
         self._counts[TOOL_RUNS.name][run.family, "failed" if run.error else "done"] += 1
         self._counts[TOOL_BYTES.name][(run.family,)] += run.size
         self._time(TOOL_TIME, (run.family,), run.seconds)
-
-    def _count_cache(self, target: str, entry: Entry) -> None:
-        tokens, money = self._counts[CACHE_TOKENS.name], self._counts[CACHE_MONEY.name]
-        tokens[target, "read"] += entry.cached_tokens
-        tokens[target, "written"] += entry.written_tokens
-        tokens[target, "sent again"] += entry.resent_tokens
-        money[target, "saved"] += max(entry.cache_saved, 0.0)  # a counter does not go down
-        money[target, "lost"] += entry.cache_lost
 
     def _trimmed(self, target: str, figures: TrimStatistics) -> None:
         tokens, messages = self._counts[TRIMMED_TOKENS.name], self._counts[TRIMMED_MESSAGES.name]
@@ -272,6 +274,12 @@ class Metrics:
                 counts[TOKENS.name][target, "output", estimated] += one.output
             if one.cost:
                 counts[COST.name][target, "false" if is_reported else estimated] += one.cost
+            for how, tokens in (("read", one.cached), ("written", one.written), ("sent again", one.resent)):
+                if tokens:
+                    counts[CACHE_TOKENS.name][target, how] += tokens
+            for how, money in (("saved", one.saved), ("lost", one.lost)):
+                if money:
+                    counts[CACHE_MONEY.name][target, how] += money
 
     def _time(self, family: MetricFamily, labels: Labels, seconds: float) -> None:
         histograms, bounds = self._histograms[family.name], family.bounds

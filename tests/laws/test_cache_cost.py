@@ -1,0 +1,111 @@
+"""What an agent's loop costs through Dragoman, in money: at most a twentieth more than at best.
+
+At best every token of the turn before is read from the cache, and only what is new is written to it or sent. That is
+computed by the emulator of the client's own dialect, from what the client sent. All turns count, also those that no
+gateway can save: the first two, the one after the first image, and the one in which a late system message moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import orjson
+import pytest
+from msgspec.structs import replace
+from tests.laws.test_cache_parity import CachedProvider, Caller, path_of
+from tests.shapes.agent_loops import LOOPS
+
+from dragoman.conversation.changes import Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote
+from dragoman.conversation.parts import Text
+from dragoman.emulators.prompt_cache import best_read, measure
+from dragoman.engine.compile import compiler
+from dragoman.engine.exchange.destination import CacheHints
+from dragoman.engine.library.adapt import BUILTIN, read
+from dragoman.profiles.facts import Facts
+from dragoman.profiles.prices import TokenPrice, find_price
+from dragoman.rules.settings.cache_marks import mark_prompt
+
+Mark = Callable[[Conversation, Facts, bool], Rewrite]
+TURNS = 100
+MOST = 1.05
+PAIRS = [
+    (client, target)
+    for client in LOOPS
+    for target in [*(own for own, _ in LOOPS.values()), "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0"]
+]
+HARDEST = ("openai-chat", "anthropic/claude-sonnet-4-6")
+
+
+def price_of(target: str) -> TokenPrice:
+    found = BUILTIN.target(target)
+    price = find_price(found.profile.name, found.model)
+    assert price is not None
+    assert price.cached is not None
+    return price
+
+
+def cost_through(client: str, target: str, turns: int = TURNS) -> float:
+    """What a token of the loop costs on average through Dragoman."""
+    judge, caller, price = CachedProvider(target), Caller(target, CacheHints.ACROSS), price_of(target)
+    spent = sent = 0.0
+    for body in LOOPS[client][1](turns):
+        request = caller.compile(read(body, source=client))
+        used, total = judge.use(request.path, request.body)
+        written = sum(used.written.values())
+        spent += used.read * (price.cached or 0) + written * (price.written or price.input)
+        spent += (total - used.read - written) * price.input
+        sent += total
+    return spent / sent
+
+
+def best_cost(client: str, target: str, turns: int = TURNS) -> float:
+    """What it would cost at best with the target's prices."""
+    own, path, price = CachedProvider(LOOPS[client][0]), path_of(client, LOOPS[client][0]), price_of(target)
+    plans = [own.receive(path, orjson.dumps(body))[1] for body in LOOPS[client][1](turns)]
+    totals = [measure(plan)[0][-1].tokens for plan in plans]
+    reads = [0, *(best_read(before, after) for before, after in pairwise(plans))]
+    spent = sum(
+        one * (price.cached or 0) + (total - one) * (price.written or price.input)
+        for one, total in zip(reads, totals, strict=True)
+    )
+    return spent / sum(totals)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("client", "target"), PAIRS)
+def test_a_loop_of_a_hundred_turns_costs_next_to_nothing_more(client: str, target: str) -> None:
+    assert cost_through(client, target) <= MOST * best_cost(client, target)
+
+
+def counting_marks(conversation: Conversation, facts: Facts, turns: bool) -> Rewrite:
+    """A rule that writes how long the conversation is into its beginning."""
+    first, *rest = conversation.messages
+    text = Text(quote(f"There are {len(rest)} messages. "))
+    changed = replace(first, parts=(text, *first.parts))
+    note = Note("counted", first, before=first, after=changed)
+    return Rewrite(replace(conversation, messages=(changed, *rest)), (note,))
+
+
+def no_marks(conversation: Conversation, facts: Facts, turns: bool) -> Rewrite:
+    return Rewrite(conversation)
+
+
+def opening_marks(conversation: Conversation, facts: Facts, turns: bool) -> Rewrite:
+    """A rule that forgets the turns."""
+    return mark_prompt(conversation, facts, False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("broken", [counting_marks, no_marks, opening_marks])
+def test_a_broken_rule_makes_the_law_fail(monkeypatch: pytest.MonkeyPatch, broken: Mark) -> None:
+    monkeypatch.setattr(compiler, "mark_prompt", broken)
+    assert cost_through(*HARDEST) > MOST * best_cost(*HARDEST)
+
+
+def test_a_broken_rule_costs_money_in_a_short_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    intact = cost_through(*HARDEST, 20)
+    monkeypatch.setattr(compiler, "mark_prompt", counting_marks)
+    assert cost_through(*HARDEST, 20) > 1.5 * intact
