@@ -552,7 +552,7 @@ class ChatAnswerParser:
         start = len(out)
         if not self.begun:
             self._begin(frame, chunk, out)
-        if (chunk.usage is not ABSENT and bytes(chunk.usage) != _NULL) or chunk.x_groq is not ABSENT:
+        if len(chunk.usage) > 4 or chunk.x_groq is not ABSENT:  # it is neither absent nor null
             self._take_usage(chunk)
         extras: Mapping[bytes, dict[str, Json]] | None = None
         for wire in chunk.choices or ():

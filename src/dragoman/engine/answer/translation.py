@@ -76,6 +76,7 @@ class Translation:
     """
 
     __slots__ = (
+        "_alters",
         "_answer_tool",
         "_beginning",
         "_begun",
@@ -188,6 +189,8 @@ class Translation:
             same = same and (wraps or context.framing is self._upstream.framing)
         self._relays_whole = same and not undoes and not think_tags and not context.renames
         self._relays_whole = self._relays_whole and not context.prefix and context.opening is None
+        self._alters = undoes or bool(context.prefix) or context.opening is not None
+        """Whether events may have to be altered; nearly always false, and asked of every piece."""
         self.relays = self._relays_whole and not context.completes
         if seek and not keep and self._upstream.thinking_mark:
             self._beginning = b""
@@ -446,14 +449,8 @@ class Translation:
         """The events with the client's names and ids, once what they tell is noted. Nothing follows a failure."""
         if not events or self.failure is not None:
             return []
-        if self._renaming is not None:
-            events = self._renaming.put(events)
-        if self._answer_tool is not None:
-            events = self._answer_tool.put(events)
-        if self._begun is not None:
-            events = [self._prefixed(event) for event in events]
-        if self._context.opening is not None:
-            events = [shown for event in events for shown in self._after_opening(event, self._context.opening)]
+        if self._alters:
+            events = self._altered(events)
         tally = self._tally or self._start_tally()
         if len(events) == 1 and type(events[0]) is TextDelta and self._capture is None and self._provider_runs is None:
             tally.add_text(events[0].literal)
@@ -469,6 +466,18 @@ class Translation:
         if self._provider_runs is not None:
             events = self._provider_runs.put(events)
         return events if self._client_calls is None else self._client_calls.put(events)
+
+    def _altered(self, events: list[Event]) -> list[Event]:
+        """The events with the client's names of arguments, its format, and what an answer is to begin with."""
+        if self._renaming is not None:
+            events = self._renaming.put(events)
+        if self._answer_tool is not None:
+            events = self._answer_tool.put(events)
+        if self._begun is not None:
+            events = [self._prefixed(event) for event in events]
+        if self._context.opening is not None:
+            events = [shown for event in events for shown in self._after_opening(event, self._context.opening)]
+        return events
 
     def _prefixed(self, event: Event) -> Event:
         """The first text of each choice, with the name of the model before it."""
