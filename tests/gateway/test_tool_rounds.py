@@ -459,8 +459,6 @@ SERVER = {"type": "mcp", "server_label": "docs", "server_url": "https://docs.tes
 def looking(seen: Seen) -> dict[str, Any]:
     """Looks something up, and then tells it."""
     done = [one["content"] for one in seen.body["messages"] if one["role"] == "tool"]
-    if "false" in json.dumps(seen.body["messages"][-1]):
-        return chat("Then not.")
     return chat(f"So: {done[0]}") if done else chat(None, ("docs__look_up", {"what": "bridge"}))
 
 

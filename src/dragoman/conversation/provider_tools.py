@@ -106,6 +106,8 @@ class ToolRun(msgspec.Struct, frozen=True, gc=False):
     """Why it failed, in one word of the provider's; empty if it did not."""
     server: str = ""
     """The label of the server, of the family MCP."""
+    approval: str = ""
+    """The id under which the client was asked about it; empty if it was not."""
     state: str = ""
     """An envelope of ours (`conversation.envelope`) that travels with the run in the place of what only a provider can
     read. It comes back with it, and goes to no provider. Empty: there is none, or the dialect has no place for it."""
@@ -228,13 +230,21 @@ def _no_name(choice: Json) -> str:
     return ""
 
 
-def no_approval(run: ToolRun) -> Opaque | None:
-    """For dialects that have no form for it."""
+class Approval(msgspec.Struct, frozen=True, gc=False):
+    """A question to the client whether a tool may be called, or its answer."""
+
+    id: str
+    """Of the question."""
+    run: ToolRun | None = None
+    """What is asked about. None: this is the answer."""
+    is_given: bool = False
+    """The client approves."""
+    reason: str = ""
+    """Why it does not, in its words."""
+
+
+def _no_approval(block: Opaque) -> None:
     return None
-
-
-def _no_approvals(blocks: Sequence[Opaque]) -> tuple[ToolRun, ...]:
-    return ()
 
 
 class ProviderToolCodec(msgspec.Struct, frozen=True):
@@ -260,7 +270,7 @@ class ProviderToolCodec(msgspec.Struct, frozen=True):
     """The members of the usage that count runs."""
     parse_choice: Callable[[Json], str] = _no_name
     """The tool (`ProviderTool.name`) that a choice names which only the dialect has; empty if it names none."""
-    render_approval: Callable[[ToolRun], Opaque | None] = no_approval
-    """The block that asks the client whether a call of a server's tool may be run; None if the dialect has none."""
-    parse_approvals: Callable[[Sequence[Opaque]], tuple[ToolRun, ...]] = _no_approvals
-    """The calls that are asked about in these blocks, and that the client approves in them."""
+    render_approval: Callable[[ToolRun], Opaque] | None = None
+    """The block that asks the client about a call; None: the dialect has none."""
+    parse_approval: Callable[[Opaque], Approval | None] = _no_approval
+    """A question of such a block, or the client's answer."""

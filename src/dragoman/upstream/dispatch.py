@@ -23,6 +23,7 @@ from dragoman.conversation.replies import Usage
 from dragoman.conversation.tools import Tool
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.answer.stream_redaction import Redaction
+from dragoman.engine.compile.approvals import WantedRun
 from dragoman.engine.compile.compile_options import NOTHING_SET, CallerOptions
 from dragoman.engine.compile.request_limits import RequestLimits
 from dragoman.engine.exchange.attempts import KEY_BOUND
@@ -51,7 +52,7 @@ from dragoman.engine.exchange.steps import (
     StreamingAll,
     Wait,
 )
-from dragoman.engine.exchange.tool_rounds import TOO_LATE, FinishedCall, WantedRun
+from dragoman.engine.exchange.tool_rounds import TOO_LATE, FinishedCall
 from dragoman.engine.history.session_turns import NO_USE, CacheOutcome, SessionTurns
 from dragoman.engine.library.summary import WrittenReport, write_report
 from dragoman.profiles.profile import Target
@@ -360,9 +361,12 @@ class Dispatch:
                 return await self._tell(exchange.resume, chance)
             case SendAll():
                 return await self._send_all(step)
-            case ListTools(tools):
+            case ListTools(tools, approved):
                 limits = self._shared.tools.limits if self._shared.tools is not None else USUAL_LIMITS
-                return await self._tell(exchange.listed, await self._list_tools(tools), limits)
+                found, seconds = await self._list_tools(tools), limits.seconds
+                runs = () if isinstance(found, Failure) else approved
+                ran = await asyncio.gather(*[self._run_tool(one, seconds) for one in runs])
+                return await self._tell(exchange.listed, found, limits, ran)
             case SendRounds(destination, first):
                 self._shared.health.released(destination)  # each round chooses for itself
                 self.parts = (self._part(first),)
@@ -488,11 +492,11 @@ class Dispatch:
     async def _next_round(self) -> Dispatch | None:
         """Run the tools that the last round calls, and go on; None if it was the last."""
         exchange, wanted = self.exchange, self.exchange.round_ended()
-        if wanted is None:
-            return None
-        began = perf_counter()
-        done = await asyncio.gather(*[self._run_tool(one, wanted.seconds) for one in wanted.runs])
-        following = await self._tell(exchange.ran, done, perf_counter() - began)
+        following: Exchange[HttpDestination] | None = None
+        if wanted is not None:
+            began = perf_counter()
+            done = await asyncio.gather(*[self._run_tool(one, wanted.seconds) for one in wanted.runs])
+            following = await self._tell(exchange.ran, done, perf_counter() - began)
         if exchange.rounds is not None and exchange.rounds.kept:
             await self._shared.memory.keep(self._caller, StateToKeep("", "", runs=exchange.rounds.kept))
         if following is None:

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import openai
 import pytest
+from msgspec.structs import replace
 from tests.gateway.running import Running, gateway, provider
 from tests.gateway.test_tool_rounds import chat
 from tests.gateway.tools.scripted_mcp import ScriptedMcp, scripted_mcp, text
 from tests.gateway.upstream import Answer, Seen, Upstream, upstream
 
+from dragoman.config.schema import ToolApproval
 from dragoman.store.journals.redaction import Redactor
 
 CONFIGURED, CLIENTS = "configured-secret-01234", "secret-of-the-client-56789"
@@ -21,12 +24,15 @@ FACT = "The bridge is 1312 metres long. {{secret}} ${HOME}"
 
 def model(seen: Seen) -> Answer:
     """Calls its last function, and then answers with what it was told."""
-    if not seen.body.get("tools"):
-        return 200, chat("I have no tools.")
-    results = [one["content"] for one in seen.body["messages"] if one["role"] == "tool"]
+    body = seen.body
+    results = [one["content"] for one in body["messages"] if one["role"] == "tool"]
     if results:
-        return 200, chat(f"I read: {results[-1]}")
-    return 200, chat(None, (seen.body["tools"][-1]["function"]["name"], {"what": "bridge"}))
+        made = chat(f"I read: {results[-1]}")
+    elif body.get("tools"):
+        made = chat(None, (body["tools"][-1]["function"]["name"], {"what": "bridge"}))
+    else:
+        made = chat("I have no tools.")
+    return 200, {**made, "id": f"chatcmpl-{len(seen.raw)}"}
 
 
 @pytest.fixture
@@ -117,3 +123,71 @@ def test_a_server_that_is_not_allowed_is_refused(running: Running, mcp: Scripted
     assert answer.status_code == 400
     assert "add its address to tools.allow" in answer.json()["error"]["message"]
     assert mcp.http.seen == behind.seen == []
+
+
+def approval_of(answer: Any) -> dict[str, Any]:
+    return next(item for item in answer["output"] if item["type"] == "mcp_approval_request")
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("by_id", [False, True], ids=["whole history", "by id"])
+def test_a_call_is_made_once_the_client_approves_it(
+    running: Running, mcp: ScriptedMcp, behind: Upstream, by_id: bool, stream: bool
+) -> None:
+    client = openai.OpenAI(base_url=f"{running.url}/v1", api_key="unused", max_retries=0)
+    tools: Any = [declared(mcp, require_approval="always")]
+    asked = client.responses.create(model="plain", input="How long?", tools=tools)
+    assert [item.type for item in asked.output] == ["mcp_approval_request"]
+    question = asked.output[0].to_dict()
+    assert (question["server_label"], question["name"]) == ("tracker", "find")
+    assert "tools/call" not in mcp.methods()
+    yes: Any = {"type": "mcp_approval_response", "approval_request_id": question["id"], "approve": True}
+    history: Any = [{"role": "user", "content": "How long?"}, question, yes]
+    more: Any = {"input": [yes], "previous_response_id": asked.id} if by_id else {"input": history}
+    if stream:
+        with client.responses.stream(model="plain", tools=tools, **more) as events:
+            answered = events.get_final_response()
+    else:
+        answered = client.responses.create(model="plain", tools=tools, **more)
+    assert [item.type for item in answered.output] == ["mcp_call", "message"]
+    called = answered.output[0].to_dict()
+    assert (called["approval_request_id"], called["output"]) == (question["id"], FACT)
+    assert answered.output_text == f"I read: {FACT}"
+    assert mcp.methods().count("tools/call") == 1
+    last: Any = {"input": "Thanks.", "previous_response_id": answered.id}
+    again = client.responses.create(model="plain", tools=tools, **last)
+    assert again.output_text == f"I read: {FACT}"
+    assert mcp.methods().count("tools/call") == 1
+
+
+def test_a_call_that_the_client_denies_is_not_made(running: Running, mcp: ScriptedMcp, behind: Upstream) -> None:
+    asked = {"model": "plain", "input": "How long?", "tools": [declared(mcp, require_approval="always")]}
+    first = running.post("/v1/responses", asked).json()
+    no = {"type": "mcp_approval_response", "approval_request_id": approval_of(first)["id"], "approve": False}
+    denied = {**asked, "input": [{**no, "reason": "Too dear."}], "previous_response_id": first["id"]}
+    answer = running.post("/v1/responses", denied).json()
+    assert [item["type"] for item in answer["output"]] == ["message"]
+    said = "I read: [error] The user did not approve this call. Too dear."
+    assert answer["output"][0]["content"][0]["text"] == said
+    assert "tools/call" not in mcp.methods()
+
+
+def test_only_what_needs_approval_is_asked_about(running: Running, mcp: ScriptedMcp, behind: Upstream) -> None:
+    named = {"never": {"tool_names": ["find"]}}
+    asked = {"model": "plain", "input": "How long?", "tools": [declared(mcp, require_approval=named)]}
+    assert running.post("/v1/responses", asked).json()["output"][-1]["type"] == "message"
+
+
+def test_a_client_that_cannot_be_asked_is_refused(running: Running, mcp: ScriptedMcp, behind: Upstream) -> None:
+    running.services.tools.config = with_approval(running)
+    asked = {"model": "offered", "messages": [{"role": "user", "content": "How long?"}]}
+    answer = running.post("/v1/chat/completions", asked)
+    assert answer.status_code == 400
+    assert "approval" in answer.json()["error"]["message"]
+    assert behind.seen == []
+
+
+def with_approval(running: Running) -> Any:
+    config = running.services.config
+    tracker = replace(config.tool_servers["tracker"], approval=ToolApproval.ALWAYS)
+    return replace(config, tool_servers={"tracker": tracker})

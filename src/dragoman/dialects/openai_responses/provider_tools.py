@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from dragoman.conversation.parts import Json, Opaque
 from dragoman.conversation.provider_tools import (
+    Approval,
     Family,
     FoundPage,
     McpServer,
@@ -222,7 +225,27 @@ def _parse_mcp(identity: str, found: Members, failed: str) -> ToolRun:
         output=output if isinstance(output, str) else None,
         error=why,
         server=word_in(found, "server_label"),
+        approval=word_in(found, "approval_request_id"),
     )
+
+
+def parse_approval(block: Opaque) -> Approval | None:
+    if block.kind not in (_QUESTION, _ANSWER):
+        return None
+    found = open_block(block.json)
+    if block.kind == _ANSWER:
+        identity = word_in(found, "approval_request_id")
+        return Approval(identity, is_given=found.get("approve") is True, reason=word_in(found, "reason"))
+    identity = word_in(found, "id")
+    return Approval(identity, replace(_parse_mcp(identity, found, ""), output=None, approval=identity))
+
+
+def render_approval(run: ToolRun) -> Opaque:
+    asked = {"name": run.name, "arguments": (run.arguments or b"{}").decode(), "server_label": run.server}
+    return _item({"id": vendor_id("mcpr_", run.id), "type": _QUESTION, **asked})
+
+
+_QUESTION, _ANSWER = "mcp_approval_request", "mcp_approval_response"
 
 
 def _parse_arguments(text: str) -> Members:
@@ -288,7 +311,7 @@ def _render_mcp(run: ToolRun, status: str) -> Members:
         "id": vendor_id("mcp_", run.id),
         "type": "mcp_call",
         "status": status,
-        "approval_request_id": None,
+        "approval_request_id": run.approval or None,
         "arguments": (run.arguments or b"{}").decode(),
         "error": {"type": "mcp_tool_execution_error", "content": content} if run.error else None,
         "name": run.name,
@@ -348,29 +371,6 @@ def stream_run(block: Opaque) -> tuple[Json, Sequence[tuple[bytes, Json]]]:
     return encode(begun), events
 
 
-# Approval
-
-_ASKED, _APPROVED = "mcp_approval_request", "mcp_approval_response"
-
-
-def render_approval(run: ToolRun) -> Opaque:
-    asked = {"name": run.name, "arguments": (run.arguments or b"{}").decode(), "server_label": run.server}
-    return _item({"id": vendor_id("mcpr_", run.id), "type": _ASKED, **asked})
-
-
-def parse_approvals(blocks: Sequence[Opaque]) -> tuple[ToolRun, ...]:
-    asked: dict[str, ToolRun] = {}
-    approved: list[ToolRun] = []
-    for block in blocks:
-        found = open_block(block.json)
-        if block.kind == _ASKED:
-            asked[word_in(found, "id")] = _parse_mcp(word_in(found, "id"), found, "")
-        elif block.kind == _APPROVED and found.get("approve") is True:
-            run = asked.pop(word_in(found, "approval_request_id"), None)
-            approved += [] if run is None else [run]
-    return tuple(approved)
-
-
 CODEC = ProviderToolCodec(
     parse_tool,
     render_tool,
@@ -378,5 +378,5 @@ CODEC = ProviderToolCodec(
     render_run,
     parse_choice=parse_choice,
     render_approval=render_approval,
-    parse_approvals=parse_approvals,
+    parse_approval=parse_approval,
 )

@@ -56,6 +56,8 @@ class JoinedAnswers:
         """The tools that the gateway ran so far."""
         self._codec = dialect(client).provider_tools
         self._client = client
+        self.opening: tuple[Opaque, ...] = ()
+        """What is shown before the first round."""
         self._stream = stream
         self._left = count
         self._usages: list[Usage] = []
@@ -89,6 +91,12 @@ class JoinedAnswers:
         for event in events:
             self._folding.add(event)
         return b""
+
+    def open_rounds(self) -> list[Event]:
+        """What stands before the first round."""
+        shown, first, self.opening = self.opening, self.parts, ()
+        self.parts += len(shown)
+        return [OpaqueBlock(0, number, block) for number, block in enumerate(shown, first)]
 
     def take_head(self) -> bool:
         """Whether the head of an answer is still wanted: the first one stands for all."""
@@ -210,7 +218,7 @@ class RoundWriter:
         self._folding.add(event)
         match event:
             case Started():
-                return [event] if self._joined.take_head() else []
+                return [event, *self._joined.open_rounds()] if self._joined.take_head() else []
             case Used(usage):
                 self._usage = merged(self._usage, usage)
             case OpaqueBlock(opaque=Opaque(meant=(_,)) as block) if block.origin == OURS:

@@ -69,7 +69,12 @@ def runnable_tool(wanted: WantedTool, listed: Sequence[Tool] = ()) -> RunnableTo
 
 def _server_function(server: McpServer, key: str, tool: Tool, at: int) -> Tool:
     form = CallForm(tool.name, Family.MCP, run=key)
-    return replace(tool, name=f"{server.label}__{tool.name}", called=form, at=at)
+    return replace(tool, name=server_function_name(server.label, tool.name), called=form, at=at)
+
+
+def server_function_name(label: str, name: str) -> str:
+    """What the function is called that stands for a tool of a server."""
+    return f"{label}__{name}"
 
 
 def searchable_tool(

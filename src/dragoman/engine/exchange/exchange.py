@@ -24,7 +24,8 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Change, Note
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.provider_tools import Family, McpServer, ProviderTool, no_approval
+from dragoman.conversation.parts import Call
+from dragoman.conversation.provider_tools import Family, McpServer, ProviderTool
 from dragoman.conversation.replies import Stop, Usage, sum_usage
 from dragoman.conversation.tools import Tool
 from dragoman.conversation.traits import Trait
@@ -35,6 +36,7 @@ from dragoman.engine.answer.joined_answers import JoinedAnswers
 from dragoman.engine.answer.provider_changes import find_provider_changes
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.answer.translation import Translation, translation_of
+from dragoman.engine.compile.approvals import AnsweredCall, find_answered, server_call, with_answered
 from dragoman.engine.compile.compile_options import NOTHING_SET, CallerOptions
 from dragoman.engine.compile.kept_runs import find_runs
 from dragoman.engine.compile.plan import expects_reasoning, serving_target
@@ -133,6 +135,8 @@ class Exchange(Generic[D]):
     """The rounds of an answer for which the gateway runs tools, if this exchange asks for one of them, or for all."""
     runs: tuple[FinishedRun, ...] = ()
     """The tools that were run after this round."""
+    approved: tuple[tuple[Call, FinishedCall], ...] = ()
+    """Calls of an earlier answer that the client was asked about, and what came of them."""
     offered: tuple[McpServer, ...] = ()
     """Servers whose tools the model is given, though the client does not name them."""
     _translation: Translation | None = None
@@ -148,6 +152,7 @@ class Exchange(Generic[D]):
     _summary_keys: Mapping[str, int] = {}
     _wanted: tuple[WantedTool, ...] = ()
     _searches: WantedTool | None = None
+    _approvals: tuple[AnsweredCall, ...] = ()
     _run_limits: RunLimits = USUAL_LIMITS
     turn_before: Callable[[Ask], SentTurn | None] | None = None
     """Finds what the session sent last; asked only if messages or tools are sent otherwise than they came."""
@@ -398,23 +403,41 @@ class Exchange(Generic[D]):
         searches = [one for one in wanted if one.tool.family is Family.TOOL_SEARCH]
         self._wanted = tuple([one for one in (*wanted, *servers) if one not in searches])
         self._searches = searches[0] if searches else None
-        return ListTools(tuple([one.tool for one in self._wanted]))
+        servers_by_label = {one.tool.server.label: one.tool for one in self._wanted if one.tool.server is not None}
+        answered = find_answered(self.ask.conversation, self.ask.dialect) if servers_by_label else ()
+        self._approvals = tuple([one for one in answered if one.call.server in servers_by_label])
+        approved = [one.to_run(servers_by_label[one.call.server]) for one in self._approvals if one.approval.is_given]
+        return ListTools(tuple([one.tool for one in self._wanted]), tuple(approved))
 
-    def listed(self, found: Sequence[tuple[Tool, ...] | None] | Failure, limits: RunLimits = USUAL_LIMITS) -> Step[D]:
-        """For each tool, those of its server, if it has one; None: it cannot be run. Or why the request fails."""
+    def listed(
+        self,
+        found: Sequence[tuple[Tool, ...] | None] | Failure,
+        limits: RunLimits = USUAL_LIMITS,
+        ran: Sequence[FinishedCall] = (),
+    ) -> Step[D]:
+        """For each tool, those of its server, if it has one; None: it cannot be run. Or why the request fails. And what
+        came of the calls that the client has approved."""
         if isinstance(found, Failure):
             return self._next_target(found)
         listed = list(zip(self._wanted, found, strict=True))
-        codec = dialect(self.ask.dialect).provider_tools
-        if codec is None or codec.render_approval is no_approval:
-            unasked = _find_unapproved(listed)
-            if unasked is not None:
-                return self._next_target(unasked)
+        if (unasked := _find_unapproved(listed, self.ask.dialect)) is not None:
+            return self._next_target(unasked)
+        if self._approvals:
+            self._take_approvals(ran)
         runs = [runnable_tool(tool, tools) for tool, tools in listed if tools is not None]
         search = searchable_tool(self._searches, self.ask.conversation, runs) if self._searches is not None else None
         self._visit.runs = tuple(runs if search is None else [*runs, search])
         self._run_limits = limits
         return self._prepare()
+
+    def _take_approvals(self, ran: Sequence[FinishedCall]) -> None:
+        """Put the calls that the client has answered about into the conversation, with what came of them."""
+        came = {one.run.id: one for one in ran}
+        done = [came.get(one.call.id) or FinishedCall(one.denied()) for one in self._approvals]
+        self.approved = tuple([(server_call(one.run), one) for one in done])
+        pairs = tuple([(call, one.run) for call, one in self.approved])
+        conversation = with_answered(self.ask.conversation, self.ask.dialect, pairs)
+        self.ask, self._approvals = replace(self.ask, conversation=conversation, traits=None), ()
 
     # After a send.
 
@@ -759,6 +782,7 @@ class Exchange(Generic[D]):
         ask, visit = self.ask, self._visit
         self._joined = JoinedAnswers(ask.dialect, self.context.id, 1, ask.stream)
         self.rounds = ToolRounds(ask, self._joined, self._run_limits)
+        self.rounds.show_approved(self.approved)
         reserved = self._route.reserved if visit.destination is self._route.first else {}
         first = self._round(ask, TargetRoute((visit.destination, *self._left), reserved), visit)
         first.attempts = self.attempts
@@ -779,6 +803,8 @@ class Exchange(Generic[D]):
     def round_ended(self) -> RunTools | None:
         """What the last round wants run; None: it was the last."""
         assert self.rounds is not None
+        if len(self.parts) == 1 and self.approved:  # what was run before the first round is written down with it
+            self._note_runs(self.parts[0], self.rounds.finished)
         return self.rounds.to_run(self.parts[-1]._visit.runs or ())
 
     def ran(self, results: Sequence[FinishedCall], seconds: float) -> Exchange[D] | None:
@@ -786,9 +812,12 @@ class Exchange(Generic[D]):
         assert self.rounds is not None
         last = self.parts[-1]
         ask = self.rounds.ran(results, seconds)
-        last.runs = self.rounds.finished
-        last.changes = (*last.changes, *[run.change(self.ask) for run in last.runs])
+        self._note_runs(last, self.rounds.finished)
         return None if ask is None else self._round(ask, TargetRoute((last._visit.destination,)), last._visit)
+
+    def _note_runs(self, round: Exchange[D], runs: tuple[FinishedRun, ...]) -> None:
+        round.runs = (*round.runs, *runs)
+        round.changes = (*round.changes, *[run.change(self.ask) for run in runs])
 
     def _was_refused(self, request: AdaptedRequest) -> bool:
         visit = self._visit
@@ -861,8 +890,11 @@ class Exchange(Generic[D]):
             self.learnt = self.learnt if proven is None else (*self.learnt, proven)
 
 
-def _find_unapproved(listed: Sequence[tuple[WantedTool, tuple[Tool, ...] | None]]) -> Failure | None:
-    """The refusal of a server for whose tools the client is to be asked: its dialect has no form for that."""
+def _find_unapproved(listed: Sequence[tuple[WantedTool, tuple[Tool, ...] | None]], client: str) -> Failure | None:
+    """The refusal of a server whose calls must be approved, if the client's dialect has no form to ask."""
+    codec = dialect(client).provider_tools
+    if codec is not None and codec.render_approval is not None:
+        return None
     for wanted, tools in listed:
         server = wanted.tool.server
         if server is None or server.approved is None or tools is None:

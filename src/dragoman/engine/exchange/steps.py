@@ -14,6 +14,7 @@ import msgspec
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.provider_tools import ProviderTool
 from dragoman.engine.answer.translation import Translation
+from dragoman.engine.compile.approvals import WantedRun
 from dragoman.engine.compile.reasoning_restore import KeptParts
 from dragoman.engine.exchange.destination import D
 from dragoman.engine.history.calibration import AS_ESTIMATED, CountedTokens, TokenScale
@@ -90,6 +91,8 @@ class ListTools(msgspec.Struct, frozen=True, gc=False):
     wanted."""
 
     tools: tuple[ProviderTool, ...]
+    approved: tuple[WantedRun, ...] = ()
+    """Calls of an earlier answer that the client has approved since: run them, too."""
 
 
 class Send(msgspec.Struct, Generic[D], frozen=True, gc=False):

@@ -17,13 +17,14 @@ from dragoman.conversation.changes import Change, Loss, Note
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.events import Stopped
 from dragoman.conversation.messages import ASSISTANT, Message
-from dragoman.conversation.parts import Call, Opaque, Part, Reasoning, Result, Text
-from dragoman.conversation.provider_tools import ProviderTool, ProviderToolCodec, ToolRun
+from dragoman.conversation.parts import Call, Opaque, Part, Reasoning, Text
+from dragoman.conversation.provider_tools import ProviderTool, ToolRun
 from dragoman.conversation.replies import Stop
 from dragoman.conversation.tools import TOOLS, ChoiceMode, ToolChoice
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.joined_answers import JoinedAnswers, RoundWriter
+from dragoman.engine.compile.approvals import NOT_APPROVED, WantedRun
 from dragoman.engine.compile.kept_runs import keep_run, run_block, seal_run
 from dragoman.engine.compile.reasoning_restore import KeptParts
 from dragoman.engine.compile.report import ReportBuilder
@@ -37,14 +38,6 @@ TOOL_RUN = "tool-run"
 """What the report calls a run of the gateway's."""
 _OVER = "This tool cannot be used again for this answer. Answer with what you have found so far."
 _CUT = "\n[cut here: the result is longer than it may be]"
-
-
-class WantedRun(msgspec.Struct, frozen=True, gc=False):
-    """A call to be carried out."""
-
-    tool: ProviderTool
-    """As the client declared it."""
-    call: ToolRun
 
 
 class RunTools(msgspec.Struct, frozen=True, gc=False):
@@ -106,10 +99,9 @@ class ToolRounds:
         self._writer: RoundWriter | None = None
         self._asked: list[tuple[RunnableTool, Call, ToolRun]] = []
         self._answered: dict[str, ToolRun] = {}
-        self._unapproved: dict[str, Opaque] = {}
-        """The calls for which the client has to be asked, with the block that asks."""
+        self._unapproved: list[ToolRun] = []
+        """Calls of this round that the client must be asked about."""
         self._codec = dialect(ask.dialect).provider_tools
-        self._approved = _find_approved(ask.conversation, self._codec)
         self._uses: dict[str, int] = {}
         self._spent: dict[str, float] = {"seconds": 0.0, "bytes": 0, "cost": 0.0}
 
@@ -126,7 +118,7 @@ class ToolRounds:
             return None
         by_key = {one.key: one for one in runnable}
         self._asked = [self._ask_for(by_key[block.kind], block) for block in writer.calls]
-        self._answered, self._unapproved = {}, {}
+        self._answered, self._unapproved = {}, []
         wanted = [self._wanted(tool, call) for tool, _, call in self._asked]
         return RunTools(tuple([one for one in wanted if one is not None]), self._seconds_left())
 
@@ -146,7 +138,8 @@ class ToolRounds:
         return tool, replace(call, name=tool.function_name(call.name)), run
 
     def _wanted(self, tool: RunnableTool, call: ToolRun) -> WantedRun | None:
-        """The call to be run; None if it may not be, or need not be: then what came of it is known."""
+        """The call to be run; None if it may not be, or need not be: then what came of it is known, or the client is
+        asked about it."""
         limits, spent, most = self._limits, self._spent, tool.tool.most_uses
         used = self._uses[tool.key] = self._uses.get(tool.key, 0) + 1
         over = self.rounds > limits.rounds or sum(self._uses.values()) > limits.calls
@@ -157,28 +150,14 @@ class ToolRounds:
         elif call.arguments is None or not call.arguments.startswith(b"{"):
             refused = "The arguments are not a JSON object."
             self._answered[call.id] = replace(call, arguments=b"{}", output=refused, error="invalid_tool_input")
-        elif self._must_ask(tool.tool, call):
-            pass
+        elif needs_approval(tool.tool, call.name):
+            self._unapproved.append(call)
         elif tool.catalogue:
             found = search_tools(tool.catalogue, _query(call.arguments))
             self._answered[call.id] = replace(call, tools=found, output=describe_found(found))
         else:
             return WantedRun(tool.tool, call)
         return None
-
-    def _must_ask(self, tool: ProviderTool, call: ToolRun) -> bool:
-        """Whether the client has to be asked before this call is run. An approval holds for one call."""
-        server = tool.server
-        if server is None or server.approved is None or call.name in server.approved:
-            return False
-        approved = next((one for one in self._approved if _is_same_call(one, call)), None)
-        if approved is not None:
-            self._approved.remove(approved)
-            return False
-        block = self._codec.render_approval(call) if self._codec is not None else None
-        assert block is not None  # servers are not run for clients that cannot be asked
-        self._unapproved[call.id] = block
-        return True
 
     def _seconds_left(self) -> float:
         return max(self._limits.seconds - self._spent["seconds"], 0.0)
@@ -193,7 +172,7 @@ class ToolRounds:
         came = {one.run.id: one for one in results}
         pairs: list[tuple[Call, ToolRun]] = []
         for tool, call, asked in self._asked:
-            if asked.id in self._unapproved:
+            if asked in self._unapproved:
                 continue
             done = came.get(asked.id) or FinishedCall(self._answered[asked.id])
             run = self._bounded(done.run) if asked.id in came else done.run
@@ -206,15 +185,37 @@ class ToolRounds:
             self.finished += (FinishedRun(family, name, tool.at, done.seconds, size, done.cost, error, done.began),)
         thoughts = [part for part in writer.parts() if isinstance(part, Reasoning)]
         self._show(pairs, thoughts)
-        writer.show(tuple(self._unapproved.values()))
-        if writer.has_client_calls or self._unapproved or self.rounds > self._limits.rounds + 1:
-            stop = Stop.END if self._unapproved else Stop.PAUSE
-            writer.finish(None if writer.has_client_calls else Stopped(0, stop))
+        if self._unapproved:
+            self._ask_client(writer)
+            return None
+        if writer.has_client_calls or self.rounds > self._limits.rounds + 1:
+            writer.finish(None if writer.has_client_calls else Stopped(0, Stop.PAUSE))
             return None
         writer.next_round()
         self.ask = self._next(writer.parts(), pairs)
         self.rounds += 1
         return self.ask
+
+    def _ask_client(self, writer: RoundWriter) -> None:
+        """End the answer with a question about each call that must be approved."""
+        codec = self._codec
+        assert codec is not None
+        assert codec.render_approval is not None
+        writer.show([codec.render_approval(call) for call in self._unapproved])
+        writer.finish(None if writer.has_client_calls else Stopped(0, Stop.END))
+
+    def show_approved(self, calls: Sequence[tuple[Call, FinishedCall]]) -> None:
+        """Show what came of calls that the client has approved, before anything else."""
+        codec = self._codec
+        for call, done in calls:
+            assert codec is not None
+            run, size = done.run, len((done.run.output or "").encode())
+            name, error = f"{run.server}/{run.name}", run.error
+            self.finished += (FinishedRun(run.family, name, -1, done.seconds, size, done.cost, error, done.began),)
+            blocks = codec.render_run(run) if run.error != NOT_APPROVED else ()
+            kept = keep_run(f"{self._joined.id}.0", call, run, ())
+            self.kept |= {one.id: kept for one in map(codec.parse_run, blocks) if one is not None and one.id}
+            self._joined.opening += blocks
 
     def _bounded(self, run: ToolRun) -> ToolRun:
         """The run with what the model reads of it, no longer than it may be."""
@@ -247,22 +248,10 @@ class ToolRounds:
         return replace(self.ask, conversation=_unforced(replace(before, messages=messages)), traits=None)
 
 
-def _find_approved(conversation: Conversation, codec: ProviderToolCodec | None) -> list[ToolRun]:
-    """The calls that the client approves with this request: after them stand no words, calls or results."""
-    blocks: list[Opaque] = []
-    for message in reversed(conversation.messages) if codec is not None else ():
-        found = [part for part in message.parts if type(part) is Opaque]
-        if any(isinstance(part, (Text, Call, Result)) for part in message.parts):
-            break
-        blocks = [*found, *blocks]
-    return list(codec.parse_approvals(blocks)) if codec is not None and blocks else []
-
-
-def _is_same_call(one: ToolRun, other: ToolRun) -> bool:
-    if (one.server, one.name) != (other.server, other.name):
-        return False
-    first, second = (msgspec.json.decode(run.arguments or b"{}") for run in (one, other))
-    return bool(first == second)
+def needs_approval(tool: ProviderTool, name: str) -> bool:
+    """Whether the client must be asked before a tool of a server is called."""
+    approved = tool.server.approved if tool.server is not None else None
+    return approved is not None and name not in approved
 
 
 def _unforced(conversation: Conversation) -> Conversation:
