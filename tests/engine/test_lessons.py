@@ -82,6 +82,13 @@ def gemini(*parts: dict[str, Any]) -> dict[str, Any]:
 FUNCTION_CALL = {"functionCall": {"name": "f", "args": {}, "id": "c"}}
 THOUGHT = {"type": "thinking", "thinking": "Hm", "signature": "c2lnbmVkc2lnbmVkc2lnbmVk"}
 
+SEARCHED = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}}
+FOUND = {
+    "type": "web_search_tool_result",
+    "tool_use_id": "srvtoolu_1",
+    "content": [{"type": "web_search_result", "url": "https://e.example", "title": "t", "encrypted_content": "e"}],
+}
+
 TAILED = {"id": "c1__thought__c2ln", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 TAILED_RESULT = {"role": "tool", "tool_call_id": "c1__thought__c2ln", "content": "x"}
 
@@ -129,6 +136,17 @@ CASES: dict[str, Case] = {
         lambda body: [block["type"] for block in body["messages"][1]["content"]],
         ["thinking", "text"],
         ["text"],
+        target="anthropic/claude-opus-4-8",
+        source="anthropic",
+        lasting=False,
+    ),
+    "found-refused": Case(
+        ("messages.1.content.1: Invalid encrypted_content in search_result block",),
+        {"native_blocks": "refuses"},
+        claude(SEARCHED, FOUND, {"type": "text", "text": "Hello"}),
+        lambda body: [block["type"] for block in body["messages"][1]["content"]],
+        ["server_tool_use", "web_search_tool_result", "text"],
+        ["text", "text"],
         target="anthropic/claude-opus-4-8",
         source="anthropic",
         lasting=False,

@@ -287,6 +287,12 @@ LESSONS: tuple[Lesson, ...] = (
         lasting=False,
     ),
     _lesson(
+        "found-refused",
+        r"invalid encrypted_content in search_result",
+        _fixed(native_blocks="refuses"),
+        lasting=False,
+    ),
+    _lesson(
         "signature-ladder",
         r"thought signature is not valid|(corrupted|invalid) thought signature",
         _next_signature,
