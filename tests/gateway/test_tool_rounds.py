@@ -258,6 +258,8 @@ def test_the_ledger_books_every_round_and_tells_what_was_run(tmp_path: Path) -> 
         counted = one.get("/metrics").text
     assert [row.id.rpartition(".")[2] for row in rows][1:] == ["2"]
     assert [row.input_tokens for row in rows] == [20, 30]
+    assert rows[1].duration < rows[0].duration
+    assert rows[1].ttfb is None
     assert [row.cost for row in rows] == [pytest.approx(0.025 + 0.01), pytest.approx(0.035)]
     (run,) = [change for change in json.loads(rows[0].changes) if change["rule"] == "tool-run"]
     assert re.fullmatch(r"ran web_search \(\d+\.\d\d s, \d+ bytes, cost 0\.01\)", run["did"])
@@ -539,3 +541,19 @@ def test_a_gemini_client_gets_the_grounding_of_its_search(tmp_path: Path, stream
     assert grounding.web_search_queries == ["bridge length"]
     assert [chunk.web.uri for chunk in grounding.grounding_chunks] == [PAGE.url]
     assert len(seen) == 2
+
+
+def test_a_round_that_cannot_be_had_is_the_last_event_of_the_stream(tmp_path: Path) -> None:
+    def broken(seen: Seen) -> Any:
+        return None if any(one["role"] == "tool" for one in seen.body["messages"]) else searching(seen)
+
+    turns = [{"role": "user", "content": ASKED}]
+    body = {"model": "m", "max_tokens": 9, "messages": turns, "tools": ANTHROPIC}
+    with running(tmp_path, broken) as (one, _, _):
+        whole = one.post("/v1/messages", body)
+        stream = one.post("/v1/messages", {**body, "stream": True})
+    assert whole.status_code == 529
+    events = [line.removeprefix("event: ") for line in stream.text.splitlines() if line.startswith("event: ")]
+    assert events[0] == "message_start"
+    assert events[-1] == "error"
+    assert "web_search_tool_result" in stream.text

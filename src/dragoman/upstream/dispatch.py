@@ -225,6 +225,8 @@ class Dispatch:
 
     asked_at = 0.0
     """When a provider was first to be asked."""
+    follows_at = 0.0
+    """When it began, if it is a round that follows another."""
     queued = 0.0
     """Seconds that sends waited for room in the limits of their destination."""
     booking: SendBooking | None = None
@@ -502,6 +504,7 @@ class Dispatch:
         if following is None:
             return None
         part = self._part(following)
+        part.follows_at = perf_counter()
         self.parts = (*self.parts, part)
         return part
 

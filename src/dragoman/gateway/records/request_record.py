@@ -122,11 +122,19 @@ class RequestRecord(msgspec.Struct):
     """It is in the ledger already."""
 
     def answers(self) -> list[RequestRecord]:
-        """A record for each answer, if they were asked for one by one; the first has the id of the request."""
+        """A record for each answer, if they were asked for one by one, or for each round; the first has the id of the
+        request. A round that follows another counts its time from there."""
         parts = self.dispatch.parts if self.dispatch is not None else ()
         return [
             msgspec.structs.replace(
-                self, id=part.exchange.context.id, exchange=part.exchange, dispatch=part, spent=None, cost=None
+                self,
+                id=part.exchange.context.id,
+                exchange=part.exchange,
+                dispatch=part,
+                spent=None,
+                cost=None,
+                started=part.follows_at or self.started,
+                first_byte=0.0 if part.follows_at else self.first_byte,
             )
             for part in parts
         ]
