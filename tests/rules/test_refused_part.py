@@ -286,14 +286,9 @@ def searched() -> dict[str, Any]:
 def test_c7_the_words_of_another_vendors_search_stay() -> None:
     done = sent(searched(), "gemini/gemini-2.5-flash", source="anthropic")
     texts = [part["text"] for part in done.json["contents"][1]["parts"]]
-    assert texts == [
-        "[server_tool_use]\nname: web_search\nquery: tide in Brest",
-        "[web_search_tool_result]\nurl: https://e.com\ntitle: Tides",
-        "High at six.",
-    ]
-    assert [(at, loses) for rule, at, loses, _ in done.changes if rule == "refused-part"] == [
-        ("/messages/1/content/0", "metadata"),
-        ("/messages/1/content/1", "metadata"),
+    assert texts == ["[web search: tide in Brest]\n1. Tides - https://e.com", "High at six."]
+    assert [(at, loses) for rule, at, loses, _ in done.changes if rule == "provider-run"] == [
+        ("/messages/1/content/0", "metadata")
     ]
 
 

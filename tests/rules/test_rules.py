@@ -46,6 +46,7 @@ ONLY_EXAMPLES = {
         "item-id-form",
         "many-thoughts",
         "mixed-system",
+        "provider-run",
         "refused-prefill",
         "remote-media",
         "several-answers",

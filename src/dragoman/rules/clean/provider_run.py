@@ -3,7 +3,8 @@
 The vendor that made it gets it back as it was. Every other target gets a text in its place, that says what was asked
 and what was found and where: the query, the title and address of each page, the sentences of it that the answer cites,
 what the code printed. A call and its result become one text, never half of it. What only the vendor can read is left
-out. If a client carries a block that stands for one of this target's own vendor, that one is put back.
+out. If a client carries a block that stands for one of this target's own vendor, that one is put back. With
+`refused-part: drop` such blocks are left out.
 
 Loses metadata: the model no longer sees a call, and what was encrypted is gone.
 
@@ -97,7 +98,7 @@ class _RunHistory:
         """Whether the target does not take a block, or it is not its vendor's although it looks so."""
         facts = self._context.facts
         if block.origin.dialect != facts.dialect or not takes_block(block, facts):
-            return True
+            return self._context.choice("refused-part") != "drop"
         return holds_sealed(block.json)
 
     def rewrite(self, message: Message) -> Message:
