@@ -98,7 +98,7 @@ class _RunHistory:
         """Whether the target does not take a block, or it is not its vendor's although it looks so."""
         facts = self._context.facts
         if block.origin.dialect != facts.dialect or not takes_block(block, facts):
-            return self._context.choice("refused-part") != "drop"
+            return bool(self._context.choice("refused-part") != "drop")
         return holds_sealed(block.json)
 
     def rewrite(self, message: Message) -> Message:
