@@ -108,7 +108,7 @@ def test_azure_has_both_apis_too(model: str, more: dict[str, Any], path: str) ->
     assert judge("azure-openai", model, made.path, made.headers, made.body) is None
 
 
-@pytest.mark.parametrize("version", [None, "2025-04-01-preview"])
+@pytest.mark.parametrize("version", [None, "2024-10-21", "2025-04-01-preview"])
 def test_azure_is_asked_where_its_other_api_is(tmp_path: Path, version: str | None) -> None:
     with emulator("azure-openai") as azure:
         azure.script({"calls": [{"name": "look", "arguments": {}}]})
@@ -118,7 +118,9 @@ def test_azure_is_asked_where_its_other_api_is(tmp_path: Path, version: str | No
         with gateway({"providers": providers}, tmp_path) as it:
             told = it.post("/v1/chat/completions", asked(tools=[TOOL]) | {"model": "azure/gpt-5.6"})
         assert told.json()["choices"][0]["message"]["tool_calls"][0]["function"]["name"] == "look", told.text
-        assert [one.path for one in azure.requests] == ["/openai/responses" if version else "/openai/v1/responses"]
+        assert [one.path for one in azure.requests] == ["/openai/v1/responses"], (
+            "versions before 2025-03 do not have it"
+        )
 
 
 @pytest.mark.parametrize("more", [{}, {"reasoning_effort": "low"}])

@@ -237,9 +237,8 @@ def _address(provider: Provider, profile: Profile, place: dict[str, str]) -> str
 
 
 def _in_cloud(target: Target, place: dict[str, str]) -> Target:
-    """The target with the path of this project, region and version of the cloud's API, in its other API too."""
-    if target.twin is not None:
-        target = replace(target, twin=_in_cloud(target.twin, place))
+    """The target with the path of this project, region and version of the cloud's API. Its other API has its usual
+    path: it may be younger than that version."""
     known = {f"{{{name}}}": value for name, value in place.items()}
     for path in target.profile.cloud.paths:
         for name, value in known.items():

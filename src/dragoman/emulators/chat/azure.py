@@ -42,6 +42,12 @@ def _needs_version(request: ReceivedRequest) -> bool:
     return "/openai/v1/" not in request.path and not versioned
 
 
+def _is_older(request: ReceivedRequest) -> bool:
+    """Versions that have no Responses yet: those before 2025-03-01-preview."""
+    version = request.query.get("api-version", "")
+    return "/openai/v1/" not in request.path and version[:2] == "20" and version[:10] < "2025-03-01"
+
+
 class AzureChat(ChatService):
     """Chat by deployment, by the v1 API, or by Foundry's `/models`."""
 
@@ -107,7 +113,7 @@ class AzureResponses(Responses):
         return super().operation_of(method, "/v1/" + path.removeprefix("/openai/").removeprefix("v1/"))
 
     def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
-        if request.body is not None and _needs_version(request):
+        if request.body is not None and (_needs_version(request) or _is_older(request)):
             return _UNVERSIONED
         return super().judge(request)
 
