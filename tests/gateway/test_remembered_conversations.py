@@ -92,7 +92,7 @@ def test_every_worker_forgets(tmp_path: Path) -> None:
     first, second = (opened(tmp_path, {}, board, number) for number in range(2))
     kept = second.memory_of("anna")
     assert kept is not None
-    kept.keep("openai-chat", b"[]", ReadList([]))
+    kept.keep("openai-chat", b"[]", ReadList(()))
     first.forget_conversations("anna")
     again = second.memory_of("anna")
     assert again is not None

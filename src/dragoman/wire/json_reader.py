@@ -293,7 +293,8 @@ def find_member(body: bytes, found: Mapping[str, Any], name: str) -> int:
     """Where the value of a member begins in the text of its object; -1 if it is not there."""
     at = 0
     while (match := _KEY.match(body, at)) is not None:
-        key = msgspec.json.decode(match[1], type=str)
+        literal = match[1]
+        key = msgspec.json.decode(literal, type=str) if b"\\" in literal else literal[1:-1].decode()
         if key == name:
             return match.end()
         at = match.end() + len(found.get(key, b""))

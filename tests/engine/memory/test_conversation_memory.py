@@ -215,7 +215,7 @@ def test_ends_of_items_are_found_from_any_of_them(between: bytes) -> None:
 
 def test_an_empty_list_is_kept_without_checkpoints() -> None:
     memory = ConversationMemory()
-    kept = memory.of("a").keep("openai-chat", b"[]", ReadList([]))
+    kept = memory.of("a").keep("openai-chat", b"[]", ReadList(()))
     assert kept is not None
     assert kept.checkpoint_within(2) == -1
 

@@ -73,12 +73,12 @@ def _is_apart(before: Message, message: Message, start: Checkpoint) -> bool:
     return message.at > start.item and before.at + before.span <= message.at
 
 
-def _observe_more_ids(ids: list[str], known: int) -> int:
-    """What the ids tell, if the first ones tell nothing by themselves."""
-    if not known:
-        return observe_ids(ids)
+def _observe_more_ids(ids: list[str], known: int, seen: set[str]) -> int:
+    """What the ids tell, if the first ones tell nothing by themselves. `seen`: those, and maybe others."""
     new = ids[known:]
-    return observe_ids(new) | (0 if set(ids[:known]).isdisjoint(new) else _DUPLICATE_ID)
+    repeated = known and not seen.isdisjoint(new) and not set(ids[:known]).isdisjoint(new)
+    seen.update(new)
+    return observe_ids(new) | (_DUPLICATE_ID if repeated else 0)
 
 
 def describe(message: Message) -> ParsedMessage:
@@ -132,7 +132,8 @@ class ParsedList(msgspec.Struct):
         """The same, with what was read before, and with checkpoints for the next list."""
         start, known = reading.start, reading.known
         traits, asked, parts = start.traits, start.asked, start.parts
-        messages, ids = known.messages[: start.count], known.ids[: start.calls]
+        messages, ids = list[Message](), known.ids[: start.calls]
+        last = known.messages[start.count - 1] if start.count else None
         checkpoints = known.checkpoints[: reading.place + 1]
         before = known.codes[start.count - 1 : start.count]
         late = len(self.messages) - _LATE
@@ -140,8 +141,8 @@ class ParsedList(msgspec.Struct):
             code = one.code
             if code not in _MODEL or before in _MODEL_OR_NONE:
                 pass
-            elif (at > late or at % _EACH < 2) and _is_apart(messages[-1], one.message, start):
-                checkpoints.append(Checkpoint(one.message.at, len(messages), traits, len(ids), parts, asked))
+            elif (at > late or at % _EACH < 2) and last is not None and _is_apart(last, one.message, start):
+                checkpoints.append(Checkpoint(one.message.at, start.count + at, traits, len(ids), parts, asked))
             before = code
             traits |= one.traits
             if code == CALLING:
@@ -149,17 +150,19 @@ class ParsedList(msgspec.Struct):
                 ids += asked
             elif code == "t" and one.ids != asked:
                 traits |= _UNPAIRED
-            messages.append(one.message)
-            parts += len(one.message.parts)
+            last = one.message
+            messages.append(last)
+            parts += len(last.parts)
         codes = known.codes[: start.count] + "".join([one.code for one in self.messages])
-        id_traits = observe_ids(ids) if known.odd_ids else _observe_more_ids(ids, start.calls)
+        all_messages = known.messages[: start.count] + tuple(messages)
+        id_traits = observe_ids(ids) if known.odd_ids else _observe_more_ids(ids, start.calls, known.all_ids)
         goes_on = not start.count or not self.messages or self.messages[0].code in _MODEL
         if self.alone and goes_on and not self.misses:
-            reading.done = ReadList(messages, codes, ids, checkpoints, parts, id_traits != 0)
+            reading.done = ReadList(all_messages, codes, ids, known.all_ids, checkpoints, parts, id_traits != 0)
         for one in opening:
             traits |= one.traits
         traits |= _ALWAYS | id_traits | observe_roles("".join([one.code for one in opening]) + codes)
-        return (*[one.message for one in opening], *messages), traits
+        return tuple([one.message for one in opening]) + all_messages, traits
 
     def has_neighbours(self, code: str) -> bool:
         """Whether two messages with this letter stand side by side."""

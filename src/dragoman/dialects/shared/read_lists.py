@@ -36,11 +36,13 @@ BEGIN = Checkpoint()
 class ReadList(msgspec.Struct, frozen=True, gc=False):
     """What was read of a list, for the next one that begins alike."""
 
-    messages: list[Message]
+    messages: tuple[Message, ...]
     codes: str = ""
     """The letters of their roles."""
     ids: list[str] = []
     """The ids of all calls."""
+    all_ids: set[str] = set()
+    """These, and those of other turns and branches of the same conversation."""
     checkpoints: list[Checkpoint] = []
     parts: int = 0
     """Parts of all messages."""
@@ -48,13 +50,10 @@ class ReadList(msgspec.Struct, frozen=True, gc=False):
     """Whether the ids tell something: one is there twice, or has an odd form."""
 
 
-NOTHING_READ = ReadList([])
-
-
 class ListReading(msgspec.Struct):
     """How a list is read that may begin like one that was read before: only what follows `start` is there."""
 
-    known: ReadList = NOTHING_READ
+    known: ReadList = msgspec.field(default_factory=lambda: ReadList(()))
     start: Checkpoint = BEGIN
     place: int = -1
     """The number of this checkpoint."""

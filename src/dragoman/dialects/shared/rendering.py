@@ -97,7 +97,7 @@ def _write_on(
 ) -> bytes:
     """The items of the messages, each with a comma before it. What was written on the turn before is copied."""
     start, length = _find_written(written, messages, originals)
-    texts = [written.text[:length]]
+    texts: list[bytes | memoryview] = [memoryview(written.text)[:length]]
     marks = [mark for mark in written.marks if mark[0] <= start]
     for stop in (*_last_turns(messages, start), len(messages)):
         out: Pieces = []

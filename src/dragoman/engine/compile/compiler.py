@@ -367,7 +367,7 @@ class _Compilation:
         dialect = frame.dialect
         writing = self._writing(dialect)
         body = self._body(dialect, writing)
-        if self.continued is not None and self.ask.known is not None:
+        if self.continued is not None and self.ask.known is not None and self.continued.is_worth_keeping():
             self._keep(self.ask.known, self.continued)
         headers = _with_passed(frame.headers, self.ask, profile, dialect) if same else frame.headers
         if profile.beta is not None and same:

@@ -69,6 +69,7 @@ class ContinuedRepairs:
         "_before",
         "_codes",
         "_count",
+        "_is_open",
         "_known",
         "_mirror",
         "_passed",
@@ -86,9 +87,7 @@ class ContinuedRepairs:
         self._count = 0
         self._mirror: Messages | None = None
         """The messages of the turn before at the same step: the first `_count` of both are the same."""
-        count = known.count
-        if before is not None and _begins_turn(messages, count) and _are_same(messages, before.messages, count):
-            self._count, self._mirror = count, before.messages
+        self._is_open = False
         self._passed: list[int] = [] if before is None else sorted(before.records, reverse=True)
         """Places of what rules did on the turn before, which are still to come."""
         written = WrittenList() if before is None else replace(before.written)
@@ -100,9 +99,22 @@ class ContinuedRepairs:
         self.known_changes: dict[int, Change] = {}
         """Entries of these notes, by the ids of the notes."""
 
+    def _open(self) -> None:
+        """Look whether the turn before began as this one does."""
+        self._is_open = True
+        before, messages, count = self._before, self.now.messages, self._known.count
+        if before is not None and _begins_turn(messages, count) and _are_same(messages, before.messages, count):
+            self._count, self._mirror = count, before.messages
+
+    def is_worth_keeping(self) -> bool:
+        """Whether there is something that the next turn can use."""
+        return bool(self.now.records or self.now.written.text or self.now.media)
+
     def repair(self, place: int, rule: Rule, conversation: Conversation, context: Context, seen: int) -> Rewrite:
         """What a rule makes of the conversation."""
         self.carried, self.seen = (), None
+        if not self._is_open:
+            self._open()
         if self._mirror is not None:
             self._pass(place)
         mirror, count = self._mirror, self._count
@@ -135,6 +147,8 @@ class ContinuedRepairs:
 
     def find_media(self) -> list[Media]:
         """The media of the client's messages."""
+        if not self._is_open:
+            self._open()
         before, count, messages = self._before, self._count, self.now.messages
         found: list[tuple[int, Media]] = []
         if before is not None and before.media is not None and self._mirror is not None:
@@ -149,7 +163,7 @@ class ContinuedRepairs:
 
     def stop(self) -> None:
         """Look at everything from here on."""
-        self.carried, self.seen, self._mirror = (), None, None
+        self.carried, self.seen, self._mirror, self._is_open = (), None, None, True
 
     def _pass(self, place: int) -> None:
         """Pass what rules did before that do nothing now: what is known must not have been changed by them."""

@@ -27,13 +27,15 @@ SHORTEST = 16 * 1024
 SHORTEST_LIST = 8 * 1024
 """Bytes of a list of messages that is worth remembering."""
 _LISTS = {name: re.compile(rb'"%b"\s{0,8}:\s{0,8}\[' % name.encode()) for name in ("messages", "input", "contents")}
+_HEADS = {name: b'"%b":[' % name.encode() for name in _LISTS}
 _NEXT = re.compile(rb"[ \t\r\n]{0,1000}([,\]])")
 
 
 def parse_remembered(dialect: str, body: bytes, headers: Mapping[str, str] | None, caller: CallerMemory) -> Ask:
     """A request as an Ask. Raises MalformedRequest or DuplicateKey."""
     codec = registry.dialect(dialect).requests
-    begin = _find_list(body, codec.list_name) if caller.memory.has(caller.owner, dialect) else -1
+    likely = caller.memory.find_begin(caller.owner, dialect)
+    begin = -1 if likely is None else _find_list(body, codec.list_name, likely)
     kept, common = (None, 0) if begin < 0 else caller.find(dialect, body, begin)
     if kept is not None:
         last = kept.checkpoint_within(common) if common >= SHORTEST_LIST else -1
@@ -48,18 +50,21 @@ def parse_remembered(dialect: str, body: bytes, headers: Mapping[str, str] | Non
     ask = codec.parse(_opened(replace(opened, reading=reading)), headers=headers)
     if reading.done is None or ask.repairs:
         return ask
-    return _known(caller, ask, caller.keep(dialect, bytes(opened.members[codec.list_name]), reading.done), reading)
+    kept = caller.keep(dialect, bytes(opened.members[codec.list_name]), reading.done)
+    return replace(ask, known=_known(caller, ask, kept, reading))
 
 
-def _known(caller: CallerMemory, ask: Ask, kept: KeptConversation | None, reading: ListReading, end: int = 0) -> Ask:
-    """The request with what is remembered of its conversation."""
+def _known(
+    caller: CallerMemory, ask: Ask, kept: KeptConversation | None, reading: ListReading, end: int = 0
+) -> KnownBeginning | None:
+    """What is remembered of the conversation."""
     start, done, messages = reading.start, reading.done, ask.conversation.messages
     if kept is None or done is None:
-        return ask
+        return None
     opening = len(messages) - len(done.messages)
     keep = partial(caller.memory.keep_made, kept)
     codes = codes_of(messages[:opening]) + done.codes
-    known = KnownBeginning(
+    return KnownBeginning(
         keep,
         item=start.item,
         end=end,
@@ -70,7 +75,6 @@ def _known(caller: CallerMemory, ask: Ask, kept: KeptConversation | None, readin
         codes=codes,
         made=kept.made,
     )
-    return replace(ask, known=known)
 
 
 def _opened(opened: OpenBody) -> OpenedBytes:
@@ -79,9 +83,13 @@ def _opened(opened: OpenBody) -> OpenedBytes:
     return body
 
 
-def _find_list(body: bytes, name: str) -> int:
-    """Where the list of messages seems to begin. Whether it does is seen when the body is opened."""
-    found = _LISTS[name].search(body, max(body.find(b'"%b"' % name.encode()), 0))
+def _find_list(body: bytes, name: str, likely: int) -> int:
+    """Where the list of messages seems to begin. Whether it does is seen when the body is opened. `likely`: where it
+    began on the turn before."""
+    head = _HEADS[name]
+    if likely >= len(head) and body.startswith(head, likely + 1 - len(head)):
+        return likely
+    found = _LISTS[name].search(body, max(body.find(head[:-2]), 0))
     return -1 if found is None else found.end() - 1
 
 
@@ -115,5 +123,8 @@ def _parse_rest(
     text = body[begin : begin + len(raw) + len(body) - len(cut)]
     members: dict[str, bytes | msgspec.Raw] = dict(ask.members)
     members[codec.list_name] = text
-    ask = replace(ask, source=body, members=members)
-    return _known(caller, ask, caller.keep(dialect, text, reading.done, kept, place), reading, kept.ends[place])
+    new = caller.keep(dialect, text, reading.done, kept, place)
+    if new is not None:
+        new.begin = begin
+    known = _known(caller, ask, new, reading, kept.ends[place])
+    return replace(ask, source=body, members=members, known=known)

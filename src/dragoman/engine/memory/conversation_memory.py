@@ -91,7 +91,7 @@ class Shelf:
 class KeptConversation:
     """One conversation as it was sent last."""
 
-    __slots__ = ("ends", "head", "made", "made_sizes", "owner", "read", "shelf", "size", "text", "used")
+    __slots__ = ("begin", "ends", "head", "made", "made_sizes", "owner", "read", "shelf", "size", "text", "used")
 
     def __init__(
         self, owner: str, shelf: Shelf, text: bytes, read: ReadList, ends: list[int], head: bytes, used: float
@@ -110,6 +110,8 @@ class KeptConversation:
         """Where the items before each checkpoint end in the text. The last ones are found when the next turn comes."""
         self.head = text[: ends[-1]] if ends and ends[-1] - len(head) > _LONG else head
         """The beginning of the text, which two turns had in common."""
+        self.begin = -1
+        """Where the list stood in its body."""
         self.made: dict[Any, Any] = {}
         """What was made of it, for each target."""
         self.made_sizes: dict[Any, int] = {}
@@ -191,9 +193,10 @@ class ConversationMemory:
         """The memory for one caller. What it keeps is found by this caller alone."""
         return CallerMemory(self, owner, self._era)
 
-    def has(self, owner: str, dialect: str) -> bool:
-        """Whether a caller may find anything."""
-        return (owner, dialect) in self._shelves
+    def find_begin(self, owner: str, dialect: str) -> int | None:
+        """Where the list of messages stood in the body that a caller sent last; None if nothing is kept."""
+        shelf = self._shelves.get((owner, dialect))
+        return None if shelf is None else shelf.last.begin if shelf.last is not None else -1
 
     def find(self, owner: str, dialect: str, body: bytes, begin: int) -> tuple[KeptConversation | None, int]:
         """What a caller finds; see there."""
