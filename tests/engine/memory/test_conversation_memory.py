@@ -9,10 +9,11 @@ import pytest
 
 from dragoman.dialects.shared.read_lists import ReadList
 from dragoman.engine.compile import request_limits
+from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.library.adapt import adapt, read
 from dragoman.engine.library.policy import State
 from dragoman.engine.memory import continued_requests
-from dragoman.engine.memory.continued_requests import SHORTEST
+from dragoman.engine.memory.continued_requests import SHORTEST, count_known
 from dragoman.engine.memory.conversation_memory import (
     LARGEST_SHARE,
     CallerMemory,
@@ -230,3 +231,23 @@ def test_a_turn_of_the_model_that_became_another_is_read_with_what_stands_before
     messages_of(json.dumps({"model": "m", "messages": [*asked, first, *after]}).encode(), caller)
     found = messages_of(json.dumps({"model": "m", "messages": [*asked, first, second, *after]}).encode(), caller)
     assert [len(message.parts) for message in found] == [1, 2, 2, 1, 1]
+
+
+def test_a_request_reserves_the_same_with_a_memory() -> None:
+    caller = ConversationMemory().of("a")
+    for turns, system in ((20, "Be kind."), (21, "Be kind."), (22, "Be brief and kind."), (21, "Be kind."), (9, "")):
+        request = body(turns, system=system)
+        remembered, plain = (read(request, source="openai-chat", memory=one) for one in (caller, None))
+        assert reserved_tokens(remembered.conversation, remembered.known) == reserved_tokens(plain.conversation)
+
+
+def test_what_is_known_of_a_body_counts_from_its_third_turn() -> None:
+    caller = ConversationMemory().of("a")
+    found = []
+    for turns in (120, 121, 122, 123):
+        compact = json.dumps(json.loads(body(turns)), separators=(",", ":")).encode()
+        found.append(count_known("openai-chat", compact, caller))
+        messages_of(compact, caller)
+    assert found[:2] == [0, 0]
+    assert found[2] == found[3] > 100_000
+    assert count_known("openai-chat", compact, caller.memory.of("b")) == count_known("openai-chat", compact, None) == 0

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from dragoman.conversation.bounded_cache import remembered
-from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
+from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation, KnownBeginning
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Media, Opaque, Part, Plain, Reasoning, Refusal, Result, Text
 from dragoman.conversation.tools import NativeTool, Tool
@@ -97,11 +97,39 @@ def estimate_tokens(conversation: Conversation, model: str) -> float:
     return size / bytes_per_token(messages, model)
 
 
-def reserved_tokens(conversation: Conversation) -> int:
+def reserved_tokens(conversation: Conversation, known: KnownBeginning | None = None) -> int:
     """What a request reserves when it comes in, by its bytes alone; never zero. What is booked in the end replaces it,
-    so nothing is counted for it."""
+    so nothing is counted for it. `known`: what is remembered of the conversation."""
     messages = conversation.messages
-    size = fixed_size(conversation) + len(messages) * _OVERHEAD
+    size = fixed_size(conversation)
+    if known is None:
+        return (size + _count_bytes(messages)) // BYTES_PER_TOKEN or 1
+    opening, count = known.opening, known.count
+    before: _ReservedSizes | None = known.made.get(_ReservedSizes)
+    if before is not None and before.holds(messages, opening, count):
+        sums = before.sums[: count - opening + 1]
+    else:
+        count, sums = opening, [0]
+    for message in messages[count:]:
+        sums.append(sums[-1] + _count_bytes((message,)))
+    known.keep(_ReservedSizes, _ReservedSizes(messages, sums), 40 * len(sums))
+    return (size + _count_bytes(messages[:opening]) + sums[-1]) // BYTES_PER_TOKEN or 1
+
+
+class _ReservedSizes(msgspec.Struct, frozen=True):
+    """What was counted on the turn before. If one message is the same object, so are all before it."""
+
+    messages: tuple[Message, ...]
+    sums: list[int]
+    """The bytes of the first messages of the list, for every number of them."""
+
+    def holds(self, messages: tuple[Message, ...], opening: int, count: int) -> bool:
+        """Whether the first messages were counted."""
+        return opening < count <= len(self.messages) and self.messages[count - 1] is messages[count - 1]
+
+
+def _count_bytes(messages: Sequence[Message]) -> int:
+    size = len(messages) * _OVERHEAD
     for message in messages:
         for part in message.parts:
             if type(part) is Text:
@@ -112,7 +140,7 @@ def reserved_tokens(conversation: Conversation) -> int:
                 size += len(part.parts[0].literal) - 2 + _OVERHEAD
             else:
                 size += _sizes((part,))[0]
-    return size // BYTES_PER_TOKEN or 1
+    return size
 
 
 def result_size(result: Result) -> int:

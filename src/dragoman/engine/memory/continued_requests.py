@@ -54,6 +54,14 @@ def parse_remembered(dialect: str, body: bytes, headers: Mapping[str, str] | Non
     return replace(ask, known=_known(caller, ask, kept, reading))
 
 
+def count_known(dialect: str, body: bytes, caller: CallerMemory | None) -> int:
+    """At least how many bytes of a body need not be read, if it continues the conversation that was sent last."""
+    last = None if caller is None else caller.memory.find_last(caller.owner, dialect)
+    if last is None or last.begin < 0 or not body.startswith(last.head, last.begin):
+        return 0
+    return len(last.head)
+
+
 def _known(
     caller: CallerMemory, ask: Ask, kept: KeptConversation | None, reading: ListReading, end: int = 0
 ) -> KnownBeginning | None:

@@ -30,8 +30,8 @@ _MESSAGE_BYTES = 1200
 _STALE = 4
 """Turns at the end of a conversation that may be missing in its next turn: then it is the same one, and is replaced.
 With more it is another branch, and both are kept."""
-_MOST_MADE = 4
-"""Targets for which what was made of a conversation is kept."""
+_MOST_MADE = 5
+"""Things that were made of a conversation and are kept, such as its text for a target."""
 _STEP = 65536
 _FEW = 16
 _LONG = 32 * 1024
@@ -192,6 +192,11 @@ class ConversationMemory:
     def of(self, owner: str) -> CallerMemory:
         """The memory for one caller. What it keeps is found by this caller alone."""
         return CallerMemory(self, owner, self._era)
+
+    def find_last(self, owner: str, dialect: str) -> KeptConversation | None:
+        """The conversation that a caller sent last."""
+        shelf = self._shelves.get((owner, dialect))
+        return None if shelf is None else shelf.last
 
     def find_begin(self, owner: str, dialect: str) -> int | None:
         """Where the list of messages stood in the body that a caller sent last; None if nothing is kept."""

@@ -20,7 +20,7 @@ from dragoman.engine.compile.request_limits import RequestLimits, parse_ask
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.steps import Answered, GaveUp, Streaming, StreamingAll
 from dragoman.engine.history.sizes import reserved_tokens
-from dragoman.engine.memory.continued_requests import SHORTEST
+from dragoman.engine.memory.continued_requests import SHORTEST, count_known
 from dragoman.engine.memory.conversation_memory import CallerMemory
 from dragoman.engine.path_overrides import parse_routed
 from dragoman.errors import DragomanError
@@ -47,7 +47,7 @@ from dragoman.gateway.state.compaction import begin_summary
 from dragoman.gateway.state.stored_answers import with_stored_turns
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
-from dragoman.upstream.heavy_work import BUSY, HeavyWork, RequestWork
+from dragoman.upstream.heavy_work import BUSY, LARGE, HeavyWork, RequestWork
 
 
 async def generate(
@@ -112,7 +112,8 @@ async def _generate(
         body, compaction = await read_compaction(services, caller, record.dialect, body, form, model=named, way=way)
     memory = services.memory_of(caller.name) if len(body) >= SHORTEST else None
     parse = partial(_parse, record.dialect, caller, body, inbound.headers, at, limits, memory)
-    work = begin_work(services.dispatcher.heavy, caller, body)
+    known = count_known(record.dialect, body, memory) if len(body) > LARGE else 0
+    work = begin_work(services.dispatcher.heavy, caller, body, known)
     ask, record.estimate = await work.run(parse) if work.is_large else parse()
     record.ask = ask
     record.model = name = ask.model or services.config.default_model or ""
@@ -284,9 +285,10 @@ async def _go_away(outbound: Outbound, record: RequestRecord) -> None:
     await outbound.end(last)
 
 
-def begin_work(heavy: HeavyWork, caller: Caller, body: bytes) -> RequestWork:
-    """Where the work for a request is done. Raises Refused if it is a large one and too many of them wait already."""
-    work = RequestWork(heavy, caller.name, len(body))
+def begin_work(heavy: HeavyWork, caller: Caller, body: bytes, known: int = 0) -> RequestWork:
+    """Where the work for a request is done. Raises Refused if it is a large one and too many of them wait already.
+    `known`: bytes of the body that are remembered."""
+    work = RequestWork(heavy, caller.name, len(body) - known)
     if work.is_large and heavy.is_full:
         raise Refused(BUSY)
     return work
@@ -306,7 +308,7 @@ def _parse(
         ask = parse_ask(dialect, body, headers, limits, memory)
     else:
         ask = parse_routed(at, body, headers, limits, memory)
-    return ask, reserved_tokens(ask.conversation) if caller.counts_tokens or caller.budget is not None else 0
+    return ask, reserved_tokens(ask.conversation, ask.known) if caller.counts_tokens or caller.budget is not None else 0
 
 
 async def _refuse(outbound: Outbound, record: RequestRecord, failure: Failure) -> None:
