@@ -20,12 +20,14 @@ from tests.shapes.wellformed import SAMPLES
 from tests.strategies import SHAPES, request
 from tests.targets import ONE_OF_EACH, TARGETS
 
-from dragoman.engine.compile import request_limits
+from dragoman.dialects.shared import parsed_messages, rendering
+from dragoman.engine.compile import continued_repairs, request_limits
 from dragoman.engine.compile.compiler import Options, compile_ask
+from dragoman.engine.compile.continued_repairs import ContinuedRepairs
 from dragoman.engine.library.adapt import choose, read
-from dragoman.engine.memory import continued_requests
-from dragoman.engine.memory.conversation_memory import CallerMemory, ConversationMemory
-from dragoman.errors import DragomanError
+from dragoman.engine.memory import continued_requests, conversation_memory
+from dragoman.engine.memory.conversation_memory import CallerMemory, ConversationMemory, find_ends
+from dragoman.errors import DragomanError, MalformedRequest
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Layer, Target, patched
 
@@ -204,3 +206,56 @@ def test_recorded_conversations_become_the_same(dialect: str) -> None:
         target = targets[number % len(targets)]
         turns = [json.dumps({**body, name: items[:end]}).encode() for end in range(1, len(items) + 1)][-20:]
         compare(dialect, iter([(turn, target, Options()) for turn in turns]), number)
+
+
+def _loops() -> Iterator[tuple[str, Iterator[tuple[bytes, Target, Options]]]]:
+    for client, (own, loop) in LOOPS.items():
+        bodies = [json.dumps(body).encode() for body in loop(16)]
+        for target in map(choose, (own, "anthropic/claude-opus-4-8", "gemini/gemini-3-pro-preview")):
+            yield client, iter([(body, target, Options()) for body in bodies])
+
+
+MUTANTS: dict[str, tuple[Any, str, Any]] = {
+    "takes the last checkpoint for a common one": (conversation_memory, "count_common", lambda one, other: len(one)),
+    "takes the wrong item for a checkpoint": (
+        conversation_memory,
+        "find_ends",
+        lambda text, numbers, begin=0: find_ends(text, [max(number - 1, 1) for number in numbers], begin),
+    ),
+    "overlooks a repeated id": (parsed_messages, "_observe_more_ids", lambda ids, known, seen: 0),
+    "cuts an item in two": (parsed_messages, "_is_apart", lambda before, message, start: True),
+    "takes every record for one that fits": (
+        ContinuedRepairs,
+        "_fits",
+        lambda self, record, conversation, mirror: True,
+    ),
+    "passes what another rule changed": (ContinuedRepairs, "_pass", lambda self, place: None),
+    "loses entries of the report": (ContinuedRepairs, "_carry", lambda self, record, end: None),
+    "takes other messages for known ones": (
+        continued_repairs,
+        "_with_known",
+        lambda messages, known, count: known[:count] + messages[count:],
+    ),
+    "overlooks the order of roles": (continued_repairs, "observe_roles", lambda codes: 0),
+    "writes what was written before": (
+        rendering,
+        "_find_written",
+        lambda written, messages, originals: written.marks[-1] if written.marks else (0, 0),
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_memory_that_errs_is_found(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(*MUTANTS[mutant])
+    with pytest.raises((AssertionError, IndexError, ValueError, MalformedRequest)):
+        _compare_all(mutant)
+
+
+def _compare_all(what: str) -> None:
+    for dialect, turns in _loops():
+        compare(dialect, turns, what)
+    for number in range(700):
+        sequence = Sequence(number)
+        compare(sequence.dialect, sequence.turns(), what)
