@@ -78,7 +78,7 @@ def render_body(layout: BodyLayout, conversation: Conversation, options: RenderO
         if len(out) > head:
             out[head] = bytes(out[head])[1:]
     else:
-        items = _write_on(options.written, messages, partial(layout.render_messages, messages))
+        items = _render_on(options.written, messages, partial(layout.render_messages, messages))
         out.append(memoryview(items)[1:])
     out[0] = b"{" + bytes(out[0])[1:]
     out.append(b"]}")
@@ -89,7 +89,7 @@ _LAST_TURNS = 4
 """Turns of the model at the end of a conversation that may be another on its next turn, as their cache hints move."""
 
 
-def _write_on(
+def _render_on(
     written: WrittenList,
     messages: tuple[Message, ...],
     write: Callable[[int, int, Pieces], None],
@@ -242,7 +242,7 @@ class _AmendedList:
                 out[1] = bytes(out[1])[1:]
             out.append(b"]")
             return b"".join(out)
-        items = _write_on(written, self._messages, self._write, self._ask.conversation.messages)
+        items = _render_on(written, self._messages, self._write, self._ask.conversation.messages)
         return b"".join((b"[", memoryview(items)[1:], b"]"))
 
     def _write(self, start: int, stop: int, out: Pieces) -> None:
