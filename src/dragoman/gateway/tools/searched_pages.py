@@ -17,7 +17,8 @@ _TITLES = ("title", "name")
 _TEXTS = ("content", "text", "snippet", "description", "summary")
 _AGES = ("age", "published_date", "publishedDate", "date")
 _URL = re.compile(r"https?://[^\s<>\"'\])]{1,2000}")
-_LABEL = re.compile(r"[*\s#-]{0,8}(title|description|snippet|content)[*\s]{0,4}:[*\s]{0,8}(.{1,2000})", re.IGNORECASE)
+_LABELS = frozenset({"title", "description", "snippet", "content"})
+_LONGEST_LABELLED = 2_000
 
 
 def find_pages(answer: str) -> list[FoundPage]:
@@ -51,8 +52,16 @@ def _first(value: dict[str, Any], names: tuple[str, ...]) -> str:
 
 def _in_text(answer: str) -> Iterator[FoundPage]:
     """Each URL with the title and the text that its paragraph names."""
-    for paragraph in re.split(r"\n\s*\n|\n-{3,}\n", answer):
-        labels = {label.lower(): text.strip() for label, text in _LABEL.findall(paragraph)}
+    urls: list[str] = []
+    labels: dict[str, str] = {}
+    for line in (*answer.split("\n"), ""):
+        if line.strip(" -\r"):
+            urls += _URL.findall(line)
+            label, _, text = line.partition(":")
+            if (named := label.strip(" *#-.0123456789").lower()) in _LABELS:
+                labels[named] = text.strip(" *\r")[:_LONGEST_LABELLED]
+            continue
         text = labels.get("description") or labels.get("snippet") or labels.get("content", "")
-        for url in _URL.findall(paragraph):
+        for url in urls:
             yield FoundPage(url.rstrip(".,;"), labels.get("title", ""), text)
+        urls, labels = [], {}
