@@ -54,6 +54,8 @@ _COUNT = re.compile(r"\bcount (?:from (\d{1,4}) )?(?:up )?to (\d{1,4})\b", re.IG
 _SUM = re.compile(r"(-?\d{1,12}(?:\.\d{1,6})?)\s{0,2}([+*/×x-]|plus|minus|times)\s{0,2}(-?\d{1,12}(?:\.\d{1,6})?)")
 _OPERATIONS = {"+": operator.add, "plus": operator.add, "-": operator.sub, "minus": operator.sub}
 _OPERATIONS |= {"*": operator.mul, "×": operator.mul, "x": operator.mul, "times": operator.mul, "/": operator.truediv}
+_TOOL_SEARCH = re.compile(r"tool_?search|search_?tools?", re.IGNORECASE)
+_WANTS_TOOL = re.compile(r"\buse the [^.\n]{1,80}\btool\b", re.IGNORECASE)
 _THINKERS = re.compile(
     r"\b(?:o[134]|gpt-[5-9]|gpt-oss|claude|gemini|deepseek-(?:r|v4)|glm|kimi|minimax|grok-4|qwen3|command-a|magistral)"
     r"|reason|think"
@@ -79,8 +81,8 @@ def _answer(view: RequestView) -> ModelTurn:
     start = _start_of_task(view.sayings)
     task = _without_tags(view.sayings[start].text) if start >= 0 else ""
     since = view.sayings[start + 1 :]
-    made = sum(saying.speaker is Speaker.CALL for saying in since)
-    calls = _next_calls(view, task, made)
+    made = sum(saying.speaker is Speaker.CALL and not _TOOL_SEARCH.search(saying.name) for saying in since)
+    calls = _next_calls(view, task, made) or _search_for_tools(view, task, since)
     thought = f'The user says: "{_shortened(task, _QUOTED_TURN)}".'
     if not calls and not made and view.hosted:
         turn = _use_hosted(view, task, thought)
@@ -98,6 +100,13 @@ def _answer(view: RequestView) -> ModelTurn:
         schema = next(filter(None, map(_schema_in, asked_in_words)), None) if in_words else view.schema
         return ModelTurn(reasoning=f"{thought} I answer in JSON.", json=_json_answer(schema, task, text))
     return ModelTurn(reasoning=f"{thought} I have what I need.", text=text)
+
+
+def _search_for_tools(view: RequestView, task: str, since: tuple[Saying, ...]) -> list[AskedTool]:
+    """The client's own search for tools, if the task wants one that is not there, and nobody has looked for it."""
+    if view.choice == "none" or any(saying.speaker is Speaker.CALL for saying in since) or not _WANTS_TOOL.search(task):
+        return []
+    return [AskedTool(tool, task) for tool in view.tools if _TOOL_SEARCH.search(tool.name)][:1]
 
 
 def _use_hosted(view: RequestView, task: str, thought: str) -> ModelTurn | None:
