@@ -56,6 +56,11 @@ def events_in(wire: bytes) -> list[dict[str, Any]]:
     return [orjson.loads(frame.split(b"data: ", 1)[1]) for frame in wire.split(b"\n\n") if frame]
 
 
+def without_login(tool: dict[str, Any]) -> dict[str, Any]:
+    """A tool without what is meant for its server alone: no answer repeats that."""
+    return {key: value for key, value in tool.items() if key not in ("authorization", "headers")}
+
+
 def completed(reply: Reply) -> Any:
     """What a reply means, with the members that every response has: some recorded ones were made before they had.
 
@@ -71,7 +76,9 @@ def completed(reply: Reply) -> Any:
         held["reasoning"] = {"effort": None, "summary": None, **held["reasoning"]}
     held["text"] = {"format": {"type": "text"}, **held["text"]}
     unsaid: dict[str, Any] = {"description": None, "parameters": None, "strict": None}
-    held["tools"] = [{**unsaid, **tool} if tool["type"] == "function" else tool for tool in held["tools"]]
+    held["tools"] = [
+        {**unsaid, **tool} if tool["type"] == "function" else without_login(tool) for tool in held["tools"]
+    ]
     return {"service_tier": "default", **plain, "extras": held}
 
 

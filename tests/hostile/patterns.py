@@ -63,6 +63,7 @@ BUILT: dict[str, tuple[str, ...]] = {
     "emulators/schema_sample.py": (),  # of a tool's schema: short, without a repeated repetition, on short texts
     "emulators/step_conditions.py": (),  # a test's own
     "engine/exchange/lessons.py": (),  # found as values
+    "engine/memory/continued_requests.py": (),  # found as values
     "profiles/model_patterns.py": (),  # found by `_of_models`
     "profiles/models.py": (),  # found by `_of_models`
     "rules/media/document_title.py": (r"[a-zA-Z0-9 ()\[\]-]+",),

@@ -387,6 +387,20 @@ ANTHROPIC: dict[str, DoubtCase] = {
     "media.document.plain": DoubtCase(
         _claude(_blocks(_document(type="text", media_type="text/plain", data="Words."))), r'"type":"document"'
     ),
+    "media.document.assistant": DoubtCase(
+        _claude(
+            HI,
+            {
+                "role": "assistant",
+                "content": [
+                    _document(type="text", media_type="text/plain", data="Words."),
+                    {"type": "text", "text": "So."},
+                ],
+            },
+            GO,
+        ),
+        r'"type":"document"',
+    ),
     "media.document.result": DoubtCase(
         _claude(HI, _use("toolu_1"), _told("toolu_1", content=[_document(**_PDF)]), tools=[CLAUDE_TOOL]),
         r'"tool_result"[^]]*"type":"document"',
@@ -501,6 +515,10 @@ GEMINI: dict[str, DoubtCase] = {
     ),
     "undeclared_tools": DoubtCase(
         _gemini(_turn("Hi"), _turn(_asked(), role="model"), _turn(_answered())), r'^(?!.*"tools":).*"functionCall"'
+    ),
+    "mixed_tools": DoubtCase(
+        _gemini(_turn("Hi"), tools=[*_DECLARED["tools"], {"googleSearch": {}}]),
+        r'"functionDeclarations".*"googleSearch"',
     ),
     "media.audio.url": _linked("audio/wav"),
     "media.document.url": _linked("application/pdf"),

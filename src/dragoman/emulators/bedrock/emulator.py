@@ -236,7 +236,7 @@ _NO_BETAS = (
     "prompt-caching-scope-",
     "fast-mode-",
     "redact-thinking-",
-    "token-efficient-tools-",
+    "token-efficient-tools-2026-",
     "output-128k-",
     "code-execution-",
     "files-api-",
