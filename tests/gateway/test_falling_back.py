@@ -305,3 +305,47 @@ def test_numbers_of_our_own_are_told_as_such(tmp_path: Path) -> None:
             message = refused.json()["error"]["message"]
             assert message.startswith("prompt is too long")
             assert "estimate" in message
+
+
+LONG = [{"role": "user", "content": "Some words. " * 500}]
+FIVE_THOUSAND = {"prompt_tokens": 5_000, "completion_tokens": 5, "total_tokens": 5_005}
+
+
+def counted(text: str) -> tuple[int, dict[str, Any]]:
+    choice = {**GOOD["choices"][0], "message": {"role": "assistant", "content": text}}  # type: ignore[index]
+    return 200, {**GOOD, "choices": [choice], "usage": FIVE_THOUSAND}
+
+
+@pytest.mark.parametrize(
+    ("there", "messages", "then"),
+    [
+        ({"input": 3, "output": 15, "cached": 0.3}, LONG, "b"),
+        ({"input": 30, "output": 15, "cached": 9.0}, LONG, "a"),
+        ({"input": 3, "output": 15}, LONG, "a"),
+        ({"input": 3, "output": 15, "cached": 0.3}, [{"role": "user", "content": "Hi"}], "a"),
+    ],
+    ids=["as dear", "much dearer", "no cache", "short"],
+)
+def test_a_session_stays_where_its_cache_is(tmp_path: Path, there: Any, messages: Any, then: str) -> None:
+    """It goes back to the first choice if that is worth the prompt that is sent again."""
+    down = True
+    with ExitStack() as stack:
+        first = stack.enter_context(upstream(lambda seen: (500, refusal("oh no")) if down else counted("a")))
+        second = stack.enter_context(upstream(lambda seen: counted("b")))
+        price = {"input": 3, "output": 15, "cached": 0.3}
+        once = {"retries": {"attempts": 1}, "cooldown": {"failures": 100, "seconds": 1}}
+        providers = {
+            name: provider("openai-compatible-lenient", one.url, api_key=f"key-of-{name}-123456", **once)
+            for name, one in (("a", first), ("b", second))
+        }
+        models = {
+            "m": {"target": "a/x", "price": price, "fallbacks": ["n"]},
+            "n": {"target": "b/x", "price": there},
+        }
+        running = stack.enter_context(gateway({"providers": providers, "models": models}, tmp_path))
+        assert text(ask(running, messages=messages)) == "b"
+        down = False
+        said = [*messages, {"role": "assistant", "content": "b"}, {"role": "user", "content": "Go on."}]
+        assert text(ask(running, messages=said)) == then
+        others = [{"role": "user", "content": "Another conversation. " * 500}]
+        assert text(ask(running, messages=others)) == "a"

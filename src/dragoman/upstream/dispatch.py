@@ -53,7 +53,8 @@ from dragoman.engine.exchange.steps import (
     Wait,
 )
 from dragoman.engine.exchange.tool_rounds import TOO_LATE, FinishedCall
-from dragoman.engine.history.session_turns import NO_USE, CacheOutcome, SessionTurns
+from dragoman.engine.history.sent_prompts import KEPT_SECONDS
+from dragoman.engine.history.session_turns import NO_USE, CacheOutcome, SessionTurns, is_worth_leaving
 from dragoman.engine.library.summary import WrittenReport, write_report
 from dragoman.profiles.profile import Target
 from dragoman.upstream.auth.authorizer import NoCredentials
@@ -193,6 +194,8 @@ class Dispatcher:
         self.note_failure = note_failure
         self.tools = tools
         self.turns = SessionTurns(monotonic)
+        self.strayed = float("-inf")
+        """When a request was last answered by another destination than its first choice, or so it may be."""
 
     async def close(self) -> None:
         self.heavy.close()
@@ -405,12 +408,26 @@ class Dispatch:
         shared = self._shared
         if self._picked is not None:
             shared.health.released(self._picked)  # it was not asked, or its answer says nothing about its health
-        picked = self._picked = candidates[0] if len(candidates) == 1 else self._healthiest(candidates)
+        if len(candidates) == 1:
+            picked = candidates[0]
+        elif self._picked is None and monotonic() - shared.strayed < KEPT_SECONDS:
+            picked = self._with_cache(candidates) or self._healthiest(candidates)
+        else:
+            picked = self._healthiest(candidates)
+        self._picked = picked
         key = shared.health.key(picked, perf_counter()) if picked.key_count > 1 else 0
         target, self._lessons = shared.memory.correct(picked, self._caller)
         if not self._work.is_large:
             return self.exchange.chosen(picked, target, key)
         return await self._tell(self.exchange.chosen, picked, target, key)
+
+    def _with_cache(self, candidates: tuple[HttpDestination, ...]) -> HttpDestination | None:
+        """Where the session was sent last, if it has a cache there that is worth more than the first choice."""
+        turn = self._shared.turns.find(self._caller, self.exchange.ask)
+        there = next((one for one in candidates[1:] if turn is not None and one.name == turn.target), None)
+        if turn is None or there is None or is_worth_leaving(turn, there, candidates[0]):
+            return None
+        return there if self._shared.health.open(there, perf_counter()) else None
 
     def _healthiest(self, candidates: tuple[HttpDestination, ...]) -> HttpDestination:
         """The first that is not left alone; the first of all where each is."""
@@ -549,6 +566,8 @@ class Dispatch:
         request, destination = exchange.request, exchange.destination
         if request is None or destination is None or not usage.input or len(exchange.ask.source) < SHORTEST_PROMPT:
             return NO_USE
+        if exchange.attempts.failures:
+            self._shared.strayed = monotonic()
         return self._shared.turns.note(self._caller, request, usage, destination)
 
     async def _receive(self, incoming: Incoming) -> Step[HttpDestination]:

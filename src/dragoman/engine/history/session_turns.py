@@ -39,6 +39,8 @@ _SHARE = 0.05
 _TURN = re.compile(r"/(?:messages|contents|input)/(\d+)(?=/|$)")
 _LOOKED_AT_EVERY = 8
 """Of turns in a row that read nothing, one in so many is compared with the turn before."""
+_TURNS_AHEAD = 10
+"""How many turns a session is expected to go on."""
 _LASTING = _CHANGED, _NOT_FOUND, _NO_HINT = (
     "the client changed message",
     "the provider did not find it in its cache",
@@ -201,6 +203,15 @@ def _explain_miss(before: SentTurn, turn: SentTurn, request: AdaptedRequest) -> 
 def caches_by_hints(facts: Facts) -> bool:
     """Whether the provider caches only what a hint marks."""
     return facts.cache_hints is Stance.ACCEPTS and facts.cache_place is not CachePlace.NONE
+
+
+def is_worth_leaving(turn: SentTurn, there: Destination, first: Destination) -> bool:
+    """Whether a session that was sent elsewhere goes back to the first choice, though its cache is left behind: if
+    reading there costs so much more that some turns pay for writing the prompt anew."""
+    here, other = there.price, first.price
+    if here is None or other is None or here.cached is None or other.cached is None or turn.tokens < LEAST_TOKENS:
+        return True
+    return (other.input if other.written is None else other.written) <= _TURNS_AHEAD * (here.cached - other.cached)
 
 
 def price_of(tokens: int, price: TokenPrice | None) -> float | None:
