@@ -345,3 +345,12 @@ def test_a_run_that_printed_nothing_still_tells_how_it_ended() -> None:
 )
 def test_what_only_its_provider_can_read_is_left_out(block: dict[str, Any]) -> None:
     assert said_by(block) == ([], ["content"])
+
+
+def test_a_refusal_alone_is_text_for_gateways_that_make_no_part_of_it() -> None:
+    said: dict[str, Any] = {"role": "assistant", "content": None, "refusal": "No."}
+    body = {"messages": [{"role": "user", "content": "Hi"}, said, {"role": "user", "content": "Why?"}]}
+    done = sent(body, "openrouter/google/gemini-2.5-pro")
+    assert done.json["messages"][1] == {"role": "assistant", "content": "No."}
+    assert [rule for rule, *_ in done.changes] == ["refused-part"]
+    assert sent(body, "openrouter/openai/gpt-4o").changes == []
