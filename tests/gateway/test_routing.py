@@ -95,7 +95,8 @@ def test_C25_the_router_model_decides_and_the_answer_says_why(world: World) -> N
     decides(world, "large")
     answer = world.ask("smart", {"role": "user", "content": "Prove it."})
     assert answer.headers["x-dragoman-model"] == "claude/claude-sonnet-4-5"
-    session = f"auto:{hashlib.sha256(b'Prove it.').hexdigest()[:16]}"
+    words = hashlib.blake2b(b'"Prove it."', digest_size=8).hexdigest()
+    session = f"auto:{words}"
     assert answer.headers["x-dragoman-route"] == f'"smart";model="large";reason="Because.";session="{session}"'
     asked = world.emulators["judge"].requests[-1].body
     assert "user: Prove it." in asked["messages"][0]["content"]

@@ -54,7 +54,14 @@ from dragoman.engine.exchange.steps import (
 )
 from dragoman.engine.exchange.tool_rounds import TOO_LATE, FinishedCall
 from dragoman.engine.history.sent_prompts import KEPT_SECONDS
-from dragoman.engine.history.session_turns import NO_USE, CacheOutcome, SessionTurns, is_worth_leaving
+from dragoman.engine.history.session_turns import (
+    NO_USE,
+    CacheOutcome,
+    SessionTurns,
+    TurnDigests,
+    digest_turn,
+    is_worth_leaving,
+)
 from dragoman.engine.library.summary import WrittenReport, write_report
 from dragoman.profiles.profile import Target
 from dragoman.upstream.auth.authorizer import NoCredentials
@@ -236,6 +243,8 @@ class Dispatch:
     """What counts against the limits of the destination until it is settled."""
     report: WrittenReport | None = None
     """The report of the request as it was sent last, if it was long enough to be written beside the loop."""
+    digests: TurnDigests | None = None
+    """Those of the request as it was sent last, if it is large."""
     known_lessons: tuple[str, ...] = ()
     """The lessons that were known of the destination that was asked last, before this request."""
     parts: tuple[Dispatch, ...] = ()
@@ -390,10 +399,13 @@ class Dispatch:
         return await self._work.run(partial(self._with_report, verb, *given, **named))
 
     def _with_report(self, verb: Callable[Given, Result], *given: Given.args, **named: Given.kwargs) -> Result:
-        """The report is written here too: it would hold up everybody where it is put down."""
+        """The report and the digests are made here too: they would hold up everybody where they are put down."""
         result = verb(*given, **named)
+        request = self.exchange.request
         if self.report is None or self.report.changes is not self.exchange.changes:
             self.report = write_report(self.exchange.changes)
+        if request is not None and (self.digests is None or self.digests.request is not request):
+            self.digests = digest_turn(request)
         return result
 
     async def _read(
@@ -568,7 +580,8 @@ class Dispatch:
             return NO_USE
         if exchange.attempts.failures:
             self._shared.strayed = monotonic()
-        return self._shared.turns.note(self._caller, request, usage, destination)
+        made = self.digests if self.digests is not None and self.digests.request is request else None
+        return self._shared.turns.note(self._caller, request, usage, destination, made)
 
     async def _receive(self, incoming: Incoming) -> Step[HttpDestination]:
         exchange = self.exchange

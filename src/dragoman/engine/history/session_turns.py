@@ -52,6 +52,25 @@ _AS_SENT: tuple[int, ...] = ()
 _NO_CHANGES: frozenset[int] = frozenset()
 
 
+class TurnDigests(msgspec.Struct, frozen=True, gc=False):
+    """The digests of a large request, made where it was compiled: beside the event loop."""
+
+    request: AdaptedRequest
+    messages: array[int]
+    shape: tuple[int, ...]
+    changes: frozenset[int]
+
+
+def digest_turn(request: AdaptedRequest) -> TurnDigests:
+    """All digests that a turn leaves."""
+    asked = request.ask.conversation
+    messages = digest_messages(asked.messages)
+    if is_sent_as_it_came(request):
+        return TurnDigests(request, messages, _AS_SENT, _NO_CHANGES)
+    changes = frozenset([_digest_change(one) for one in request.changes])
+    return TurnDigests(request, messages, shape_of(asked, request.conversation), changes)
+
+
 class SentTurn(msgspec.Struct, gc=False):
     """The last turn of a session, without a word of it."""
 
@@ -78,7 +97,7 @@ class SentTurn(msgspec.Struct, gc=False):
     why: str = ""
     """Why the last one did not."""
 
-    def update(self, request: AdaptedRequest, usage: Usage, now: float) -> None:
+    def update(self, request: AdaptedRequest, usage: Usage, now: float, made: TurnDigests | None = None) -> None:
         """All but the messages and the target, as a request was sent and answered."""
         tools = request.ask.conversation.tools
         self.at = now
@@ -90,6 +109,9 @@ class SentTurn(msgspec.Struct, gc=False):
             return
         sent = request.conversation
         self.sent_tools = digest_tools(sent.tools) if sent.tools else b""
+        if made is not None:
+            self.shape, self.changes = made.shape, made.changes
+            return
         self.shape = shape_of(request.ask.conversation, sent)
         self.changes = frozenset([_digest_change(one) for one in request.changes])
 
@@ -150,8 +172,16 @@ class SessionTurns:
         turn = self._turns.get((caller, session_key(ask), hash_first_words(ask.conversation)))
         return turn if turn is not None and self._clock() - turn.at < KEPT_SECONDS else None
 
-    def note(self, caller: str, request: AdaptedRequest, usage: Usage, destination: Destination) -> CacheOutcome:
-        """What an answered request made of the cache. From now on it is the last turn of its session."""
+    def note(
+        self,
+        caller: str,
+        request: AdaptedRequest,
+        usage: Usage,
+        destination: Destination,
+        made: TurnDigests | None = None,
+    ) -> CacheOutcome:
+        """What an answered request made of the cache. From now on it is the last turn of its session. `made`: its
+        digests, if it is a large one."""
         price = destination.price
         saved = price.saving(usage) if price is not None and (usage.cached or usage.cache_written) else 0.0
         if not (session := session_key(request.ask)):
@@ -160,8 +190,9 @@ class SessionTurns:
         key = (caller, session, hash_first_words(request.ask.conversation))
         turn = self._turns.get(key)
         if turn is None:
-            turn = self._turns[key] = SentTurn(destination.name, 0.0, 0, digest_messages(asked), b"", b"")
-            turn.update(request, usage, self._clock())
+            messages = digest_messages(asked) if made is None else made.messages
+            turn = self._turns[key] = SentTurn(destination.name, 0.0, 0, messages, b"", b"")
+            turn.update(request, usage, self._clock(), made)
             self._weight += len(turn.messages)
             self._bound()
             return CacheOutcome(session, saved=saved)
@@ -169,18 +200,21 @@ class SessionTurns:
         resent = _resent(turn, usage, price) if turn.tokens - usage.cached >= LEAST_TOKENS else 0
         before = copy(turn) if resent else turn
         known, turn.target = len(turn.messages), destination.name
-        if known != len(asked):
+        if made is not None:
+            turn.messages = made.messages
+        elif known != len(asked):
             # Only new messages are digested: if an older one has changed, the cache is not read, and all are.
             turn.messages = (
                 turn.messages + digest_messages(asked[known:]) if known < len(asked) else digest_messages(asked)
             )
+        if known != len(turn.messages):
             self._weight += len(turn.messages) - known
             self._bound()
-        turn.update(request, usage, self._clock())
+        turn.update(request, usage, self._clock(), made)
         if not resent:
             turn.misses = 0
             return CacheOutcome(session, 0, saved)
-        why = _explain_miss(before, turn, request)
+        why = _explain_miss(before, turn, request, made)
         resent = resent if why else 0
         return CacheOutcome(session, resent, saved, price_of(resent, price) or 0.0, why)
 
@@ -189,11 +223,12 @@ class SessionTurns:
             self._weight -= len(self._turns.popitem(last=False)[1].messages)
 
 
-def _explain_miss(before: SentTurn, turn: SentTurn, request: AdaptedRequest) -> str:
+def _explain_miss(before: SentTurn, turn: SentTurn, request: AdaptedRequest, made: TurnDigests | None) -> str:
     """Why a turn did not read what was in the cache. A session that never does is not looked at on every turn."""
     is_like = before.target == turn.target and before.tools == turn.tools and not turn.shape and not turn.changes
     if not before.misses % _LOOKED_AT_EVERY or not is_like:
-        turn.messages = digest_messages(request.ask.conversation.messages)
+        if made is None:
+            turn.messages = digest_messages(request.ask.conversation.messages)
         turn.why = explain(before, turn, request)
         turn.misses = before.misses if turn.why.startswith(_LASTING) else -1
     turn.misses += 1
