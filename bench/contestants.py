@@ -111,8 +111,15 @@ class Contestant:
     def path(self, cell: Cell) -> str:
         return questions.path(cell.client, cell.model, cell.streamed)
 
+    def model(self, cell: Cell) -> str:
+        """What it calls the model that answers."""
+        return cell.model
+
     def request(self, cell: Cell) -> bytes:
-        body = questions.question(cell.client, cell.size, cell.model, cell.streamed)
+        return self.post(cell, questions.question(cell.client, cell.size, self.model(cell), cell.streamed))
+
+    def post(self, cell: Cell, body: bytes) -> bytes:
+        """A request with this body."""
         return http_post(self.path(cell), body, self.headers(cell))
 
     def start(self, *cores: int) -> float:
@@ -281,11 +288,9 @@ class LiteLLM(Contestant):
     def has(self, cell: Cell) -> bool:
         return cell.client != "gemini"
 
-    def request(self, cell: Cell) -> bytes:
+    def model(self, cell: Cell) -> str:
         translated = cell.upstream == "openai-chat" and cell.client != cell.upstream
-        model = f"translated-{cell.manner}" if translated else cell.model
-        body = questions.question(cell.client, cell.size, model, cell.streamed)
-        return http_post(self.path(cell), body, self.headers(cell))
+        return f"translated-{cell.manner}" if translated else cell.model
 
     def budget(self, cell: Cell) -> int:
         return {"whole": 64, "burst": 8}.get(cell.manner, 16)

@@ -31,6 +31,43 @@ def ratio(found: Found, cell: str, other: str) -> tuple[float, float, float] | N
     return (statistics.median(pairs), min(pairs), max(pairs)) if pairs else None
 
 
+def loop_costs(found: Found, pair: str, turn: int) -> dict[str, float]:
+    """What a turn of an agent's loop costs each gateway: the median of the rounds."""
+    seen: dict[str, list[float]] = {}
+    for one in found["loop"]:
+        if (one["pair"], one["turn"]) == (pair, turn):
+            seen.setdefault(one["gateway"], []).append(one["cpu"])
+    return {name: statistics.median(costs) for name, costs in seen.items()}
+
+
+def loop_ratio(found: Found, pair: str, one: tuple[str, int], other: tuple[str, int]) -> float | None:
+    """How many times the CPU of another gateway and turn one of them needs, paired round by round."""
+    by_round: dict[int, dict[tuple[str, int], float]] = {}
+    for row in found["loop"]:
+        if row["pair"] == pair:
+            by_round.setdefault(row["round"], {})[row["gateway"], row["turn"]] = row["cpu"]
+    pairs = [costs[one] / costs[other] for costs in by_round.values() if one in costs and other in costs]
+    return statistics.median(pairs) if pairs else None
+
+
+def loop_table(found: Found) -> str:
+    """What turns of an agent's loop cost everybody, and what the last one costs of the second."""
+    gateways = list(dict.fromkeys(one["gateway"] for one in found["loop"]))
+    turns = sorted({one["turn"] for one in found["loop"]})
+    lines = ["| loop | gateway | " + " | ".join(f"turn {turn} µs" for turn in turns) + " | last ÷ second | ÷ ours |"]
+    lines.append("|---|---|" + "---:|" * (len(turns) + 2))
+    for pair in dict.fromkeys(one["pair"] for one in found["loop"]):
+        for name in gateways:
+            costs = [loop_costs(found, pair, turn).get(name) for turn in turns]
+            grown = loop_ratio(found, pair, (name, turns[-1]), (name, turns[0]))
+            of_ours = loop_ratio(found, pair, (name, turns[-1]), (OURS, turns[-1]))
+            if grown is not None:
+                shown = [_rounded(cost) if cost is not None else "–" for cost in costs]
+                shown += [f"{grown:.2f}", f"{of_ours:.2f}" if of_ours is not None else "–"]
+                lines.append(f"| {pair} | {name} | " + " | ".join(shown) + " |")
+    return "\n".join(lines)
+
+
 def noise(found: Found) -> float:
     """By how much the same measurement differs between rounds: the median of most over least."""
     groups: dict[tuple[str, str], list[float]] = {}
@@ -107,6 +144,15 @@ def targets(found: Found) -> list[tuple[str, str, str, bool]]:
         lambda value: f"{value:.2f} of nginx",
     )
     times("CPU per request, Chat → Anthropic", "Chat → Anthropic, whole, tools, 32", "LiteLLM", 60, part)
+    for pair in dict.fromkeys(one["pair"] for one in found["loop"]):
+        loop_target = f"turn {_LAST_TURN} of an agent's loop, {pair}"
+        grown = loop_ratio(found, pair, (OURS, _LAST_TURN), (OURS, 2))
+        theirs = loop_ratio(found, pair, ("LiteLLM", _LAST_TURN), (OURS, _LAST_TURN))
+        limit = loop_ratio(found, pair, (OURS, _LAST_TURN), ("nginx", _LAST_TURN))
+        below(loop_target, grown, 1.5, "times turn 2")
+        below(loop_target, limit, 20, "times nginx's")
+        if theirs is not None:
+            rows.append((loop_target, part(100), part(theirs), theirs >= 100))
     times("CPU per event, relayed", "Chat → Chat, burst, short, 32", "LiteLLM", 200, part)
     times("CPU per event, translated", "Chat → Anthropic, burst, short, 32", "LiteLLM", 80, part)
     held = found["memory"].get(OURS, {})
@@ -133,6 +179,14 @@ COMPARED_CELLS = (
 )
 
 
+COMPARED_LOOPS = (
+    ("Chat client to Chat provider", "Chat → Chat"),
+    ("Chat client to Anthropic", "Chat → Anthropic"),
+    ("Messages client to Anthropic", "Anthropic → Anthropic"),
+)
+_LAST_TURN = 200
+
+
 def comparison(found: Found) -> str:
     """What one request or event costs here and elsewhere, for a reader who knows none of the cells."""
     lines = ["| µs of CPU for | Dragoman | " + " | ".join(COMPARED) + " |", "|---|---:|" + "---:|" * len(COMPARED)]
@@ -141,6 +195,11 @@ def comparison(found: Found) -> str:
         costs = [median_of(found, name, cell) for name in (OURS, *COMPARED)]
         shown = [_rounded(cost / events[cell]) if cost is not None else "–" for cost in costs]
         lines.append(f"| {words} | " + " | ".join(shown) + " |")
+    for words, pair in COMPARED_LOOPS:
+        for turn, named in ((2, "second"), (_LAST_TURN, f"{_LAST_TURN}th")):
+            costs_of = loop_costs(found, pair, turn)
+            shown = [_rounded(costs_of[name]) if name in costs_of else "–" for name in (OURS, *COMPARED)]
+            lines.append(f"| the {named} turn of an agent's loop, {words} | " + " | ".join(shown) + " |")
     return "\n".join(lines)
 
 
@@ -172,6 +231,11 @@ def page(found: Found) -> str:
         "Median over the rounds, in microseconds. `burst` streams 400 events as fast as they are read, `paced` 100 "
         "events 5 ms apart, so that each costs its own system calls. The number after the size is that of connections.",
         table(found),
+        "## An agent's loop",
+        "What a turn costs if the turns before it were sent too: 25 tools of 40 kB, two messages more on every turn, "
+        "and 170 kB on the last one. Markers move over the last messages, and the last result is sometimes replaced.",
+        loop_table(found),
+        "![CPU by turn](loop.png)",
         "## Latency at one connection",
         latency(found),
         "## Memory and start",
@@ -208,14 +272,46 @@ def plot(found: Found, file: Path) -> None:
     pyplot.close(figure)
 
 
+def plot_loop(found: Found, file: Path) -> bool:
+    """What turns cost each gateway, for each pair of dialects. Whether there is a plot."""
+    try:
+        import matplotlib
+    except ImportError:
+        return False
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    pairs = list(dict.fromkeys(one["pair"] for one in found["loop"]))
+    turns = sorted({one["turn"] for one in found["loop"]})
+    figure, axes = pyplot.subplots(
+        -(-len(pairs) // 4), min(len(pairs), 4), figsize=(13, 6.5), squeeze=False, sharey=True
+    )
+    for area, pair in zip(axes.flat, pairs, strict=False):
+        for mark, name in zip("osDv^P", dict.fromkeys(one["gateway"] for one in found["loop"]), strict=False):
+            spots = [(turn, costs[name]) for turn in turns if name in (costs := loop_costs(found, pair, turn))]
+            area.plot([turn for turn, _ in spots], [cost for _, cost in spots], f"{mark}-", label=name, alpha=0.85)
+        area.set_title(pair, fontsize=9)
+        area.set_yscale("log")
+        area.grid(alpha=0.3)
+        area.set_xlabel("turn")
+    axes[0][0].set_ylabel("µs of CPU (logarithmic; less is better)")
+    axes[0][0].legend(frameon=False, fontsize=8)
+    figure.tight_layout()
+    figure.savefig(file, dpi=130)
+    pyplot.close(figure)
+    return True
+
+
 def publish(found: Found, folder: Path, everywhere: bool) -> None:
     """Write it all down; `everywhere` also into README and guide."""
     plot(found, folder / "gateway.png")
+    plotted = plot_loop(found, folder / "loop.png")
     (folder / "README.md").write_text(page(found))
     print(page(found))
     if not everywhere:
         return
-    _replace_figures(README, f"{comparison(found)}\n\n{_circumstances(found)}")
+    shown = "![CPU by turn of an agent's loop](bench/results/loop.png)\n\n" if plotted else ""
+    _replace_figures(README, f"{comparison(found)}\n\n{shown}{_circumstances(found)}")
     _replace_figures(GUIDE, summary(found))
 
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import figures
+import gateway_loop
 import machine
 import stage
 import uvloop
@@ -173,6 +174,7 @@ def run(quick: bool, count: int, only: list[str]) -> dict[str, Any]:
             kept = [one for one in contestants if not isinstance(one, Direct)]
             memories = {one.name: memory(one, 0 if quick and one.name == "LiteLLM" else OPEN_STREAMS) for one in kept}
             found = rounds(contestants, cells, count, 0.5 if quick else 1.0)
+            turns = gateway_loop.rounds(kept, count, quick)
             after = {one.name: machine.memory_mb(one.pid) for one in kept}
         again = {one.name: min(started(one), starts[one.name]) for one in kept if one.name != "LiteLLM"}
     return {
@@ -186,6 +188,7 @@ def run(quick: bool, count: int, only: list[str]) -> dict[str, Any]:
         "memory_after": after,
         "import": import_seconds(),
         "measurements": found,
+        "loop": turns,
     }
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import repeat
 from typing import NamedTuple
 
 import uvloop
@@ -34,11 +35,10 @@ class Run(NamedTuple):
 
 
 class Client(asyncio.Protocol):
-    """One connection. It asks as long as `turns` has a turn for it."""
+    """One connection. It asks as long as there are requests left."""
 
-    def __init__(self, request: bytes, turns: Iterator[int], run: list[float], failures: list[bytes]) -> None:
-        self.request = request
-        self.turns = turns
+    def __init__(self, requests: Iterator[bytes], run: list[float], failures: list[bytes]) -> None:
+        self.requests = requests
         self.latencies = run
         self.failures = failures
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -49,13 +49,14 @@ class Client(asyncio.Protocol):
         self.ask()
 
     def ask(self) -> None:
-        if next(self.turns, None) is None:
+        request = next(self.requests, None)
+        if request is None:
             self.finish()
             return
         self.head, self.left, self.tail = b"", 0, b""
         self.waiting = True
         self.began = time.perf_counter()
-        self.transport.write(self.request)
+        self.transport.write(request)
 
     def data_received(self, data: bytes) -> None:
         if self.left:
@@ -104,26 +105,31 @@ class Client(asyncio.Protocol):
         self.transport.close()
 
 
-async def asked(port: int, request: bytes, count: int, connections: int) -> Run:
-    """`count` answers, over `connections` connections."""
+async def asked(port: int, requests: Iterator[bytes], connections: int) -> Run:
+    """An answer to each request, over `connections` connections."""
     loop = asyncio.get_running_loop()
-    turns = iter(range(count))
     latencies: list[float] = []
     failures: list[bytes] = []
     began = time.perf_counter()
     clients: list[Client] = []
-    for _ in range(min(connections, count)):
-        made = await loop.create_connection(lambda: Client(request, turns, latencies, failures), "127.0.0.1", port)
+    for _ in range(connections):
+        made = await loop.create_connection(lambda: Client(requests, latencies, failures), "127.0.0.1", port)
         clients.append(made[1])
     await asyncio.gather(*(client.done for client in clients))
     seconds = time.perf_counter() - began
     if failures:
-        raise RuntimeError(f"{len(failures)} of {count} requests failed, the first with: {failures[0]!r}")
+        raise RuntimeError(f"{len(failures)} requests failed, the first with: {failures[0]!r}")
     return Run(len(latencies), len(failures), seconds, sorted(latencies))
 
 
 def ask(port: int, request: bytes, count: int, connections: int) -> Run:
-    return uvloop.run(asked(port, request, count, connections))
+    """`count` answers to the same request."""
+    return uvloop.run(asked(port, repeat(request, count), min(connections, count)))
+
+
+def ask_each(port: int, requests: Iterable[bytes]) -> Run:
+    """An answer to each request, one after the other."""
+    return uvloop.run(asked(port, iter(requests), 1))
 
 
 def http_post(path: str, body: bytes, headers: dict[str, str]) -> bytes:

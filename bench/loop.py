@@ -37,14 +37,21 @@ GOAL = 1.5
 """What the last turn may cost of the second."""
 
 
-def body(client: str, turn: int) -> bytes:
-    """The request of a turn."""
+def body(client: str, turn: int, **named: Any) -> bytes:
+    """The request of a turn. `named`: members that say which model is asked, and how."""
     made = agent.WRITERS[client](2 * turn + 2)
     if turn % 10 == 0:
         _replace_last(made[{"openai-responses": "input", "gemini": "contents"}.get(client, "messages")][-1])
     if client == "anthropic":
         _mark(made["messages"])
-    return json.dumps(made, separators=(",", ":")).encode()
+    return json.dumps(made | named, separators=(",", ":")).replace(_DESCRIBED, _FULLY).encode()
+
+
+_DESCRIBED = "Use an absolute path, and prefer one call with a range to many. "
+_FULLY = (
+    _DESCRIBED + "It returns the lines with their numbers, says if there are more of them, and fails if nothing is " * 3
+)
+"""Descriptions of the length that agents write: 25 tools are 40 kB."""
 
 
 def _replace_last(item: dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ import msgspec
 from dragoman import errors
 from dragoman.cli import cli
 from dragoman.config import reference as config
-from dragoman.conversation import script
+from dragoman.conversation.notation import script
 from dragoman.engine.compile.plan import FAITHFUL_CLIENT, context_for, rules_for
 from dragoman.engine.exchange.steps import STEPS
 from dragoman.engine.library.explain import described

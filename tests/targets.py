@@ -100,6 +100,7 @@ _SIGNERS = {
     "anthropic-compatible-strict": _CLAUDE,
     "vertex-anthropic": _CLAUDE,
     "azure-anthropic": _CLAUDE,
+    "azure-openai": "openai-responses",  # a request with a tool that only this API has goes there
     "azure-openai-responses": "openai-responses",
     "bedrock": _CLAUDE,
     "bedrock-anthropic": _CLAUDE,
@@ -108,6 +109,7 @@ _SIGNERS = {
     "gemini-native-compatible": "gemini/{model}",
     "gemini-native-compatible-strict": "gemini/{model}",
     "vertex": "vertex/{model}",
+    "openai": "openai-responses",
     "openai-responses": "openai-responses",
     "openrouter": "openrouter",
 }

@@ -60,3 +60,10 @@ def test_what_works_has_a_test() -> None:
 
 def test_what_is_missing_is_said() -> None:
     assert [identity for identity, row in rows().items() if row["state"] == "part" and ";" not in row["here"]] == []
+
+
+def test_names_of_tests_carry_no_other_ids() -> None:
+    """The page defines A to E. Numbers of earlier lists stand in docstrings."""
+    named = re.compile(r"def (test_[F-Z]\d+_\w+)")
+    files = (ROOT / "tests").rglob("test_*.py")
+    assert [name for path in files for name in named.findall(path.read_text("utf-8"))] == []

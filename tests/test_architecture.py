@@ -6,10 +6,12 @@ Every test looks at all files and reports all offenders at once.
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from fnmatch import filter as filter_names
 from functools import cache
 from pathlib import Path
 
@@ -18,7 +20,8 @@ from tests.source_trees import syntax_tree
 
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 
-ROOT = Path(__file__).resolve().parents[1] / "src" / "dragoman"
+REPOSITORY = Path(__file__).resolve().parents[1]
+ROOT = REPOSITORY / "src" / "dragoman"
 
 LAYERS = {
     "errors": 0,
@@ -62,6 +65,10 @@ CORE = {
     "errors",
 }
 """What every dialect has, so that who knows one finds the way in another."""
+OFTEN = {"__init__", "provider_tools"}
+"""What most dialects have. Beside it a dialect has one module of its own at most, and rooms such as `endpoints/`."""
+HALL = 23
+"""The most files that a folder of code may have. Above about twenty, nobody sees what its job is."""
 
 EMULATORS = {"responses": "openai-responses"}
 """The dialect of an emulator's package that is not called after it."""
@@ -79,9 +86,9 @@ MAY_NAME_A_DIALECT = {
     "transcripts/catalogue.py": "formats of files, each with the dialect of its requests",
     "emulation/emulator_fallback.py": "profiles' names, each with the models that it shows",
     "cli/checkup/machine.py": "packages of SDKs, which are called like dialects",
-    "cli/commands/emulate.py": "emulators' names, in the order in which they are listed",
+    "cli/commands/providers/emulate.py": "emulators' names, in the order in which they are listed",
     "emulation/emulator_verdict.py": "emulators' names, for profiles that have no emulator of their own",
-    "cli/commands/demo.py": "profiles' names, in the order in which the demo shows them",
+    "cli/commands/providers/demo.py": "profiles' names, in the order in which the demo shows them",
     "cli/demo_conversations.py": "recorded conversations, each in a dialect and for a profile",
     "emulators/catalogue.py": "emulators' names",
     "emulators/chat/openrouter.py": "the names of vendors in OpenRouter's models",
@@ -177,9 +184,9 @@ def test_no_providers_name_stands_in_a_condition() -> None:
 
 def named_dialects(path: Path) -> set[str]:
     """The dialects that are named by a string in this file, other than the file's own package or emulator."""
-    own = EMULATORS.get(path.parent.name, path.parent.name.replace("_", "-"))
+    own = {EMULATORS.get(name, name.replace("_", "-")) for name in path.relative_to(ROOT).parts[1:-1]}
     strings = {node.value for node in ast.walk(syntax_tree(path)) if isinstance(node, ast.Constant)}
-    return {name for name in DIALECT_NAMES if name in strings and name != own}
+    return {name for name in DIALECT_NAMES if name in strings and name not in own}
 
 
 def test_a_dialects_name_stands_in_its_own_package_and_in_one_list() -> None:
@@ -193,6 +200,31 @@ def test_every_dialect_is_one_package_with_the_same_files() -> None:
     found = {path.name: {file.stem for file in path.glob("*.py")} for path in PACKAGES}
     missing = {name: CORE - files for name, files in found.items()}
     assert missing == {path.name: set() for path in PACKAGES}
+    own = {name: files - CORE - OFTEN for name, files in found.items()}
+    assert {name: files for name, files in own.items() if len(files) > 1} == {}, (
+        "make a room of what one dialect has alone"
+    )
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_the_files_that_a_page_names_are_there(page: str) -> None:
+    """`NAME`, `VIEW` and `VENDOR` stand for what the reader adds."""
+    text = re.sub(r"```.*?```", "", (REPOSITORY / page).read_text(), flags=re.DOTALL)
+    named = {word.rstrip("/") for word in re.findall(r"`([\w./-]*(?:/|\.py|\.toml)[\w./-]*)`", text)}
+    found = {f"/{path.relative_to(REPOSITORY)}" for folder in ("src", "tests", "docs") for path in tree(folder)}
+    found |= {f"/{path.name}" for path in REPOSITORY.iterdir()}
+    globs = [f"*/{re.sub('NAME|VIEW|VENDOR', '*', word)}" for word in named]
+    assert len(globs) > 10
+    assert [glob for glob in globs if not (filter_names(found, glob) or filter_names(found, f"{glob}.py"))] == []
+
+
+def tree(folder: str) -> Iterator[Path]:
+    return (REPOSITORY / folder).rglob("*")
+
+
+def test_no_room_is_a_hall() -> None:
+    folders = Counter(path.parent.relative_to(ROOT).as_posix() for path in FILES)
+    assert {name: count for name, count in folders.items() if count > HALL} == {}
 
 
 def test_dialects_know_each_other_only_by_the_contract() -> None:
@@ -204,7 +236,7 @@ def test_dialects_know_each_other_only_by_the_contract() -> None:
         if (parts := module.split("."))[:2] == ["dragoman", "dialects"]
         and len(parts) > 2
         and parts[2] in packages
-        and parts[2] != path.parent.name
+        and parts[2] != path.relative_to(DIALECTS).parts[0]
     ]
     assert across == []
 
@@ -240,11 +272,11 @@ def loaded(code: str) -> set[tuple[str, str]]:
     """The modules of the dialects' packages that are loaded after some code, each with its package."""
     ran = subprocess.run([sys.executable, "-c", LOADED.format(code=code)], capture_output=True, text=True, check=True)
     modules = [name.split(".")[2:] for name in ran.stdout.split()]
-    return {(module[0], module[1]) for module in modules if len(module) == 2}
+    return {(module[0], module[1]) for module in modules if len(module) >= 2}
 
 
 LIGHT = {"dialect", "token_count", "model_list", "filter_marks"}
-SHARED_ROOMS = {"shared", "families"}
+SHARED_ROOMS = {"shared", "families", "contracts"}
 
 
 @pytest.mark.parametrize(

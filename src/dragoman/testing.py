@@ -24,10 +24,10 @@ from dragoman.extras import naming_extra
 
 with naming_extra("emulators"):
     from dragoman.emulators.answer_script import ScriptPlace, StepSource, parse_step
-    from dragoman.emulators.background_server import RunningEmulator
     from dragoman.emulators.catalogue import answering, provider
-    from dragoman.emulators.http_server import ServerLimits
     from dragoman.emulators.rate_limits import parse_limits
+    from dragoman.emulators.serving.background_server import RunningEmulator
+    from dragoman.emulators.serving.http_server import ServerLimits
 
 __all__ = ["emulator", "when"]
 

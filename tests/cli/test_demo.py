@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.child_processes import dies_with_us
 
-from dragoman.cli.commands.demo import OTHERS
+from dragoman.cli.commands.providers.demo import OTHERS
 from dragoman.cli.demo_conversations import DEMO_CONVERSATIONS, DemoConversation
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.emulation.emulator_verdict import judge_request

@@ -164,7 +164,7 @@ def test_nothing_is_said_of_requests_that_were_not_there() -> None:
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.delitem(sys.modules, "dragoman.cli.commands.emulate", raising=False)
+    monkeypatch.delitem(sys.modules, "dragoman.cli.commands.providers.emulate", raising=False)
     monkeypatch.setitem(sys.modules, "orjson", None)
     monkeypatch.setattr(sys, "argv", ["dragoman", "emulate", "vllm", "--port", "0"])
     with pytest.raises(SystemExit) as left:

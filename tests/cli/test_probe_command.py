@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from tests.probe.telling_server import telling_server
 
 from dragoman.cli import cli
-from dragoman.emulators.background_server import RunningEmulator
+from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.profiles.profile import Profiles, read_profiles_file
 from dragoman.testing import emulator
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from dragoman.cli.commands.import_ import import_
+from dragoman.cli.commands.gateway.import_ import import_
 from dragoman.config import Config, InvalidConfig, KnownNames
 from dragoman.config.client_keys import sha256_of
 from dragoman.config.importers import Imported, import_lazyrouter, import_litellm, import_nnp, render_yaml
@@ -31,7 +31,7 @@ model_list:
     litellm_params: {model: openai/qwen, api_base: "http://localhost:9000/v1", api_key: none, extra_body: {top_k: 3}, additional_drop_params: [top_p]}
   - model_name: "anthropic/*"
     litellm_params: {model: "anthropic/*", api_key: os.environ/ANTHROPIC_API_KEY}
-litellm_settings: {drop_params: true, num_retries: 2, request_timeout: 60, callbacks: [langfuse], fallbacks: [{gpt-4o: [claude]}], context_window_fallbacks: [{gpt-4o: [claude, nope]}], content_policy_fallbacks: [{claude: [local]}]}
+litellm_settings: {drop_params: true, modify_params: true, num_retries: 2, request_timeout: 60, callbacks: [langfuse], fallbacks: [{gpt-4o: [claude]}], context_window_fallbacks: [{gpt-4o: [claude, nope]}], content_policy_fallbacks: [{claude: [local]}]}
 router_settings: {routing_strategy: least-busy, redis_host: os.environ/REDIS, allowed_fails: 3, cooldown_time: 30, model_group_alias: {gpt-4: gpt-4o}}
 general_settings: {master_key: os.environ/MASTER, database_url: "postgres://u:p@h/db"}
 environment_variables: {FOO_API_KEY: abcdefghijklmnop}
@@ -139,6 +139,7 @@ LITELLM_LEFT = [
     "model_info.id",
     "model_list[1]",
     "drop_params",
+    "modify_params: is not needed",
     "callbacks",
     "redis_host",
     "database_url",

@@ -13,8 +13,8 @@ import yaml
 from click.testing import CliRunner
 from test_config_file import HASH, ISSUE, KNOWN, read
 
-from dragoman.cli.commands.config import config as config_command
-from dragoman.cli.commands.init import init
+from dragoman.cli.commands.gateway.config import config as config_command
+from dragoman.cli.commands.gateway.init import init
 from dragoman.config import Config, FallbackReason, InvalidConfig, Secret, find_lead, find_target
 from dragoman.config.effective_view import render_plain, render_yaml
 from dragoman.config.example import example

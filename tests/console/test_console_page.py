@@ -25,6 +25,8 @@ from tests.console.pages import (
     working_gateway,
 )
 from tests.gateway.running import Running, gateway
+from tests.gateway.test_tool_rounds import ANTHROPIC, ASKED
+from tests.gateway.test_tool_rounds import running as running_tools
 from tests.shapes.agent_loops import SYSTEM, chat_agent
 
 from dragoman.config.client_keys import sha256_of
@@ -439,3 +441,18 @@ def test_a_watched_page_notices_what_goes_wrong(browser: Browser, running: Runni
         )
         watched.page.wait_for_timeout(200)
         assert any("Content Security Policy" in error for error in watched.errors)
+
+
+# Tools that the gateway ran.
+
+
+def test_each_tool_that_was_run_has_its_time_size_and_cost(browser: Browser, tmp_path: Path) -> None:
+    asked = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": ASKED}], "tools": ANTHROPIC}
+    with running_tools(tmp_path) as (one, _, _):
+        one.entry(one.post("/v1/messages", asked))
+        rows = one.get("/dragoman/requests?limit=10").json()["requests"]
+        with clean_page(browser, one) as page:
+            go(page, f"requests/{min(row['id'] for row in rows)}")
+            cells = page.locator(".card", has_text="1 tool run by the gateway").locator("tbody td")
+            expect(cells).to_have_count(5)
+            assert [cells.nth(at).inner_text() for at in (0, 3, 4)] == ["web_search", "0.01", "done"]

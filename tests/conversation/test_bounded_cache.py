@@ -10,9 +10,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from dragoman.conversation.bounded_cache import BUDGET, POOL, BoundedCache, CacheEntry, CachePool, count_misses, size_of
+from dragoman.conversation.bounded_cache import (
+    BUDGET,
+    POOL,
+    BoundedCache,
+    CacheEntry,
+    CachePool,
+    IdentityCache,
+    count_misses,
+    size_of,
+)
 from dragoman.conversation.dialect_names import DIALECT_NAMES, DialectName
-from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.parts import Text
 from dragoman.engine.library.adapt import adapt
 

@@ -39,3 +39,9 @@ def test_a_client_may_spell_base64_its_own_way(state: Opaque) -> None:
 )
 def test_what_is_not_ours_is_left_alone(text: str) -> None:
     assert unseal(text) is None
+
+
+@pytest.mark.parametrize("inside", [b'"a', b'"a"} ', b'"a","model":"m"', b"{bad", b'"\xff"', b"[" * 5000])
+def test_what_is_inside_is_one_json_value_and_nothing_else(inside: bytes) -> None:
+    """Anybody can make an envelope, and what is inside is written into a request as it is."""
+    assert unseal(seal(Opaque(kind="signature", json=inside, origin=Origin("anthropic")))) is None

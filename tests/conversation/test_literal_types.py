@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from dragoman.conversation.literals import EMPTY, JsonText, StringLiteral, joined, prefixed, quote
-from dragoman.conversation.plain_json import from_plain
+from dragoman.conversation.notation.plain_json import from_plain
 
 
 def test_functions_that_make_literals_give_json() -> None:

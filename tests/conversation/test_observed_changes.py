@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from msgspec.structs import replace
 from tests.strategies import SHAPES, request
@@ -10,7 +12,7 @@ from tests.targets import ONE_OF_EACH, SEEDS, signer
 from dragoman.conversation import traits
 from dragoman.conversation.messages import ASSISTANT, TOOL, USER, Message
 from dragoman.conversation.parts import Call, Extras, Part, Result, Text
-from dragoman.conversation.traits import Trait, observe_change, observe_messages
+from dragoman.conversation.traits import Trait, observe_change, observe_messages, observe_roles, without_rounds
 from dragoman.engine.compile import compiler
 from dragoman.engine.library.adapt import adapt
 
@@ -84,3 +86,14 @@ def test_all_is_looked_at_where_order_or_ids_changed(
 def test_all_is_looked_at_where_messages_came_or_went() -> None:
     before = conversation()
     assert observe_change(before, before[:-1], observe_messages(before)) == observe_messages(before[:-1])
+
+
+def test_a_shape_of_roles_tells_the_same_whatever_follows() -> None:
+    letters = "suatcd"
+    random = Random(31)
+    for _ in range(4000):
+        rounds = ["ct", "ucta", "ua", "uctcta", *letters]
+        codes = "".join(random.choices(rounds, k=random.randrange(12)))
+        more = "".join(random.choices(rounds, k=random.randrange(4)))
+        assert observe_roles(without_rounds(codes) + more) == observe_roles(codes + more), (codes, more)
+    assert without_rounds("s" + ("u" + "ct" * 9 + "a") * 20) == "sucta"

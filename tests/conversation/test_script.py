@@ -12,6 +12,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.notation.script import parse, show
 from dragoman.conversation.parts import (
     CacheHint,
     Call,
@@ -31,7 +32,6 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
-from dragoman.conversation.script import parse, show
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.engine.library.adapt import read

@@ -152,7 +152,7 @@ def test_the_older_function_call() -> None:
     assert isinstance(made, Call)
     assert isinstance(result, Result)
     assert made.id == result.call_id
-    assert ask.conversation.settings.tool_choice == ToolChoice(ChoiceMode.NAMED, ("f",), spelled="function_call")
+    assert ask.conversation.settings.tool_choice == ToolChoice(ChoiceMode.NAMED, ("f",), wire_form="function_call")
     anew = orjson.loads(render_request(ask.conversation, WANTED))
     assert anew["functions"] == [{"name": "f", "parameters": {}}]
     assert anew["messages"][1] == wire[1]

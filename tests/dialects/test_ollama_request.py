@@ -74,7 +74,7 @@ def test_results_without_ids_answer_the_first_waiting_call_of_their_name() -> No
     results = [part for part in answered.parts if isinstance(part, Result)]
     assert isinstance(said.parts[0], Reasoning)
     assert [one.call_id for one in results] == [calls[0].id, calls[2].id, calls[1].id]
-    assert {one.spelled for one in (*calls, *results)} == {NO_ID}
+    assert {one.wire_form for one in (*calls, *results)} == {NO_ID}
     assert len({one.id for one in calls}) == 3
     assert (answered.at, answered.span) == (2, 3)
     assert parse(USER, turn, tool("a", "1")).conversation.messages[1] == said, "the same ids on every turn"

@@ -124,7 +124,8 @@ def test_a_server_and_its_toolset() -> None:
         b'{"type":"mcp_toolset","mcp_server_name":"wiki","default_config":{"enabled":false},'
         b'"configs":{"ask":{"enabled":true}}}'
     )
-    tool = anthropic.parse_tool(NativeTool("mcp_toolset", toolset, Origin("anthropic")), {"mcp_servers": servers})
+    opened = anthropic.open_members({"mcp_servers": servers})
+    tool = anthropic.parse_tool(NativeTool("mcp_toolset", toolset, Origin("anthropic")), opened)
     assert tool == ProviderTool(Family.MCP, server=McpServer("wiki", "https://wiki.example/mcp", "t", allowed=("ask",)))
     written = anthropic.render_tool(tool, "mcp_toolset")
     assert written is not None
@@ -263,7 +264,8 @@ def test_junk_is_read_without_a_fault(name: str, junk: bytes) -> None:
     )
     for kind in kinds:
         codec(name).parse_run(Opaque(kind=kind, json=junk, origin=Origin(name)))
-        codec(name).parse_tool(NativeTool(kind, junk, Origin(name)), {"mcp_servers": junk})
+        opened = codec(name).open_members({"mcp_servers": junk})
+        codec(name).parse_tool(NativeTool(kind, junk, Origin(name)), opened)
         listed = b"[" + junk + b"]"
         codec(name).parse_members({"mcp_servers": listed, "web_search_options": junk, "plugins": listed})
         codec(name).parse_ending({"groundingMetadata": junk, "urlContextMetadata": junk, "executed_tools": listed})

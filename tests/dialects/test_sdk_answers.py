@@ -35,7 +35,7 @@ from dragoman.conversation.events import Event
 from dragoman.conversation.replies import Reply
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.shared.call_input import call_input
+from dragoman.dialects.families.call_input import call_input
 from dragoman.engine.answer.translation import Translation
 
 ANSWERING = AnswerContext(model="shown", created=1_700_000_000, id="resp_made_up", include_usage=True)

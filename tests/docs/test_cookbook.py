@@ -17,7 +17,7 @@ from tests.docs.markdown_pages import ROOT, Block, blocks
 from tests.docs.test_examples import ADDRESS, RUN, run_python, run_shell
 from tests.gateway.running import QUICK, Running, gateway
 
-from dragoman.emulators.background_server import RunningEmulator
+from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.testing import emulator
 
 FOLDER = ROOT / "docs" / "cookbook"

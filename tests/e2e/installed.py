@@ -69,6 +69,11 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 def run(command: list[str], home: Path, seconds: float = 120, cwd: Path | None = None, **more: str) -> str:
     """A client's own output; its complaint where it fails. After the time is up, it ends with all that it started."""
+    return hear(command, home, seconds, cwd, **more)[0]
+
+
+def hear(command: list[str], home: Path, seconds: float = 120, cwd: Path | None = None, **more: str) -> tuple[str, str]:
+    """A client's own output, and what it wrote to its standard error."""
     process = subprocess.Popen(
         command,
         cwd=cwd or home,
@@ -88,4 +93,4 @@ def run(command: list[str], home: Path, seconds: float = 120, cwd: Path | None =
     assert process.returncode == 0, (
         f"{command[:3]} failed with {process.returncode}: {said[-1500:]}{complained[-1500:]}"
     )
-    return said
+    return said, complained

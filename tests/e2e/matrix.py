@@ -13,9 +13,9 @@ from tests.e2e.plot import Case, calls_of, is_agent, is_main, tag_of, thought, t
 from tests.e2e.upstreams import UPSTREAMS, Upstream
 from tests.gateway.running import gateway, provider
 
-from dragoman.emulators.background_server import RunningEmulator
 from dragoman.emulators.emulator_core import RecordedRequest
 from dragoman.emulators.provider import ModelTurn, ReceivedRequest
+from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.testing import emulator
 
 MOST = 2000

@@ -25,7 +25,7 @@ import yaml
 from tests.e2e.installed import asked_for
 from tests.gateway.serving import Served, serving
 
-from dragoman.emulators.background_server import RunningEmulator
+from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.testing import emulator
 
 pytestmark = asked_for

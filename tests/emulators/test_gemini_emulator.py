@@ -266,6 +266,30 @@ def test_accepts(name: str) -> None:
     assert sentence_of(verdict(provider("gemini"), path(named), asked)) == ""
 
 
+MIXED = body(user("Hi"), tools=[{"functionDeclarations": [{"name": "a"}]}, {"google_search": {}, "urlContext": {}}])
+APART = (
+    "Built-in tools ({google_search, url_context}) and Custom tools (Function Calling) cannot be combined in the same"
+)
+FLAG = "Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with Function calling."
+
+
+@pytest.mark.parametrize(
+    ("named", "more", "refusal"),
+    [
+        (FLASH, {}, APART),
+        (FLASH, {"toolConfig": {"includeServerSideToolInvocations": True}}, APART),
+        (PRO3, {}, FLAG),
+        (PRO3, {"toolConfig": {"includeServerSideToolInvocations": True}}, ""),
+        (FLASH, {"tools": [{"functionDeclarations": [{"name": "a"}]}, {"codeExecution": {}}]}, ""),
+        (FLASH, {"tools": [{"google_search": {}}, {"url_context": {}}]}, ""),
+    ],
+)
+def test_its_own_tools_beside_functions(named: str, more: dict[str, Any], refusal: str) -> None:
+    found = sentence_of(verdict(provider("gemini"), path(named), {**MIXED, **more}))
+    assert found.startswith(refusal)
+    assert bool(found) is bool(refusal)
+
+
 MISSING = body(
     user("a"), model("b"), user("c"), model(SIGNED), user(answer()), model(call("bash")), user(answer("bash"))
 )

@@ -229,6 +229,23 @@ def test_since_gpt_5_6_only_breakpoints_count() -> None:
     assert ask(part, "D")[0] == 5000
 
 
+def test_since_gpt_5_6_a_prefix_inside_a_message_is_found_at_its_own_breakpoint_alone() -> None:
+    vendor = TimedEmulator("openai")
+    part = {"type": "text", "text": LONG}
+    marked = {**part, "prompt_cache_breakpoint": {"mode": "explicit"}}
+
+    def read(first: Wire, last: str, **more: Any) -> int:
+        body = {"model": "gpt-5.6", "messages": [{"role": "user", "content": [first, {"type": "text", "text": last}]}]}
+        cached: int = vendor.ask({**body, **more})["usage"]["prompt_tokens_details"]["cached_tokens"]
+        return cached
+
+    assert read(marked, "A") == 0
+    assert read(part, "B") == 0  # it is there, and no breakpoint leads to it
+    assert read(marked, "C") == 5000
+    assert read(part, "D", prompt_cache_options={"mode": "explicit"}) == 0  # no breakpoint at all
+    assert read(marked, "E", prompt_cache_options={"mode": "explicit"}) == 5000
+
+
 def test_responses_say_what_they_wrote_and_why_they_missed() -> None:
     vendor = TimedEmulator("openai-responses")
     body = {"model": "gpt-5.6", "input": LONG, "prompt_cache_options": {"ttl": "12h"}}

@@ -10,7 +10,7 @@ import orjson
 import pytest
 from click.testing import CliRunner
 
-from dragoman.cli.commands.emulate import emulate
+from dragoman.cli.commands.providers.emulate import emulate
 from dragoman.emulators.catalogue import names, provider
 from dragoman.emulators.emulator_core import EmulatorCore, PlannedResponse
 from dragoman.emulators.rate_limits import BadLimitError, parse_limits, render_duration

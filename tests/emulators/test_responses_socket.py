@@ -10,7 +10,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from dragoman.emulators.background_server import RunningEmulator
+from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.testing import emulator
 
 ENDS = ("response.completed", "response.failed", "response.incomplete", "error")
@@ -164,3 +164,14 @@ def test_only_the_path_of_responses_has_a_socket(openai: RunningEmulator) -> Non
     for path in ("/v1/models", "/v1/responses/compact", "/v1/nothing"):
         with pytest.raises(InvalidStatus), connect(openai.url.replace("http", "ws") + path, proxy=None):
             pass
+
+
+def test_azure_has_one_lane_and_no_steering() -> None:
+    with emulator("azure-openai-responses", script=["Hello."]) as azure:
+        address = azure.url.replace("http", "ws") + "/openai/v1/responses"
+        with connect(address, proxy=None, additional_headers={"authorization": "Bearer k"}) as line:
+            refused = ask(line, "Hi", stream_id="a")
+            assert (refused["status"], refused["error"]["param"]) == (400, "stream_id")
+            line.send(json.dumps({"type": "response.steer", "previous_response_id": "resp_x", "input": "Stop."}))
+            assert until(line, *ENDS)[-1]["error"]["param"] == "type"
+            assert ask(line, "Hi")["type"] == "response.completed"

@@ -290,6 +290,20 @@ CASES: dict[str, Case] = {
         ["user", "assistant"],
         ["user", "assistant", "user"],
     ),
+    "limit-range": Case(
+        (
+            "max_tokens: 9000 > 4096, which is the maximum allowed number of output tokens for m",
+            "max_tokens is too large: 9000. This model supports at most 4096 completion tokens.",
+            "Invalid max_tokens value, the valid range of max_tokens is [1, 4096]",
+            "The maximum tokens you requested exceeds the model limit of 4096. Try again.",
+            "`max_tokens` must be less than or equal to `4096`, the maximum value for `max_tokens`",
+        ),
+        {"output_limit": 4096, "above_output_limit": "refuses"},
+        {**PLAIN, "max_tokens": 9000},
+        lambda body: body.get("max_tokens"),
+        9000,
+        4096,
+    ),
     "limit-name": Case(
         ("Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",),
         {"limit_name": "max_completion_tokens"},

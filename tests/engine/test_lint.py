@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.conversation.script import parse
+from dragoman.conversation.notation.script import parse
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.registry import dialect
 from dragoman.engine.library.adapt import Request, choose

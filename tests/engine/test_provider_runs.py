@@ -304,3 +304,121 @@ def test_recorded_runs_are_told_in_every_form(upstream: str) -> None:
             assert b"encrypted_content_REDACTED" not in answer
             seen += 1
     assert seen > 2
+
+
+SEARCHED_BY_GEMINI = {"id": "jv1", "toolType": "GOOGLE_SEARCH_WEB"}
+INVOKED = [
+    {"toolCall": {**SEARCHED_BY_GEMINI, "args": {"queries": ["sky"]}}, "thoughtSignature": "EqMB"},
+    {
+        "toolResponse": {**SEARCHED_BY_GEMINI, "response": {"search_suggestions": "<style></style>"}},
+        "thoughtSignature": "EqMC",
+    },
+]
+
+
+@pytest.mark.parametrize("grounded", [True, False])
+@pytest.mark.parametrize("client", ["anthropic", "openai-responses"])
+def test_a_search_that_gemini_shows_has_the_pages_of_the_metadata(client: str, grounded: bool) -> None:
+    (candidate,) = GROUNDED["candidates"]  # type: ignore[misc]
+    parts = [*INVOKED, {"text": "Blue"}]
+    shown = {**candidate, "content": {"parts": parts, "role": "model"}}
+    if not grounded:
+        del shown["groundingMetadata"]
+    search = NativeTool("web_search", b"{}", Origin(client))
+    translation = Translation("gemini", client, prompt=Conversation((), (search,)))
+    answer = orjson.loads(translation.whole(orjson.dumps({**GROUNDED, "candidates": [shown]})))
+    urls = ["https://sky.example"] if grounded else []
+    if client == "anthropic":
+        call, found, _ = answer["content"]
+        assert (call["name"], call["input"]) == ("web_search", {"query": "sky"})
+        assert [page["url"] for page in found["content"]] == urls
+    else:
+        (call,) = [item for item in answer["output"] if item["type"] == "web_search_call"]
+        assert call["action"]["query"] == "sky"
+        assert [source["url"] for source in call["action"]["sources"] or ()] == urls
+
+
+# Where the text of an answer cites a page
+
+SEARCHING = NativeTool("web_search", b"{}", Origin("dragoman"))
+BEGINNING, CLAIM = "Schön: ", "Überall blau."
+BLOCKS = claude(
+    CALL,
+    FOUND,
+    {"type": "text", "text": BEGINNING},
+    {"type": "text", "text": CLAIM, "citations": [CITED]},
+)
+RANGE = {"start_index": len(BEGINNING), "end_index": len(BEGINNING) + len(CLAIM)}
+ITEMS = gpt(
+    SEARCH,
+    {
+        **WORDS,
+        "content": [{"type": "output_text", "text": BEGINNING + CLAIM, "annotations": [{**ANNOTATION, **RANGE}]}],
+    },
+)
+SEGMENT = {
+    "startIndex": len(BEGINNING.encode()),
+    "endIndex": len((BEGINNING + CLAIM).encode()),
+    "text": CLAIM,
+}
+METADATA = {
+    "webSearchQueries": ["sky"],
+    "groundingChunks": [{"web": {"uri": "https://sky.example", "title": "Sky"}}],
+    "groundingSupports": [{"segment": SEGMENT, "groundingChunkIndices": [0]}],
+}
+CANDIDATE = {
+    **GROUNDED["candidates"][0],  # type: ignore[index]
+    "content": {"parts": [{"text": BEGINNING + CLAIM}], "role": "model"},
+    "groundingMetadata": METADATA,
+}
+GROUNDED_CLAIM = {**GROUNDED, "candidates": [CANDIDATE]}
+ANSWERS = {"anthropic": BLOCKS, "openai-responses": ITEMS, "gemini": GROUNDED_CLAIM}
+
+
+def cited_claim(answer: dict[str, Any], client: str) -> str:
+    """What the answer says that its citation covers."""
+    if client == "gemini":
+        text = "".join([part["text"] for part in answer["candidates"][0]["content"]["parts"]])
+        metadata = answer["candidates"][0]["groundingMetadata"]
+        (support,) = metadata["groundingSupports"]
+        assert metadata["groundingChunks"][support["groundingChunkIndices"][0]]["web"]["uri"] == "https://sky.example"
+        segment = support["segment"]
+        covered = text.encode()[segment["startIndex"] : segment["endIndex"]].decode()
+        assert covered == segment["text"]
+        return covered
+    if client == "openai-chat":
+        message = answer["choices"][0]["message"]
+        (note,) = message["annotations"]
+        return str(message["content"][note["url_citation"]["start_index"] : note["url_citation"]["end_index"]])
+    (content,) = [
+        one for item in answer["output"] if item["type"] == "message" for one in item["content"] if one["annotations"]
+    ]
+    (note,) = content["annotations"]
+    return str(content["text"][note["start_index"] : note["end_index"]])
+
+
+CROSSED = [(one, two) for one in ANSWERS for two in ("openai-chat", "openai-responses", "gemini") if one != two]
+
+
+@pytest.mark.parametrize(("upstream", "client"), CROSSED)
+def test_a_citation_covers_what_it_is_about(upstream: str, client: str) -> None:
+    translation = Translation(upstream, client, prompt=Conversation((), (SEARCHING,)))
+    answer = orjson.loads(translation.whole(orjson.dumps(ANSWERS[upstream])))
+    assert cited_claim(answer, client) == CLAIM
+
+
+def test_a_citation_that_comes_before_its_text_waits_for_it() -> None:
+    events = [
+        {"type": "message_start", "message": {**claude(), "stop_reason": None}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "", "citations": []}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "citations_delta", "citation": CITED}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": CLAIM}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7}},
+        {"type": "message_stop"},
+    ]
+    data = b"".join([b"event: x\ndata: " + orjson.dumps(event) + b"\n\n" for event in events])
+    translation = Translation("anthropic", "openai-responses", prompt=Conversation((), (SEARCHING,)))
+    out = frames(translation.feed(data) + translation.close())
+    (note,) = [event["annotation"] for event in out if event["type"] == "response.output_text.annotation.added"]
+    assert (note["start_index"], note["end_index"]) == (0, len(CLAIM))

@@ -13,6 +13,7 @@ from tests.engine.test_exchange import GOOD, HI, Driver, destination, doubted, e
 
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.provider_tools import Family
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.exchange.attempts import RetryPolicy
 from dragoman.engine.exchange.destination import Destination, TargetRoute
@@ -223,7 +224,9 @@ def tool_walks() -> Iterator[Walker]:
             body = {"model": "m", "max_tokens": 9, "tools": [SEARCH], "stream": stream}
             ask = read({**body, "messages": [*turns, {"role": "user", "content": content}]}, source="anthropic")
             context = AnswerContext(model="m", id="req_1")
-            yield Walker(Exchange(ask, TargetRoute(route), context, splits=True), list(reply), refuses)
+            exchange = Exchange(ask, TargetRoute(route), context, splits=True)
+            exchange.runnable = frozenset({Family.WEB_SEARCH})
+            yield Walker(exchange, list(reply), refuses)
 
 
 def test_what_follows_is_what_the_table_says() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from dragoman.cli.commands.explain import explain as explain_command
+from dragoman.cli.commands.compile.explain import explain as explain_command
 from dragoman.engine.library.adapt import adapt
 from dragoman.engine.library.explain import explain
 from dragoman.engine.library.lint import lint

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from dragoman import adapt
-from dragoman.engine.library.summary import report_headers, write_report
+from dragoman.engine.library.report_summary import report_headers, write_report
 
 
 @pytest.mark.parametrize("count", [0, 1, 499, 500, 501, 1203])

@@ -21,7 +21,7 @@ from tests.gateway.running import Running, gateway, provider
 
 import dragoman
 from dragoman.cli import cli
-from dragoman.engine.library.summary import report_headers
+from dragoman.engine.library.report_summary import report_headers
 from dragoman.integrations.sdk_transport import AsyncDragomanTransport, DragomanTransport
 
 PATHS = {

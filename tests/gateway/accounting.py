@@ -19,9 +19,9 @@ import httpx
 from tests.gateway.asking import PATHS
 
 from dragoman.emulators.answer_script import Script, ScriptStep
-from dragoman.emulators.background_server import RunningEmulator
 from dragoman.emulators.faults import parse_fault
 from dragoman.emulators.provider import ErrorResponse, FaultKind, ModelTurn, ReceivedRequest
+from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.emulators.step_conditions import StepCondition
 
 PRICE = {"input": 3.0, "output": 15.0, "cached": 0.3}

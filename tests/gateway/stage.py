@@ -10,8 +10,8 @@ from typing import Any
 from tests.gateway.running import Running, gateway, provider
 
 from dragoman.emulators.answer_script import StepSource
-from dragoman.emulators.background_server import RunningEmulator as Emulator
 from dragoman.emulators.emulator_core import RecordedRequest
+from dragoman.emulators.serving.background_server import RunningEmulator as Emulator
 from dragoman.testing import emulator
 
 HOMES: Mapping[str, tuple[str, str]] = {

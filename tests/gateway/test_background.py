@@ -12,7 +12,7 @@ import pytest
 from tests.gateway.running import Running, gateway, provider, wait_for
 
 from dragoman.config.client_keys import sha256_of
-from dragoman.emulators.background_server import RunningEmulator
+from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.store import StoredResponse
 from dragoman.testing import emulator
 

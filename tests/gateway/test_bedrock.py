@@ -23,7 +23,7 @@ from botocore.exceptions import ClientError, EventStreamError
 from tests.gateway.running import Running, gateway, provider
 
 import dragoman
-from dragoman.emulators.background_server import RunningEmulator
+from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.integrations.sdk_transport import DragomanTransport
 from dragoman.testing import emulator
 

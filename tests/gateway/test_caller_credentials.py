@@ -1,4 +1,4 @@
-"""`credentials: caller`: a provider that is asked with the caller's own login, and all places where that may not go."""
+"""`credentials: caller`: a provider that is asked with the login of the caller, and where that may not go (K48)."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def ask(running: Running, words: str, login: str = LOGIN, key: str = KEY, **more
     return running.post("/v1/messages", asked, login, x_dragoman_key=key, anthropic_beta="oauth-2025-04-20")
 
 
-def test_K48_the_login_goes_to_its_provider_as_it_came_and_the_gateways_key_nowhere(
+def test_the_login_goes_to_its_provider_as_it_came_and_the_gateways_key_nowhere(
     keyed: Running, claude: Upstream
 ) -> None:
     assert ask(keyed, "Hi").status_code == 200
@@ -135,7 +135,7 @@ def test_K48_the_login_goes_to_its_provider_as_it_came_and_the_gateways_key_nowh
     assert KEY not in str(seen)
 
 
-def test_K48_real_sdks_of_every_dialect_ask_with_their_own_key(keyed: Running, claude: Upstream) -> None:
+def test_real_sdks_of_every_dialect_ask_with_their_own_key(keyed: Running, claude: Upstream) -> None:
     """In its own dialect the header of the client, in another one that of the provider."""
     named = {"x-dragoman-key": KEY}
     own = anthropic.Anthropic(base_url=keyed.url, api_key=LOGIN, max_retries=0, default_headers=named)
@@ -166,7 +166,7 @@ def test_K48_real_sdks_of_every_dialect_ask_with_their_own_key(keyed: Running, c
     ],
 )
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/messages/count_tokens", "/v1/chat/completions"])
-def test_K48_without_both_it_is_401_in_the_clients_form(
+def test_without_both_it_is_401_in_the_clients_form(
     keyed: Running, claude: Upstream, path: str, headers: dict[str, str], what: str
 ) -> None:
     asked = body("openai-chat" if "chat" in path else "anthropic", "mine")
@@ -176,7 +176,7 @@ def test_K48_without_both_it_is_401_in_the_clients_form(
     assert ("type" in refused.json()) is ("chat" not in path), "Anthropic's envelope has a type"
 
 
-def test_K48_without_keys_the_login_alone_will_do(claude: Upstream, other: Upstream, tmp_path: Path) -> None:
+def test_without_keys_the_login_alone_will_do(claude: Upstream, other: Upstream, tmp_path: Path) -> None:
     with gateway(config(claude, other), tmp_path) as running:
         assert running.post("/v1/messages", body("anthropic", "mine"), LOGIN).status_code == 200
         assert running.http.post(f"{running.url}/v1/messages", json=body("anthropic", "mine")).status_code == 401
@@ -184,7 +184,7 @@ def test_K48_without_keys_the_login_alone_will_do(claude: Upstream, other: Upstr
 
 
 @pytest.mark.parametrize(("words", "login"), [("break", LOGIN), ("limit", LOGIN)])
-def test_K48_after_a_fallback_the_other_provider_never_sees_it(
+def test_after_a_fallback_the_other_provider_never_sees_it(
     keyed: Running, claude: Upstream, other: Upstream, words: str, login: str
 ) -> None:
     told = ask(keyed, words, login)
@@ -195,20 +195,20 @@ def test_K48_after_a_fallback_the_other_provider_never_sees_it(
     assert not [name for name in told.headers if name.startswith("anthropic-ratelimit")], "those of the first account"
 
 
-def test_K48_a_login_that_has_expired_is_told_to_its_owner(keyed: Running, other: Upstream) -> None:
+def test_a_login_that_has_expired_is_told_to_its_owner(keyed: Running, other: Upstream) -> None:
     """Nobody else is asked: the client renews its login when it hears of it."""
     told = ask(keyed, "log in")
     assert (told.status_code, other.seen) == (401, [])
     assert told.json()["error"]["message"] == "OAuth token has expired"
 
 
-def test_K48_only_such_a_provider_gets_it(keyed: Running, claude: Upstream, other: Upstream) -> None:
+def test_only_such_a_provider_gets_it(keyed: Running, claude: Upstream, other: Upstream) -> None:
     assert ask(keyed, "Hi", model="theirs").status_code == 200
     assert LOGIN not in str(other.seen)
     assert claude.seen == []
 
 
-def test_K48_a_route_never_chooses_who_sees_it(keyed: Running, claude: Upstream, other: Upstream) -> None:
+def test_a_route_never_chooses_who_sees_it(keyed: Running, claude: Upstream, other: Upstream) -> None:
     assert ask(keyed, "Hi", model="auto").status_code == 200
     assert (len(claude.seen), len(other.seen)) == (0, 1)
 
@@ -221,13 +221,13 @@ def test_K48_a_route_never_chooses_who_sees_it(keyed: Running, claude: Upstream,
         {"models": {"m": {"target": "a/x"}}, "routes": {"r": {"models": ["m"]}}},
     ],
 )
-def test_K48_a_configuration_that_would_give_it_away_is_refused(tmp_path: Path, broken: dict[str, Any]) -> None:
+def test_a_configuration_that_would_give_it_away_is_refused(tmp_path: Path, broken: dict[str, Any]) -> None:
     providers = {"a": {"profile": "anthropic", "credentials": "caller"}, "p": provider("openai", "http://127.0.0.1:1")}
     with pytest.raises(InvalidConfig, match="caller's credential"):
         Running({"providers": providers, **broken}, tmp_path)
 
 
-def test_K48_limits_of_the_callers_own_account_are_the_callers(keyed: Running) -> None:
+def test_limits_of_the_callers_own_account_are_the_callers(keyed: Running) -> None:
     told = ask(keyed, "Hi")
     assert told.headers["anthropic-ratelimit-unified-status"] == "allowed"
     assert "anthropic-organization-id" not in told.headers
@@ -236,13 +236,13 @@ def test_K48_limits_of_the_callers_own_account_are_the_callers(keyed: Running) -
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_K48_a_limit_that_ends_a_request_is_told_with_them(keyed: Running, stream: bool) -> None:
+def test_a_limit_that_ends_a_request_is_told_with_them(keyed: Running, stream: bool) -> None:
     """Claude Code reads its own subscription's state there."""
     told = ask(keyed, "limit", model="claude/claude-opus-4-8", stream=stream)
     assert (told.status_code, told.headers["anthropic-ratelimit-unified-status"]) == (429, "allowed")
 
 
-def test_K48_a_key_of_the_environment_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_of_the_environment_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-operators-own-0123456789")
     place = Running({"providers": {"anthropic": {"credentials": "caller"}}}, tmp_path).services.routes.provider(
         "anthropic"
@@ -251,7 +251,7 @@ def test_K48_a_key_of_the_environment_is_not_used(tmp_path: Path, monkeypatch: p
     assert (place.keys, place.signed(0)) == ((), ())
 
 
-def test_K48_the_limit_of_one_caller_pauses_nobody_else(keyed: Running, claude: Upstream) -> None:
+def test_the_limit_of_one_caller_pauses_nobody_else(keyed: Running, claude: Upstream) -> None:
     claude.headers["retry-after"] = "30"
     try:
         ask(keyed, "limit")
@@ -261,7 +261,7 @@ def test_K48_the_limit_of_one_caller_pauses_nobody_else(keyed: Running, claude: 
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_K48_it_is_written_down_nowhere(keyed: Running, claude: Upstream, stream: bool) -> None:
+def test_it_is_written_down_nowhere(keyed: Running, claude: Upstream, stream: bool) -> None:
     """Ledger, log, files, console, metrics and the store's own file: also if the provider repeats it."""
     answers = [ask(keyed, words, stream=stream) for words in ("Hi", "quote", "refuse", "log in", "limit")]
     assert "You sent" in answers[1].text
@@ -283,7 +283,7 @@ def test_K48_it_is_written_down_nowhere(keyed: Running, claude: Upstream, stream
     assert not [text[:300] for text in (*told, *written) if LOGIN in text or KEY in text]
 
 
-def test_K48_no_cache_of_the_transport_holds_it() -> None:
+def test_no_cache_of_the_transport_holds_it() -> None:
     address = parse_address("http://127.0.0.1:1/v1/messages")
     logins = ("one", "two", "three")
     sent = [outgoing.Outgoing("POST", "", (("a", "b"),), b"{}", (("x-api-key", login),)) for login in logins]
@@ -300,7 +300,7 @@ def test_K48_no_cache_of_the_transport_holds_it() -> None:
         outgoing.render_head(broken, address)
 
 
-def test_K48_a_list_names_no_provider_so_a_login_goes_to_the_only_one_that_it_can_be_for(
+def test_a_list_names_no_provider_so_a_login_goes_to_the_only_one_that_it_can_be_for(
     keyed: Running, claude: Upstream, other: Upstream
 ) -> None:
     as_anthropic = {"anthropic-version": "2023-06-01", "x-dragoman-key": KEY}
@@ -314,7 +314,7 @@ def test_K48_a_list_names_no_provider_so_a_login_goes_to_the_only_one_that_it_ca
     assert "claude-of-this-login" not in str(without), "what one login shows is not kept for others"
 
 
-def test_K48_over_a_socket_and_in_the_background(tmp_path: Path) -> None:
+def test_over_a_socket_and_in_the_background(tmp_path: Path) -> None:
     with emulator("openai-responses", answers="echo") as gpt, upstream() as seen:
         own = {"profile": "openai-responses", "base_url": gpt.base_url, "credentials": "caller"}
         keys = {"team": {"sha256": hashlib.sha256(KEY.encode()).hexdigest()}}
@@ -343,7 +343,7 @@ def test_K48_over_a_socket_and_in_the_background(tmp_path: Path) -> None:
         assert seen.seen == []
 
 
-def test_K48_embeddings_are_passed_on_with_it(tmp_path: Path) -> None:
+def test_embeddings_are_passed_on_with_it(tmp_path: Path) -> None:
     def embed(seen: Seen) -> tuple[int, Any]:
         return 400, refusal(f"You sent {seen.headers['authorization']}")
 

@@ -15,7 +15,7 @@ from tests.gateway.running import gateway, provider
 from tests.gateway.stage import HOMES, Stage
 
 from dragoman.config.client_keys import sha256_of
-from dragoman.engine.history.handover import HEADINGS
+from dragoman.engine.history.carried_summary import HEADINGS
 from dragoman.testing import emulator
 
 SUMMARY = "\n".join(f"{heading}\nAnna builds a boat, number 4711." for heading in HEADINGS)

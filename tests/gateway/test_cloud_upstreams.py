@@ -15,7 +15,7 @@ from tests.gateway.running import Running, gateway
 from tests.gateway.speakers import SPEAKERS, AskedFor
 from tests.upstream.test_cloud_tokens import server, service_account
 
-from dragoman.emulators.background_server import RunningEmulator as Emulator
+from dragoman.emulators.serving.background_server import RunningEmulator as Emulator
 from dragoman.testing import emulator
 
 PLACES: dict[str, tuple[str, dict[str, Any], str]] = {

@@ -165,10 +165,15 @@ class Echo:
 
     status = 200
     headers = (("content-type", "application/json"),)
+    sends = 0
 
     async def send(self, outgoing: Any, timeouts: Any, may_resend: Any = None) -> Echo:
         assert isinstance(json.loads(outgoing.body), dict)
+        Echo.sends += 1
         return self
+
+    def header(self, name: str) -> str | None:
+        return dict(self.headers).get(name)
 
     async def read(self, limit: int) -> bytes:
         return json.dumps(GOOD).encode()
@@ -180,14 +185,16 @@ class Echo:
 @pytest.fixture(scope="module")
 def services(tmp_path_factory: pytest.TempPathFactory) -> Services:
     file: Path = tmp_path_factory.mktemp("garbage") / "dragoman.yaml"
-    line = '  {0}: {{profile: {0}, base_url: "http://x.test", api_key: k, retries: {{attempts: 1}}}}\n'
+    line = (
+        '  {0}: {{profile: {0}, base_url: "http://x.test", api_key: k, max_connections: 7, retries: {{attempts: 1}}}}\n'
+    )
     providers = "".join(line.format(name) for name in TARGETS)
     file.write_text(
         f"providers:\n{providers}log: {{level: error, provider_errors: {{path: null}}}}\nmedia: {{fetch: false}}\n"
     )
     opened = open_services(file)
     opened.records.lines.stream = io.StringIO()
-    opened.transport = lambda destination: Echo()  # type: ignore[method-assign, assignment, return-value]
+    opened.dispatcher.transports[None, 7] = Echo()  # type: ignore[assignment]
     return opened
 
 
@@ -211,6 +218,7 @@ async def status_of(services: Services, path: str, body: bytes) -> int:
 async def test_no_request_breaks_the_gateway(services: Services, where: str, target: str) -> None:
     chance = Random(f"{where} {target}")
     model = f"{target}/{TARGETS[target]}"
+    sent_before = Echo.sends
     for _ in range(25):
         body = json.dumps(
             {"model": model, **bent(REQUESTS[where], chance)} if "MODEL" not in where else bent(REQUESTS[where], chance)
@@ -220,3 +228,4 @@ async def test_no_request_breaks_the_gateway(services: Services, where: str, tar
         log = services.records.lines.stream
         assert isinstance(log, io.StringIO)
         assert '"crash"' not in log.getvalue(), body
+    assert Echo.sends > sent_before + 5, "few requests got as far as the provider"

@@ -15,10 +15,10 @@ from tests.gateway.running import Running, gateway, provider
 from tests.gateway.upstream import Seen, upstream
 
 from dragoman.config.client_keys import sha256_of
-from dragoman.emulators.background_server import RunningEmulator
 from dragoman.emulators.catalogue import provider as emulated
 from dragoman.emulators.echo_answer import echo
-from dragoman.emulators.http_server import ServerLimits
+from dragoman.emulators.serving.background_server import RunningEmulator
+from dragoman.emulators.serving.http_server import ServerLimits
 from dragoman.testing import emulator
 
 HI = [{"role": "user", "content": "Hi"}]

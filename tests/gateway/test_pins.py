@@ -15,8 +15,8 @@ import pytest
 from tests.gateway.running import QUICK, Running, gateway, provider
 
 from dragoman.emulators.answer_script import Script, ScriptStep
-from dragoman.emulators.background_server import RunningEmulator
 from dragoman.emulators.provider import ErrorResponse, FaultKind, ModelCall, ModelTurn, ReceivedRequest
+from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.testing import emulator
 
 HOMES = {"gpt": "openai", "claude": "anthropic", "gem": "gemini"}

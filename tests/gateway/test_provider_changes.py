@@ -11,7 +11,7 @@ from tests.gateway.asking import body
 from tests.gateway.running import gateway, provider
 from tests.gateway.upstream import Seen, upstream
 
-from dragoman.engine.answer.provider_changes import find_provider_changes
+from dragoman.engine.answer.provider_changes import CacheDiagnosis, find_diagnosis, find_provider_changes
 
 MEMBER = "input_transformations"
 REPORTED = [{"type": "thinking_dropped", "path": "messages.1.content.0", "reason": "other model"}]
@@ -73,7 +73,31 @@ def test_words_of_the_model_and_other_forms_report_nothing(said: dict[str, Any])
     assert find_provider_changes(json.dumps({"type": "message", **said}).encode(), MEMBER) == ()
 
 
+@pytest.mark.parametrize("cut", range(1, 60, 7))
+def test_a_piece_that_ends_within_a_frame_reports_nothing_and_breaks_nothing(cut: int) -> None:
+    piece = STREAM[0].rstrip()[:-cut]
+    assert find_provider_changes(piece, MEMBER) == ()
+    assert find_diagnosis(piece, CacheDiagnosis()) == CacheDiagnosis()
+
+
 def test_a_long_report_is_cut() -> None:
     reported = [{"type": "x" * 1000, "path": "a" * 1000, "reason": "r"}] * 1000
     found = find_provider_changes(json.dumps({MEMBER: reported}).encode(), MEMBER)
     assert (len(found), len(found[0].did), len(found[0].at)) == (50, 300, 301)
+
+
+@pytest.mark.parametrize("place", ["event", "delta"])
+def test_a_report_that_comes_late_in_a_stream_is_in_the_ledger(tmp_path: Path, place: str) -> None:
+    reported = {MEMBER: REPORTED}
+    late = EVENTS[4] | (reported if place == "event" else {"delta": {"stop_reason": "end_turn", **reported}})
+    start = {"type": "message_start", "message": {**ANSWER, "content": [], "stop_reason": None, MEMBER: []}}
+    events = [start, *EVENTS[1:4], late, EVENTS[5]]
+    stream = tuple(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events)
+    with upstream(lambda seen: (200, stream)) as claude:
+        providers = {"claude": provider("anthropic", claude.url.removesuffix("/v1"))}
+        with gateway({"providers": providers, "models": {"m": {"target": "claude/claude-opus-4-8"}}}, tmp_path) as one:
+            told = one.post("/v1/messages", body("anthropic", "m", stream=True))
+            changes = json.loads(one.entry(told).changes)
+    assert [change["did"] for change in changes if change["rule"] == "provider-change"] == [
+        "the provider reports thinking_dropped: other model"
+    ]

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from tests.gateway.running import QUICK, Running, gateway, provider
 
-from dragoman.emulators.background_server import RunningEmulator
+from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.testing import emulator
 
 HOMES = {"gpt": "openai", "claude": "anthropic", "gem": "gemini", "judge": "openai"}

@@ -228,7 +228,7 @@ def test_a_start_loads_nothing_that_it_does_not_need() -> None:
         "opentelemetry",
         "multiprocessing.pool",
     )
-    modules = "sys, dragoman.gateway.http.server, dragoman.cli.commands.serve"
+    modules = "sys, dragoman.gateway.http.server, dragoman.cli.commands.gateway.serve"
     source = f"import {modules}\nprint([n for n in {late!r} if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=20, check=True)
     assert done.stdout.strip() == "[]"

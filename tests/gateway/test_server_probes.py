@@ -14,7 +14,7 @@ from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.probe.telling_server import telling_server
 
 from dragoman.cli import cli
-from dragoman.emulators.background_server import RunningEmulator
+from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.gateway.models.server_probes import PROBE, REFUSALS
 from dragoman.probe.live.budget import ProbeBudget
 from dragoman.store.contracts.lesson_records import LessonRecord

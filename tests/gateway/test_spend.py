@@ -17,7 +17,7 @@ from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.gateway.upstream import GOOD, Upstream, upstream
 
 from dragoman.cli import cli
-from dragoman.emulators.background_server import RunningEmulator
+from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.errors import OptionError
 from dragoman.store.ledger_views import parse_since
 from dragoman.testing import emulator

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.gateway.running import QUICK, Running, gateway, provider
 
-from dragoman.emulators.background_server import RunningEmulator
+from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.testing import emulator
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.gateway.asking import PATHS, body
 from tests.gateway.running import Running, gateway, provider, wait_for
 
-from dragoman.emulators.background_server import RunningEmulator
+from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.emulators.usage import count_text_tokens
 from dragoman.testing import emulator
 

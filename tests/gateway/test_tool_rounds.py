@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
@@ -17,9 +19,12 @@ from tests.gateway.running import Running, gateway, provider
 from tests.gateway.upstream import Answer, Seen, refusal, upstream
 
 from dragoman.conversation.failures import Failure
+from dragoman.conversation.literals import quote
 from dragoman.conversation.provider_tools import Family, FoundPage, McpServer, ProviderTool, ToolRun
 from dragoman.conversation.tools import Tool
 from dragoman.emulators.signatures import mint
+from dragoman.engine.compile.run_functions import runnable_tool
+from dragoman.engine.exchange import exchange
 from dragoman.engine.exchange.run_limits import RunLimits
 
 FACT = "The bridge is 1312 metres long."
@@ -31,6 +36,8 @@ ASKED = "How long is the bridge?"
 class StubRunner:
     """Finds one page, whatever is asked, and has one server with two tools."""
 
+    families = frozenset({Family.WEB_SEARCH, Family.WEB_FETCH, Family.MCP})
+
     def __init__(self, **limits: Any) -> None:
         self.limits = RunLimits(**limits)
         self.ran: list[tuple[str, ProviderTool, ToolRun]] = []
@@ -38,9 +45,6 @@ class StubRunner:
         self.text = FACT
         self.servers: tuple[McpServer, ...] = ()
         self.offers = True
-
-    def families(self, caller: str) -> frozenset[Family]:
-        return frozenset({Family.WEB_SEARCH, Family.WEB_FETCH, Family.MCP})
 
     def offered(self, caller: str, named: tuple[str, ...]) -> tuple[McpServer, ...]:
         return self.servers
@@ -113,7 +117,9 @@ def running(
         return 200, streamed(made) if seen.body.get("stream") else made
 
     with upstream(answered) as behind:
-        config = {"providers": {"p": provider("openai", behind.url)}, "models": {"m": {"target": "p/gpt-4o"}}, **more}
+        providers = {"p": provider("openai", behind.url), "q": provider("deepseek", behind.url)}
+        models = {"m": {"target": "p/gpt-4o"}, "other": {"target": "q/deepseek-chat"}}
+        config = {"providers": providers, "models": models, **more}
         with gateway(config, folder) as one:
             found = one.services.dispatcher.tools = runner or StubRunner()
             yield one, found, behind.seen
@@ -243,9 +249,54 @@ def test_without_a_runner_the_tool_is_left_out_and_reported(tmp_path: Path) -> N
     with running(tmp_path, lambda seen: chat("I cannot search.")) as (one, _, seen):
         one.services.dispatcher.tools = None
         turns = [{"role": "user", "content": ASKED}]
-        answer = one.post("/v1/messages", {"model": "m", "max_tokens": 9, "messages": turns, "tools": ANTHROPIC})
+        answer = one.post("/v1/messages", {"model": "other", "max_tokens": 9, "messages": turns, "tools": ANTHROPIC})
     assert "native-tool" in answer.headers["x-dragoman-changes"]
     assert "tools" not in seen[0].body
+
+
+@pytest.mark.parametrize("runner", [True, False])
+def test_the_providers_other_api_has_the_tool_if_nobody_runs_it(tmp_path: Path, runner: bool) -> None:
+    with running(tmp_path) as (one, _, seen):
+        if not runner:
+            one.services.dispatcher.tools = None
+        turns = [{"role": "user", "content": ASKED}]
+        one.post("/v1/messages", {"model": "m", "max_tokens": 9, "messages": turns, "tools": ANTHROPIC})
+    assert seen[0].path == ("/v1/chat/completions" if runner else "/v1/responses")
+    assert seen[0].body["tools"][0]["type"] == ("function" if runner else "web_search")
+
+
+DECLARED_BY_MEMBERS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "options of a search": (
+        "/v1/chat/completions",
+        {"messages": [{"role": "user", "content": ASKED}], "web_search_options": {}},
+        "web_search",
+    ),
+    "a server without a toolset": (
+        "/v1/messages",
+        {
+            "max_tokens": 9,
+            "messages": [{"role": "user", "content": ASKED}],
+            "mcp_servers": [{"type": "url", "name": "docs", "url": "https://docs.example"}],
+        },
+        "docs__look_up",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DECLARED_BY_MEMBERS)
+def test_a_tool_that_a_member_declares_is_run(tmp_path: Path, name: str) -> None:
+    path, asked, function = DECLARED_BY_MEMBERS[name]
+
+    def answer(seen: Seen) -> dict[str, Any]:
+        done = any(turn["role"] == "tool" for turn in seen.body["messages"])
+        return chat("Done.") if done else chat("", (function, {"query": "bridge"}))
+
+    with running(tmp_path, answer) as (one, runner, seen):
+        one.post(path, {"model": "m", **asked})
+    assert function in [tool["function"]["name"] for tool in seen[0].body["tools"]]
+    assert not {"web_search_options", "mcp_servers"} & set(seen[0].body)
+    assert len(runner.ran) == 1
+    assert len(seen) == 2
 
 
 def test_the_ledger_books_every_round_and_tells_what_was_run(tmp_path: Path) -> None:
@@ -407,6 +458,7 @@ MANY = [
     for number in range(300)
 ]
 WEATHER = {**MANY[0], "name": "read_weather", "description": "Tells how warm it is in a city."}
+WIND = {**MANY[0], "name": "read_wind", "description": "Tells the weather at sea."}
 SEARCH_TOOL = {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}
 EDIT = {"name": "edit", "input_schema": {"type": "object", "properties": {}}}
 
@@ -423,7 +475,7 @@ def test_deferred_tools_are_held_back_until_they_are_found(tmp_path: Path, kept:
             return chat(None, ("tool_search", {"query": "how warm is it, weather"}))
         return chat("Warm.") if "30 degrees" in results else chat(None, ("read_weather", {"city": "Rome"}))
 
-    tools: list[Any] = [SEARCH_TOOL, EDIT, *MANY, WEATHER]
+    tools: list[Any] = [SEARCH_TOOL, EDIT, *MANY, WIND, WEATHER]
     with running(tmp_path, weather) as (one, _, seen):
         one.services.dispatcher.tools = None
         first = asked(one, tools=tools)
@@ -441,8 +493,7 @@ def test_deferred_tools_are_held_back_until_they_are_found(tmp_path: Path, kept:
     assert first.stop_reason == "tool_use"
     assert call.name == "read_weather"
     assert names(seen[0]) == ["tool_search", "edit"]
-    assert names(seen[1])[:3] == ["tool_search", "edit", "read_weather"]
-    assert len(names(seen[1])) <= 7
+    assert names(seen[1]) == ["tool_search", "edit", "read_weather", "read_wind"]
     assert names(seen[2]) == (names(seen[1]) if kept else ["tool_search", "edit", "read_weather"])
     assert len(seen[0].raw) < 2000
     assert roles(seen[2]) == ["user", "assistant", "tool", *(["assistant", "tool"] if kept else [])]
@@ -471,8 +522,12 @@ def test_a_call_that_needs_approval_is_run_once_the_client_approves(tmp_path: Pa
         items: list[Any] = [{"role": "user", "content": ASKED}]
         first = post(items)
         assert runner.ran == []
-        (asking,) = first["output"]
-        items += [asking, {"type": "mcp_approval_response", "approval_request_id": asking["id"], "approve": approve}]
+        listing, asking = first["output"]
+        items += [
+            listing,
+            asking,
+            {"type": "mcp_approval_response", "approval_request_id": asking["id"], "approve": approve},
+        ]
         second = post(items)
         ran = len(runner.ran)
         again = post([*items, *second["output"], {"role": "user", "content": "Look again."}])
@@ -484,6 +539,85 @@ def test_a_call_that_needs_approval_is_run_once_the_client_approves(tmp_path: Pa
     assert [item["type"] for item in second["output"]] == (["mcp_call", "message"] if approve else ["message"])
     assert ran == len(runner.ran) == int(approve)
     assert again["output"][-1]["type"] == ("message" if approve else "mcp_approval_request")
+
+
+def approvals(count: int) -> list[Any]:
+    """Questions that a client claims it was asked, each with its yes."""
+    items: list[Any] = [{"role": "user", "content": ASKED}]
+    for number in range(count):
+        asking = {"type": "mcp_approval_request", "id": f"mcpr_{number}", "server_label": "docs", "name": "look.up"}
+        items += [{**asking, "arguments": "{}"}]
+        items += [{"type": "mcp_approval_response", "approval_request_id": f"mcpr_{number}", "approve": True}]
+    return items
+
+
+def test_not_more_approved_calls_are_run_than_an_answer_may_have(tmp_path: Path) -> None:
+    with running(tmp_path, looking, StubRunner(calls=3)) as (one, runner, seen):
+        answer = one.post("/v1/responses", {"model": "m", "input": approvals(9), "tools": [SERVER]})
+    assert answer.status_code == 200, answer.text
+    assert len(runner.ran) == 3
+    results = [message["content"] for message in seen[0].body["messages"] if message["role"] == "tool"]
+    assert [FACT in result for result in results] == [True] * 3 + [False] * 6
+
+
+def test_a_dry_run_and_a_count_run_nothing_that_was_approved(tmp_path: Path) -> None:
+    request = {"model": "m", "input": approvals(1), "tools": [SERVER]}
+    with running(tmp_path, looking) as (one, runner, seen):
+        shown = one.post("/dragoman/adapt", {"request": request, "from": "openai-responses", "to": "m"})
+        counted = one.post("/v1/responses/input_tokens", request)
+    assert (shown.status_code, counted.status_code) == (200, 200), (shown.text, counted.text)
+    assert "nothing is run as long as nothing is sent" in shown.text
+    assert runner.ran == []
+    assert seen == []
+
+
+def test_lists_of_tools_have_one_time_for_all(tmp_path: Path) -> None:
+    class SlowRunner(StubRunner):
+        async def list_tools(self, caller: str, server: McpServer) -> tuple[Tool, ...] | Failure:
+            await asyncio.sleep(3600)
+            return ()
+
+    servers = [{**SERVER, "server_label": f"docs{number}"} for number in range(50)]
+    with running(tmp_path, looking, SlowRunner(seconds=0.05)) as (one, _, seen):
+        answer = one.post("/v1/responses", {"model": "m", "input": ASKED, "tools": servers})
+    assert answer.status_code == 424
+    assert "took longer than 0.05 seconds" in answer.json()["error"]["message"]
+    assert seen == []
+
+
+class LongRunner(StubRunner):
+    """Its servers describe their tools at length."""
+
+    async def list_tools(self, caller: str, server: McpServer) -> tuple[Tool, ...] | Failure:
+        return (Tool("look.up", quote("word " * 20_000), b'{"type":"object"}'),)
+
+
+def test_lists_of_tools_have_one_size_for_all(tmp_path: Path) -> None:
+    """One server, named fifty times, would be in the request fifty times."""
+    servers = [{**SERVER, "server_label": f"docs{number}"} for number in range(50)]
+    with running(tmp_path, looking, LongRunner(listed_bytes=1_000_000)) as (one, _, seen):
+        answer = one.post("/v1/responses", {"model": "m", "input": ASKED, "tools": servers})
+        assert one.post("/v1/responses", {"model": "m", "input": ASKED, "tools": servers[:5]}).status_code == 200
+    assert answer.status_code == 424
+    assert "hold more than 1000000 bytes (tools.limits.listed_bytes)" in answer.json()["error"]["message"]
+    assert len(seen) == 1
+
+
+def test_long_lists_of_tools_are_worked_on_beside_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The request itself is short."""
+    threads: set[str] = set()
+
+    def noted(*given: Any, **named: Any) -> Any:
+        threads.add(threading.current_thread().name)
+        return runnable_tool(*given, **named)
+
+    monkeypatch.setattr(exchange, "runnable_tool", noted)
+    with running(tmp_path, looking, LongRunner()) as (one, _, _):
+        assert one.post("/v1/responses", {"model": "m", "input": ASKED, "tools": [SERVER]}).status_code == 200
+    assert all(name.startswith("dragoman-heavy") for name in threads)
+    assert threads
 
 
 def test_a_client_that_cannot_be_asked_is_refused(tmp_path: Path) -> None:
@@ -504,9 +638,28 @@ def test_tools_of_a_server_are_called_by_their_own_names(tmp_path: Path) -> None
     assert [(call.server, call.name, call.arguments) for _, _, call in runner.ran] == [
         ("docs", "look.up", b'{"what": "bridge"}')
     ]
-    item = answer.output[0]
+    listing, item, words = answer.output
     assert (item.type, item.server_label, item.name, item.output) == ("mcp_call", "docs", "look.up", FACT)
-    assert FACT in answer.output[1].content[0].text
+    assert FACT in words.content[0].text
+    assert (listing.type, listing.server_label, listing.error) == ("mcp_list_tools", "docs", None)
+    assert [(tool.name, tool.description, tool.input_schema) for tool in listing.tools] == [
+        ("add", "Adds.", {"type": "object"}),
+        ("look.up", "Looks it up.", {"type": "object"}),
+    ]
+
+
+@pytest.mark.parametrize("seen_before", [False, True])
+def test_the_tools_of_a_server_are_shown_once(tmp_path: Path, seen_before: bool) -> None:
+    server = {**SERVER, "require_approval": "never"}
+    listing = {"type": "mcp_list_tools", "id": "mcpl_1", "server_label": "docs", "tools": []}
+    items = [{"role": "user", "content": ASKED}, *([listing] if seen_before else [])]
+    asked: dict[str, Any] = {"model": "m", "input": items, "tools": [server]}
+    with running(tmp_path, looking) as (one, _, seen), one.openai().responses.stream(**asked) as events:
+        kinds = [event.type for event in events]
+    listed = [kind for kind in kinds if "mcp_list_tools" in kind]
+    shown = [] if seen_before else ["response.mcp_list_tools.in_progress", "response.mcp_list_tools.completed"]
+    assert listed == shown
+    assert all("mcp_list_tools" not in json.dumps(one.body) for one in seen)
 
 
 def test_tools_of_a_namespace_are_found_and_called_by_it(tmp_path: Path) -> None:
@@ -557,3 +710,78 @@ def test_a_round_that_cannot_be_had_is_the_last_event_of_the_stream(tmp_path: Pa
     assert events[0] == "message_start"
     assert events[-1] == "error"
     assert "web_search_tool_result" in stream.text
+
+
+# Choices, and servers of like names
+
+LABELS = ("a", "a__look")
+SERVERS = [{**SERVER, "server_label": label, "require_approval": "never"} for label in LABELS]
+CHOICES: dict[str, tuple[Any, list[str], Any]] = {
+    "one tool of a server": (
+        {"type": "mcp", "server_label": "a", "name": "look.up"},
+        ["a__add", "a__look_up", "web_search"],
+        {"type": "function", "function": {"name": "a__look_up"}},
+    ),
+    "any tool of a server": ({"type": "mcp", "server_label": "a"}, ["a__add", "a__look_up"], "required"),
+    "a server among those that may be called": (
+        {"type": "allowed_tools", "mode": "required", "tools": [{"type": "mcp", "server_label": "a"}]},
+        ["a__add", "a__look_up"],
+        "required",
+    ),
+    "a search among those that may be called": (
+        {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "web_search"}]},
+        ["web_search"],
+        "auto",
+    ),
+    "a tool that is not there": ({"type": "mcp", "server_label": "a", "name": "gone"}, ["a__add"], None),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_choice_of_tools_that_the_gateway_runs(tmp_path: Path, name: str) -> None:
+    choice, functions, sent = CHOICES[name]
+    asked = {"model": "other", "input": ASKED, "tools": [*SERVERS, {"type": "web_search"}], "tool_choice": choice}
+
+    def answer(seen: Seen) -> dict[str, Any]:
+        done = any(turn["role"] == "tool" for turn in seen.body["messages"])
+        return chat("Done.") if done else chat("", (functions[-1], {"query": "bridge", "what": "bridge"}))
+
+    with running(tmp_path, answer) as (one, runner, seen):
+        assert one.post("/v1/responses", asked).status_code == 200
+    named = {one["function"]["name"] for one in seen[0].body["tools"]}
+    assert set(functions) <= named
+    assert sent is None or sent == seen[0].body["tool_choice"]
+    if isinstance(sent, str):
+        assert named == set(functions)
+    assert len(runner.ran) == 1
+    assert seen[1].body.get("tool_choice") in (None, "auto")
+
+
+def test_no_two_tools_of_servers_have_one_name(tmp_path: Path) -> None:
+    class TwoServers(StubRunner):
+        async def list_tools(self, caller: str, server: McpServer) -> tuple[Tool, ...] | Failure:
+            return (Tool("look__up" if server.label == "a" else "up", b'"Looks."', b'{"type":"object"}'),)
+
+    def answer(seen: Seen) -> dict[str, Any]:
+        done = [turn for turn in seen.body["messages"] if turn["role"] == "tool"]
+        return chat("Done.") if done else chat("", *[(name, {}) for name in names(seen)])
+
+    with running(tmp_path, answer, TwoServers()) as (one, runner, seen):
+        one.post("/v1/responses", {"model": "other", "input": ASKED, "tools": SERVERS})
+    assert len(set(names(seen[0]))) == 2
+    assert sorted([(call.server, call.name) for _, _, call in runner.ran]) == [("a", "look__up"), ("a__look", "up")]
+
+
+def test_the_console_shows_each_run_with_its_time_size_and_cost(tmp_path: Path) -> None:
+    with running(tmp_path) as (one, _, _):
+        turns = [{"role": "user", "content": ASKED}]
+        answer = one.post("/v1/messages", {"model": "m", "max_tokens": 9, "messages": turns, "tools": ANTHROPIC})
+        one.entry(answer)
+        rows = one.get("/dragoman/requests?limit=10").json()["requests"]
+        shown = {row["id"]: one.get(f"/dragoman/requests/{row['id']}/view").json()["runs"] for row in rows}
+    (ran,) = [run for runs in shown.values() for run in runs]
+    assert len(shown) == 2
+    assert (ran["name"], ran["error"], ran["cost"]) == ("web_search", "", 0.01)
+    assert ran["size"] >= len(FACT)
+    assert ran["seconds"] >= 0
+    assert ran["did"].startswith("ran web_search (")

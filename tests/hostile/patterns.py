@@ -48,7 +48,7 @@ class Found(NamedTuple):
 
 BUILT: dict[str, tuple[str, ...]] = {
     "config/importers/litellm.py": (r"openai(-\d+)?",),
-    "conversation/script.py": (),  # found as values
+    "conversation/notation/script.py": (),  # found as values
     "conversation/traits.py": (),  # found as a value
     "dialects/gemini/stream.py": (),  # found as a value
     "dialects/ollama/stream.py": (),  # found as a value

@@ -38,6 +38,8 @@ HEADERS = {"anthropic-version": "2023-06-01"}
 OTHERS = [
     "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
     "anthropic/claude-opus-4-8",
+    "openai-responses/gpt-5.6-terra",
+    "openai/gpt-5.6-terra",
     "deepseek/deepseek-chat",
     "mistral/mistral-large-latest",
     "xai/grok-4",
@@ -101,7 +103,7 @@ class Caller:
                 case Choose(candidates):
                     step = exchange.chosen(candidates[0])
                 case Recall(prompt=prompt):
-                    found = self._sent.note("me", prompt) if prompt is not None else SentBefore.NOTHING
+                    found = self._sent.note("me", prompt) if prompt is not None else SentBefore.UNKNOWN
                     step = exchange.recalled(Recalled(sent_before=found))
                 case _:
                     raise AssertionError(step)

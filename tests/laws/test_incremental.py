@@ -1,8 +1,8 @@
 """The law of the memory: a request that continues a remembered conversation becomes what it becomes without a memory.
 
-Body, path, headers, report, undo and wants are compared, or the error, for sequences of requests as clients send them:
-turns are appended, markers move, histories are edited, branched, cut and reordered, and model, settings, target, policy
-and facts change between the turns.
+Body, path, headers, report, undo, wants, digests and what is reserved are compared, or the error, for sequences of
+requests as clients send them: turns are appended, markers move, histories are edited, branched, cut and reordered, and
+model, settings, target, policy and facts change between the turns.
 """
 
 from __future__ import annotations
@@ -24,6 +24,11 @@ from dragoman.dialects.shared import parsed_messages, rendering
 from dragoman.engine.compile import continued_repairs, request_limits
 from dragoman.engine.compile.compiler import Options, compile_ask
 from dragoman.engine.compile.continued_repairs import ContinuedRepairs
+from dragoman.engine.history import session_turns
+from dragoman.engine.history.prompt_digests import DigestedMessages, digest_prompt
+from dragoman.engine.history.sent_prompts import SentBefore
+from dragoman.engine.history.session_turns import digest_turn
+from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.library.adapt import choose, read
 from dragoman.engine.memory import continued_requests, conversation_memory
 from dragoman.engine.memory.conversation_memory import CallerMemory, ConversationMemory, find_ends
@@ -58,7 +63,7 @@ class Sequence:
     """A client's requests, one after the other, by the number of the sequence."""
 
     def __init__(self, number: int) -> None:
-        self.random = Random(number)
+        self.random, self.marks = Random(number), Random(-1 - number)
         self.dialect = sorted(SHAPES)[number % len(SHAPES)]
         self.name = LISTS[self.dialect]
         self.calm = self.random.choice((0.0, 0.9, 1.0))
@@ -145,7 +150,8 @@ class Sequence:
     def _allow(self) -> None:
         doubt = self.random.choice((Doubt.FAITHFUL, Doubt.CAREFUL))
         stop = self.random.choice(("", "", "late-system", "repeated-role"))
-        self.options = Options(doubt=doubt, stream=self.random.choice((None, True)), stop_after=stop)
+        sent = self.marks.choice((SentBefore.UNKNOWN, SentBefore.OPENING, SentBefore.TURNS))
+        self.options = Options(doubt=doubt, stream=self.random.choice((None, True)), stop_after=stop, sent_before=sent)
 
     def _respace(self) -> None:
         self.spaced = not self.spaced
@@ -164,7 +170,11 @@ def outcome(
     wire = {name: bytes(value) for name, value in ask.members.items()}
     read_as = (ask.model, ask.stream, ask.source, list(wire.items()), ask.traits, ask.repairs, repr(ask.conversation))
     undo, written = adapted.undo, repr(adapted.conversation)
-    return adapted.body, adapted.path, adapted.headers, changes, undo, adapted.media_to_fetch, written, read_as
+    turn = digest_turn(adapted)
+    digests = turn.messages, turn.shape, turn.changes, digest_prompt(ask.conversation, target.name, ask.known)
+    reserved = reserved_tokens(ask.conversation, ask.known)
+    sent = adapted.body, adapted.path, adapted.headers, changes, undo, adapted.media_to_fetch, written
+    return *sent, read_as, digests, reserved
 
 
 def compare(dialect: str, turns: Iterator[tuple[bytes, Target, Options]], what: object) -> None:
@@ -208,6 +218,46 @@ def test_recorded_conversations_become_the_same(dialect: str) -> None:
         compare(dialect, iter([(turn, target, Options()) for turn in turns]), number)
 
 
+def test_a_known_message_that_goes_leaves_new_ones_as_they_are() -> None:
+    """A new message then stands where a known one stood on the turn before, and may say the same."""
+    calls = [{"type": "tool_use", "id": "c1", "name": "f", "input": {}} for _ in range(2)]
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": "Done."}
+    messages: list[Wire] = [
+        {"role": "user", "content": "One."},
+        {"role": "assistant", "content": []},
+        {"role": "user", "content": "Two."},
+        {"role": "assistant", "content": [{"type": "text", "text": "Wait."}, *calls]},
+        {"role": "user", "content": [result]},
+        {"role": "assistant", "content": "Three."},
+        {"role": "user", "content": "Four."},
+    ]
+    bodies = [{"model": "m", "max_tokens": 9, "messages": messages[:end]} for end in (5, 6, 7, 7)]
+    for target in map(choose, ("openai/gpt-4o", "anthropic/claude-sonnet-4-5")):
+        turns = [(json.dumps(body).encode(), target, Options()) for body in bodies]
+        compare("anthropic", iter(turns), target.name)
+
+
+def test_a_change_that_is_gone_leaves_the_messages_as_they_came() -> None:
+    """On the second turn the rule has nothing to do: what it changed on the first was replaced."""
+    target = patched(choose("openai/gpt-4o"), Layer("lesson", {"list_content": "refuses"}, {}))
+    text, image = (
+        {"type": "text", "text": "Two."},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}},
+    )
+    begin: list[Wire] = [{"role": "user", "content": "One."}, {"role": "assistant", "content": "Yes."}]
+    bodies = [
+        {"model": "gpt-4o", "messages": [*begin, {"role": "user", "content": content}]}
+        for content in ([text], [text, image], [text])
+    ]
+    compare("openai-chat", iter([(json.dumps(body).encode(), target, Options()) for body in bodies]), "gone")
+
+
+def test_sequences_that_once_differed_become_the_same() -> None:
+    """A trait of what is gone called a rule that had nothing to do, and wrote it into the report."""
+    sequence = Sequence(1674)
+    compare(sequence.dialect, sequence.turns(), 1674)
+
+
 def _loops() -> Iterator[tuple[str, Iterator[tuple[bytes, Target, Options]]]]:
     for client, (own, loop) in LOOPS.items():
         bodies = [json.dumps(body).encode() for body in loop(16)]
@@ -220,27 +270,35 @@ MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "takes the wrong item for a checkpoint": (
         conversation_memory,
         "find_ends",
-        lambda text, numbers, begin=0: find_ends(text, [max(number - 1, 1) for number in numbers], begin),
+        lambda text, numbers, *where: find_ends(text, [max(number - 1, 1) for number in numbers], *where),
     ),
-    "overlooks a repeated id": (parsed_messages, "_observe_more_ids", lambda ids, known, seen: 0),
-    "cuts an item in two": (parsed_messages, "_is_apart", lambda before, message, start: True),
+    "overlooks a repeated id": (parsed_messages, "_observe_more_ids", lambda ids, known, before: 0),
     "takes every record for one that fits": (
         ContinuedRepairs,
         "_fits",
         lambda self, record, conversation, mirror: True,
     ),
-    "passes what another rule changed": (ContinuedRepairs, "_pass", lambda self, place: None),
     "loses entries of the report": (ContinuedRepairs, "_carry", lambda self, record, end: None),
     "takes other messages for known ones": (
         continued_repairs,
         "_with_known",
-        lambda messages, known, count: known[:count] + messages[count:],
+        lambda messages, known, count, item, compared=None: known[:count] + messages[count:],
     ),
     "overlooks the order of roles": (continued_repairs, "observe_roles", lambda codes: 0),
     "writes what was written before": (
         rendering,
         "_find_written",
         lambda written, messages, originals: written.marks[-1] if written.marks else (0, 0),
+    ),
+    "takes every message for one that was sent": (
+        session_turns,
+        "_find_same",
+        lambda before, asked, sent, known: (0, min(len(sent), len(before.sent))),
+    ),
+    "takes the digests of other messages": (
+        DigestedMessages,
+        "holds",
+        lambda self, messages, opening, count: opening < count <= len(self.messages),
     ),
 }
 

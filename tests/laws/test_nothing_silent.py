@@ -58,7 +58,8 @@ def meaning(conversation: Conversation) -> Any:
     Thoughts come first and sorted: Chat has a field for each kind of them, and no order among these. A tool that does
     not say whether it is strict is written as not strict where silence would make it so, and an answer that nobody
     asked to store as not to be stored. State that travels between platforms of one model is that of the platform whose
-    dialect it is written in.
+    dialect it is written in. A breakpoint of the prompt cache is read as a field of its part, and a rule makes a hint
+    of it for other dialects.
     """
     plain = canonical(conversation)
     settings = {key: value for key, value in plain.pop("settings", {}).items() if (key, value) != ("store", False)}
@@ -75,6 +76,11 @@ def meaning(conversation: Conversation) -> Any:
                 part[key] = ids.setdefault(part[key], len(ids))
             for key in {"state", "signature"} & part.keys():
                 part[key].pop("origin", None)
+            fields = part.get("extras", {}).get("fields", {})
+            if "prompt_cache_breakpoint" in fields:
+                part["hint"] = {"_": "CacheHint", "json": fields.pop("prompt_cache_breakpoint")}
+            if "extras" in part and not fields:
+                del part["extras"]
         if turns and message["role"] == turns[-1]["role"] == Role.ASSISTANT:
             turns[-1] = {**turns[-1], "parts": turns[-1]["parts"] + message["parts"]}
         else:

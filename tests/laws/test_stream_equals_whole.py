@@ -21,7 +21,7 @@ from dragoman.conversation.parts import Call, Reasoning, Text
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.shared.call_input import call_input
+from dragoman.dialects.families.call_input import call_input
 from dragoman.engine.answer.translation import Translation
 
 PAIRS = [(upstream, client) for upstream in DIALECT_NAMES for client in DIALECT_NAMES]

@@ -17,6 +17,7 @@ CLAUDE: tuple[str, ...] = (
     "claude-v2",
     "claude-instant-1.2",
     "claude-3-5-haiku-20241022",
+    "claude-3-haiku-20240307",
     "claude-4",
     "claude-4-sonnet",
 )

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
-from dragoman.conversation.script import parse
+from dragoman.conversation.notation.script import parse
 from dragoman.conversation.traits import LEFTOVERS
 from dragoman.engine.compile.plan import EXPECTING_CLIENT, FAITHFUL_CLIENT, context_for
 from dragoman.engine.library.adapt import BUILTIN, choose, read

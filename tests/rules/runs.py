@@ -9,7 +9,7 @@ import msgspec
 
 from dragoman.conversation.changes import Undo
 from dragoman.conversation.conversation import Ask, Conversation
-from dragoman.conversation.script import parse, show
+from dragoman.conversation.notation.script import parse, show
 from dragoman.conversation.traits import observe
 from dragoman.dialects.registry import dialect
 from dragoman.dialects.shared.rendering import RenderOptions

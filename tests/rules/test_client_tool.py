@@ -294,3 +294,13 @@ def test_adapt_for_real_providers() -> None:
     assert done.changes == [("client-tool", "/tools/0", "metadata", False)]
     assert sent(asked, "anthropic/claude-opus-4-8").changes == []
     assert sent(asked, "bedrock-anthropic/us.anthropic.claude-opus-4-8").changes == []
+
+
+def test_tools_are_shown_at_once_if_nothing_searches_for_them() -> None:
+    search = {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}
+    tool = {"name": "look", "input_schema": {"type": "object"}}
+    body = {"max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+    body["tools"] = [search, {**tool, "defer_loading": True}]
+    done = sent(body, "bedrock-anthropic/us.anthropic.claude-opus-4-8", source="anthropic")
+    assert done.json["tools"] == [tool]
+    assert not sent(body, "anthropic/claude-opus-4-8", source="anthropic").changes

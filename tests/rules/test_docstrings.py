@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.rules.examples import Example, examples
 
-from dragoman.conversation.script import parse, show
+from dragoman.conversation.notation.script import parse, show
 from dragoman.conversation.traits import observe
 from dragoman.engine.library.adapt import adapt
 from dragoman.engine.library.policy import Policy, State

@@ -49,3 +49,16 @@ def test_adapt_for_real_providers() -> None:
     assert "tools" not in done.json
     assert done.changes == [("empty-tools", "/tools", "nothing", False)]
     assert sent(EMPTY, "llamacpp/m").json["tools"] == []
+
+
+def test_the_older_list_goes_too() -> None:
+    function = {"name": "f", "parameters": {"type": "object", "properties": {}}}
+    tool = {"type": "function", "function": function}
+    for given, left in (
+        ({"functions": []}, {}),
+        ({"functions": [], "tools": []}, {}),
+        ({"functions": [], "tools": [tool]}, {"tools": [tool]}),
+        ({"functions": [function], "tools": []}, {"functions": [function]}),
+    ):
+        done = sent({"messages": [{"role": "user", "content": "Hi"}], **given}, "openai/gpt-4o").json
+        assert {key: value for key, value in done.items() if key in ("tools", "functions")} == left

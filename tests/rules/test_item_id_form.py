@@ -98,3 +98,13 @@ def test_adapt_for_a_real_provider() -> None:
     ]
     kept = {"input": [HI, {**THOUGHT, "id": "rs_1"}, message("msg_1"), HI]}
     assert sent(kept, "openai-responses/gpt-5").json["input"] == kept["input"]
+
+
+def test_an_id_that_an_earlier_item_has() -> None:
+    call, other = {**CALL, "id": "fc_1"}, {**CALL, "id": "fc_1", "call_id": "d"}
+    done = through(call, OUTPUT, message("msg_1"), HI, other, {**OUTPUT, "call_id": "d"}, message("msg_1", "Again"))
+    plain = {name: value for name, value in other.items() if name != "id"}
+    expected = [HI, call, OUTPUT, message("msg_1"), HI, plain, {**OUTPUT, "call_id": "d"}, message(None, "Again")]
+    assert done.json["input"] == expected
+    assert done.changes == [("/input/5", "metadata", False), ("/input/7", "metadata", False)]
+    assert set(done.did) == {"took off an id that an earlier item has"}

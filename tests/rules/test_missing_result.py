@@ -78,7 +78,7 @@ def test_an_old_call_gets_an_old_result() -> None:
     done = run(missing_result, {"messages": messages}, REFUSES)
     (made,) = done.conversation.messages[2].parts
     assert isinstance(made, Result)
-    assert made.spelled == "function_call"
+    assert made.wire_form == "function_call"
 
 
 def test_adapt_for_a_real_provider() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import facts, run, sent
 
+from dragoman import adapt
 from dragoman.conversation.tools import ChoiceMode
 from dragoman.rules.clean.native_tool import native_tool
 
@@ -57,7 +58,7 @@ def test_untouched(name: str) -> None:
 
 def test_adapt_for_real_providers() -> None:
     asked = {"messages": [HI], "max_tokens": 9, "tools": [{"type": "web_search_20250305", "name": "web_search"}]}
-    done = sent(asked, "openai/gpt-4o", source="anthropic")
+    done = sent(asked, "deepseek/deepseek-chat", source="anthropic")
     assert "tools" not in done.json
     assert done.changes == [("native-tool", "/tools/0", "content", False)]
     assert sent(asked, "anthropic/claude-opus-4-8").json["tools"] == asked["tools"]
@@ -80,6 +81,7 @@ def test_a_container_goes_with_the_tool_that_has_it() -> None:
 
 
 WEB = {"type": "web_search_20250305", "name": "web_search"}
+CODE = {"type": "code_execution_20250825", "name": "code_execution"}
 LOOKUP = {"name": "lookup", "input_schema": {"type": "object", "properties": {}}}
 
 
@@ -87,6 +89,8 @@ def claude(*tools: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"messages": [HI], "max_tokens": 100, "tools": list(tools), **more}
 
 
+PROMPT = {"role": "user", "parts": [{"text": "Hi"}]}
+DECLARED = {"name": "lookup", "parametersJsonSchema": {"type": "object", "properties": {}}}
 OWN: dict[str, tuple[dict[str, Any], str, str, dict[str, Any]]] = {
     "a search with limits that the target has too": (
         claude({**WEB, "allowed_domains": ["a.example"], "user_location": {"type": "approximate", "city": "Bonn"}}),
@@ -109,14 +113,37 @@ OWN: dict[str, tuple[dict[str, Any], str, str, dict[str, Any]]] = {
         {
             "tools": [
                 {"googleSearch": {}},
-                {
-                    "functionDeclarations": [
-                        {"name": "lookup", "parametersJsonSchema": {"type": "object", "properties": {}}}
-                    ]
-                },
+                {"functionDeclarations": [DECLARED]},
             ],
             "toolConfig": {"includeServerSideToolInvocations": True},
         },
+    ),
+    "code beside functions needs no flag": (
+        claude(CODE, LOOKUP),
+        "anthropic",
+        "gemini/gemini-3-pro",
+        {"tools": [{"codeExecution": {}}, {"functionDeclarations": [DECLARED]}], "toolConfig": None},
+    ),
+    "its own search beside functions, with the flag for both": (
+        {"contents": [PROMPT], "tools": [{"functionDeclarations": [DECLARED]}, {"google_search": {}}]},
+        "gemini",
+        "gemini/gemini-3-pro",
+        {
+            "tools": [{"functionDeclarations": [DECLARED]}, {"google_search": {}}],
+            "toolConfig": {"includeServerSideToolInvocations": True},
+        },
+    ),
+    "a search that only the provider's other API has": (
+        claude(WEB, LOOKUP),
+        "anthropic",
+        "openai/gpt-4o",
+        {"tools": [{"type": "web_search"}, {**FUNCTION, "name": "lookup", "strict": False}]},
+    ),
+    "a search by a member that only the provider's other API has": (
+        {"messages": [HI], "web_search_options": {}},
+        "openai-chat",
+        "openai/gpt-5",
+        {"tools": [{"type": "web_search"}], "web_search_options": None},
     ),
     "a search alone, for a target that does not mix": (
         claude(WEB),
@@ -161,6 +188,30 @@ OWN: dict[str, tuple[dict[str, Any], str, str, dict[str, Any]]] = {
         {"tools": [{"type": "openrouter:web_search", "parameters": {"max_uses": 2}}]},
     ),
 }
+
+
+UNMIXED: dict[str, tuple[dict[str, Any], str, list[dict[str, Any]], str]] = {
+    "another's": (
+        claude(WEB, CODE, LOOKUP),
+        "anthropic",
+        [{"codeExecution": {}}, {"functionDeclarations": [DECLARED]}],
+        "/tools/0",
+    ),
+    "its own": (
+        {"contents": [PROMPT], "tools": [{"functionDeclarations": [DECLARED]}, {"google_search": {}}]},
+        "gemini",
+        [{"functionDeclarations": [DECLARED]}],
+        "/tools/1",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNMIXED)
+def test_a_search_is_not_sent_beside_functions_to_a_target_that_refuses_both(name: str) -> None:
+    asked, source, tools, place = UNMIXED[name]
+    done = sent(asked, "gemini/gemini-2.5-flash", source=source)
+    assert done.json["tools"] == tools
+    assert [change[1:3] for change in done.changes if change[2] == "content"] == [(place, "content")]
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -275,3 +326,18 @@ def test_a_choice_of_a_providers_tool(name: str) -> None:
     assert done.json.get("tool_choice") == choice
     assert done.json.get("toolConfig") is None
     assert [rule for rule, at, *_ in done.changes if at == "/tool_choice"] == ["native-tool"]
+
+
+def test_a_server_of_tools_is_sent_with_the_beta_that_it_needs() -> None:
+    server = {
+        "type": "mcp",
+        "server_label": "wiki",
+        "server_url": "https://mcp.example.com",
+        "require_approval": "never",
+    }
+    asked = {"input": "Hi", "tools": [server]}
+    done = adapt(asked, source="openai-responses", target="anthropic/claude-sonnet-4-6")
+    assert done.json["mcp_servers"][0]["name"] == "wiki"
+    assert done.headers["anthropic-beta"] == "mcp-client-2025-11-20"
+    plain = {"input": "Hi", "tools": [{"type": "web_search"}]}
+    assert "anthropic-beta" not in adapt(plain, source="openai-responses", target="anthropic/claude-sonnet-4-6").headers

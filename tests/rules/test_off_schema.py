@@ -213,3 +213,21 @@ def test_k29_a_pair_without_ids_stays_a_pair_where_one_of_the_two_is_written_ane
         ("off-schema", "/messages/1/tool_calls/0"),
         ("off-schema", "/messages/2"),
     ]
+
+
+def test_forms_of_another_dialect_on_a_strict_server_that_speaks_messages() -> None:
+    asked = {
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": [{"text": "Hi"}], "mark": 1}],
+        "tool_choice": "auto",
+        "tools": [{"name": "f", "input_schema": {"type": "object"}}],
+    }
+    done = sent(asked, "anthropic-compatible-strict/m", source="anthropic").json
+    assert done["messages"] == [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]
+    assert done["tool_choice"] == {"type": "auto"}
+
+
+def test_a_field_of_a_message_that_was_written_anew_stays() -> None:
+    asked = {"max_tokens": 9, "messages": [{"role": "user", "content": "Hi", "mark": 1, "done": True}]}
+    done = sent(asked, "anthropic-compatible/m", source="anthropic").json
+    assert done["messages"] == [{"role": "user", "content": "Hi", "mark": 1}]

@@ -199,3 +199,23 @@ def test_a_hint_for_the_whole_request_is_taken_off_if_the_model_takes_none() -> 
     done = adapt(asked, source="anthropic", target="bedrock/meta.llama3-3-70b-instruct-v1:0")
     assert b"cachePoint" not in done.body
     assert [one.did for one in done.changes if one.at == "/cache_control"] == ["took off a cache hint"]
+
+
+def test_a_long_hint_after_a_short_one_becomes_short() -> None:
+    hour = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+    body = {
+        "max_tokens": 9,
+        "tools": [{"name": "f", "input_schema": {"type": "object"}, **hour}],
+        "system": [words("One.", **hour), words("Two.", **HINT), words("Three.", **hour)],
+        "messages": [{"role": "user", "content": [words("Hi", **hour)]}],
+    }
+    done = through(body, facts(CLAUDE, late_long_hint="refuses"))
+    assert [at for at, _, _ in done.changes] == ["/system/2", "/messages/0/content/0"]
+    assert [one.get("cache_control") for one in done.json["system"]] == [
+        hour["cache_control"],
+        HINT["cache_control"],
+        HINT["cache_control"],
+    ]
+    assert done.json["messages"][0]["content"][0]["cache_control"] == HINT["cache_control"]
+    assert through(request(hour), facts(CLAUDE, late_long_hint="refuses", cache_hint_max=9)).untouched
+    assert through(request(HINT), facts(CLAUDE, late_long_hint="refuses", cache_hint_max=9)).untouched

@@ -332,19 +332,22 @@ def test_a_run_that_printed_nothing_still_tells_how_it_ended() -> None:
 
 
 @pytest.mark.parametrize(
-    "block",
+    ("block", "loses"),
     [
-        {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAAAB"},
-        {
-            "type": "mcp_list_tools",
-            "id": "m_1",
-            "server_label": "dice",
-            "tools": [{"name": "roll", "input_schema": {}}],
-        },
+        ({"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAAAB"}, "content"),
+        (
+            {
+                "type": "mcp_list_tools",
+                "id": "m_1",
+                "server_label": "dice",
+                "tools": [{"name": "roll", "input_schema": {}}],
+            },
+            "metadata",
+        ),
     ],
 )
-def test_what_only_its_provider_can_read_is_left_out(block: dict[str, Any]) -> None:
-    assert said_by(block) == ([], ["content"])
+def test_what_only_its_provider_can_read_is_left_out(block: dict[str, Any], loses: str) -> None:
+    assert said_by(block) == ([], [loses])
 
 
 def test_a_refusal_alone_is_text_for_gateways_that_make_no_part_of_it() -> None:

@@ -163,6 +163,28 @@ def test_geminis_own_schemas_lose_what_their_language_does_not_have(odd: dict[st
 
 
 @pytest.mark.parametrize(
+    ("odd", "written"),
+    [
+        ({"type": "ARRAY"}, {"type": "ARRAY", "items": {"type": "STRING"}}),
+        ({"const": "x"}, {"type": "STRING", "enum": ["x"]}),
+        ({"enum": ["", "a"]}, {"type": "STRING", "enum": ["a"], "description": 'May be "".'}),
+        ({"type": "INTEGER", "enum": [1, 2]}, {"type": "INTEGER", "description": "One of: 1, 2."}),
+    ],
+)
+def test_geminis_own_schemas_say_it_in_their_language(odd: dict[str, Any], written: dict[str, Any]) -> None:
+    done = sent(in_geminis_words(**odd), GEMINI, source="gemini")
+    declared = done.json["tools"][0]["functionDeclarations"][0]["parameters"]
+    assert declared["properties"]["city"] == written
+
+
+def test_a_reference_in_geminis_own_schema_is_written_out() -> None:
+    body = in_geminis_words()
+    parameters = body["tools"][0]["functionDeclarations"][0]["parameters"]
+    parameters |= {"$defs": {"City": {"type": "STRING"}}, "properties": {"city": {"$ref": "#/$defs/City"}}}
+    assert sent(body, GEMINI, source="gemini").json["tools"] == in_geminis_words()["tools"]
+
+
+@pytest.mark.parametrize(
     "fine", [{}, {"nullable": True}, {"enum": ["a"], "nullable": True}, {"example": 1, "title": "T"}]
 )
 def test_geminis_own_schemas_stay_as_they_are_written(fine: dict[str, Any]) -> None:

@@ -88,7 +88,7 @@ def test_a_name_of_another_dialect_is_translated_and_no_news() -> None:
         facts(limit_name="a", seed_name="b", thinking_as="reasoning_effort"),
     )
     after = done.conversation.settings
-    assert (after.limit_as, after.seed_as, after.thinking.spelled) == ("a", "b", "reasoning_effort")  # type: ignore[union-attr]
+    assert (after.limit_as, after.seed_as, after.thinking.wire_form) == ("a", "b", "reasoning_effort")  # type: ignore[union-attr]
     assert done.changes == []
 
 

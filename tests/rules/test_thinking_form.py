@@ -15,7 +15,7 @@ from dragoman.conversation.tools import Tool
 from dragoman.rules.settings.thinking_form import thinking_form
 
 HI = (Message(Role.USER, (Text(b'"Hi"'),), at=0),)
-NONE, MINIMAL, LOW, MEDIUM, HIGH, XHIGH, MAX = Effort
+NONE, MINIMAL, LOW, MEDIUM, HIGH, XHIGH, ULTRA, MAX = Effort
 OFF = Thinking(on=False)
 
 
@@ -233,15 +233,15 @@ def test_tools_beside_an_effort() -> None:
 
 
 def test_an_effort_that_is_no_wish_to_think() -> None:
-    alone = Thinking(effort=HIGH, spelled=EFFORT_ALONE)
+    alone = Thinking(effort=HIGH, wire_form=EFFORT_ALONE)
     assert formed(alone, thinking_form="adaptive") is alone
     assert formed(alone, thinking_form="any") is alone
     assert formed(alone, thinking_form="budget") is None
     lower = formed(alone, thinking_form="adaptive", efforts=["low", "medium"])
-    assert lower == Thinking(effort=MEDIUM, spelled=EFFORT_ALONE)
+    assert lower == Thinking(effort=MEDIUM, wire_form=EFFORT_ALONE)
     elsewhere = formed(alone, thinking_form="effort")
     assert elsewhere is not None
-    assert (elsewhere.effort, elsewhere.spelled) == (HIGH, "")
+    assert (elsewhere.effort, elsewhere.wire_form) == (HIGH, "")
 
 
 def test_the_report_says_whether_it_was_left_out() -> None:
@@ -291,7 +291,11 @@ def test_an_effort_that_is_one_vendors_word() -> None:
 
     assert "reasoning_effort" not in sent(asked("default"), "openai/gpt-5").json
     assert sent(asked("default"), "groq/qwen/qwen3-32b").json["reasoning_effort"] == "default"
-    assert sent(asked("ultra"), "openai/gpt-5").json["reasoning_effort"] == "ultra"
+    assert "reasoning_effort" not in sent(asked("default"), "fireworks/some-model").json
+    assert sent(asked("ultra"), "openai/gpt-5").json["reasoning_effort"] == "high"
+    assert sent(asked("ultra"), "openai-compatible-strict/some-model").json["reasoning_effort"] == "max"
+    assert sent(asked("ultra"), "openai-compatible/some-model").json["reasoning_effort"] == "ultra"
+    assert sent(asked("newest"), "openai/gpt-5").json["reasoning_effort"] == "newest"
 
 
 def test_a_second_wish_goes_with_the_first() -> None:

@@ -371,6 +371,16 @@ ANTHROPIC: dict[str, DoubtCase] = {
         _claude(_blocks({"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral", "scope": "global"}})),
         r'"scope":',
     ),
+    "duplicate_tools": DoubtCase(_claude(HI, tools=[CLAUDE_TOOL, CLAUDE_TOOL]), r'"name":"f".*"name":"f"'),
+    "late_long_hint": DoubtCase(
+        _claude(
+            _blocks(
+                {"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral"}},
+                {"type": "text", "text": "there", "cache_control": {"type": "ephemeral", "ttl": "1h"}},
+            )
+        ),
+        r'"ttl":"1h"',
+    ),
     "media.image.url": DoubtCase(
         _claude(_blocks(_image(type="url", url="https://example.com/cat.png"))), r'"source":\{"type":"url"'
     ),

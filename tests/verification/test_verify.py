@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dragoman.cli import cli
-from dragoman.emulators.background_server import RunningEmulator
+from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.profiles.profile import Profiles, read_profiles_file
 from dragoman.testing import emulator
 from dragoman.verification.trials import TRIALS

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, NoReturn
 
 import click
@@ -45,7 +44,15 @@ COMMANDS = {
     "forget": "Remove everything that is kept for a client key.",
     "completion": "Print a script that completes commands in a shell.",
 }
-"""All subcommands, in the order in which a newcomer needs them. Each is in the module of its name in `commands/`."""
+"""All subcommands, in the order in which a newcomer needs them."""
+
+_ROOMS = {
+    "compile": frozenset({"adapt", "lint", "explain", "route", "replay", "rules", "profiles", "models"}),
+    "providers": frozenset({"probe", "verify", "emulate", "demo", "chat"}),
+    "gateway": frozenset({"serve", "doctor", "init", "config", "keys", "import", "completion"}),
+    "records": frozenset({"usage", "cache", "requests", "lessons", "store", "forget"}),
+}
+"""The folders of `commands/`, by their job. Each command is a module of its name in one of them."""
 
 NEEDS_NAMES = frozenset(
     {"config", "forget", "import", "init", "keys", "lessons", "requests", "serve", "store", "usage"}
@@ -61,10 +68,10 @@ class LazyGroup(click.Group):
     """A group that imports a command only when it runs, and prints every error in one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for name in COMMANDS if _exists(name)]
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS or not _exists(cmd_name):
+        if cmd_name not in COMMANDS:
             return None
         name = _attribute(cmd_name)
         found: click.Command = getattr(import_module(_module(cmd_name)), name)
@@ -133,15 +140,12 @@ def main() -> None:
 
 
 def _module(command: str) -> str:
-    return f"dragoman.cli.commands.{_attribute(command)}"
+    room = next(room for room, commands in _ROOMS.items() if command in commands)
+    return f"dragoman.cli.commands.{room}.{_attribute(command)}"
 
 
 def _attribute(command: str) -> str:
     return f"{command}_" if command in _TAKEN else command
-
-
-def _exists(command: str) -> bool:
-    return find_spec(_module(command)) is not None
 
 
 def _print_click_error(error: click.ClickException) -> None:

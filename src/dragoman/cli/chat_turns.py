@@ -19,7 +19,7 @@ from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.steps import Answered, AttemptFailed, GaveUp, Streaming, StreamingAll
 from dragoman.engine.library.adapt import read
-from dragoman.engine.library.summary import FoldedChange, fold
+from dragoman.engine.library.report_summary import FoldedChange, fold
 from dragoman.engine.tokens.answer_tally import Spent
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers.callers import OWNER, Refused

@@ -12,7 +12,7 @@ from typing import Any
 import click
 import msgspec
 
-from dragoman.cli.commands.config import loaded_or_exit
+from dragoman.cli.commands.gateway.config import loaded_or_exit
 from dragoman.cli.inputs.state_access import call_gateway, opened_store
 from dragoman.engine.exchange.lesson_book import LessonRecord, believed
 from dragoman.errors import TargetError, near_match

@@ -19,6 +19,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, cast
 import msgspec
 
 Key = TypeVar("Key")
+Value = TypeVar("Value")
 Made = TypeVar("Made")
 Arguments = ParamSpec("Arguments")
 
@@ -183,3 +184,30 @@ def remembered(make: Callable[Arguments, Made]) -> Callable[Arguments, Made]:
 def count_misses() -> dict[str, int]:
     """How often each cache was asked in vain, by its name."""
     return {cache.name: cache.misses for cache in POOL.caches}
+
+
+class IdentityCache(Generic[Value, Made]):
+    """A function of one immutable value, called once for each object.
+
+    Readers hand out the same objects for the same bytes. Asking for an object's identity costs a hundredth of hashing
+    large tools, let alone of writing them.
+
+    `size`: bytes that an entry counts for. Where it is 0 they are measured; what belongs to the configuration lives
+    anyway, and measuring it would take longer than making it again.
+    """
+
+    __slots__ = ("_known", "_make", "_size")
+
+    def __init__(self, make: Callable[[Value], Made], size: int = 0) -> None:
+        self._make = make
+        self._size = size
+        self._known: BoundedCache[int] = BoundedCache(f"{make.__module__}.{make.__qualname__}")
+
+    def __call__(self, value: Value) -> Made:
+        found: Made | None = self._known.get(id(value))
+        if found is not None:
+            return found
+        made = self._make(value)
+        size = self._size or size_of(value) + size_of(made)
+        self._known.put(id(value), CacheEntry(made, size, value))
+        return made

@@ -33,7 +33,7 @@ SPELLING = frozenset(
         "schema_as",
         "seed_as",
         "span",
-        "spelled",
+        "wire_form",
         "stop_listed",
         "wrapper",
     }

@@ -45,7 +45,7 @@ class Note(msgspec.Struct, frozen=True):
     request.
 
     `before` and `after` are the values (or their JSON-able stand-ins) from which the digests are made.
-    `respelled`: they mean the same.
+    `spelling_only`: they mean the same.
     """
 
     did: str
@@ -56,7 +56,7 @@ class Note(msgspec.Struct, frozen=True):
     kind: ChangeKind = "repair"
     before: Any = None
     after: Any = None
-    respelled: bool = False
+    spelling_only: bool = False
 
 
 class Undo(msgspec.Struct, frozen=True):
@@ -120,6 +120,8 @@ class Hashing(msgspec.Struct, frozen=True, gc=False):
     known: dict[int, tuple[Any, str | None]]
 
     def digest(self, value: Any) -> str | None:
+        if value is None:
+            return None
         found = self.known.get(id(value))
         if found is None:
             # The value is kept with its digest: nothing else can get its id while it is here.

@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.messages import DEVELOPER, SYSTEM, Message
 from dragoman.conversation.near_misses import NearMiss
 from dragoman.conversation.parts import CacheHint, Extras
 from dragoman.conversation.settings import Settings
 from dragoman.conversation.tools import NativeTool, Tool
 
-SYSTEM_ROLES = (Role.SYSTEM, Role.DEVELOPER)
+SYSTEM_ROLES = (SYSTEM, DEVELOPER)
 
 
 class Conversation(msgspec.Struct, frozen=True, gc=False):
@@ -44,7 +44,7 @@ class Conversation(msgspec.Struct, frozen=True, gc=False):
     def opening(self) -> int:
         """How many system and developer messages stand before the first turn."""
         for index, message in enumerate(self.messages):
-            if message.role not in SYSTEM_ROLES:
+            if message.role is not SYSTEM and message.role is not DEVELOPER:
                 return index
         return len(self.messages)
 
@@ -78,25 +78,34 @@ class KnownBeginning(msgspec.Struct):
     made: Mapping[Any, Any] = {}
     """What was made of the messages on the turn before, by keys of those who made it."""
 
+    def forget(self) -> None:
+        """Let go of the memory: the request is over, and somebody keeps it."""
+        self.keep, self.made = _keep_nothing, {}
+
+
+def _keep_nothing(key: Any, value: Any, size: int) -> None:
+    """What is made of a request that is over is not remembered."""
+
 
 class Ask(msgspec.Struct, frozen=True, gc=False):
-    """A client's request, read once and compiled for every attempt.
-
-    `source` is the client's own text and `members` its top-level members as raw JSON: what no rule touches is written
-    from them. `include_usage` is Chat's wish for a usage chunk. `repairs` are sentences about what had to be mended
-    before the text could be read at all. `traits` are those of the messages, where the reader has seen them on its way.
-    `wrapper`: the request stood inside another object. `known`: what is remembered of the conversation, if anything.
-    """
+    """A client's request, read once and compiled for every attempt."""
 
     dialect: str
     model: str | None
     stream: bool
     conversation: Conversation
     source: bytes
+    """The client's own text."""
     members: Mapping[str, bytes | msgspec.Raw] = {}
+    """Its top-level members as raw JSON. What no rule touches is written from them."""
     headers: Mapping[str, str] = {}
     include_usage: bool = False
+    """Chat's request for a usage chunk."""
     repairs: tuple[str, ...] = ()
+    """Sentences about what had to be mended before the text could be read at all."""
     traits: int | None = None
+    """The traits of the messages, if the reader has seen them on its way."""
     wrapper: RequestWrapper | None = None
+    """The request stood inside another object."""
     known: KnownBeginning | None = None
+    """What is remembered of the conversation, if anything."""

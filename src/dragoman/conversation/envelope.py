@@ -3,6 +3,9 @@
 A client gets a signature that its own provider never made, stores it as it stores all signatures, and sends it back.
 The envelope says who made it. As a whole it is valid base64, because a client may decode it and encode it again, in the
 URL alphabet or with other padding; only the bytes inside must survive.
+
+Nothing proves that we sealed it: whoever knows this page can. So what is inside is taken for what a client wrote. It is
+one JSON value and nothing else, since it is written into a request as it is.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ _URL_ALPHABET = str.maketrans("-_", "+/")
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(tuple[str, str, str, str, str]).decode
+_decode_value = msgspec.json.Decoder().decode
 
 
 def seal(opaque: Opaque) -> str:
@@ -41,7 +45,8 @@ def holds_sealed(json: bytes) -> bool:
 
 
 def unseal(text: str) -> Opaque | None:
-    """The state that was sealed, or None where the text is no envelope of ours."""
+    """The state that was sealed, or None if the text is no envelope of ours, or holds anything but one JSON value. It
+    may be empty, and then there is nothing to put back."""
     if not text.startswith(_MARK_ENCODED):
         return None
     plain = text.rstrip("=").translate(_URL_ALPHABET)
@@ -49,6 +54,8 @@ def unseal(text: str) -> Opaque | None:
         content = b64decode(plain + "=" * (-len(plain) % 4), validate=True)
         label, _, json = content[len(_MARK) :].partition(b"\0")
         kind, dialect, provider, model, account = _decode(label)
-    except (ValueError, msgspec.DecodeError):
+        if json:
+            _decode_value(json)
+    except (ValueError, RecursionError):  # errors of msgspec are ValueErrors
         return None
     return Opaque(kind=kind, json=json, origin=Origin(dialect, provider, model, account))

@@ -27,30 +27,31 @@ SYSTEM, DEVELOPER, USER, ASSISTANT, TOOL = Role
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
-    """`at` is its index on the client's wire and `span` how many wire items it came from.
+    """One turn, or a part of one.
 
-    Two messages of one wire item share their `at` (a Claude user turn of results and text is TOOL + USER).
-
-    Spellings, which a rule may change and which take no part in equality: `listed`, content written as a list;
-    `inline`, a leading system text written among the messages of a dialect that has a field for it; `blank`, the JSON
-    that stood for the content of a turn of nothing but calls, where there was any.
-
-    `prefill` marks a last assistant message that the client wants continued. `role_text` keeps a role that we do
-    not know (`role` is then USER).
+    Two messages of one wire item share their `at` (a Claude user turn of results and text is TOOL + USER). `listed`,
+    `inline` and `blank` say how the client wrote it: a rule may change them, and they take no part in equality.
     """
 
     role: Role
     parts: tuple[Part, ...]
     at: int = MADE
+    """Its index on the client's wire."""
     span: int = 1
+    """How many wire items it came from."""
     name: str | None = None
     hint: CacheHint | None = None
     extras: Extras | None = None
     listed: bool = False
+    """The content was written as a list."""
     inline: bool = False
+    """A leading system text, written among the messages of a dialect that has a field for it."""
     prefill: bool = False
+    """A last assistant message that the client wants continued."""
     role_text: str = ""
+    """A role that we do not know (`role` is then USER)."""
     blank: bytes = b""
+    """The JSON that stood for the content of a turn of nothing but calls, if there was any."""
 
     def __eq__(self, other: object) -> bool:
         from dragoman.conversation.canonical import canonical

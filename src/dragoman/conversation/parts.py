@@ -43,6 +43,14 @@ class CacheHint(msgspec.Struct, frozen=True, gc=False):
 
     json: Json = b'{"type":"ephemeral"}'
 
+    @property
+    def is_breakpoint(self) -> bool:
+        """Whether it is one as OpenAI's models have it since gpt-5.6: without a lifetime of its own."""
+        return self.json.startswith(b'{"mode"')
+
+
+BREAKPOINT_FIELD = "prompt_cache_breakpoint"
+
 
 class Part(msgspec.Struct, frozen=True, gc=False, kw_only=True, repr_omit_defaults=True):
     """What every part may carry."""
@@ -91,8 +99,7 @@ NO_ID = "no-id"
 class Call(Part, frozen=True, gc=False):
     """The model calls a tool. `arguments` is a JSON object, or a JSON string where the text was no object.
 
-    A `custom` tool takes plain text: there `arguments` is always a string. `spelled`: an older or shorter form that the
-    call came in, where its id is one that we made up.
+    A `custom` tool takes plain text: there `arguments` is always a string.
     """
 
     id: str
@@ -100,11 +107,12 @@ class Call(Part, frozen=True, gc=False):
     arguments: Json
     signature: Opaque | None = None
     custom: bool = False
-    spelled: str = ""
+    wire_form: str = ""
+    """An older or shorter form that the call came in. Its id is then one that we made up."""
 
 
 class Result(Part, frozen=True, gc=False):
-    """The answer to one call. `listed`: its content was spelled as a list of parts. `name`: the tool's, where given."""
+    """The answer to one call. `listed`: its content was written as a list of parts. `name`: the tool's, where given."""
 
     call_id: str
     parts: tuple[Part, ...]
@@ -112,7 +120,8 @@ class Result(Part, frozen=True, gc=False):
     name: str | None = None
     listed: bool = False
     custom: bool = False
-    spelled: str = ""
+    wire_form: str = ""
+    """An older or shorter form, like that of its call."""
 
 
 class Reasoning(Part, frozen=True, gc=False):
@@ -162,14 +171,15 @@ class Plain(msgspec.Struct, frozen=True, gc=False):
 
 class Media(Part, frozen=True, gc=False):
     """An image, a sound, a document or a film. `detail` is a JSON literal, `title` the file's name, `transcript` the
-    JSON literal of the words of a sound. `spelled`: a shape of one vendor's, not its dialect's own."""
+    JSON literal of the words of a sound."""
 
     kind: MediaKind
     source: Inline | Remote | Stored | Plain
     title: str | None = None
     detail: str | None = None
     transcript: bytes | None = None
-    spelled: str = ""
+    wire_form: str = ""
+    """A shape of one vendor's, not its dialect's own."""
 
 
 class Refusal(Part, frozen=True, gc=False):

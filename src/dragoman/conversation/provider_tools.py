@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -82,6 +83,28 @@ class FoundPage(msgspec.Struct, frozen=True, gc=False):
     """What it says, as far as the provider shows it."""
     age: str = ""
     """When it was written, in the provider's words."""
+
+
+class GroundedSpan(msgspec.Struct, frozen=True, gc=False):
+    """A piece of an answer's text that rests on a page."""
+
+    url: str
+    start: int
+    """In bytes of the whole text."""
+    end: int
+    text: str = ""
+    """The piece itself; empty if the vendor does not show it."""
+
+
+class CitationRange(StrEnum):
+    """What a vendor's citation speaks of."""
+
+    BLOCK = "block"
+    """All of the text that it belongs to."""
+    PART = "part"
+    """A range of characters of that text."""
+    ANSWER = "answer"
+    """A range of the text of the whole answer."""
 
 
 class ToolRun(msgspec.Struct, frozen=True, gc=False):
@@ -214,12 +237,22 @@ def _no_tools(members: Mapping[str, Json]) -> Mapping[str, tuple[ProviderTool, .
     return {}
 
 
+def _no_opened(members: Mapping[str, Json]) -> Mapping[str, Any]:
+    return {}
+
+
 def _no_runs(members: Mapping[str, Json]) -> tuple[ToolRun, ...]:
     return ()
 
 
-def _no_members(runs: Sequence[ToolRun], cited: Sequence[FoundPage]) -> Mapping[str, Json]:
+def _no_members(
+    runs: Sequence[ToolRun], cited: Sequence[FoundPage], spans: Sequence[GroundedSpan] = ()
+) -> Mapping[str, Json]:
     return {}
+
+
+def _no_spans(members: Mapping[str, Json]) -> tuple[GroundedSpan, ...]:
+    return ()
 
 
 def _no_counts(runs: Sequence[ToolRun]) -> Mapping[str, Json]:
@@ -243,6 +276,10 @@ class Approval(msgspec.Struct, frozen=True, gc=False):
     """Why it does not, in its words."""
 
 
+def _no_label(block: Opaque) -> str:
+    return ""
+
+
 def _no_approval(block: Opaque) -> None:
     return None
 
@@ -250,9 +287,9 @@ def _no_approval(block: Opaque) -> None:
 class ProviderToolCodec(msgspec.Struct, frozen=True):
     """Tools that the vendor of a dialect runs, and the blocks that tell of their runs, as all vendors mean them."""
 
-    parse_tool: Callable[[NativeTool, Mapping[str, Json]], ProviderTool | None]
-    """What a declared tool is for, also by members at the top level of the request; None if no other vendor has the
-    like."""
+    parse_tool: Callable[[NativeTool, Mapping[str, Any]], ProviderTool | None]
+    """What a declared tool is for, also by members at the top level of the request, as `open_members` has opened them;
+    None if no other vendor has the like."""
     render_tool: Callable[[ProviderTool, str], WrittenTool | None]
     """The declaration of a tool under the vendor's name (`type`, or the key of the entry) that the target takes; None
     if it cannot be declared so."""
@@ -262,10 +299,17 @@ class ProviderToolCodec(msgspec.Struct, frozen=True):
     """The blocks that tell of a whole run; none if the dialect does not show runs."""
     parse_members: Callable[[Mapping[str, Json]], Mapping[str, tuple[ProviderTool, ...]]] = _no_tools
     """The tools that members at the top level of a request declare without an entry in the list, by these members."""
+    members: frozenset[str] = frozenset()
+    """The names of these members."""
     parse_ending: Callable[[Mapping[str, Json]], tuple[ToolRun, ...]] = _no_runs
     """The runs that members at the end of an answer tell of, if no block does."""
-    render_ending: Callable[[Sequence[ToolRun], Sequence[FoundPage]], Mapping[str, Json]] = _no_members
-    """The members at the end of an answer that tell of its runs, and of the pages that it cites."""
+    render_ending: Callable[..., Mapping[str, Json]] = _no_members
+    """The members at the end of an answer that tell of its runs, of the pages that it cites, and where it cites
+    them (`Sequence[ToolRun]`, `Sequence[FoundPage]`, `Sequence[GroundedSpan]`)."""
+    parse_spans: Callable[[Mapping[str, Json]], tuple[GroundedSpan, ...]] = _no_spans
+    """Where an answer cites pages, by members at its end."""
+    cites: CitationRange = CitationRange.PART
+    """What a citation speaks of."""
     render_usage: Callable[[Sequence[ToolRun]], Mapping[str, Json]] = _no_counts
     """The members of the usage that count runs."""
     parse_choice: Callable[[Json], str] = _no_name
@@ -274,3 +318,9 @@ class ProviderToolCodec(msgspec.Struct, frozen=True):
     """The block that asks the client about a call; None: the dialect has none."""
     parse_approval: Callable[[Opaque], Approval | None] = _no_approval
     """A question of such a block, or the client's answer."""
+    render_listing: Callable[[str, str, Sequence[Tool]], Opaque] | None = None
+    """The block that shows the tools of a server, by an id and the server's label; None: the dialect has none."""
+    parse_listing: Callable[[Opaque], str] = _no_label
+    """The label of the server whose tools a block shows; empty if it shows none."""
+    open_members: Callable[[Mapping[str, Json]], Mapping[str, Any]] = _no_opened
+    """What tools refer to of the members at the top level. It is opened once for all tools of a request."""

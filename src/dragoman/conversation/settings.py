@@ -21,6 +21,7 @@ class Effort(StrEnum):
     MEDIUM = "medium"
     HIGH = "high"
     XHIGH = "xhigh"
+    ULTRA = "ultra"
     MAX = "max"
 
 
@@ -31,6 +32,7 @@ BUDGETS: dict[Effort, int] = {
     Effort.MEDIUM: 8_192,
     Effort.HIGH: 16_384,
     Effort.XHIGH: 32_768,
+    Effort.ULTRA: 49_152,
     Effort.MAX: 65_536,
 }
 """What an effort is worth in tokens, where a target counts. MAX is cut to the token limit less one."""
@@ -43,7 +45,7 @@ def effort_of(budget: int) -> Effort:
 
 
 EFFORT_ALONE = "effort"
-"""How an effort is spelled that is no wish to think (Claude's `output_config`)."""
+"""The form of an effort that is no wish to think (Claude's `output_config`)."""
 
 
 SUMMARY = "auto"
@@ -54,7 +56,7 @@ class Thinking(msgspec.Struct, frozen=True, gc=False):
     """One reasoning intent. `on` is None where the client only named an effort or a budget.
 
     `adaptive`: the model decides how much. `budget` -1: the provider decides. `visible`: show the thoughts.
-    `summary`: the kind of summary asked for. `spelled`: which of a dialect's ways it was written in.
+    `summary`: the kind of summary asked for.
     """
 
     on: bool | None = None
@@ -63,7 +65,8 @@ class Thinking(msgspec.Struct, frozen=True, gc=False):
     budget: int | None = None
     visible: bool | None = None
     summary: str | None = None
-    spelled: str = ""
+    wire_form: str = ""
+    """Which of its dialect's ways it was written in."""
 
 
 class FormatKind(StrEnum):
@@ -80,7 +83,8 @@ class ResponseFormat(msgspec.Struct, frozen=True, gc=False):
     name: str = ""
     description: bytes | None = None
     strict: bool | None = None
-    spelled: str = ""
+    wire_form: str = ""
+    """The same."""
 
 
 class Settings(msgspec.Struct, frozen=True, gc=False):
@@ -116,7 +120,11 @@ class Settings(msgspec.Struct, frozen=True, gc=False):
     nulls: tuple[str, ...] = ()
 
 
-THINKING_FIELDS = ("reasoning_effort", "reasoning", "thinking")
+EFFORT_FIELD = "reasoning_effort"
+"""The top-level field that holds an effort and nothing else."""
+UNSAID_EFFORT = b'"default"'
+"""An effort that leaves it to the model. Targets with a list of efforts take it if their profile says so."""
+THINKING_FIELDS = (EFFORT_FIELD, "reasoning", "thinking")
 """Top-level fields in which one dialect or another tells the wish to think."""
 
 SPELLINGS = frozenset({"limit_as", "nulls", "seed_as", "stop_listed"})

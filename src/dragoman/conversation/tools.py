@@ -34,26 +34,27 @@ class CallForm(msgspec.Struct, frozen=True, gc=False):
 
 
 class Tool(msgspec.Struct, frozen=True, gc=False):
-    """A function of the client's. `schema` is the JSON Schema of its arguments.
-
-    Spellings: `wrapper`, the shape it came in where that is not its dialect's own; `schema_as`, the field that held
-    the schema in a dialect with several. A `custom` tool takes plain text; `schema` then holds its format. `at` is the
-    entry of the client's list that it stands in, `inner` its place among the tools of that entry. `called`: how the
-    client's dialect writes its calls, if the tool stands for one that is no function there.
-    """
+    """A function of the client's."""
 
     name: str
     description: bytes | None = None
     schema: Json | None = None
+    """The JSON Schema of its arguments. The format of a `custom` tool."""
     strict: bool | None = None
     custom: bool = False
+    """It takes plain text."""
     wrapper: str = ""
+    """The shape it came in, if that is not its dialect's own."""
     schema_as: str = ""
+    """The field that held the schema, in a dialect with several."""
     hint: CacheHint | None = None
     extras: Extras | None = None
     at: int = -1
+    """The entry of the client's list that it stands in."""
     inner: int = -1
+    """Its place among the tools of that entry."""
     called: CallForm | None = None
+    """How the client's dialect writes its calls, if the tool stands for one that is no function there."""
 
     @property
     def place(self) -> str:
@@ -112,6 +113,7 @@ class ToolChoice(msgspec.Struct, frozen=True, gc=False):
     must: bool = False
     json: Json | None = None
     origin: Origin | None = None
-    spelled: str = ""
+    wire_form: str = ""
+    """A way to write it that not all servers of its dialect take."""
     vendor: tuple[tuple[str, Json], ...] = ()
     """Tools of the vendor's own that may be called besides (ALLOWED): the kind of each, and its entry."""

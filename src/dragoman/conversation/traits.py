@@ -243,8 +243,20 @@ def observe_change(before: tuple[Message, ...], after: tuple[Message, ...], seen
     if len(before) != len(after):
         return observe_messages(after)
     changed = [(old, new) for old, new in zip(before, after, strict=True) if old is not new]
-    if _SHARE * len(changed) > len(after) or not all(_alike(old, new) for old, new in changed):
-        return observe_messages(after)
+    found = None if _SHARE * len(changed) > len(after) else _observe_changed(changed, seen)
+    return observe_messages(after) if found is None else found
+
+
+def observe_few(before: tuple[Message, ...], after: tuple[Message, ...], seen: int) -> int | None:
+    """The same if these are only some of the messages; None if roles or ids changed, so that all must be looked at."""
+    if len(before) != len(after):
+        return None
+    return _observe_changed([(old, new) for old, new in zip(before, after, strict=True) if old is not new], seen)
+
+
+def _observe_changed(changed: list[tuple[Message, Message]], seen: int) -> int | None:
+    if not all(_alike(old, new) for old, new in changed):
+        return None
     return seen | (observe_messages(tuple([new for _, new in changed])) & ~ORDER_AND_IDS)
 
 
@@ -302,7 +314,19 @@ def codes_of(messages: Sequence[Message]) -> str:
 _REPEATED = ("uu", "aa", "ac", "ca", "cc", "tt", "ss", "dd")
 
 
-_SHORT = 8
+_ROUNDS = re.compile("(?:ct){2,}"), re.compile(r"(ucta|ua)\1+")
+
+
+@lru_cache(maxsize=1024)
+def without_rounds(codes: str) -> str:
+    """The letters of the first messages without rounds that are repeated. `observe_roles` finds the same in both,
+    whatever follows: a round holds as many calls as results, and no pair of letters stands only between two rounds that
+    it looks for."""
+    calls, rounds = _ROUNDS
+    return rounds.sub(r"\1", calls.sub("ct", codes))
+
+
+_SHORT = 16
 """Messages of a conversation whose order of roles is likely to come again."""
 
 
@@ -367,7 +391,7 @@ def _call_traits(call: Call) -> int:
         found |= _BAD_ARGUMENTS
     if call.signature is not None:
         found |= _SIGNED
-    if call.spelled:
+    if call.wire_form:
         found |= _LEGACY
     return found
 
@@ -384,7 +408,7 @@ def observe_result(result: Result) -> int:
         found |= _RESULT_ERROR
     if result.custom:
         found |= _CUSTOM_CALLS
-    if result.spelled:
+    if result.wire_form:
         found |= _LEGACY
     for part in parts:
         found |= _aside_traits(part)
@@ -432,7 +456,7 @@ def observe_rest(conversation: Conversation) -> int:
             found |= _SEVERAL_ANSWERS
         if settings.parallel_tool_calls is False:
             found |= _SINGLE_CALL
-        if settings.tool_choice is not None and settings.tool_choice.spelled:
+        if settings.tool_choice is not None and settings.tool_choice.wire_form:
             found |= _LEGACY
         if settings.nulls:
             found |= _NULLS

@@ -27,6 +27,10 @@ from dragoman.conversation.parts import Json, Opaque, Origin
 from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.conversation.tools import CallForm
+from dragoman.dialects.contracts.background import BackgroundForm
+from dragoman.dialects.contracts.compaction import Compactions
+from dragoman.dialects.contracts.sockets import SocketFrames
+from dragoman.dialects.contracts.stored_answers import ConversationForm, StoredAnswers
 from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.shared.streamed_text import StreamedText
 
@@ -98,26 +102,27 @@ class CloudMembers(msgspec.Struct, frozen=True):
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """A path that a dialect serves to its clients, without the prefix.
-
-    `stream`: whether the path asks for a stream; None where the body says so. `required` are the members without
-    which a body is not a request, each with its JSON Schema. `load_form`: its requests have another form than the
-    usual ones, which are those of the dialect, or of OpenAI for embeddings. `answer`: all that it ever says.
-    At a path of a cloud, `cloud` are the cloud's own members, `framing` and `load_errors` how it frames a stream and
-    renders errors, where that is not as the dialect does.
-    """
+    """A path that a dialect serves to its clients, without the prefix."""
 
     job: Job
     path: str
     summary: str
     method: str = "POST"
     stream: bool | None = None
+    """Whether the path asks for a stream. None: the body says so."""
     required: Mapping[str, Any] = {}
+    """Members without which a body is not a request, each with its JSON Schema."""
     load_form: Callable[[], RequestAdapter] | None = None
+    """Its requests have another form than the usual ones, which are those of the dialect, or of OpenAI for
+    embeddings."""
     answer: bytes = b""
+    """All that it ever says."""
     cloud: CloudMembers | None = None
+    """At a path of a cloud: the cloud's own members."""
     framing: Framing | None = None
+    """At a path of a cloud: how a stream is framed, if not as the dialect does."""
     load_errors: Callable[[], RenderError] | None = None
+    """At a path of a cloud: how errors are rendered, if not as the dialect does."""
 
 
 PLACEHOLDER = "{id}"
@@ -176,10 +181,14 @@ class WrittenList(msgspec.Struct):
     messages: tuple[Message, ...] = ()
     originals: tuple[Message, ...] = ()
     """The client's own messages, if they were amended."""
-    text: bytes = b""
-    """All items, each with a comma before it."""
+    texts: tuple[bytes, ...] = ()
+    """All items in pieces, each item with a comma before it."""
+    length: int = 0
+    """Bytes of all pieces."""
     marks: tuple[tuple[int, int], ...] = ()
-    """The numbers of messages with which one of the last turns of the model begins, and where each is in the text."""
+    """The numbers of messages with which one of the last turns of the model begins, and of the piece that begins so."""
+    same: int = 0
+    """Messages at the beginning of the next list that are known to be the same; 0 if they have to be compared."""
 
 
 class RenderOptions(msgspec.Struct, frozen=True, gc=False):
@@ -250,34 +259,38 @@ class RequestCodec(msgspec.Struct, frozen=True):
 
 
 class AnswerContext(msgspec.Struct, frozen=True):
-    """What a renderer must know of the request and cannot know itself.
-
-    `model` is the name shown to the client. `id` and `created` stand in where the answer has none, since a codec has no
-    clock. `include_usage`: a Chat stream reports its usage. `request`: members of the client's request that Responses
-    repeats in its answer, as raw JSON. `framing`: how the client's stream is framed; None: as its dialect does.
-    `renames`: `model` is shown even where the bytes could be relayed. `completes`: a stream is completed even then.
-    `prefix` stands before the first text of an answer. `hides_reasoning`: the client did not ask for thinking, and
-    clients of its dialect do not expect any then. `errors`: how errors are rendered; None: as its dialect does.
-    `input_tokens` estimates the tokens of the request, for a stream that shows them before the provider counts them.
-    `headers` of the client's request tell which agent it is, for what only some do.
-    `clock` tells the seconds when an answer is complete, where there is one. `began`: its seconds at the request.
-    """
+    """What a renderer must know of the request and cannot know itself."""
 
     model: str = ""
+    """The name that is shown to the client."""
     created: int = 0
+    """The time of an answer that has none, since a codec has no clock."""
     id: str = ""
+    """The id of an answer that has none."""
     include_usage: bool = False
+    """A Chat stream reports its usage."""
     request: Mapping[str, Json] = {}
+    """Members of the client's request that Responses repeats in its answer, as raw JSON."""
     framing: Framing | None = None
+    """How the client's stream is framed. None: as its dialect does."""
     renames: bool = False
+    """`model` is shown even if the bytes could be relayed."""
     completes: bool = False
+    """A stream is completed even if the bytes could be relayed."""
     prefix: str = ""
+    """Stands before the first text of an answer."""
     hides_reasoning: bool = False
+    """The client did not ask for thinking, and clients of its dialect do not expect any then."""
     errors: RenderError | None = None
+    """How errors are rendered. None: as the client's dialect does."""
     clock: Callable[[], float] | None = None
+    """Tells the seconds when an answer is complete, if there is a clock."""
     began: float = 0.0
+    """The seconds of the clock at the request."""
     input_tokens: Callable[[], int] | None = None
+    """Estimates the tokens of the request, for a stream that shows them before the provider counts them."""
     headers: Mapping[str, str] = {}
+    """The headers of the client's request tell which agent it is, for what only some do."""
     opening: Opaque | None = None
     """A block of the client's dialect that stands before all others of the answer."""
 
@@ -441,280 +454,6 @@ class ModelListing(msgspec.Struct, frozen=True):
     """Names that such agents would leave out are listed a second time, behind this."""
     timeout: float = 3.0
     """Seconds that its clients wait for a list that a provider has not sent yet. Agents ask as they start."""
-
-
-# Stored answers
-
-
-class StoredTurn(msgspec.Struct, frozen=True):
-    """A turn that was stored: a JSON list of what the client sent, and the answer."""
-
-    items: Json
-    response: Json
-
-
-class StoreQuestion(msgspec.Struct, frozen=True):
-    """What a request says about stored answers. `previous`: the id of the answer that it continues, or empty. `keeps`:
-    its own answer is to be stored. `items`: a JSON list of what it sends itself."""
-
-    model: str
-    previous: str
-    keeps: bool
-    items: Json
-    references: tuple[str, ...] = ()
-    """Ids of items of earlier answers that it refers to."""
-    conversation: str = ""
-    """The id of the conversation that it belongs to, or empty."""
-
-
-class AnswerKeeper(Protocol):
-    """Watches the answer to a request that is stored, and shows in it what the client asked for. `kept` is the answer
-    once it is complete, with its id."""
-
-    kept: tuple[str, Json] | None
-
-    def unstored(self, made: bytes) -> bytes:
-        """What was just made with the complete answer in it, if that could not be stored after all."""
-
-    def whole(self, body: bytes) -> bytes: ...
-
-    def piece(self, data: bytes) -> bytes: ...
-
-    def close(self) -> bytes: ...
-
-
-class StoredAnswers(msgspec.Struct, frozen=True):
-    """How a dialect refers to stored answers.
-
-    `path` shows or removes one, `items_path` lists what was sent for it. `parse_question` gives None for a request that
-    has nothing to do with them. `render_whole` makes a request of one that continues turns, with all of them in it.
-    """
-
-    path: str
-    items_path: str
-    parse_question: Callable[[bytes], StoreQuestion | None]
-    render_whole: Callable[[bytes, Sequence[StoredTurn], bool], bytes]
-    put_items: Callable[[bytes, Mapping[str, Json]], bytes]
-    """The request with items in place of references to them."""
-    output_items: Callable[[Json], Mapping[str, Json]]
-    """The items of an answer by their ids."""
-    unknown_answer: Callable[[str], Failure]
-    """The vendor's words for an id that is not known."""
-    unknown_item: Callable[[str], Failure]
-    unknown_conversation: Callable[[str], Failure]
-    keeper: Callable[[StoreQuestion], AnswerKeeper]
-    render_deleted: Callable[[str], bytes]
-    render_items: Callable[[Json, Mapping[str, str]], bytes]
-    mark: bytes = b""
-    """Stands in every body that has to do with them."""
-    is_kept_by_vendor: bool = True
-    """A provider of this dialect knows the ids of its own answers."""
-    unsupported: Failure | None = None
-    """The vendor's words if nothing is kept here; None: whoever asks for an id is told that it is not known."""
-
-
-class ConversationForm(msgspec.Struct, frozen=True):
-    """How a dialect shows conversations that clients make by themselves, and at which paths."""
-
-    new_path: str
-    path: str
-    items_path: str
-    item_path: str
-    create: Callable[[bytes, str, int], tuple[str, Json, Json]]
-    """Of a body, a word that is used once, and the time: the id, the conversation as it is shown, and a JSON list of
-    its first items."""
-    update: Callable[[Json, bytes], Json]
-    parse_items: Callable[[bytes, str], Json]
-    """A JSON list of what a body adds, with ids that are made of a word that is used once."""
-    all_items: Callable[[Sequence[StoredTurn]], Json]
-    """A JSON list of all that stands in turns."""
-    without: Callable[[Sequence[StoredTurn], frozenset[str]], tuple[StoredTurn, ...]]
-    """The turns without the items of these ids."""
-    find_item: Callable[[Json, str], Json | None]
-    render_items: Callable[[Json, Mapping[str, str]], bytes]
-    render_deleted: Callable[[str], bytes]
-
-
-# Answers in the background
-
-
-class BackgroundAsk(msgspec.Struct, frozen=True):
-    """A request whose answer is made in the background."""
-
-    body: bytes
-    """The same request as one for a stream that is stored nowhere."""
-    model: str
-    streams: bool
-    """The client wants its events."""
-    items: Json
-    """A JSON list of what it sends itself."""
-    previous: str
-    """The id of the answer that it continues, or empty."""
-    repeated: Mapping[str, Json] = {}
-    """Members of the request that its answer repeats."""
-
-
-class EventsTeller(Protocol):
-    """Tells the events of a stream as those of an answer in the background."""
-
-    state: Json | None
-    """The answer as the last event tells it, once one does."""
-    is_over: bool
-
-    def feed(self, data: bytes) -> list[bytes]: ...
-
-
-class BackgroundForm(msgspec.Struct, frozen=True):
-    """How a dialect asks for answers in the background, and tells of them."""
-
-    cancel_path: str
-    parse: Callable[[bytes], BackgroundAsk | None]
-    """None: the client waits for its answer. Raises MalformedRequest."""
-    render_queued: Callable[[str, BackgroundAsk, int], Json]
-    """The answer before it is begun, of its id and the time."""
-    teller: Callable[[str, BackgroundAsk], EventsTeller]
-    number: Callable[[bytes], int]
-    """The number of an event."""
-    is_open: Callable[[Json], bool]
-    """Whether an answer is queued or under way in the background."""
-    is_background: Callable[[Json], bool]
-    render_ended: Callable[[Json, str, Failure | None], Json]
-    """An answer with another status, and why."""
-    render_failed: Callable[[Json, int], bytes]
-    """The last event of an answer that failed, with its number."""
-
-
-# Compaction
-
-
-class CompactionWay(StrEnum):
-    """How a client asks that a summary takes the place of its conversation."""
-
-    NOW = "now"
-    """By a request that asks for nothing else."""
-    THRESHOLD = "threshold"
-    """By a number of tokens. The answer follows the summary."""
-    ENDPOINT = "endpoint"
-    """At a path of its own."""
-
-
-class CarriedSummary(msgspec.Struct, frozen=True):
-    """A summary that a client carries."""
-
-    text: str
-    whole: bool = False
-    """It stands for all turns before it. Otherwise for all but the messages of the user."""
-
-
-OpenSummary = Callable[[str, str | None], CarriedSummary | None]
-"""Opens what is sealed; None if somebody else sealed it. The second text is the summary as the client has it, if its
-dialect shows it. Raises for what is broken or changed, or not for this caller."""
-
-
-class CompactionAsk(msgspec.Struct, frozen=True):
-    """What a request says about compaction, and the request with the summaries in it that are ours opened."""
-
-    model: str
-    body: bytes
-    """It still says what it says about compaction."""
-    bare: bytes
-    """It says nothing about compaction."""
-    way: CompactionWay | None = None
-    above: int = 0
-    """The tokens above which a summary is due."""
-    instructions: str = ""
-    pauses: bool = False
-    """Nothing follows the summary, although it was due by tokens."""
-
-
-class Compactions(msgspec.Struct, frozen=True):
-    """How a dialect asks for compaction, and how its clients carry a summary."""
-
-    mark: bytes
-    """Stands in every body that has to do with it."""
-    parse: Callable[[bytes, OpenSummary], CompactionAsk]
-    """Raises MalformedRequest."""
-    render_item: Callable[[str, CarriedSummary, str, CompactionWay], Json]
-    """The item or block, of an id, the summary, the same sealed, and the way in which it was asked for."""
-    broken_code: str
-    """The vendor's code for a summary that cannot be opened."""
-    changed_code: str = ""
-    """The vendor's code for a summary whose text was changed."""
-    stop_word: str = ""
-    """Why an answer ends that is nothing but a summary."""
-    render_answer: Callable[[str, bytes, Json, Usage, int], bytes] | None = None
-    """The answer at the path of its own: of an id, the request's body, the item, the usage and the time."""
-
-
-# WebSockets
-
-
-class SocketTurn(msgspec.Struct, frozen=True):
-    """What a client asks for with one message on a WebSocket."""
-
-    body: Json
-    """The request as a client would post it, which asks for a stream."""
-    lane: str | None
-    """Turns of one lane follow each other; None is a lane too."""
-    previous: str
-    """The id of the answer that it continues, or empty."""
-    items: Json
-    """A JSON list of what it sends itself."""
-    generates: bool = True
-    """False: it only prepares a conversation, and nothing is to be generated."""
-    steerable: bool = True
-    """Whether input may be added while it is answered."""
-
-
-class Steering(msgspec.Struct, frozen=True):
-    """Input for an answer that is under way."""
-
-    previous: str
-    input: Json
-    """As the client sent it."""
-    items: Json = b"[]"
-    """The same as a JSON list of items."""
-    fault: str = ""
-    """What is wrong with the input, if anything is."""
-
-
-class SocketAnswer(Protocol):
-    """Makes messages of the events of one answer, and remembers what the next turn needs of it."""
-
-    id: str
-    """Of the answer, once it has begun."""
-    complete: bool
-    """It ended, and not with a failure."""
-    output: Json
-    """A JSON list of the items of a complete answer."""
-    is_stored: bool
-    """It says of itself that it is stored."""
-
-    def event(self, name: bytes, data: bytes) -> Sequence[bytes]: ...
-
-    def close(self) -> Sequence[bytes]:
-        """What is still to be said when the events have ended."""
-
-
-class SocketFrames(msgspec.Struct, frozen=True):
-    """How a dialect speaks over a WebSocket. All messages are JSON texts."""
-
-    parse: Callable[[bytes], SocketTurn | Steering]
-    """What a client's message asks for. Raises MalformedRequest or DuplicateKey."""
-    posted_headers: Callable[[Mapping[str, str]], dict[str, str]]
-    """The headers of the request that opened the socket, as a client would post them."""
-    answer: Callable[[SocketTurn], SocketAnswer]
-    continued: Callable[[SocketTurn, Sequence[StoredTurn], str], Json]
-    """The body of a turn with the turns that it continues, and the id of what stands before these, or empty."""
-    successor: Callable[[SocketTurn, str, Sequence[Steering]], SocketTurn]
-    """The turn with the same settings that follows an answer which was given input; or, if it names that answer
-    itself, the same turn with the input before its own."""
-    required_input: Callable[[bytes], Json]
-    """A JSON list of what an answer's output waits for from the client; `[]` if for nothing."""
-    render_error: Callable[[int, Mapping[str, str], bytes, str | None], bytes]
-    """An error, from its status, headers and body, for a lane."""
-    render_steering: Callable[[str, Mapping[str, Any], str | None], bytes]
-    """What became of input: `accepted`, `pending` or `failed`."""
 
 
 # The dialect

@@ -76,7 +76,7 @@ class EmulatorFallback:
 
     def start(self) -> EmulatorFallback:
         """Raises ModuleNotFoundError if the extra `emulators` is not installed."""
-        import_module("dragoman.emulators.http_server")  # here, because nobody sees an error of the thread
+        import_module("dragoman.emulators.serving.http_server")  # here, because nobody sees an error of the thread
         self._thread.start()
         self._ready.wait()
         return self
@@ -120,7 +120,7 @@ class EmulatorFallback:
         self._loop.close()
 
     async def _open(self) -> None:
-        from dragoman.emulators.http_server import start
+        from dragoman.emulators.serving.http_server import start
 
         for name in MODELS:
             server = await start(_LazyCore(name, self._answers))  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ from dragoman.emulators.provider import (
     EmulatedProvider,
     ErrorResponse,
     FaultKind,
+    KeepsContents,
     Model,
     ModelTurn,
     Operation,
@@ -80,6 +81,7 @@ class EmulatorCore:
         self.standing_fault: Fault | None = None
         self.prompt_cache = PromptCache(clock)
         self._meter = RateMeter(limits or {}, clock)
+        self._clock = clock
         self._limit_form = provider.limit_form
         self.records: deque[RecordedRequest] = deque(maxlen=keep)  # bounded: a server may run for days
         self._on_record = on_record
@@ -165,6 +167,17 @@ class EmulatorCore:
                 return self._whole(request, self.provider.count_tokens(request), fault)
             case Operation.SHOW if isinstance(self.provider, ShowsModels):
                 return self._whole(request, self.provider.show_model(request), fault)
+            case Operation.CONTENTS if isinstance(self.provider, KeepsContents):
+                served = self.provider.serve_contents(request, account_of(request), self._clock())
+                if isinstance(served, ErrorResponse):
+                    return self._refuse(served, request, "refused")
+                return self._whole(request, served, fault)
+        stored = 0
+        if isinstance(self.provider, KeepsContents):
+            used = self.provider.use_content(request, account_of(request), self._clock())
+            if isinstance(used, ErrorResponse):
+                return self._refuse(used, request, "refused")
+            request, stored = used
         excess = self._find_excess(request)
         if excess is not None:
             refused = self.provider.render_fault(FaultKind.RATE, request)
@@ -174,6 +187,7 @@ class EmulatorCore:
         if fault is not None and fault.replaces_answer:
             return self._apply_fault(fault, request)
         turn = self._with_cache(request, step.turn_for(request, self.model))
+        turn = replace(turn, cached=stored) if stored and not turn.cached else turn
         limit_headers = self._count_use(request, turn)
         if not request.stream:
             return self._whole(request, self.provider.render_answer(request, turn), fault, limit_headers)

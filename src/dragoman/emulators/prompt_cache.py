@@ -17,7 +17,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -45,6 +45,8 @@ class PromptBlock:
     """For how long the prefix up to here is kept (`5m`), if a marker stands on this block."""
     salt: str = ""
     """What else changes the prompt from here on and has no tokens: a role, a setting."""
+    is_end: bool = False
+    """Whether an earlier request may have ended here, which marked its end unasked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ class CachePolicy:
     """The lifetime of a prefix that has no marker. A read renews it."""
     look_back: int = 20
     """How many blocks before a marker a prefix is still found."""
+    by_marks: bool = False
+    """Whether it is found only at a marker, or at the end of an earlier prompt. `look_back` then counts those."""
     learns: bool = False
     """Whether a prefix inside a prompt is found only after two prompts had it in common (DeepSeek)."""
 
@@ -99,6 +103,7 @@ class Prefix(NamedTuple):
     tokens: int
     digest: bytes
     lifetime: str = ""
+    is_end: bool = False
 
 
 @dataclass(slots=True)
@@ -180,7 +185,11 @@ class PromptCache:
 
     def _find_marked(self, ends: list[Prefix], marked: list[int], policy: CachePolicy, now: float) -> Prefix | None:
         """The longest prefix that an earlier request wrote, near enough to a marker."""
-        near = sorted({at for end in marked for at in range(max(0, end - policy.look_back), end + 1)}, reverse=True)
+        if policy.by_marks:
+            places = [at for at, one in enumerate(ends) if one.is_end or one.lifetime] if marked else []
+            near = places[-policy.look_back :][::-1]
+        else:
+            near = sorted({at for end in marked for at in range(max(0, end - policy.look_back), end + 1)}, reverse=True)
         return next((ends[at] for at in near if ends[at].tokens >= policy.minimum and self._find(ends[at], now)), None)
 
     def _find(self, prefix: Prefix, now: float) -> bool:
@@ -258,7 +267,7 @@ def measure(plan: CachePlan, account: str = "") -> tuple[list[Prefix], list[Pref
                 rest, tokens, position = rest[taken * TOKEN_BYTES :], tokens - taken, boundary
             chain.update(rest + b"\0")
             position += tokens
-        ends.append(Prefix(position, chain.digest(), block.lifetime))
+        ends.append(Prefix(position, chain.digest(), block.lifetime, block.is_end))
     return ends, steps
 
 
@@ -314,11 +323,16 @@ class BlockList:
         self.blocks.append(PromptBlock(value, lifetime, self._salt))
         self._salt = ""
 
+    def end_message(self) -> None:
+        """An earlier request may have ended with the last block."""
+        if self.blocks:
+            self.blocks[-1] = replace(self.blocks[-1], is_end=True)
+
     def mark_last(self, lifetime: str) -> None:
         """A marker that covers all that was added."""
         if self.blocks:
             last = self.blocks[-1]
-            self.blocks[-1] = PromptBlock(last.value, last.lifetime or lifetime, last.salt)
+            self.blocks[-1] = replace(last, lifetime=last.lifetime or lifetime)
 
     def keep_marks(self, most: int, lifetime: str | None) -> None:
         """Only the latest markers count; `lifetime` is that of all of them, if it is one."""
@@ -326,7 +340,7 @@ class BlockList:
         for at in marked:
             one = self.blocks[at]
             kept = lifetime if lifetime in _SECONDS else one.lifetime
-            self.blocks[at] = PromptBlock(one.value, (kept or "") if at in marked[-most:] else "", one.salt)
+            self.blocks[at] = replace(one, lifetime=(kept or "") if at in marked[-most:] else "", is_end=True)
 
 
 def lifetime_of(value: Any, name: str = "cache_control", usual: str = "5m") -> str:

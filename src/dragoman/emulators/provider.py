@@ -37,6 +37,7 @@ class Operation(StrEnum):
     MODELS = "models"
     COUNT = "count"
     SHOW = "show"  # what the provider says of one model, where the body names it
+    CONTENTS = "contents"  # explicit caches: make, show, list, change and delete them
 
 
 class FaultKind(StrEnum):
@@ -332,3 +333,16 @@ class ServesSockets(Protocol):
     def render_prepared(self, request: ReceivedRequest) -> Iterable[bytes]:
         """The stream of a turn that generates nothing."""
         ...
+
+
+@runtime_checkable
+class KeepsContents(Protocol):
+    """A provider with explicit caches. `account` is who asks."""
+
+    def serve_contents(self, request: ReceivedRequest, account: str, now: float) -> dict[str, Any] | ErrorResponse:
+        """The answer to a request that is about caches."""
+
+    def use_content(
+        self, request: ReceivedRequest, account: str, now: float
+    ) -> tuple[ReceivedRequest, int] | ErrorResponse:
+        """The request with what the cache holds that it names, and the tokens of that."""

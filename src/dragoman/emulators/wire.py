@@ -63,3 +63,12 @@ def make_id(prefix: str, length: int, *seed: object, alphabet: str = _ALPHABET) 
     """An id in a provider's format, derived from `seed`: the same seed gives the same id."""
     digest = blake2b("\0".join(map(str, seed)).encode("utf-8", "replace"), digest_size=64).digest()
     return prefix + "".join(alphabet[digest[i % 64] % len(alphabet)] for i in range(length))
+
+
+def arguments_object(arguments: str) -> dict[str, Any]:
+    """The arguments as an object. Broken ones are wrapped, because `input` is always an object."""
+    try:
+        value = orjson.loads(arguments or "{}")
+    except orjson.JSONDecodeError:
+        value = None
+    return value if isinstance(value, dict) else {"INVALID_JSON": arguments}

@@ -16,7 +16,7 @@ from dragoman.gateway.services import Services
 async def tell_fault(services: Services, outbound: Outbound, dialect: str, fault: Exception) -> None:
     """Tell the client what went wrong, in its dialect. Of a fault of our own the log gets all, the client the id."""
     if isinstance(fault, Refused):
-        await outbound.refusal(dialect, fault.failure, list(fault.headers))
+        await outbound.refusal(dialect, as_failure(fault), list(fault.headers))
     elif isinstance(fault, (DragomanError, *BODY_ERRORS)):
         await outbound.refusal(dialect, as_failure(fault))
     else:

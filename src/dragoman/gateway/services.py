@@ -21,12 +21,12 @@ from dragoman.config.schema import LogLevel, StoreKind
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.memory.conversation_memory import CallerMemory, ConversationMemory
 from dragoman.errors import DragomanError
-from dragoman.gateway.callers.model_limits import ModelLimiter
 from dragoman.gateway.http.inbound import CoarseTimer
 from dragoman.gateway.http.restart_required import keep_running_values
 from dragoman.gateway.models.health_checks import HealthChecker
 from dragoman.gateway.models.known_names import known_names, own_profiles
 from dragoman.gateway.models.live_models import LiveModels
+from dragoman.gateway.models.model_limits import ModelLimiter
 from dragoman.gateway.models.server_probes import ServerProbes
 from dragoman.gateway.records import metrics
 from dragoman.gateway.records.metrics import LiveFigures, MetricsSnapshot, summed

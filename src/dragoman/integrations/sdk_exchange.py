@@ -46,7 +46,7 @@ from dragoman.engine.exchange.steps import (
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.library.policy import Policy
-from dragoman.engine.library.summary import report_headers
+from dragoman.engine.library.report_summary import report_headers
 from dragoman.engine.path_overrides import parse_routed
 from dragoman.engine.tokens.token_count import count_request, estimated_count, parse_count_request, render_count
 from dragoman.errors import DragomanError, RequestError

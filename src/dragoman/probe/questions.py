@@ -71,39 +71,46 @@ class Condition(msgspec.Struct, frozen=True):
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """One question.
-
-    `settles`: a fact that then says `accepts` or `refuses`. `accepted`, `refused`: outcomes for facts of other kinds.
-    `opening`: messages before the first turn. `turns`: turns that begin with the user's and end with the assistant's.
-    `closing`: the last messages, in place of the user's. `tools`: further tools. `members`: members of the body.
-    `words`: words that a refusal uses for what is asked.
-    `unless`: earlier verdicts that settle it. `after`: questions that must be accepted first; if one is refused,
-    the question means nothing. `stands_for`: a question that counts as accepted for others if this one is accepted.
-    `often_refused`: many servers refuse it, so it is the first suspect.
-    `alone`: it is not asked together with others. `streamed`: the answer comes as a stream. `declares`:
-    the tools that are called in its turns are declared. `toolless`: it means something only where no tool is declared.
-    """
+    """One question."""
 
     id: str
     asks: str
+    """The question in words."""
     topic: Topic
     opening: tuple[JsonObject, ...] = ()
+    """Messages before the first turn."""
     turns: tuple[JsonObject, ...] = ()
+    """Turns that begin with the user's and end with the assistant's."""
     closing: tuple[JsonObject, ...] = ()
+    """The last messages, in place of the user's."""
     tools: tuple[JsonObject, ...] = ()
+    """Further tools."""
     members: JsonObject = {}
+    """Members of the body."""
     settles: str = ""
+    """A fact that then says `accepts` or `refuses`."""
     accepted: Outcome = NO_OUTCOME
+    """What an acceptance says about facts of other kinds."""
     refused: Outcome = NO_OUTCOME
+    """What a refusal says about them."""
     words: tuple[str, ...] = ()
+    """Words that a refusal uses for what is asked."""
     unless: tuple[Condition, ...] = ()
+    """Earlier verdicts that settle the question."""
     after: tuple[str, ...] = ()
+    """Questions that must be accepted first. If one is refused, this question means nothing."""
     stands_for: str = ""
+    """A question that counts as accepted for others if this one is accepted."""
     often_refused: bool = False
+    """Many servers refuse it, so it is the first suspect."""
     alone: bool = False
+    """It is not asked together with others."""
     streamed: bool = False
+    """The answer comes as a stream."""
     declares: bool = True
+    """The tools that are called in its turns are declared."""
     toolless: bool = False
+    """It means something only if no tool is declared."""
 
     def outcome(self, verdict: Verdict) -> Outcome:
         """What a verdict settles. Who drops something accepts it, as far as the request goes."""

@@ -17,24 +17,26 @@ _KINDS = ("role", "type")
 
 
 class RequestForm(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a request has what questions add.
-
-    `turns_at`: the member with the turns. `last_turn`: the user's turn that ends a request. `tool`: a plain tool.
-    `tools_in`: the member of the one entry of `tools` that lists them all, where the dialect has one. `tool_lists`:
-    how refusals name that list. `always`: members of every request. `limits`: token limits, the best first; no request
-    is sent without one, since nobody could say what it costs. `answer`: a member that every answer has. `call_marks`:
-    members, roles and types of parts that show a call or a result.
-    """
+    """Where a request has what questions add."""
 
     turns_at: str
+    """The member with the turns."""
     last_turn: JsonObject
+    """The user's turn that ends a request."""
     tool: JsonObject
+    """A plain tool."""
     limits: tuple[JsonObject, ...]
+    """Token limits, the best first. No request is sent without one, since nobody could say what it costs."""
     answer: str
+    """A member that every answer has."""
     call_marks: frozenset[str]
+    """Members, roles and types of parts that show a call or a result."""
     tools_in: str = ""
+    """The member of the one entry of `tools` that lists them all, if the dialect has one."""
     tool_lists: tuple[str, ...] = ("tools",)
+    """How refusals name that list."""
     always: JsonObject = {}
+    """Members of every request."""
 
     @property
     def limit_paths(self) -> frozenset[MemberPath]:

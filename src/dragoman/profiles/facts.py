@@ -68,6 +68,25 @@ class CachePlace(StrEnum):
     FIRST_USER = "first-user"
 
 
+class CacheForm(StrEnum):
+    """How a cache hint is written."""
+
+    CONTROL = "control"
+    """`cache_control`, or what a dialect has instead, with a lifetime of its own."""
+    BREAKPOINT = "breakpoint"
+    """`prompt_cache_breakpoint`, on input parts only; the end of the prompt is marked unasked."""
+
+
+class CacheQuestionForm(StrEnum):
+    """How a provider is asked why it missed its prompt cache."""
+
+    NONE = "none"
+    DIAGNOSTICS = "diagnostics"
+    """By `diagnostics`, in every request of a session: it knows again only those that asked."""
+    COMPARISON = "comparison"
+    """By `prompt_cache_options.comparison_response_id`, the id of an answer that it stores."""
+
+
 class SystemPlace(StrEnum):
     """Where a system message may stand."""
 
@@ -586,6 +605,17 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     cache_place: Annotated[CachePlace, Meta(description="where a cache hint is of use, if anywhere")] = CachePlace.NONE
     cache_minimum: Annotated[int, Meta(description="the fewest tokens that a provider keeps for a cache hint")] = 1024
+    cache_form: Annotated[
+        CacheForm,
+        Meta(description="how a cache hint is written: `cache_control`, or a breakpoint on an input part"),
+    ] = CacheForm.CONTROL
+    session_field: Annotated[
+        str,
+        Meta(description="the field, or the header (`x-…`), by whose value a session's requests find the same cache"),
+    ] = ""
+    cache_question: Annotated[CacheQuestionForm, Meta(description="how it is asked why it missed its prompt cache")] = (
+        CacheQuestionForm.NONE
+    )
     cost_header: Annotated[str, Meta(description="the header that says what an answer cost")] = ""
 
     # tools
@@ -626,12 +656,13 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     native_tools: Annotated[tuple[str, ...], Meta(description="kinds of its own tools (globs)")] = ("*",)
     provider_tools: Annotated[
         Mapping[str, str],
-        Meta(
-            description="its own tool that does what others run (web-search, web-fetch, code, image, mcp, tool-search)"
-        ),
+        Meta(description="its own tool that does what others run, by what it does (`web-search`, `code` and so on)"),
     ] = {}
     mixed_tools: Annotated[Stance, Meta(description="its own tools beside functions")] = ACCEPTS
     mixed_tools_flag: Annotated[str, Meta(description="the setting with which it takes both")] = ""
+    mixed_kinds: Annotated[
+        tuple[str, ...], Meta(description="its own tools that it takes beside functions in any case, without a setting")
+    ] = ()
     forced_provider_tool: Annotated[Stance, Meta(description="a forced choice where all tools are its own")] = REFUSES
 
     # settings
@@ -698,8 +729,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         tuple[str, ...],
         Meta(description="how it compacts conversations by itself: now (when asked), threshold, endpoint"),
     ] = ()
+    sockets: Annotated[bool, Meta(description="it answers turns over a WebSocket, at the path of its answers")] = False
     cache_hints: Annotated[Stance, Meta(description="cache hints on parts, tools and messages")] = ACCEPTS
     cache_scope: Annotated[Stance, Meta(description="a `scope` in a cache hint")] = ACCEPTS
+    late_long_hint: Annotated[Stance, Meta(description="a cache hint of an hour after one of five minutes")] = ACCEPTS
     cache_hints_in_results: Annotated[bool, Meta(description="cache hints on the parts of a tool's result")] = True
     cache_hints_on_tools: Annotated[bool, Meta(description="cache hints on tools")] = True
     cache_hint_whole: Annotated[bool, Meta(description="a cache hint for the whole request")] = True

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.errors import ProfileError, TargetError, near_match, nearest_first
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import Facts
 from dragoman.profiles.families import families_of, family_names
 from dragoman.profiles.mistakes import Mistake, RuleCheck, fact_mistakes, key_mistakes, rule_mistakes
 from dragoman.profiles.models import CatalogueUse, facts_from, find_model
@@ -192,14 +192,7 @@ AS_DIALECT = CountForm()
 
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One file. `path` replaces the dialect's own path (`{model}`, `{method}` are filled in), `methods` and `body` tell
-    how it is asked otherwise than its dialect says, `beta` what it takes under a beta alone. A header without a value
-    is not sent. `like`: another profile whose facts come first. `hosts`: globs of further hosts that the vendor serves
-    the same API from. `families`: those of `families.toml` whose bare names it serves. `lists_models`: it has a list of
-    what can be asked for. `completions`: globs of models that it serves at the legacy `/completions` too. `count`: how
-    it counts tokens. `twin`: the profile of the provider's other API, for requests that this one refuses. `versions`:
-    what newer versions of its API refuse, for clients that name one. `catalogue`: what it takes from the
-    catalogue of models. `cloud`: how a cloud authorizes requests."""
+    """One file."""
 
     dialect: str = ""
     title: str = ""
@@ -207,24 +200,39 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     url_env: str = ""
     key: Key = Key()
     cloud: CloudUse = CloudUse()
+    """How a cloud authorizes requests."""
     path: str = ""
+    """Replaces the dialect's own path. `{model}` and `{method}` are filled in."""
     methods: Methods = Methods()
+    """How it is asked otherwise than its dialect says."""
     body: BodyForm | None = None
+    """What its body has otherwise than its dialect says."""
     beta: BetaUse | None = None
+    """What it takes under a beta alone."""
     envelope: Envelope = NO_ENVELOPE
     count: CountForm = AS_DIALECT
+    """How it counts tokens."""
     twin: str = ""
+    """The profile of the provider's other API, for requests that this one refuses."""
     versions: tuple[VersionFacts, ...] = ()
+    """What newer versions of its API refuse, for clients that name one."""
     like: str = ""
+    """Another profile, whose facts come first."""
     hosts: tuple[str, ...] = ()
+    """Globs of further hosts from which the vendor serves the same API."""
     families: tuple[str, ...] = ()
+    """The entries of `families.toml` whose bare names it serves."""
     lists_models: bool = True
+    """It has a list of what can be asked for."""
     completions: tuple[str, ...] = ()
+    """Globs of models that it serves at the legacy `/completions` too."""
     headers: dict[str, str] = {}
+    """Headers of every request. A header without a value is not sent."""
     facts: dict[str, Any] = {}
     rules: dict[str, Any] = {}
     texts: dict[str, str] = {}
     catalogue: CatalogueUse = CatalogueUse()
+    """What it takes from the catalogue of models."""
     probed: bool = False
     models: tuple[Models, ...] = ()
     evidence: tuple[Evidence, ...] = ()
@@ -263,7 +271,7 @@ class Target(msgspec.Struct, frozen=True, eq=False, weakref=True):
     """A profile and a model, with the facts that hold for them. Known by identity, so that plans can be remembered.
 
     `choices`: the option chosen for a rule, by its name. `texts`: configured words of synthetic turns, by reason.
-    `twin`: the same model in the provider's other API, if this one may refuse tools beside thinking."""
+    `twin`: the same model in the provider's other API, for tools that this one refuses or lacks."""
 
     profile: Profile
     model: str
@@ -364,8 +372,7 @@ class Profiles:
         issuer = self._lineage(profile)[0].name if profile.name in self._extra else profile.name
         layers = self.layers(profile, model)
         facts = facts_of(profile, model, layers, issuer)
-        needs = profile.twin and facts.tools_with_effort is not Stance.ACCEPTS
-        twin = self.target(f"{profile.twin}/{model}") if needs else None
+        twin = self.target(f"{profile.twin}/{model}") if profile.twin else None
         found = Target(profile, model, facts, _choices(layers), _texts(layers), twin)
         newer = [patched(found, Layer(f"version {one.since}", one.facts)) for one in profile.versions]
         return replace(found, versions=tuple(newer)) if newer else found

@@ -13,23 +13,25 @@ from dragoman.profiles.model_patterns import LONGEST_NAME, ModelPattern, model_p
 
 
 class TokenWeights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a model's own count of an answer differs from the pieces of its text (`engine/tokens/token_estimate.py`).
-
-    `scale`: tokens for each piece. `single_digits`: every digit is a token. `answer`: tokens of every answer beside its
-    text. `call` and `parallel`: tokens of a lone call, and of each of several, beside name and arguments; `key`: of
-    each name in the arguments. `state`: bytes of opaque state for each token of hidden reasoning, after the first
-    `state_start` bytes; 0 where its length says nothing.
-    """
+    """How a model's own count of an answer differs from the pieces of its text (`engine/tokens/token_estimate.py`)."""
 
     match: str | tuple[str, ...] = ()
     scale: float = 1.0
+    """Tokens for each piece."""
     single_digits: bool = False
+    """Every digit is a token."""
     answer: int = 1
+    """Tokens of every answer beside its text."""
     call: int = 9
+    """Tokens of a lone call beside its name and arguments."""
     parallel: int = 9
+    """The same of each of several calls."""
     key: int = 0
+    """Tokens of each name in the arguments."""
     state: float = 0.0
+    """Bytes of opaque state for each token of hidden reasoning. 0: its length says nothing."""
     state_start: int = 0
+    """Bytes of opaque state before the first such token."""
 
     @property
     def globs(self) -> tuple[str, ...]:

@@ -21,9 +21,11 @@ _UNREADABLE = frozenset(
         *("encrypted_content", "encrypted_index", "encrypted_stdout", "thought_signature", "content_index", "status"),
     }
 )
+LISTINGS = frozenset({"mcp_list_tools", "mcp_tool_listing"})
+"""What a server of tools has. The request declares the server again, so that nothing is lost with them."""
 _UNSAID = frozenset(
     {
-        *("mcp_list_tools", "mcp_tool_listing", "tool_search_output", "tool_addition", "tool_removal"),
+        *(*LISTINGS, "tool_search_output", "tool_addition", "tool_removal"),
         *("thinking", "redacted_thinking", "reasoning"),
     }
 )

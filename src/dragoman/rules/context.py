@@ -31,20 +31,24 @@ def _no_codec(dialect: str) -> ProviderToolCodec | None:
 
 
 class Context(msgspec.Struct, frozen=True):
-    """`facts` are the target's, with every doubt decided. `choices` holds the option chosen for a rule, by its name;
-    `texts` the configured words of synthetic turns; `media` the bytes that the caller has fetched, by URL.
-    `streams`: the answer is asked for as a stream. `translated`: the client speaks another dialect.
-    `expects_reasoning`: and it expects to be shown the thinking. `answer`: which one of several answers is asked for,
-    each of which is a request of its own; None: all of them."""
+    """What a rule may know besides the conversation."""
 
     facts: Facts
+    """The target's facts, with every doubt decided."""
     choices: Mapping[str, Any] = {}
+    """The option chosen for a rule, by its name."""
     texts: Mapping[str, str] = {}
+    """The configured words of synthetic turns."""
     media: Mapping[str, bytes] = {}
+    """The bytes that the caller has fetched, by URL."""
     streams: bool = False
+    """The answer is asked for as a stream."""
     translated: bool = False
+    """The client speaks another dialect."""
     expects_reasoning: bool = False
+    """The client speaks another dialect, and expects to be shown the thinking."""
     answer: int | None = None
+    """Which one of several answers is asked for, each of which is a request of its own. None: all of them."""
     runs: frozenset[Family] = frozenset()
     """Tools that the gateway runs itself, if the target cannot."""
     tool_codec: Callable[[str], ProviderToolCodec | None] = _no_codec

@@ -20,7 +20,7 @@ def result_text(result: Result, name: str | None = None) -> tuple[Part, ...]:
     known = name or result.name
     if known:
         words.append(f"name={known}")
-    if result.call_id and result.spelled != NO_ID:
+    if result.call_id and result.wire_form != NO_ID:
         words.append(f"id={result.call_id}")
     header = f"[{' '.join(words)}]\n"
     texts = [part.literal for part in result.parts if type(part) is Text]
@@ -30,7 +30,7 @@ def result_text(result: Result, name: str | None = None) -> tuple[Part, ...]:
 
 def call_text(call: Call) -> Text:
     """`[tool_call name=… id=…]`, then the arguments."""
-    header = f"[tool_call name={call.name}" + (f" id={call.id}" if call.id and call.spelled != NO_ID else "") + "]\n"
+    header = f"[tool_call name={call.name}" + (f" id={call.id}" if call.id and call.wire_form != NO_ID else "") + "]\n"
     arguments = call.arguments if call.arguments[:1] == b'"' else quote(call.arguments.decode())
     return Text(prefixed(header, arguments))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from typing import Any
 
 import msgspec
 
@@ -15,7 +17,10 @@ from dragoman.rules.context import Context
 
 
 def takes_tool(tool: NativeTool, facts: Facts) -> bool:
-    return tool.origin.dialect == facts.dialect and any(fnmatchcase(tool.kind, glob) for glob in facts.native_tools)
+    """Whether it takes a tool of its own dialect. One without a type has another vendor's form."""
+    if tool.origin.dialect != facts.dialect or (not tool.kind and facts.off_schema is Stance.REFUSES):
+        return False
+    return any(fnmatchcase(tool.kind, glob) for glob in facts.native_tools)
 
 
 def is_given_as_meant(part: Part, facts: Facts) -> bool:
@@ -54,23 +59,34 @@ def find_strange_tools(conversation: Conversation, context: Context) -> list[Str
     them, and neither is what the gateway runs already."""
     facts, extras = context.facts, conversation.extras
     members = extras.fields if extras is not None else {}
-    codec = context.tool_codec(extras.dialect) if extras is not None and extras.dialect != facts.dialect else None
-    apart = [(one, member) for member, tools in codec.parse_members(members).items() for one in tools] if codec else []
+    codec = context.tool_codec(extras.dialect) if extras is not None else None
+    own = extras is not None and extras.dialect == facts.dialect
+    apart = [
+        (one, member)
+        for member, tools in (codec.parse_members(members).items() if codec is not None else ())
+        if not own or member in facts.refused_settings
+        for one in tools
+    ]
     served = {one.server.label: member for one, member in apart if one.server is not None}
     mixes = facts.mixed_tools is not Stance.REFUSES or not has_functions(conversation)
     found: list[StrangeTool] = []
+    opened: dict[str, Mapping[str, Any]] = {}
     for tool in conversation.tools:
-        if not isinstance(tool, NativeTool) or tool.meant or takes_tool(tool, facts):
+        if not isinstance(tool, NativeTool) or tool.meant:
+            continue
+        if takes_tool(tool, facts) and (mixes or tool.kind in facts.mixed_kinds):
             continue
         codec = context.tool_codec(tool.origin.dialect)
-        meant = codec.parse_tool(tool, members) if codec is not None else None
+        if codec is not None and tool.origin.dialect not in opened:
+            opened[tool.origin.dialect] = codec.open_members(members)
+        meant = codec.parse_tool(tool, opened[tool.origin.dialect]) if codec is not None else None
         if meant is not None:
             member = served.get(meant.server.label, "") if meant.server is not None else ""
-            found.append(StrangeTool(meant, tool, member, _write(meant, context) if mixes else None))
+            found.append(StrangeTool(meant, tool, member, _write(meant, context, mixes)))
     listed = {one.tool.server.label for one in found if one.tool.server is not None}
     for meant, member in apart:
         if meant.server is None or meant.server.label not in listed:
-            found.append(StrangeTool(meant, None, member, _write(meant, context) if mixes else None))
+            found.append(StrangeTool(meant, None, member, _write(meant, context, mixes)))
     return found
 
 
@@ -79,9 +95,12 @@ def has_functions(conversation: Conversation) -> bool:
     return any(isinstance(tool, Tool) or tool.meant for tool in conversation.tools)
 
 
-def _write(tool: ProviderTool, context: Context) -> WrittenTool | None:
+def _write(tool: ProviderTool, context: Context, mixes: bool) -> WrittenTool | None:
+    """The target's own tool. `mixes`: it takes any of them beside the functions of the request."""
     facts = context.facts
     kind, codec = facts.provider_tools.get(tool.family, ""), context.tool_codec(facts.dialect)
+    if not mixes and kind not in facts.mixed_kinds:
+        return None
     written = codec.render_tool(tool, kind) if kind and codec is not None else None
     if written is None or not written.json:
         return written

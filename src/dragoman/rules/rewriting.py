@@ -23,7 +23,7 @@ Struct = TypeVar("Struct", bound=msgspec.Struct)
 class Edit(msgspec.Struct, frozen=True):
     """What becomes of a message: the messages in its place (none: it is taken out), and the words of the report.
 
-    `respelled`: it means what it meant.
+    `spelling_only`: it means what it meant.
     """
 
     messages: tuple[Message, ...]
@@ -31,7 +31,7 @@ class Edit(msgspec.Struct, frozen=True):
     part: Part | None = None
     loses: Loss | None = None
     kind: ChangeKind = "repair"
-    respelled: bool = False
+    spelling_only: bool = False
 
 
 def edit(message: Message, did: str, part: Part | None = None, loses: Loss | None = None) -> Edit:
@@ -41,21 +41,19 @@ def edit(message: Message, did: str, part: Part | None = None, loses: Loss | Non
 
 def respell(message: Message, did: str) -> Edit:
     """The same message, spelled otherwise."""
-    return Edit((message,), did, respelled=True)
+    return Edit((message,), did, spelling_only=True)
 
 
-def rewrite_messages(conversation: Conversation, change: Callable[[Message], Edit | None], since: int = 0) -> Rewrite:
-    """Every message from `since` on through `change`; None leaves it as it is."""
-    return rewrite_indexed(conversation, lambda index, message: change(message), since)
+def rewrite_messages(conversation: Conversation, change: Callable[[Message], Edit | None]) -> Rewrite:
+    """Every message through `change`; None leaves it as it is."""
+    return rewrite_indexed(conversation, lambda index, message: change(message))
 
 
-def rewrite_indexed(
-    conversation: Conversation, change: Callable[[int, Message], Edit | None], since: int = 0
-) -> Rewrite:
+def rewrite_indexed(conversation: Conversation, change: Callable[[int, Message], Edit | None]) -> Rewrite:
     """The same, for a change that looks at its neighbours."""
-    messages: list[Message] = list(conversation.messages[:since])
+    messages: list[Message] = []
     notes: list[Note] = []
-    for index, message in enumerate(conversation.messages[since:], since):
+    for index, message in enumerate(conversation.messages):
         done = change(index, message)
         if done is None:
             messages.append(message)
@@ -63,7 +61,7 @@ def rewrite_indexed(
         messages += done.messages
         after = done.messages if done.messages else None
         note = Note(done.did, message, done.part, loses=done.loses, kind=done.kind, before=message, after=after)
-        notes.append(replace(note, respelled=True) if done.respelled else note)
+        notes.append(replace(note, spelling_only=True) if done.spelling_only else note)
     if not notes:
         return Rewrite(conversation)
     return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes))

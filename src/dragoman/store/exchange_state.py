@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
+from secrets import token_bytes
 from typing import Generic, TypeVar
 
 import msgspec
@@ -42,6 +44,8 @@ class StoredState(Generic[D]):
         self._tell = tell
         self._targets = CorrectedTargets()
         self._sent = SentPrompts(time.monotonic)
+        self._secrets = store.secrets
+        self._secret = b""
 
     def correct(self, destination: Destination, caller: str) -> tuple[Target, tuple[str, ...]]:
         """The destination's target with what has been learnt about it, and the names of the lessons that hold."""
@@ -64,13 +68,20 @@ class StoredState(Generic[D]):
         if wanted.provider:
             kept = await self._vault.find(StateOwner(caller, wanted.provider, wanted.scope), wanted.keys)
         runs = await self._vault.find(_owner_of_runs(caller), wanted.runs) if wanted.runs else {}
-        sent = self._sent.note(caller, wanted.prompt) if wanted.prompt is not None else SentBefore.NOTHING
+        sent = self._sent.note(caller, wanted.prompt) if wanted.prompt is not None else SentBefore.UNKNOWN
+        session = await self._name_session(caller, wanted.session) if wanted.session else ""
         if wanted.cuts is None and not wanted.summaries:
-            return Recalled(kept, sent_before=sent, runs=runs)
+            return Recalled(kept, sent_before=sent, runs=runs, session=session)
         summary = await self._find(caller, wanted.summaries, PrefixSummary)
         cut = await self._find(caller, wanted.cuts(summary), Cut) if wanted.cuts is not None else None
         scale = self.token_scale(wanted.calibration) if wanted.calibration else AS_ESTIMATED
-        return Recalled(kept, summary, cut[1] if cut is not None else None, scale, sent, runs)
+        return Recalled(kept, summary, cut[1] if cut is not None else None, scale, sent, runs, session)
+
+    async def _name_session(self, caller: str, session: str) -> str:
+        """A name that is the same for all turns, workers and replicas, and tells neither the caller nor its session."""
+        if not self._secret:
+            self._secret = await self._secrets.agree("sessions", token_bytes(32))
+        return blake2b(f"{caller}\0{session}".encode("utf-8", "replace"), digest_size=16, key=self._secret).hexdigest()
 
     async def _find(self, caller: str, keys: Iterable[str], kind: type[T]) -> tuple[str, T] | None:
         """The first of its kind that was kept, and its key."""

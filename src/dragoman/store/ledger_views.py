@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec import Struct
 
-from dragoman.engine.library.summary import weight
+from dragoman.engine.library.report_summary import weight
 from dragoman.store.ledger_entry import By, Entry, Totals
 
 GROUPS: Mapping[str, By] = {"key": By.CALLER, "model": By.ASKED, "day": By.DAY, "target": By.TARGET}

@@ -49,7 +49,8 @@ class HttpDestination(Destination, frozen=True, eq=False, weakref=True, kw_only=
     """A destination with all it takes to send to it. After `failures` in a row it is left alone for `pause` seconds.
 
     `emulated`: an emulator of ours stands in for the provider. `rate_limits`: what it is sent at most in a minute.
-    `scheme`: how requests are authorized that have no key. `is_estimated`: its provider counts no tokens beforehand."""
+    `scheme`: how requests are authorized that have no key. `is_estimated`: its provider counts no tokens beforehand.
+    `has_sockets`: turns of a client's WebSocket go over one to it."""
 
     base_url: str
     headers: tuple[tuple[str, str], ...]
@@ -64,6 +65,7 @@ class HttpDestination(Destination, frozen=True, eq=False, weakref=True, kw_only=
     rate_limits: ModelRateLimits | None = None
     scheme: AuthScheme | None = None
     is_estimated: bool = False
+    has_sockets: bool = False
 
     def url(self, path: str) -> str:
         return self.base_url + path
@@ -208,6 +210,7 @@ def destination(
         renews_credentials=scheme is not None and not provider.asks_as_caller,
         as_caller=provider.asks_as_caller,
         is_estimated=dialect(target.dialect).token_count is None,
+        has_sockets=provider.websocket and target.facts.sockets,
     )
 
 

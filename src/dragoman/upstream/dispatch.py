@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from functools import partial
 from random import random
 from time import monotonic, perf_counter, time
-from typing import ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -22,6 +22,7 @@ from dragoman.conversation.provider_tools import ProviderTool
 from dragoman.conversation.replies import Usage
 from dragoman.conversation.tools import Tool
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.compile.approvals import WantedRun
 from dragoman.engine.compile.compile_options import NOTHING_SET, CallerOptions
@@ -30,7 +31,7 @@ from dragoman.engine.exchange.attempts import KEY_BOUND
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import SHORTEST_PROMPT, Exchange
 from dragoman.engine.exchange.lessons import Learnt
-from dragoman.engine.exchange.run_limits import USUAL_LIMITS
+from dragoman.engine.exchange.run_limits import USUAL_LIMITS, RunLimits
 from dragoman.engine.exchange.steps import (
     ENDS,
     Answered,
@@ -52,7 +53,7 @@ from dragoman.engine.exchange.steps import (
     StreamingAll,
     Wait,
 )
-from dragoman.engine.exchange.tool_rounds import TOO_LATE, FinishedCall
+from dragoman.engine.exchange.tool_rounds import OVER, TOO_LATE, TOO_MANY, FinishedCall
 from dragoman.engine.history.sent_prompts import KEPT_SECONDS
 from dragoman.engine.history.session_turns import (
     NO_USE,
@@ -62,7 +63,7 @@ from dragoman.engine.history.session_turns import (
     digest_turn,
     is_worth_leaving,
 )
-from dragoman.engine.library.summary import WrittenReport, write_report
+from dragoman.engine.library.report_summary import WrittenReport, write_report
 from dragoman.profiles.profile import Target
 from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.auth.authorizers import Authorizers
@@ -77,10 +78,14 @@ from dragoman.upstream.transport import Incoming, Outgoing, Tls, TransportFailur
 from dragoman.upstream.transport.transport import Transport
 from dragoman.wire.json_size import count_escapes, count_read_values
 
+if TYPE_CHECKING:
+    from dragoman.upstream.socket_line import SocketLine
+
 NO_USAGE = Usage()
 TOO_MANY_ESCAPES = "the provider's answer holds more escapes than an answer may (limits.escapes)"
 TOO_MANY_VALUES = "the provider's answer holds more JSON values than an answer may (limits.values)"
 _PIECES, _WHOLE = Reading.PIECES, Reading.WHOLE
+_NOT_RUN = "[what came of this call: nothing is run as long as nothing is sent]"
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
@@ -225,8 +230,10 @@ class Dispatcher:
         exchange = Exchange(ask, route, context, options, redaction, splits=True)
         if len(ask.source) >= SHORTEST_PROMPT:
             exchange.turn_before = partial(self.turns.find, caller)
-        if self.tools is not None and self.tools.offers:
-            exchange.offered = self.tools.offered(caller, route.first.tool_servers)
+        if self.tools is not None:
+            exchange.runnable = self.tools.families
+            if self.tools.offers:
+                exchange.offered = self.tools.offered(caller, route.first.tool_servers)
         return Dispatch(self, exchange, caller, work or RequestWork(self.heavy, caller, len(ask.source)), credential)
 
 
@@ -252,6 +259,9 @@ class Dispatch:
     if tools are run for the answer."""
     reserve: Callable[[int], Awaitable[None]] | None = None
     """Counts so many more requests of the caller before the first of them is sent."""
+    line: SocketLine | None = None
+    """A WebSocket for providers that have one, if the request came over one."""
+    _sends_nothing = False
     _side_by_side: SideBySide | None = None
     _lessons: tuple[str, ...] = ()
     _held = _seen = 0
@@ -289,7 +299,8 @@ class Dispatch:
         return step
 
     async def prepare(self) -> Send[HttpDestination] | GaveUp:
-        """What would be sent first, media and kept state included; or why nothing can be sent."""
+        """What would be sent first, media and kept state included; or why nothing can be sent. No tool is run."""
+        self._sends_nothing = True
         try:
             step: Step[HttpDestination] = self.exchange.start()
             while not isinstance(step, (Send, SendAll, SendRounds, GaveUp)):
@@ -301,11 +312,13 @@ class Dispatch:
         finally:
             await self._abandon()
 
-    def forget_connection(self) -> None:
-        """Let go of the answer's connection, where the exchange is over and somebody keeps it."""
-        self._incoming = self._side_by_side = None
+    def let_go(self) -> None:
+        """Let go of what only a running exchange needs: it is over, and somebody keeps it."""
+        self._incoming = self._side_by_side = self.digests = None
+        if (known := self.exchange.ask.known) is not None:
+            known.forget()
         for part in self.parts:
-            part.forget_connection()
+            part.let_go()
 
     def pieces(self, opened: Streaming | StreamingAll) -> AsyncGenerator[bytes]:
         """The client's bytes as they come; the last of them say so if it went wrong."""
@@ -315,6 +328,8 @@ class Dispatch:
         incoming, translation = self._incoming, opened.translation
         assert incoming is not None
         feed, held, seen = translation.feed, self._held, self._seen
+        note = self.exchange.note_provider_changes if self.exchange.reads_provider_changes else None
+        tail = b"" if self.exchange.reads_end else None
         try:
             if opened.first:
                 yield opened.first
@@ -323,6 +338,10 @@ class Dispatch:
                     size = len(chunk)
                     held += size
                     seen += size
+                    if note is not None:
+                        note(chunk)
+                    if tail is not None:
+                        tail = (tail + chunk)[-LARGE:]
                     out = feed(chunk) if held <= LARGE else await self._work.run_to_end(partial(feed, chunk))
                     if out:
                         held = 0
@@ -332,6 +351,8 @@ class Dispatch:
                 last = b"" if opened.over else await self._read(seen, translation.close)
             except TransportFailure as fault:
                 last = translation.fail(transport_failure(fault))
+            if tail:
+                self.exchange.end(tail)
             await self._stream_ended()
             if last:
                 yield last
@@ -377,9 +398,8 @@ class Dispatch:
                 return await self._send_all(step)
             case ListTools(tools, approved):
                 limits = self._shared.tools.limits if self._shared.tools is not None else USUAL_LIMITS
-                found, seconds = await self._list_tools(tools), limits.seconds
-                runs = () if isinstance(found, Failure) else approved
-                ran = await asyncio.gather(*[self._run_tool(one, seconds) for one in runs])
+                found = await self._list_tools(tools, limits)
+                ran = () if isinstance(found, Failure) else await self._run_approved(approved, limits)
                 return await self._tell(exchange.listed, found, limits, ran)
             case SendRounds(destination, first):
                 self._shared.health.released(destination)  # each round chooses for itself
@@ -469,7 +489,11 @@ class Dispatch:
             if destination.scheme is not None:
                 outgoing = await shared.authorizers.authorize(destination.scheme, outgoing, self.credential)
             transport = shared.transports[destination.ca_file, destination.connections]
-            incoming = self._incoming = await transport.send(outgoing, destination.timeouts, self.exchange.resent)
+            line = self.line if destination.has_sockets else None
+            incoming = await self._say(line, transport, outgoing, destination) if line is not None else None
+            if incoming is None:
+                incoming = await transport.send(outgoing, destination.timeouts, self.exchange.resent)
+            self._incoming = incoming
             if self.credential is not None:
                 self.account_limits = self.credential.find_limits(incoming.headers) if destination.as_caller else ()
             return await self._receive(incoming)
@@ -478,12 +502,23 @@ class Dispatch:
         except NoCredentials as fault:
             return self.exchange.failed(Failure(FailureKind.AUTH, str(fault), fault.status))
 
+    async def _say(
+        self, line: SocketLine, transport: Transport, outgoing: Outgoing, destination: HttpDestination
+    ) -> Incoming | None:
+        """Send it over the socket; None if that cannot be, and it is to be posted."""
+        frames = dialect(destination.target.dialect).socket_frames
+        if frames is None:
+            return None
+        resent, work = self.exchange.resent, self._work
+        return await line.send(transport, outgoing, destination.timeouts, frames, work=work, may_resend=resent)
+
     async def _send_all(self, step: SendAll[HttpDestination]) -> Step[HttpDestination]:
         """Ask for each answer by itself, all at once, if there is room for all of them."""
         destination = step.destination
         self._shared.health.released(destination)  # each chooses for itself
-        if self.reserve is not None:
-            await self.reserve(len(step.exchanges) - 1)
+        reserve, self.reserve = self.reserve, None  # once, also if another target is asked for all of them
+        if reserve is not None:
+            await reserve(len(step.exchanges) - 1)
         parts = [self._part(one) for one in step.exchanges]
         for part in parts if destination.rate_limits is not None else ():
             if (failure := await part._book(destination)) is not None:
@@ -505,11 +540,22 @@ class Dispatch:
         """What carries out the exchange for one of several answers, or for one round."""
         return Dispatch(self._shared, exchange, self._caller, self._work, self.credential)
 
-    async def _list_tools(self, tools: tuple[ProviderTool, ...]) -> list[tuple[Tool, ...] | None] | Failure:
+    async def _list_tools(
+        self, tools: tuple[ProviderTool, ...], limits: RunLimits
+    ) -> list[tuple[Tool, ...] | None] | Failure:
         """Which of these can be run for the caller: the tools of each server, nothing for what needs no list, and None
-        for what cannot be run; or why the tools of a server cannot be had."""
-        runner = self._shared.tools
-        families = runner.families(self._caller) if runner is not None else ()
+        for what cannot be run; or why the tools of a server cannot be had. Time and bytes are for all together."""
+        try:
+            async with asyncio.timeout(limits.seconds):
+                return await self._ask_for_tools(tools, limits.listed_bytes)
+        except TimeoutError:
+            return _refuse_lists(tools, f"took longer than {limits.seconds:g} seconds (tools.limits.seconds)")
+
+    async def _ask_for_tools(
+        self, tools: tuple[ProviderTool, ...], most: int
+    ) -> list[tuple[Tool, ...] | None] | Failure:
+        runner, size = self._shared.tools, 0
+        families = runner.families if runner is not None else ()
         found: list[tuple[Tool, ...] | None] = []
         for tool in tools:
             listed: tuple[Tool, ...] | Failure | None = () if tool.family in families else None
@@ -517,16 +563,24 @@ class Dispatch:
                 listed = await runner.list_tools(self._caller, tool.server)
             if isinstance(listed, Failure):
                 return listed
+            size += sum([len(one.name) + len(one.description or b"") + len(one.schema or b"") for one in listed or ()])
+            if size > most:
+                return _refuse_lists(tools, f"hold more than {most} bytes (tools.limits.listed_bytes)")
             found.append(listed)
+        if size > LARGE:
+            self._work.is_large = True
         return found
 
     async def _next_round(self) -> Dispatch | None:
         """Run the tools that the last round calls, and go on; None if it was the last."""
-        exchange, wanted = self.exchange, self.exchange.round_ended()
+        exchange = self.exchange
+        wanted = await self._tell(exchange.round_ended)
         following: Exchange[HttpDestination] | None = None
         if wanted is not None:
             began = perf_counter()
             done = await asyncio.gather(*[self._run_tool(one, wanted.seconds) for one in wanted.runs])
+            if sum([len(one.run.output or "") for one in done]) > LARGE:
+                self._work.is_large = True
             following = await self._tell(exchange.ran, done, perf_counter() - began)
         if exchange.rounds is not None and exchange.rounds.kept:
             await self._shared.memory.keep(self._caller, StateToKeep("", "", runs=exchange.rounds.kept))
@@ -536,6 +590,16 @@ class Dispatch:
         part.follows_at = perf_counter()
         self.parts = (*self.parts, part)
         return part
+
+    async def _run_approved(self, approved: tuple[WantedRun, ...], limits: RunLimits) -> Sequence[FinishedCall]:
+        """Run what the client has approved, side by side. A client may claim any number of questions."""
+        if self._sends_nothing:
+            return [FinishedCall(replace(one.call, output=_NOT_RUN)) for one in approved]
+        late = [FinishedCall(replace(one.call, output=OVER, error=TOO_MANY)) for one in approved[limits.calls :]]
+        ran = await asyncio.gather(*[self._run_tool(one, limits.seconds) for one in approved[: limits.calls]])
+        if sum([len(one.run.output or "") for one in ran]) > LARGE:
+            self._work.is_large = True
+        return [*ran, *late]
 
     async def _run_tool(self, wanted: WantedRun, seconds: float) -> FinishedCall:
         runner, began, now = self._shared.tools, perf_counter(), time()
@@ -581,7 +645,7 @@ class Dispatch:
         if exchange.attempts.failures:
             self._shared.strayed = monotonic()
         made = self.digests if self.digests is not None and self.digests.request is request else None
-        return self._shared.turns.note(self._caller, request, usage, destination, made)
+        return self._shared.turns.note(self._caller, request, usage, destination, made, exchange.diagnosis)
 
     async def _receive(self, incoming: Incoming) -> Step[HttpDestination]:
         exchange = self.exchange
@@ -681,3 +745,8 @@ class Dispatch:
     async def _close(self) -> None:
         if self._incoming is not None:
             await self._incoming.close()
+
+
+def _refuse_lists(tools: tuple[ProviderTool, ...], what: str) -> Failure:
+    message = f"the lists of tools of {len(tools)} servers {what}"
+    return Failure(FailureKind.BAD_REQUEST, message, 424, type="external_connector_error")

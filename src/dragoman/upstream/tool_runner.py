@@ -20,12 +20,12 @@ class ToolRunner(Protocol):
     offers: bool
     """Whether any server is configured whose tools a request may be given."""
 
+    families: frozenset[Family]
+    """What can be run, as it is configured now. Tool search needs no runner."""
+
     @property
     def limits(self) -> RunLimits:
         """What one answer may take, as it is configured now."""
-
-    def families(self, caller: str) -> frozenset[Family]:
-        """What can be run for this caller. Never waits. Tool search needs no runner."""
 
     def offered(self, caller: str, named: tuple[str, ...]) -> tuple[McpServer, ...]:
         """The configured servers whose tools a request is given: those of the caller, and those that are `named` for

@@ -12,9 +12,9 @@ from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
+from dragoman.conversation.notation.script import parse as parse_script
 from dragoman.conversation.parts import Call, Result, Text
 from dragoman.conversation.replies import Reply, Usage
-from dragoman.conversation.script import parse as parse_script
 from dragoman.dialects.dialect import Dialect, RenderOptions
 from dragoman.dialects.registry import dialect
 from dragoman.engine.compile.compiler import Options, compile_ask

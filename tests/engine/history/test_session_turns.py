@@ -213,6 +213,19 @@ def test_sessions_and_their_digests_are_bounded() -> None:
     assert (len(many), len(long)) == (5, 2)
 
 
+def test_what_is_kept_of_changes_is_bounded_too() -> None:
+    """A message may have thousands of parts, each of them changed."""
+    parts = [{"type": "refusal", "refusal": "No."}] * 50
+    messages = [*turns(2), {"role": "assistant", "content": parts}, {"role": "user", "content": "Why?"}]
+    held = SessionTurns(lambda: 0.0, digests=2_000)
+    for at in range(20):
+        request = compiled(asked(messages, session_id=f"s{at}"))
+        assert len(request.changes) > 50
+        held.note("ann", request, Usage(9_000, 1), Session().place)
+        held.note("ann", request, Usage(9_000, 1), Session().place)
+    assert 1 <= len(held) <= 4
+
+
 def test_callers_know_nothing_of_each_other() -> None:
     session = Session(GPT)
     session.answer(compiled(asked(turns(8)), GPT), Usage(9_000, 1))

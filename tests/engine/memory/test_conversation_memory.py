@@ -18,9 +18,12 @@ from dragoman.engine.memory.conversation_memory import (
     LARGEST_SHARE,
     CallerMemory,
     ConversationMemory,
+    KnownTop,
+    SentList,
     count_common,
     find_ends,
 )
+from dragoman.errors import DragomanError
 
 WORDS = "So it goes on and on. " * 40
 
@@ -211,12 +214,12 @@ def test_ends_of_items_are_found_from_any_of_them(between: bytes) -> None:
     text = b"[ " + between.join(items) + b" ]"
     ends = find_ends(text, [1, 2, 3, 4])
     assert [text[:end].endswith(item) for end, item in zip(ends, items, strict=False)] == [True] * 4
-    assert find_ends(text, [1, 2], ends[1]) == ends[2:]
+    assert find_ends(text, [1, 2], ends[1], inside=True) == ends[2:]
 
 
 def test_an_empty_list_is_kept_without_checkpoints() -> None:
     memory = ConversationMemory()
-    kept = memory.of("a").keep("openai-chat", b"[]", ReadList(()))
+    kept = memory.of("a").keep("openai-chat", KnownTop(), SentList(b"[]", 0, 2), ReadList(()))
     assert kept is not None
     assert kept.checkpoint_within(2) == -1
 
@@ -251,3 +254,68 @@ def test_what_is_known_of_a_body_counts_from_its_third_turn() -> None:
     assert found[:2] == [0, 0]
     assert found[2] == found[3] > 100_000
     assert count_known("openai-chat", compact, caller.memory.of("b")) == count_known("openai-chat", compact, None) == 0
+
+
+def test_what_stands_around_the_messages_is_read_once_while_it_stays_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    caller = ConversationMemory().of("a")
+    tools = [{"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}]
+    opened: list[int] = []
+    plain = continued_requests.open_body
+    monkeypatch.setattr(continued_requests, "open_body", lambda text: opened.append(len(text)) or plain(text))
+    for turns, tier in ((20, "auto"), (21, "auto"), (22, "auto"), (23, "flex"), (24, "flex")):
+        request = body(turns, tools=tools, service_tier=tier)
+        assert read(request, source="openai-chat", memory=caller) is not None
+        expected = read(request, source="openai-chat")
+        found = read(request, source="openai-chat", memory=caller)
+        assert found.conversation == expected.conversation
+        assert [(name, bytes(value)) for name, value in found.members.items()] == [
+            (name, bytes(value)) for name, value in expected.members.items()
+        ]
+    assert len(opened) == 2, "on the first turn, and when the settings changed"
+
+
+def test_a_body_with_a_byte_order_mark_is_read_as_without_one() -> None:
+    caller = ConversationMemory().of("a")
+    for turns in (20, 21, 22):
+        found = messages_of(b"\xef\xbb\xbf" + body(turns), caller)
+        assert repr(found) == repr(read(body(turns), source="openai-chat").conversation.messages)
+
+
+@pytest.mark.parametrize(
+    "middle",
+    [
+        b'[],"messages":[%b]',
+        b'[%b]],"tools":[]',
+        b'[%b],"n":[1]',
+        b"[%b] ",
+        b"[%b,]",
+        b'[%b,{"role":"user","content":"\xff"}]',
+        b'[%b,{"role":"user","content":"\\ud800"}]',
+    ],
+)
+def test_a_body_that_only_begins_and_ends_alike_is_read_as_without_a_memory(middle: bytes) -> None:
+    caller = ConversationMemory().of("a")
+    known = json.dumps(json.loads(body(20))["messages"]).encode()
+    frame = b'{"model":"m","messages":%b,"stream":true}'
+    messages_of(frame % known, caller)
+    request = frame % (middle % known[1:-1])
+    found = []
+    for memory in (None, caller):
+        try:
+            ask = read(request, source="openai-chat", memory=memory)
+            found.append((repr(ask.conversation), ask.stream, ask.repairs))
+        except DragomanError as fault:
+            found.append((type(fault), str(fault)))  # type: ignore[arg-type]
+    assert found[0] == found[1]
+
+
+def test_turns_that_are_sent_again_leave_nothing_behind() -> None:
+    """A turn may take the place of the one that it goes back from, and of the one that it repeats."""
+    beside = [0]
+    memory = ConversationMemory(beside=lambda: beside[0])
+    for turns in (31, 26, 31, 30, 25, 25):
+        messages_of(body(turns), memory.of("a"))
+    assert len(memory) > 1
+    beside[0] = memory.budget
+    messages_of(body(25), memory.of("a"))
+    assert (len(memory), memory.held) == (0, 0)

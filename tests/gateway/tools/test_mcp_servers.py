@@ -9,9 +9,11 @@ import os
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.gateway.tools.scripted_mcp import CHANGE, FIND, PROGRAM, Json, ScriptedMcp, scripted_mcp, text
 from tests.gateway.upstream import Answer, Seen
 
@@ -57,6 +59,13 @@ async def test_two_keys_and_two_credentials_never_share_a_session(servers: McpSe
     used = [(seen.headers["mcp-session-id"], seen.headers["authorization"]) for seen in calls]
     assert used[0] == used[1]
     assert len(set(used)) == len(scripted.sessions) == 3
+
+
+async def test_a_client_cannot_name_the_session_of_another(servers: McpServers, scripted: ScriptedMcp) -> None:
+    headers = {"Mcp-Session-Id": Secret("session-of-another"), "Last-Event-Id": Secret("event-of-another")}
+    assert (await call(servers, scripted.server(headers=headers))).text == "found it"
+    sent = [value for seen in scripted.http.seen for value in seen.headers.values()]
+    assert not [value for value in sent if value.endswith("-of-another")]
 
 
 async def test_the_era_of_a_server_is_remembered(servers: McpServers, scripted: ScriptedMcp) -> None:
@@ -123,6 +132,13 @@ async def test_a_secret_that_a_server_repeats_is_taken_out(servers: McpServers, 
     assert (await call(servers, server)).text == "you sent [REDACTED] and [REDACTED]"
     scripted.on_call = lambda params: {"error": {"code": -32603, "message": "bad token-0123456789"}}
     assert await call(servers, server) == CalledTool("The server of the tool failed: bad [REDACTED].", broken=True)
+
+
+async def test_a_secret_in_the_refusal_to_open_is_taken_out(servers: McpServers, scripted: ScriptedMcp) -> None:
+    refusal = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32600, "message": "no token-0123456789 here"}}
+    scripted.before = lambda seen: (400, {**refusal, "id": (seen.body or {}).get("id")})
+    found = await servers.try_list("me", scripted.server(token=Secret("token-0123456789")))
+    assert found == "no [REDACTED] here"
 
 
 def pages(forever: bool) -> Any:
@@ -307,3 +323,84 @@ async def test_a_program_that_says_too_much_is_ended(servers: McpServers) -> Non
 async def test_a_program_that_cannot_be_started_is_told(servers: McpServers) -> None:
     found = await servers.try_list("me", ToolServer(command=("/nowhere/to/be/found",)))
     assert found == "it cannot be started or reached (No such file or directory)"
+
+
+async def test_a_secret_in_a_list_of_tools_is_taken_out(servers: McpServers, scripted: ScriptedMcp) -> None:
+    schema = {"type": "object", "properties": {"what": {"type": "string", "default": "token-0123456789"}}}
+    told = {"name": "find", "description": 'Send "token-0123456789".', "inputSchema": schema}
+    scripted.tools = [told, {**CHANGE, "name": "token-0123456789"}]
+    listing = await servers.try_list("me", scripted.server(token=Secret("token-0123456789")))
+    assert isinstance(listing, ToolListing)
+    [one] = listing.tools
+    assert one.tool.description == rb'"Send \"[REDACTED]\"."'
+    assert json.loads(one.tool.schema or b"") == {
+        "type": "object", "properties": {"what": {"type": "string", "default": "[REDACTED]"}},
+    }  # fmt: skip
+
+
+async def test_credentials_in_headers_and_urls_are_taken_out(servers: McpServers, scripted: ScriptedMcp) -> None:
+    server = scripted.server(headers={"Authorization": Secret("Bearer bare-0123456789")})
+    server = replace(server, url=f"{server.url}?short=words&key=query-0123456789")
+    scripted.on_call = lambda params: text("bare-0123456789, query-0123456789, words")
+    assert (await call(servers, server)).text == "[REDACTED], [REDACTED], words"
+
+
+async def test_a_secret_that_begins_like_another_leaves_nothing_of_it(
+    servers: McpServers, scripted: ScriptedMcp
+) -> None:
+    server = scripted.server(token=Secret("secret-01"), headers={"X-Key": Secret("secret-0123456789")})
+    scripted.on_call = lambda params: text("secret-0123456789 secret-01")
+    assert (await call(servers, server)).text == "[REDACTED] [REDACTED]"
+
+
+async def test_what_the_sdk_quotes_of_an_answer_is_not_shown(servers: McpServers, scripted: ScriptedMcp) -> None:
+    await call(servers, scripted.server())
+    scripted.on_call = lambda params: (200, b'{"jsonrpc": "2.0", "id": "half a secret"')
+    assert await call(servers, scripted.server()) == CalledTool(
+        "The server of the tool failed: it did not answer as MCP has it.", broken=True
+    )
+
+
+MANY: dict[str, Json] = {
+    "blocks": {"content": [{"type": "text", "text": ""}] * 70},
+    "values": {"content": [], "structuredContent": {"a": [[]] * 210}},
+}
+
+
+@pytest.mark.parametrize("kind", MANY)
+async def test_an_answer_of_many_values_fails_alone(scripted: ScriptedMcp, kind: str) -> None:
+    """The SDK takes seconds for four million bytes of them, on the event loop."""
+    servers = McpServers(ToolsConfig(answer_values=200))
+    scripted.on_call = lambda params: MANY[kind] if params["arguments"] else text("a, [b], {c}, " * 1000)
+    result = await call(servers, scripted.server(), many=True)
+    assert result.broken
+    assert "more than 200 values" in result.text
+    assert (await call(servers, scripted.server())).text == "a, [b], {c}, " * 1000  # a text is one value
+    await servers.close()
+
+
+CHILD = f"""
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], stdin=subprocess.DEVNULL)
+exec({PROGRAM!r}.replace("os.getpid()", str(child.pid)))
+"""
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process runs. One that nobody has asked for its end yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+async def test_what_a_program_leaves_behind_ends_with_it(servers: McpServers) -> None:
+    server = ToolServer(command=(sys.executable, "-c", CHILD))
+    child = json.loads((await call(servers, server)).text)["pid"]
+    assert is_running(child)
+    await servers.close()
+    for _ in range(600):
+        if not is_running(child):
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError("it still runs")

@@ -137,12 +137,14 @@ def test_a_call_is_made_once_the_client_approves_it(
     client = openai.OpenAI(base_url=f"{running.url}/v1", api_key="unused", max_retries=0)
     tools: Any = [declared(mcp, require_approval="always")]
     asked = client.responses.create(model="plain", input="How long?", tools=tools)
-    assert [item.type for item in asked.output] == ["mcp_approval_request"]
-    question = asked.output[0].to_dict()
+    assert [item.type for item in asked.output] == ["mcp_list_tools", "mcp_approval_request"]
+    listing, question = [item.to_dict() for item in asked.output]
+    assert listing["server_label"] == "tracker"
+    assert "find" in [tool["name"] for tool in listing["tools"]]
     assert (question["server_label"], question["name"]) == ("tracker", "find")
     assert "tools/call" not in mcp.methods()
     yes: Any = {"type": "mcp_approval_response", "approval_request_id": question["id"], "approve": True}
-    history: Any = [{"role": "user", "content": "How long?"}, question, yes]
+    history: Any = [{"role": "user", "content": "How long?"}, listing, question, yes]
     more: Any = {"input": [yes], "previous_response_id": asked.id} if by_id else {"input": history}
     if stream:
         with client.responses.stream(model="plain", tools=tools, **more) as events:

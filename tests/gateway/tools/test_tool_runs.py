@@ -198,12 +198,12 @@ FAMILIES: dict[str, tuple[dict[str, Any], set[Family]]] = {
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_what_is_configured_can_be_run(kind: str) -> None:
     config, families = FAMILIES[kind]
-    assert tools_of(**config).families("me") == families
+    assert tools_of(**config).families == families
 
 
 def test_a_missing_sdk_is_told_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool_runs.importlib.util, "find_spec", lambda name: None)
-    assert tools_of().families("me") == frozenset()
+    assert tools_of().families == frozenset()
     with pytest.raises(ConfigError, match=r"tools.allow.*pip install 'dragoman\[mcp\]'"):
         tools_of(tools={"allow": ["http://a"]})
 
@@ -272,6 +272,42 @@ async def test_a_server_s_tool_searches_and_fetches(scripted: ScriptedMcp, opene
         "Title: https://a.com"
     )
     assert (await run(opened[0], fetch, call(Family.WEB_FETCH, url="https://b.com")))[1] == "url_not_allowed"
+
+
+UNCLEAR = {
+    "https://b.com\\@a.com/": "invalid_tool_input",  # browsers and Node read b.com
+    "https://b.com\\.a.com/": "invalid_tool_input",
+    "https://a.c\tom/": "invalid_tool_input",
+    " https://a.com/": "invalid_tool_input",
+    "https://ａ.com/": "invalid_tool_input",
+    "https://me@a.com/": "invalid_tool_input",
+    "file:///a.com/etc/passwd": "invalid_tool_input",
+    "https://[a.com/": "invalid_tool_input",
+    "https://a.com/docs/../private": "url_not_allowed",
+    "https://a.com/docs/%2e%2e/private": "url_not_allowed",
+    "https://a.com/": "url_not_allowed",
+    "https://a.com//docs/private": "url_not_allowed",
+    "https://a.com/docs/%70rivate": "url_not_allowed",
+    "https://a.com/docs/page": "",
+    "https://A.COM./docs": "",
+}
+
+
+@pytest.mark.parametrize("url", UNCLEAR)
+async def test_a_server_that_fetches_gets_no_url_that_it_may_read_otherwise(
+    scripted: ScriptedMcp, opened: list[GatewayTools], url: str
+) -> None:
+    use = {"server": "s", "tool": "find", "argument": "what"}
+    opened.append(tools_of(tool_servers={"s": {"url": scripted.url}}, tools={"fetch": use}))
+    fetch = ProviderTool(Family.WEB_FETCH, allowed_domains=("a.com/docs",), blocked_domains=("a.com/docs/private",))
+    assert (await run(opened[0], fetch, call(Family.WEB_FETCH, url=url)))[1] == UNCLEAR[url]
+    assert ("tools/call" in scripted.methods()) is (UNCLEAR[url] == "")
+
+
+def test_a_search_answer_of_very_many_values_is_read_as_far_as_searches_answer() -> None:
+    page = '{"url": "https://a.com"}, '
+    assert find_pages(f"[{page}{'[], ' * 100_000}[]]") == [FoundPage("https://a.com")]
+    assert find_pages(f"{'x ' * 200_000} https://a.com") == []
 
 
 FOUND = {

@@ -14,7 +14,7 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.cli.commands.config import loaded_or_exit
+from dragoman.cli.commands.gateway.config import loaded_or_exit
 from dragoman.cli.inputs.state_access import call_gateway, opened_store
 from dragoman.config import Config
 from dragoman.errors import OptionError

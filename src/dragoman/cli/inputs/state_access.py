@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import click
 
-from dragoman.cli.commands.config import chosen_file, loaded_or_exit
+from dragoman.cli.commands.gateway.config import chosen_file, loaded_or_exit
 from dragoman.errors import OptionError
 from dragoman.store import Store, open_store, store_file
 from dragoman.wire.error_bodies import parse_failure

@@ -8,7 +8,7 @@ import msgspec
 
 from dragoman.cli.inputs.request_files import RequestItem
 from dragoman.cli.output.console import print_note, print_table, printable
-from dragoman.engine.library.summary import FoldedChange, harmless_lines, weight
+from dragoman.engine.library.report_summary import FoldedChange, harmless_lines, weight
 
 
 class RuleTally(msgspec.Struct):

@@ -14,7 +14,7 @@ from dragoman.cli.inputs.request_files import RequestItem
 from dragoman.cli.output.console import printable
 from dragoman.cli.output.finding_table import FindingTable
 from dragoman.engine.library.lint import Finding, Severity, headline
-from dragoman.engine.library.summary import FoldedChange, fold
+from dragoman.engine.library.report_summary import FoldedChange, fold
 from dragoman.rules import ORDER
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from dragoman.cli.output.console import print_table, printable
 from dragoman.engine.library.lint import Finding, Severity
-from dragoman.engine.library.summary import weight
+from dragoman.engine.library.report_summary import weight
 
 TARGETS_WITH_REASONS = 3
 """For more targets, the reasons stand in one cell each."""

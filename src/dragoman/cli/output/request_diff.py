@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from dragoman.cli.output.console import is_terminal, printable
-from dragoman.conversation.script import show
+from dragoman.conversation.notation.script import show
 from dragoman.engine.library.adapt import read
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.errors import MalformedRequest

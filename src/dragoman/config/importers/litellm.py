@@ -327,9 +327,21 @@ def _model_fields(params: ForeignSection, entry: ForeignSection, profile: str) -
         "weight": _amount(params, "weight", params.take("weight")),
     }
     about.note_rest()
-    if params.take("drop_params") is not None:
-        params.note("drop_params", "is not needed: settings that a target refuses are removed and reported")
+    _note_needless(params)
     return without_empty(fields)
+
+
+_NEEDLESS = {
+    "drop_params": "is not needed: settings that a target refuses are removed and reported",
+    "modify_params": "is not needed: what a target refuses in messages is repaired and reported",
+}
+
+
+def _note_needless(section: ForeignSection) -> None:
+    """Name the settings whose work is always done here."""
+    for name, why in _NEEDLESS.items():
+        if section.take(name) is not None:
+            section.note(name, why)
 
 
 def _price(params: ForeignSection, about: ForeignSection) -> dict[str, float] | None:
@@ -463,8 +475,7 @@ def _retries(section: ForeignSection, models: _Models) -> None:
 
 
 def _settings(section: ForeignSection, models: _Models) -> None:
-    if section.take("drop_params") is not None:
-        section.note("drop_params", "is not needed: settings that a target refuses are removed and reported")
+    _note_needless(section)
     for alias, target in (section.take("model_group_alias") or {}).items():
         name = target.get("model") if isinstance(target, Mapping) else target
         hidden = {"hidden": True} if isinstance(target, Mapping) and target.get("hidden") else {}

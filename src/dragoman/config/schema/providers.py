@@ -175,6 +175,13 @@ class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         int,
         Meta(ge=1, description="Connections to this provider per worker. Further requests wait for up to a minute."),
     ] = 2048
+    websocket: Annotated[
+        bool,
+        Meta(
+            description="Send turns of a client's WebSocket over one to the provider, if its profile says that it has "
+            "them. A turn then holds what is new. If the socket fails before an answer begins, the turn is posted."
+        ),
+    ] = False
     ca_file: Annotated[
         str | None, Meta(description="A PEM file of certificate authorities to trust in addition to the system's.")
     ] = None

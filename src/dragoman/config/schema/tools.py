@@ -142,6 +142,9 @@ class ToolsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     answer_bytes: Annotated[
         int, Meta(ge=1024, description="Bytes of one answer of a server, before it is cut for the model.")
     ] = 4_194_304
+    answer_values: Annotated[
+        int, Meta(ge=100, description="Values of the JSON of one answer of a server; one with more fails.")
+    ] = 20_000
     max_tools: Annotated[int, Meta(ge=1, description="Tools of one server. One with more is not used.")] = 1_000
     list_ttl: Annotated[float, Meta(ge=0, description="Seconds that a list of tools is kept.")] = 300.0
     idle: Annotated[float, Meta(gt=0, description="Seconds until an unused connection is closed.")] = 300.0

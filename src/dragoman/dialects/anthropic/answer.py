@@ -37,13 +37,21 @@ from dragoman.dialects.anthropic.errors import parse_error
 from dragoman.dialects.anthropic.usage import NO_USAGE, UsageCounter, render_usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockForm
-from dragoman.dialects.shared.call_input import call_input
+from dragoman.dialects.families.call_input import call_input
+from dragoman.dialects.families.completion import CompleteObject, complete
 from dragoman.dialects.shared.citations import Page
-from dragoman.dialects.shared.completion import CompleteObject, complete
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state, vendor_id
-from dragoman.dialects.shared.raw_json import UNREADABLE, decode_items, decode_members, decode_object, encode, text_in
-from dragoman.wire.json_reader import render_list, render_object, replace_lone_surrogates
+from dragoman.dialects.shared.raw_json import (
+    UNREADABLE,
+    decode_answer,
+    decode_items,
+    decode_members,
+    decode_object,
+    encode,
+    text_in,
+)
+from dragoman.wire.json_reader import render_list, render_object
 
 _STOPS: Mapping[str, Stop] = {
     "end_turn": Stop.END,
@@ -184,11 +192,24 @@ class _OpenBlock:
 class AnthropicAnswerParser:
     """An answer on its way in: the open blocks, the usage so far and the number of parts."""
 
-    __slots__ = ("_blocks", "_called", "_counter", "_id", "_late", "_parts", "_seed", "_stopped", "origin", "over")
+    __slots__ = (
+        "_blocks",
+        "_called",
+        "_counter",
+        "_id",
+        "_late",
+        "_parts",
+        "_seed",
+        "_stopped",
+        "begun",
+        "origin",
+        "over",
+    )
 
     def __init__(self, origin: Origin, seed: str = "") -> None:
         self.origin = origin
         self._seed = seed
+        self.begun = False
         self.over = False
         self._blocks: dict[int, _OpenBlock] = {}
         self._counter = UsageCounter()
@@ -256,7 +277,8 @@ class AnthropicAnswerParser:
         block = self._blocks[index] = _OpenBlock(kind if kind in (_TEXT, _THINKING, _TOOL) else _OTHER, fields)
         if kind == _TEXT:
             self.text(index, bytes(fields.get("text", b"")), out)
-            block.citations += _list_of(fields.get("citations"))
+            if "citations" in fields:
+                block.citations += _list_of(fields["citations"])
         elif kind == _THINKING:
             self.thinking(index, bytes(fields.get("thinking", b"")), out)
             self._sign(block, bytes(fields.get("signature", b"")), out)
@@ -391,7 +413,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     answer = AnthropicAnswerParser(origin or ORIGIN, seed)
     out: list[Event] = []
     try:
-        message = _readable(body)
+        message = decode_answer(body)
         if "error" in message or "content" not in message:
             return [Failed(parse_error(200, {}, body))]
         blocks = decode_items(message["content"]) if bytes(message["content"]) != b"null" else []
@@ -405,15 +427,6 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     except UNREADABLE:
         return [Failed(Failure(FailureKind.BROKEN_STREAM, "The answer is not a message that can be read.", raw=body))]
     return out
-
-
-def _readable(body: bytes) -> dict[str, Raw]:
-    if not body.isascii():
-        body = body.decode("utf-8", "replace").encode()
-    try:
-        return decode_members(body)
-    except msgspec.DecodeError:
-        return decode_members(replace_lone_surrogates(body))
 
 
 def render_answer(reply: Reply, context: AnswerContext) -> bytes:

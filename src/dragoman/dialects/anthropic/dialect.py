@@ -10,12 +10,13 @@ import msgspec
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.dialects.anthropic import ID_PREFIX, NAME
+from dragoman.dialects.contracts.compaction import Compactions
+from dragoman.dialects.contracts.stored_answers import StoredAnswers
 from dragoman.dialects.dialect import (
     MODEL_ENDPOINTS,
     SEND_NOW,
     AnswerCodec,
     CloudMembers,
-    Compactions,
     Dialect,
     Endpoint,
     Framing,
@@ -25,7 +26,6 @@ from dragoman.dialects.dialect import (
     ModelListing,
     RenderError,
     RequestCodec,
-    StoredAnswers,
     TokenCount,
     UnservedPath,
     fixed_path,
@@ -121,13 +121,13 @@ def _load_requests() -> RequestCodec:
 
 
 def _load_stored_answers() -> StoredAnswers:
-    from dragoman.dialects.anthropic.stored_answers import STORED_ANSWERS
+    from dragoman.dialects.anthropic.endpoints.stored_answers import STORED_ANSWERS
 
     return STORED_ANSWERS
 
 
 def _load_compactions() -> Compactions:
-    from dragoman.dialects.anthropic.compaction import COMPACTIONS
+    from dragoman.dialects.anthropic.endpoints.compaction import COMPACTIONS
 
     return COMPACTIONS
 

@@ -34,6 +34,7 @@ from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.anthropic.schema import (
     BLOCKS,
     AnthropicBase64Source,
+    AnthropicBlockTurn,
     AnthropicContentSource,
     AnthropicDocument,
     AnthropicFileSource,
@@ -60,9 +61,9 @@ from dragoman.dialects.anthropic.schema import (
     open_result,
 )
 from dragoman.dialects.anthropic.tools import parse_tool_change
+from dragoman.dialects.families.carried_state import reattached
 from dragoman.dialects.near_misses.loose_json import fields_of
 from dragoman.dialects.near_misses.parts import fits_items
-from dragoman.dialects.shared.carried_state import reattached
 from dragoman.dialects.shared.parsed_messages import BRACE, QUOTE, ParsedMessage, compose, describe, is_blank
 from dragoman.dialects.shared.parsing import extras_of, kind_of, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT, NOTHING, encode
@@ -82,17 +83,23 @@ def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
     """A message that fits the schema; None if it does not."""
     try:
         if raw[-2:] == b"]}":  # Claude Code writes all content as lists of blocks, which one decode takes as a whole
-            listed = decode_block_turn(raw)
-            role, blocks = _ROLES.get(listed.role), listed.content
-        else:
-            turn = decode_turn(raw)
-            role, content = _ROLES.get(turn.role), bytes(turn.content)
-            if content[0] == QUOTE and role is not None:
-                message = Message(role, (Text(content),), index)
-                return (ParsedMessage(message, _BLANK_TEXT if is_blank(content) else 0, CODES[role]),)
-            blocks = decode_blocks(content)
-        if role is None:
-            return None
+            return parse_block_turn(decode_block_turn(raw), index)
+        turn = decode_turn(raw)
+        role, content = _ROLES.get(turn.role), bytes(turn.content)
+        if content[0] == QUOTE and role is not None:
+            message = Message(role, (Text(content),), index)
+            return (ParsedMessage(message, _BLANK_TEXT if is_blank(content) else 0, CODES[role]),)
+        return parse_block_turn(AnthropicBlockTurn(turn.role, decode_blocks(content)), index)
+    except msgspec.DecodeError:
+        return None
+
+
+def parse_block_turn(turn: AnthropicBlockTurn, index: int) -> Sequence[ParsedMessage] | None:
+    """A message that is a list of blocks, decoded; None if it does not fit."""
+    role, blocks = _ROLES.get(turn.role), turn.content
+    if role is None:
+        return None
+    try:
         return (len(blocks) == 1 and _parse_only(blocks[0], role, index)) or _parse_blocks(blocks, role, index)
     except (msgspec.DecodeError, MalformedRequest):
         return None
@@ -102,7 +109,7 @@ def _parse_only(block: Block, role: Role, index: int) -> Sequence[ParsedMessage]
     """A turn of one plain result or call, as most of an agent's are; None if it is anything else."""
     if type(block) is AnthropicToolResult:
         text = bytes(block.content)
-        if text[:1] == b'"' and role is USER and block.is_error is False and block.cache_control is ABSENT:
+        if text and text[0] == QUOTE and role is USER and block.is_error is False and block.cache_control is ABSENT:
             result = Result(block.tool_use_id, (Text(text),))
             return (ParsedMessage(Message(TOOL, (result,), index, listed=True), _LISTED, "t", [block.tool_use_id]),)
     elif type(block) is AnthropicToolUse and role is ASSISTANT:

@@ -50,7 +50,7 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
         index += 1
         role = message.role
         parts = message.parts
-        if len(parts) == 1:
+        if len(parts) == 1 and message.extras is None:
             # Most messages are one plain text, call or result. Rendering them here, without a function call, halves
             # the cost. Each line reads attributes of one class only, which the interpreter caches.
             only = parts[0]
@@ -85,11 +85,13 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
 def _render_message(message: Message, parts: Sequence[Part], out: Pieces) -> None:
     head = b',{"role":%b,"content":' % quote(message.role_text) if message.role_text else _HEADS[message.role]
     only = parts[0] if len(parts) == 1 and not message.listed else None
-    if type(only) is Text and only.hint is None and only.extras is None and not message.role_text:
-        out += (head, only.literal, b"}")
-        return
     out.append(head)
-    _render_blocks(parts, out)
+    if type(only) is Text and only.hint is None and only.extras is None and not message.role_text:
+        out.append(only.literal)
+    else:
+        _render_blocks(parts, out)
+    if message.extras is not None and message.extras.dialect == NAME:
+        render_extras(message.extras, NAME, out)
     out.append(b"}")
 
 

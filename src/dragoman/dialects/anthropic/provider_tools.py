@@ -12,6 +12,7 @@ from typing import Any
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.parts import Json, Opaque
 from dragoman.conversation.provider_tools import (
+    CitationRange,
     Family,
     FoundPage,
     McpServer,
@@ -64,13 +65,13 @@ def _family(word: str) -> Family | None:
 # Declarations
 
 
-def parse_tool(tool: NativeTool, members: Mapping[str, Json]) -> ProviderTool | None:
+def parse_tool(tool: NativeTool, members: Mapping[str, Any]) -> ProviderTool | None:
     found, family = open_block(tool.json), _family(tool.kind)
     if family is None:
         return None
     if family is Family.MCP:
         label = word_in(found, "mcp_server_name")
-        server = next((one for one in _servers(members) if one.get("name") == label), NOTHING)
+        server = members.get(label, NOTHING)
         return ProviderTool(
             Family.MCP, server=_parse_server(server, found), further=other_settings(found, _READ_OF_TOOLSET)
         )
@@ -86,6 +87,11 @@ def parse_tool(tool: NativeTool, members: Mapping[str, Json]) -> ProviderTool | 
         further=further,
         name=word_in(found, "name"),
     )
+
+
+def open_members(members: Mapping[str, Json]) -> Mapping[str, Any]:
+    """The servers, by the names that toolsets call them."""
+    return {word_in(one, "name"): one for one in reversed(_servers(members))}
 
 
 def parse_members(members: Mapping[str, Json]) -> Mapping[str, tuple[ProviderTool, ...]]:
@@ -303,4 +309,14 @@ def render_usage(runs: Sequence[ToolRun]) -> Mapping[str, Json]:
     return {"server_tool_use": encode(counts)} if searches or fetches else {}
 
 
-CODEC = ProviderToolCodec(parse_tool, render_tool, parse_run, render_run, parse_members, render_usage=render_usage)
+CODEC = ProviderToolCodec(
+    parse_tool,
+    render_tool,
+    parse_run,
+    render_run,
+    parse_members,
+    frozenset({_SERVERS}),
+    render_usage=render_usage,
+    cites=CitationRange.BLOCK,
+    open_members=open_members,
+)

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec.structs import replace
-
-from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.conversation import Ask
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.near_misses import Miss
-from dragoman.conversation.parts import Call, Json, Text
+from dragoman.conversation.parts import Json, Text
 from dragoman.dialects.anthropic import NAME
-from dragoman.dialects.anthropic.message_parse import fits_block, parse_item, parse_odd_item, parse_system
+from dragoman.dialects.anthropic.message_parse import (
+    fits_block,
+    parse_block_turn,
+    parse_item,
+    parse_odd_item,
+    parse_system,
+)
 from dragoman.dialects.anthropic.message_render import render_block, render_messages
-from dragoman.dialects.anthropic.schema import open_block, open_system, open_text, open_turn
+from dragoman.dialects.anthropic.schema import decode_block_turns, open_block, open_system, open_text, open_turn
 from dragoman.dialects.anthropic.settings import parse_top_level, render_top_level
-from dragoman.dialects.dialect import RenderOptions
-from dragoman.dialects.near_misses.loose_json import as_text, fields_of, items_of
+from dragoman.dialects.near_misses.loose_json import fields_of, items_of
 from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
 from dragoman.dialects.near_misses.misfits import Misfit, Trimmed, items_without_misfits
-from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm, types_by_members
+from dragoman.dialects.near_misses.turns import MeantTurn, WireForm, types_by_members
 from dragoman.dialects.shared.parsed_messages import ListParser, mark_inline
 from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model, request_parser
-from dragoman.dialects.shared.rendering import BodyLayout, Pieces, amend_body, render_body
+from dragoman.dialects.shared.rendering import BodyLayout
 from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object
@@ -72,13 +75,7 @@ def locate_parts(message: Message) -> list[str]:
 
 
 LAYOUT = BodyLayout("messages", True, render_top_level, render_messages)
-
-
-def render_request(conversation: Conversation, options: RenderOptions, ask: Ask | None = None) -> bytes:
-    """The body: amended where `ask` is the client's own request in this dialect, else a new one."""
-    if ask is not None:
-        return amend_body(LAYOUT, ask, conversation, options)
-    return render_body(LAYOUT, conversation, options)
+render_request = LAYOUT.render
 
 
 # How what does not fit is written
@@ -88,25 +85,12 @@ _ROLES = {USER: "user", TOOL: "user", ASSISTANT: "assistant", SYSTEM: "system", 
 
 def _render_turn(turn: MeantTurn) -> list[Json]:
     """One message of blocks, or of a text alone."""
-    called = any(type(piece.meant) is Call for piece in turn.pieces)
-    role = turn.role_text or ("assistant" if called else _ROLES[turn.role])
     only = turn.pieces[0].meant if len(turn.pieces) == 1 and not turn.listed else None
     if type(only) is Text and only.hint is None:
         content: Json = only.literal
     else:
-        content = render_list([_render_piece(piece) for piece in turn.pieces])
-    return [render_object({"role": quote(role), "content": content})]
-
-
-def _render_piece(piece: MeantPart) -> Json:
-    if piece.kept is not None or piece.meant is None:
-        return piece.kept or b"{}"
-    part = piece.meant
-    if type(part) is Call and part.arguments[:1] != b"{":
-        part = replace(part, arguments=b'{"arguments":' + as_text(part.arguments) + b"}")
-    out: Pieces = []
-    render_block(part, out)
-    return b"".join(out)
+        content = render_list([piece.render(render_block) for piece in turn.pieces])
+    return [render_object({"role": quote(turn.role_name(_ROLES)), "content": content})]
 
 
 def _render_system(texts: list[Json]) -> Json:
@@ -155,4 +139,4 @@ FORM = WireForm(
         tool_result="tool_use_id",
     ),
 )
-LIST = ListParser(FORM, parse_item, parse_odd_item)
+LIST = ListParser(FORM, parse_item, parse_odd_item, decode_block_turns, parse_block_turn)

@@ -173,6 +173,7 @@ class AnthropicBlockTurn(WireObject):
 
 decode_turn = msgspec.json.Decoder(AnthropicTurn).decode
 decode_block_turn = msgspec.json.Decoder(AnthropicBlockTurn).decode
+decode_block_turns = msgspec.json.Decoder(list[AnthropicBlockTurn]).decode
 decode_block = msgspec.json.Decoder(Block).decode
 decode_blocks = msgspec.json.Decoder(list[Block]).decode
 decode_hint = msgspec.json.Decoder(AnthropicCacheControl).decode

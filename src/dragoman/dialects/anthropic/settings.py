@@ -89,7 +89,7 @@ def _parse_format(raw: Json) -> ResponseFormat:
 
 
 def _render_format(form: ResponseFormat) -> Json | None:
-    if form.spelled == CHAT_MEMBER and form.kind is not FormatKind.SCHEMA:
+    if form.wire_form == CHAT_MEMBER and form.kind is not FormatKind.SCHEMA:
         return None
     if form.kind is not FormatKind.SCHEMA or form.schema is None:
         raise Unrepresentable(f"a response format of kind {form.kind.value}", key="response_format")
@@ -223,7 +223,7 @@ def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[Nea
     members, misses = SETTINGS.interpret(members)
     found, extras = SETTINGS.parse(members)
     misses = joined_misses(misses, take_chat_format(found, extras, "output_config"))
-    gather_thinking(found, spelled="" if "thinking.on" in found else EFFORT_ALONE)
+    gather_thinking(found, wire_form="" if "thinking.on" in found else EFFORT_ALONE)
     return Settings(**found), extras_of(NAME, extras), misses
 
 
@@ -237,7 +237,7 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
         out["tools"] = render_tools(conversation.tools)
     out |= SETTINGS.render(conversation.settings, conversation.extras)
     form = conversation.settings.response_format
-    if form is not None and form.spelled == CHAT_MEMBER and form.kind is not FormatKind.SCHEMA:
+    if form is not None and form.wire_form == CHAT_MEMBER and form.kind is not FormatKind.SCHEMA:
         out[CHAT_MEMBER] = render_chat_format(form)
     if conversation.hint is not None:
         out["cache_control"] = conversation.hint.json

@@ -22,12 +22,13 @@ from dragoman.dialects.anthropic.usage import render_delta_usage, render_usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, TOOL, BlockBuilder
 from dragoman.dialects.shared.ownership import own_fields
-from dragoman.dialects.shared.parsing import FRAME_TOO_LONG, vendor_id
+from dragoman.dialects.shared.parsing import vendor_id
 from dragoman.dialects.shared.raw_json import decode_members, text_in, valid_utf8
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
+from dragoman.dialects.shared.sse_stream import SseStreamParser
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.json_reader import render_object
-from dragoman.wire.sse import SseDecoder, one_line, render_event_frame
+from dragoman.wire.sse import Frame, render_event_frame
 
 WORDS = StreamedText(
     string_members("text", "thinking", "partial_json", "name"),
@@ -53,43 +54,22 @@ class _StreamEvent(msgspec.Struct, gc=False):
 _decode = msgspec.json.Decoder(_StreamEvent).decode
 
 
-class AnthropicStreamParser:
-    """Server-sent events of a stream. It never raises; `skipped` counts the frames that it could not read."""
+class AnthropicStreamParser(SseStreamParser[AnthropicAnswerParser]):
+    """Events that name themselves. Deltas of blocks are most of them."""
 
-    __slots__ = ("_answer", "_framed", "_frames", "_seed", "_surrogates", "skipped")
+    __slots__ = ("_seed", "_surrogates")
 
     def __init__(self, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> None:
-        self._frames = SseDecoder(line_separator=b" ")
-        self._answer = AnthropicAnswerParser(origin or ORIGIN, seed)
+        super().__init__(AnthropicAnswerParser(origin or ORIGIN, seed))
         self._surrogates = SurrogateMender()
         self._seed = seed
-        self._framed = False
-        self.skipped = 0
 
-    def feed(self, data: bytes) -> list[Event]:
-        out: list[Event] = []
-        for frame in self._frames.feed(data):
-            self._parse_frame(frame.data, out)
-        if self._frames.overflowed and not self._answer.over:
-            self._answer.fail(FRAME_TOO_LONG, out)
-        return out
+    def _parse_plain_body(self, body: bytes, out: list[Event]) -> None:
+        out += parse_answer(body, self._answer.origin, seed=self._seed)
+        self._answer.over = True
 
-    def close(self) -> list[Event]:
-        out: list[Event] = []
-        for frame in self._frames.close():
-            self._parse_frame(frame.data, out)
-        answer = self._answer
-        if not answer.over and not self._framed and self._frames.stray:
-            # The server answered a request for a stream with a plain body.
-            return parse_answer(one_line(bytes(self._frames.stray)), answer.origin, seed=self._seed)
-        if not answer.over:
-            answer.fail(UNFINISHED, out)
-        return out
-
-    def _parse_frame(self, data: bytes, out: list[Event]) -> None:
-        answer = self._answer
-        if answer.over:
-            return
+    def _take_frame(self, frame: Frame, out: list[Event]) -> None:
+        data = frame.data
         if not data.isascii():
             data = valid_utf8(data)
         try:
@@ -101,7 +81,7 @@ class AnthropicStreamParser:
             except (msgspec.DecodeError, RecursionError):
                 self.skipped += not data.startswith(b"[DONE]")
                 return
-        self._framed = True
+        self._answer.begun = True
         try:
             self._take(event, data, out)
         except RecursionError:  # read here, it is deeper in our own calls than where it was first decoded
@@ -136,7 +116,8 @@ class AnthropicStreamParser:
                 case "content_block_stop":
                     answer.close_block(event.index, out)
                 case "message_delta":
-                    self._surrogates.flush(out)
+                    if self._surrogates.found:
+                        self._surrogates.flush(out)
                     answer.message_delta(fields, out)
                 case "message_stop":
                     answer.end(out)

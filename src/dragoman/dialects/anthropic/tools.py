@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from msgspec import UNSET, Raw
 
-from dragoman.conversation.bounded_cache import remembered
-from dragoman.conversation.identity_cache import IdentityCache
+from dragoman.conversation.bounded_cache import IdentityCache, remembered
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool, ToolSwitch
 from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.anthropic.schema import open_declared_tool, open_tool
+from dragoman.dialects.families.published_tools import functions_of
 from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, MeantTools, ToolForm, parse_meant_tools
 from dragoman.dialects.shared.ownership import own_tool, require_own
 from dragoman.dialects.shared.parsing import cache_hint, extras_of
-from dragoman.dialects.shared.published_tools import functions_of
 from dragoman.dialects.shared.raw_json import UNREADABLE
 from dragoman.dialects.shared.rendering import put
 from dragoman.dialects.shared.top_level import Tools

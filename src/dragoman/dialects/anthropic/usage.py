@@ -60,8 +60,8 @@ class UsageCounter:
             cache_written=written,
             reasoning=reasoning,
             extras=Extras(NAME, extras) if extras else None,
-            kept_long=_kept(created, _LONG, written),
-            kept_short=_kept(created, _SHORT, written),
+            kept_long=_kept(created, _LONG, written) if written else 0,
+            kept_short=_kept(created, _SHORT, written) if written else 0,
         )
 
 

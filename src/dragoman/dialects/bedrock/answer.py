@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
 from msgspec import Raw
 
 from dragoman.conversation import reasoning_states
@@ -37,13 +36,13 @@ from dragoman.dialects.bedrock.message_parse import cited_texts
 from dragoman.dialects.bedrock.usage import parse_usage, render_usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockForm
-from dragoman.dialects.shared.call_input import call_input
+from dragoman.dialects.families.call_input import call_input
 from dragoman.dialects.shared.citations import Page
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
-from dragoman.dialects.shared.raw_json import UNREADABLE, decode_items, decode_members, encode, text_in
+from dragoman.dialects.shared.raw_json import UNREADABLE, decode_answer, decode_items, decode_members, encode, text_in
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import render_list, render_object, replace_lone_surrogates
+from dragoman.wire.json_reader import render_list, render_object
 
 STOPS: Mapping[str, Stop] = {
     "end_turn": Stop.END,
@@ -355,7 +354,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     answer = BedrockAnswerParser(origin or ORIGIN, seed)
     out: list[Event] = []
     try:
-        fields = _readable(body)
+        fields = decode_answer(body)
         if "output" not in fields:
             return [Failed(parse_error(200, {}, body))]
         answer.start(out)
@@ -373,15 +372,6 @@ def _blocks(fields: dict[str, Raw]) -> list[Raw]:
     message = decode_members(decode_members(fields["output"]).get("message", Raw(b"{}")))
     content = message.get("content", Raw(b"[]"))
     return decode_items(content) if bytes(content) != b"null" else []
-
-
-def _readable(body: bytes) -> dict[str, Raw]:
-    if not body.isascii():
-        body = body.decode("utf-8", "replace").encode()
-    try:
-        return decode_members(body)
-    except msgspec.DecodeError:
-        return decode_members(replace_lone_surrogates(body))
 
 
 def render_answer(reply: Reply, context: AnswerContext) -> bytes:

@@ -28,7 +28,7 @@ from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name, ob
 from dragoman.dialects.bedrock import NAME, ORIGIN
 from dragoman.dialects.bedrock.media import parse_media
 from dragoman.dialects.bedrock.schema import BedrockOutput, BedrockTurn, decode_objects, decode_turn
-from dragoman.dialects.shared.carried_state import reattached
+from dragoman.dialects.families.carried_state import reattached
 from dragoman.dialects.shared.parsed_messages import BRACE, ParsedMessage, compose, describe, is_blank
 from dragoman.dialects.shared.parsing import extras_of, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT

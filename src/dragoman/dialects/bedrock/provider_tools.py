@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from dragoman.conversation.parts import Json, Opaque
 from dragoman.conversation.provider_tools import (
+    CitationRange,
     Family,
     FoundPage,
     ProviderTool,
@@ -98,4 +99,4 @@ def _block(kind: str, wire: Members) -> Opaque:
     return Opaque(kind=kind, json=encode(wire), origin=ORIGIN)
 
 
-CODEC = ProviderToolCodec(parse_tool, render_tool, parse_run, render_run)
+CODEC = ProviderToolCodec(parse_tool, render_tool, parse_run, render_run, cites=CitationRange.BLOCK)

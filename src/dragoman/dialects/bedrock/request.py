@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from msgspec.structs import replace
-
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.near_misses import Miss
-from dragoman.conversation.parts import Call, Inline, Json
+from dragoman.conversation.parts import Inline, Json
 from dragoman.dialects.bedrock import NAME
 from dragoman.dialects.bedrock.message_parse import parse_item, parse_odd_item, parse_system, parse_turn
 from dragoman.dialects.bedrock.message_render import render_block, render_messages
 from dragoman.dialects.bedrock.schema import decode_turns, open_block, open_system, open_turn
 from dragoman.dialects.bedrock.settings import parse_top_level, render_top_level
 from dragoman.dialects.dialect import RenderOptions
-from dragoman.dialects.near_misses.loose_json import Fields, as_text, fields_of, items_of
+from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of
 from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
-from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm
+from dragoman.dialects.near_misses.turns import MeantTurn, MissLog, WireForm
 from dragoman.dialects.shared.parsed_messages import ListParser, mark_inline
 from dragoman.dialects.shared.parsing import link_literal, open_body, request_parser
-from dragoman.dialects.shared.rendering import BodyLayout, Pieces, amend_body, render_body
+from dragoman.dialects.shared.rendering import BodyLayout, amend_body, render_body
 from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object
@@ -150,21 +148,8 @@ _ROLES = {USER: "user", TOOL: "user", ASSISTANT: "assistant", SYSTEM: "system", 
 
 
 def _render_turn(turn: MeantTurn) -> list[Json]:
-    called = any(type(piece.meant) is Call for piece in turn.pieces)
-    role = turn.role_text or ("assistant" if called else _ROLES[turn.role])
-    content = render_list([_render_piece(piece) for piece in turn.pieces])
-    return [render_object({"role": quote(role), "content": content})]
-
-
-def _render_piece(piece: MeantPart) -> Json:
-    if piece.kept is not None or piece.meant is None:
-        return piece.kept or b"{}"
-    part = piece.meant
-    if type(part) is Call and part.arguments[:1] != b"{":
-        part = replace(part, arguments=b'{"arguments":' + as_text(part.arguments) + b"}")
-    out: Pieces = []
-    render_block(part, out)
-    return b"".join(out)
+    content = render_list([piece.render(render_block) for piece in turn.pieces])
+    return [render_object({"role": quote(turn.role_name(_ROLES)), "content": content})]
 
 
 def _render_system(texts: list[Json]) -> Json:

@@ -102,7 +102,7 @@ def _render_additional(settings: Settings) -> dict[str, Json]:
 
 def _is_beside(thinking: Thinking) -> bool:
     """Whether an effort stands in `outputConfig`, as Claude has it."""
-    return thinking.spelled == EFFORT_ALONE or bool(render_claude_thinking(thinking, NAME))
+    return thinking.wire_form == EFFORT_ALONE or bool(render_claude_thinking(thinking, NAME))
 
 
 # The answer's form
@@ -111,7 +111,7 @@ def _is_beside(thinking: Thinking) -> bool:
 def _take_output(wire: dict[str, Json]) -> dict[str, Any]:
     found = _take_effort(wire, "effort")
     if found:
-        found["thinking.spelled"] = EFFORT_ALONE
+        found["thinking.wire_form"] = EFFORT_ALONE
     form = _parse_format(wire["textFormat"]) if "textFormat" in wire else None
     if form is not None:
         found["response_format"] = form
@@ -250,7 +250,7 @@ def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[Nea
     members, misses = SETTINGS.interpret(members)
     found, extras = SETTINGS.parse(members)
     if "thinking.on" in found:
-        found.pop("thinking.spelled", None)
+        found.pop("thinking.wire_form", None)
     gather_thinking(found)
     return Settings(**found), extras_of(NAME, extras), misses
 

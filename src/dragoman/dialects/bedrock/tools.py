@@ -8,8 +8,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from dragoman.conversation.bounded_cache import remembered
-from dragoman.conversation.identity_cache import IdentityCache
+from dragoman.conversation.bounded_cache import IdentityCache, remembered
 from dragoman.conversation.literals import EMPTY, quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice

@@ -53,14 +53,14 @@ from dragoman.dialects.shared.parsing import answer_call_id, extras_of
 from dragoman.dialects.shared.raw_json import (
     ABSENT,
     UNREADABLE,
+    decode_answer,
     decode_items,
     decode_members,
     decode_object,
     encode,
     text_in,
-    valid_utf8,
 )
-from dragoman.wire.json_reader import render_list, render_object, replace_lone_surrogates
+from dragoman.wire.json_reader import render_list, render_object
 
 REASONS: Mapping[str, Stop] = {
     "COMPLETE": Stop.END,
@@ -367,7 +367,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     answer = CohereAnswerParser(origin or ORIGIN, seed)
     out: list[Event] = []
     try:
-        members = _readable(body)
+        members = decode_answer(body)
         if bytes(members.get("message", b""))[:1] != b"{":
             return [Failed(parse_error(200, {}, body))]
         _parse(members, answer, out)
@@ -407,14 +407,6 @@ def _parse_call(index: int, call: Mapping[str, Raw], answer: CohereAnswerParser,
 def _items(raw: Raw | None) -> list[Json]:
     text = bytes(raw) if raw is not None else b""
     return [bytes(item) for item in decode_items(text)] if text[:1] == b"[" else []
-
-
-def _readable(body: bytes) -> dict[str, Raw]:
-    body = body if body.isascii() else valid_utf8(body)
-    try:
-        return decode_members(body)
-    except msgspec.DecodeError:
-        return decode_members(replace_lone_surrogates(body))
 
 
 def render_answer(reply: Reply, context: AnswerContext) -> bytes:

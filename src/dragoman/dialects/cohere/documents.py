@@ -50,17 +50,17 @@ def render_documents(messages: Sequence[Message]) -> Json | None:
 def parse_document(raw: bytes) -> Media | None:
     """One document, or None where it has another form."""
     if raw[:1] == b'"':
-        return Media(MediaKind.DOCUMENT, Plain(raw), spelled=BARE)
+        return Media(MediaKind.DOCUMENT, Plain(raw), wire_form=BARE)
     wire = split_members(raw) if raw[:1] == b"{" else {}
     content = bytes(wire.get("data", b""))
     others = extras_of(NAME, {_INSIDE + key: bytes(value) for key, value in wire.items() if key != "data"})
     if content[:1] == b'"':
-        return Media(MediaKind.DOCUMENT, Plain(content), spelled=TEXT, extras=others)
+        return Media(MediaKind.DOCUMENT, Plain(content), wire_form=TEXT, extras=others)
     if content[:1] != b"{":
         return None
     title, text = _usual_members(split_members(content))
     if text is None:
-        return Media(MediaKind.DOCUMENT, Plain(quote(content.decode())), spelled=OBJECT, extras=others)
+        return Media(MediaKind.DOCUMENT, Plain(quote(content.decode())), wire_form=OBJECT, extras=others)
     return Media(MediaKind.DOCUMENT, Plain(text), title, extras=others)
 
 
@@ -84,7 +84,7 @@ def render_document(part: Part, out: Pieces) -> None:
     if not isinstance(part, Media) or not isinstance(part.source, Plain):
         raise Unrepresentable(f"{type(part).__name__} among the documents of a Cohere request")
     literal = part.source.literal
-    if part.spelled == BARE and part.extras is None:
+    if part.wire_form == BARE and part.extras is None:
         out.append(literal)
         return
     out += (b'{"data":', _render_content(part, literal))
@@ -93,9 +93,9 @@ def render_document(part: Part, out: Pieces) -> None:
 
 
 def _render_content(part: Media, literal: Json) -> Json:
-    if part.spelled == OBJECT:
+    if part.wire_form == OBJECT:
         return unquote(literal).encode()
-    if part.spelled == TEXT and part.title is None:
+    if part.wire_form == TEXT and part.title is None:
         return literal
     head: dict[str, Json] = {} if part.title is None else {"title": quote(part.title)}
     return render_object({**head, "text": literal})

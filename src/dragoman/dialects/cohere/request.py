@@ -6,22 +6,20 @@ from collections.abc import Mapping
 
 from msgspec import Raw
 
-from dragoman.conversation.conversation import Ask, Conversation
-from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message
-from dragoman.conversation.parts import Call, Citation, Json, Opaque, Part, Result, Text
+from dragoman.conversation.conversation import Ask
+from dragoman.conversation.messages import FIELD, SYSTEM, TOOL, Message
+from dragoman.conversation.parts import Call, Citation, Part, Text
 from dragoman.dialects.cohere import NAME, ORIGIN
 from dragoman.dialects.cohere.documents import is_documents, parse_documents
 from dragoman.dialects.cohere.message_parse import parse_item, parse_odd_item, parse_turn, settle
 from dragoman.dialects.cohere.message_render import render_messages, render_new
 from dragoman.dialects.cohere.schema import decode_messages, open_message, open_part
 from dragoman.dialects.cohere.settings import parse_top_level, render_top_level
-from dragoman.dialects.dialect import RenderOptions
-from dragoman.dialects.near_misses.loose_json import items_of
 from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
-from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm, types_by_members
+from dragoman.dialects.near_misses.turns import WireForm, render_items, types_by_members
 from dragoman.dialects.shared.parsed_messages import ListParser, describe
 from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model, request_parser
-from dragoman.dialects.shared.rendering import BodyLayout, Pieces, amend_body, render_body
+from dragoman.dialects.shared.rendering import BodyLayout
 from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest
 
@@ -108,40 +106,11 @@ def _place(message: Message, part: Part, kind: type[Part], number: int, calls: b
     return f"/content/{number}"
 
 
-LAYOUT = BodyLayout("messages", True, render_top_level, render_messages)
-NEW = BodyLayout("messages", True, render_top_level, render_new)
-
-
-def render_request(conversation: Conversation, options: RenderOptions, ask: Ask | None = None) -> bytes:
-    """The body: amended where `ask` is the client's own request in this dialect, else a new one."""
-    if ask is not None:
-        return amend_body(LAYOUT, ask, conversation, options)
-    return render_body(NEW, conversation, options)
+LAYOUT = BodyLayout("messages", True, render_top_level, render_messages, render_new)
+render_request = LAYOUT.render
 
 
 # How what does not fit is written
-
-
-def _render_turn(turn: MeantTurn) -> list[Json]:
-    """The results of a turn as messages of their own, then what else it says."""
-    results = turn.parts(Result)
-    others = tuple([_part(piece) for piece in turn.pieces if type(piece.meant) is not Result])
-    messages = [Message(TOOL, tuple(results))] if results else []
-    if others or not results:
-        calls = any(type(piece.meant) is Call and piece.kept is None for piece in turn.pieces)
-        role = ASSISTANT if calls else USER if turn.role is TOOL else turn.role
-        listed = turn.listed and not (len(others) == 1 and role is ASSISTANT and calls)
-        messages.append(Message(role, others, listed=listed, role_text=turn.role_text))
-    out: Pieces = []
-    render_messages(messages, 0, len(messages), out)
-    return items_of(b"[" + b"".join(out)[1:] + b"]") or []
-
-
-def _part(piece: MeantPart) -> Part:
-    if piece.kept is not None or piece.meant is None:
-        return Opaque(kind="", json=piece.kept or b"{}", origin=ORIGIN)
-    return piece.meant
-
 
 MEMBERS = MemberForm("messages", "", lambda raw: True, lambda texts: b"")
 FORM = WireForm(
@@ -151,7 +120,7 @@ FORM = WireForm(
     roles=frozenset({"system", "user", "assistant", "tool"}),
     fits=lambda raw: fits(open_message, raw),
     fits_part=lambda raw, role: fits(open_part[role], raw),
-    render=_render_turn,
+    render=lambda turn: render_items(turn.messages(ORIGIN), render_messages),
     has_calls=True,
     decode_part=lambda raw, role: open_part[role](raw),
     part_types=types_by_members(text="text", image_url="image_url", thinking="thinking", document="document"),

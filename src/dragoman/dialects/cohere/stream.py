@@ -54,12 +54,12 @@ from dragoman.dialects.cohere.usage import render_usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.ownership import own_fields
-from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
-from dragoman.dialects.shared.raw_json import UNREADABLE, decode_items, text_in, valid_utf8
+from dragoman.dialects.shared.raw_json import decode_broken, decode_items, text_in
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
+from dragoman.dialects.shared.sse_stream import SseStreamParser
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.json_reader import render_object
-from dragoman.wire.sse import DONE_FRAME, SseDecoder, one_line, render_event_frame
+from dragoman.wire.sse import DONE_FRAME, Frame, render_event_frame
 
 WORDS = StreamedText(
     string_members("text", "thinking", "tool_plan", "arguments", "name"),
@@ -73,45 +73,25 @@ _SILENT = frozenset({"debug", "content-end", "citation-end"})
 _NO_MESSAGE = CohereMessageDelta()
 
 
-class CohereStreamParser:
-    """Server-sent events of a stream. It never raises; `skipped` counts the frames that it could not read."""
+class CohereStreamParser(SseStreamParser[CohereAnswerParser]):
+    """Events that name themselves."""
 
-    __slots__ = ("_answer", "_frames", "_seed", "_surrogates", "skipped")
+    __slots__ = ("_seed", "_surrogates")
 
     def __init__(self, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> None:
-        self._frames = SseDecoder(line_separator=b" ")
-        self._answer = CohereAnswerParser(origin or ORIGIN, seed)
+        super().__init__(CohereAnswerParser(origin or ORIGIN, seed))
         self._surrogates = SurrogateMender()
         self._seed = seed
-        self.skipped = 0
 
-    def feed(self, data: bytes) -> list[Event]:
-        out: list[Event] = []
-        for frame in self._frames.feed(data):
-            self._parse_frame(frame.data, out)
-        if self._frames.overflowed and not self._answer.over:
-            self._answer.fail(FRAME_TOO_LONG, out)
-        return out
+    def _parse_plain_body(self, body: bytes, out: list[Event]) -> None:
+        out += parse_answer(body, self._answer.origin, seed=self._seed)
+        self._answer.over = True
 
-    def close(self) -> list[Event]:
-        """The end of the bytes. It is the end of the answer only if the answer says so."""
-        out: list[Event] = []
-        for frame in self._frames.close():
-            self._parse_frame(frame.data, out)
-        answer = self._answer
-        if not answer.over and not answer.begun and self._frames.stray:
-            # The server answered a request for a stream with a plain body.
-            return parse_answer(one_line(bytes(self._frames.stray)), answer.origin, seed=self._seed)
-        if not answer.over:
-            answer.fail(UNFINISHED, out)
-        return out
-
-    def _parse_frame(self, data: bytes, out: list[Event]) -> None:
-        if self._answer.over or data.strip(b'" ') == b"[DONE]":
+    def _take_frame(self, frame: Frame, out: list[Event]) -> None:
+        data = frame.data
+        if data.strip(b'" ') == b"[DONE]":
             return
-        if not data.isascii():
-            data = valid_utf8(data)
-        event = self._decoded(data)
+        event, _ = decode_broken(decode_event, data, self._surrogates.mark)
         if event is None:
             self.skipped += 1
             return
@@ -119,15 +99,6 @@ class CohereStreamParser:
         self._take(event, data, out)
         if self._surrogates.found:
             self._surrogates.mend(out, start)
-
-    def _decoded(self, data: bytes) -> CohereStreamEvent | None:
-        """The event, if need be decoded with half a surrogate pair marked in it."""
-        for text in (data, self._surrogates.mark(data)):
-            try:
-                return decode_event(text)
-            except UNREADABLE:
-                continue
-        return None
 
     def _take(self, event: CohereStreamEvent, data: bytes, out: list[Event]) -> None:
         delta = event.delta
@@ -147,7 +118,7 @@ class CohereStreamParser:
         elif kind == "citation-start":
             self._answer.cite(bytes(message.citations), out)
         elif kind == "message-end":
-            self._end(event, out)
+            self._end_message(event, out)
         elif not kind:
             self._answer.fail(parse_error(200, {}, data), out)
         elif kind != "message-start":
@@ -169,7 +140,7 @@ class CohereStreamParser:
             self._answer.call(index, text_in(call.id), text_in(call.function.name), out)
         self._answer.arguments(index, bytes(call.function.arguments), out)
 
-    def _end(self, event: CohereStreamEvent, out: list[Event]) -> None:
+    def _end_message(self, event: CohereStreamEvent, out: list[Event]) -> None:
         self._surrogates.flush(out)
         delta = event.delta
         if delta is None:

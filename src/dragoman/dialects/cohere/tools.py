@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from msgspec import Raw
 
-from dragoman.conversation.bounded_cache import remembered
-from dragoman.conversation.identity_cache import IdentityCache
+from dragoman.conversation.bounded_cache import IdentityCache, remembered
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import NativeTool, Tool

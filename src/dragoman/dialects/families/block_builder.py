@@ -38,7 +38,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, joined, quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Usage
-from dragoman.dialects.shared.call_input import is_object
+from dragoman.dialects.families.call_input import is_object
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.citations import Page, page_of
 from dragoman.dialects.shared.ownership import own_or_sealed

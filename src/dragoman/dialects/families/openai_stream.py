@@ -1,22 +1,17 @@
-"""How the streams of OpenAI's two dialects are cut and ended. What the frames mean is for each of the two."""
+"""The frames of OpenAI's two dialects. What they mean is for each of the two."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from dragoman.conversation.collect import UNFINISHED
 from dragoman.conversation.events import Event, Failed
-from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
 from dragoman.dialects.shared.raw_json import UNREADABLE, valid_utf8
-from dragoman.wire.sse import Frame, SseDecoder, one_line
+from dragoman.dialects.shared.sse_stream import AnswerProgress, SseStreamParser
 
 
-class OpenAiAnswerParser(Protocol):
-    """Frames to events. `begun`: the answer has a head. `over`: it has ended or failed."""
-
-    begun: bool
-    over: bool
+class OpenAiAnswerParser(AnswerProgress, Protocol):
+    """Frames to events."""
 
     def take(self, frame: bytes, out: list[Event]) -> bool: ...
 
@@ -24,66 +19,10 @@ class OpenAiAnswerParser(Protocol):
 Answer = TypeVar("Answer", bound=OpenAiAnswerParser)
 
 
-class OpenAiStreamParser(ABC, Generic[Answer]):
-    """Bytes of a stream to events. It never raises; `skipped` counts the frames that could not be read."""
+class OpenAiStreamParser(SseStreamParser[Answer]):
+    """Each frame is one piece of JSON."""
 
-    __slots__ = ("_answer", "_decoder", "skipped")
-
-    def __init__(self, answer: Answer) -> None:
-        self.skipped = 0
-        self._decoder = SseDecoder(line_separator=b" ")
-        self._answer = answer
-
-    def feed(self, data: bytes) -> list[Event]:
-        out: list[Event] = []
-        answer, decoder = self._answer, self._decoder
-        if answer.over:
-            return out
-        for frame in decoder.feed(data):
-            self._take_frame(frame, out)
-            if answer.over:
-                return out
-        if decoder.overflowed:
-            self._fail_too_long(out)
-        return out
-
-    def close(self) -> list[Event]:
-        """The end of the bytes. It is the end of the answer only if the answer says so."""
-        out: list[Event] = []
-        answer = self._answer
-        if answer.over:
-            return out
-        for frame in self._decoder.close():
-            self._take_frame(frame, out)
-            if answer.over:
-                return out
-        if self._decoder.overflowed:
-            self._fail_too_long(out)
-        if not answer.over and not answer.begun and self._decoder.stray:
-            self._parse_plain_body(one_line(bytes(self._decoder.stray)), out)
-        if not answer.over:
-            self._end(out)
-        return out
-
-    # What each of the two dialects does in its own way.
-
-    @abstractmethod
-    def _take_frame(self, frame: Frame, out: list[Event]) -> None: ...
-
-    @abstractmethod
-    def _parse_plain_body(self, body: bytes, out: list[Event]) -> None:
-        """The server answered a request for a stream with a plain body."""
-
-    def _end(self, out: list[Event]) -> None:
-        """The bytes have ended before the answer did."""
-        self._answer.over = True
-        out.append(Failed(UNFINISHED))
-
-    # The frames.
-
-    def _fail_too_long(self, out: list[Event]) -> None:
-        self._answer.over = True
-        out.append(Failed(FRAME_TOO_LONG))
+    __slots__ = ()
 
     def _parse_frame(self, data: bytes, out: list[Event]) -> None:
         if not data.isascii():

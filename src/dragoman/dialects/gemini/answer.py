@@ -44,8 +44,8 @@ from dragoman.dialects.shared import held_events
 from dragoman.dialects.shared.held_events import HeldEvents
 from dragoman.dialects.shared.ownership import own_fields, own_or_sealed
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
-from dragoman.dialects.shared.raw_json import ABSENT, decode_items, decode_members, decode_object, encode
-from dragoman.wire.json_reader import render_list, render_object, replace_lone_surrogates
+from dragoman.dialects.shared.raw_json import ABSENT, decode_broken, decode_items, decode_members, decode_object, encode
+from dragoman.wire.json_reader import render_list, render_object
 from dragoman.wire.sse import one_line
 
 FINISHES: Mapping[str, Stop] = {
@@ -531,20 +531,6 @@ def _parse_token(item: dict[str, Any]) -> dict[str, Any]:
     return {"token": item.get("token", ""), "logprob": item.get("logProbability", 0.0), "bytes": None}
 
 
-def readable(data: bytes, mend: Callable[[bytes], bytes] = replace_lone_surrogates) -> tuple[GeminiChunk | None, bytes]:
-    """The chunk, or None where it cannot be decoded, and its text. `mend` takes care of split surrogate pairs."""
-    if not data.isascii():
-        data = data.decode("utf-8", "replace").encode()
-    try:
-        return decode_chunk(data), data
-    except (msgspec.DecodeError, RecursionError):
-        data = mend(data)
-    try:
-        return decode_chunk(data), data
-    except (msgspec.DecodeError, RecursionError):
-        return None, data
-
-
 _STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]""")
 _LARGEST_INDEX = 100_000
 
@@ -971,7 +957,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
 
         parser = GeminiStreamParser(origin, seed=seed)
         return [*parser.feed(body), *parser.close()]
-    chunk, body = readable(body)
+    chunk, body = decode_broken(decode_chunk, body)
     if chunk is None:
         return [Failed(Failure(FailureKind.BROKEN_STREAM, "The answer is not a response that can be read.", raw=body))]
     known = chunk.candidates is not None or chunk.prompt_feedback is not ABSENT or chunk.usage_metadata is not ABSENT

@@ -95,7 +95,7 @@ def _parse_only(wire: GeminiPart, role: Role, index: int) -> Sequence[ParsedMess
     signature, call, response = wire.thoughtSignature, wire.functionCall, wire.functionResponse
     if signature is not ABSENT or wire.thought or wire.inlineData is not UNSET or wire.fileData is not UNSET:
         return None
-    identity, spelled = "", NO_ID
+    identity, wire_form = "", NO_ID
     if response is not UNSET:
         answer: Any = response.response
         if call is not UNSET or role is not USER or type(answer) is not GeminiOutput or wire.text is not ABSENT:
@@ -104,9 +104,9 @@ def _parse_only(wire: GeminiPart, role: Role, index: int) -> Sequence[ParsedMess
         if literal[0] != QUOTE or response.parts is not ABSENT or not response.name:
             return None
         if response.id:
-            identity, spelled = response.id, ""
-        result = Result(identity, (Text(literal),), False, response.name, False, False, spelled)
-        return (ParsedMessage(Message(TOOL, (result,), index), _LEGACY if spelled else 0, "t", [identity]),)
+            identity, wire_form = response.id, ""
+        result = Result(identity, (Text(literal),), False, response.name, False, False, wire_form)
+        return (ParsedMessage(Message(TOOL, (result,), index), _LEGACY if wire_form else 0, "t", [identity]),)
     if call is not UNSET:
         if call.args is ABSENT or wire.text is not ABSENT or role is USER:
             return None
@@ -114,9 +114,9 @@ def _parse_only(wire: GeminiPart, role: Role, index: int) -> Sequence[ParsedMess
         if arguments[0] != BRACE:
             return None
         if call.id:
-            identity, spelled = call.id, ""
-        seen = observe_name(call.name) | (_LEGACY_CALLS if spelled else _CALLS)
-        part = Call(identity, call.name, arguments, None, False, spelled)
+            identity, wire_form = call.id, ""
+        seen = observe_name(call.name) | (_LEGACY_CALLS if wire_form else _CALLS)
+        part = Call(identity, call.name, arguments, None, False, wire_form)
         return (ParsedMessage(Message(role, (part,), index), seen, CALLING, [identity]),)
     literal = bytes(wire.text)
     if literal[:1] != b'"':
@@ -146,7 +146,7 @@ def _parse_usual(wire: list[GeminiPart], role: Role, index: int) -> Sequence[Par
         elif kind is Call:
             calls.append(part.id)
             seen |= _CALLS | observe_name(part.name) | (_SIGNED if part.signature is not None else 0)
-            seen |= _LEGACY if part.spelled else 0
+            seen |= _LEGACY if part.wire_form else 0
         elif kind is Result:
             if not part.name:
                 return None
@@ -236,9 +236,7 @@ def settle(listed: ParsedList) -> ParsedList:
         start = BEGIN if listed.reading is None else listed.reading.start
         alone = _fill_ids(listed.messages, start.calls) and (not start.calls or start.traits & _LEGACY != 0)
         listed.alone = listed.alone and alone
-    if "tt" in "".join([one.code for one in listed.messages]):
-        listed.messages = _join_turns(listed.messages)
-    return listed
+    return listed.settled(_join_turns(listed.messages)) if "tt" in listed.codes() else listed
 
 
 def _fill_ids(messages: list[ParsedMessage], calls: int = 0) -> bool:
@@ -289,8 +287,9 @@ def _fill_ids(messages: list[ParsedMessage], calls: int = 0) -> bool:
                 if role is TOOL:
                     ids.append(identity)
         if one.traits & _LEGACY:
-            one.traits &= ~_OF_IDS
             one.ids = ids
+            if one.traits & _OF_IDS:
+                one.traits &= ~_OF_IDS
     return alone
 
 
@@ -453,8 +452,8 @@ def _parse_result(wire: GeminiResponse, unknown: Mapping[str, Json], at: str) ->
     if wire.parts is not ABSENT:
         parts += _parse_parts(bytes(wire.parts), f"{at}/functionResponse/parts", inner=True)
     extras = extras_of(NAME, unknown) if unknown else None
-    spelled = "" if wire.id else NO_ID
-    return Result(wire.id or "", parts, is_error, wire.name, spelled=spelled, extras=extras)
+    wire_form = "" if wire.id else NO_ID
+    return Result(wire.id or "", parts, is_error, wire.name, wire_form=wire_form, extras=extras)
 
 
 def parse_text(literal: bytes, thought: bool, signature: bytes, extras: Extras | None) -> Part:

@@ -31,11 +31,11 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
+from dragoman.dialects.families.tool_names import ToolNames
 from dragoman.dialects.gemini import NAME
 from dragoman.dialects.gemini.message_parse import guess, kind_of, parse_response
 from dragoman.dialects.shared.ownership import own_block, plain_or_sealed, render_extras
 from dragoman.dialects.shared.rendering import Pieces, leading_systems
-from dragoman.dialects.shared.tool_names import ToolNames
 from dragoman.errors import Unrepresentable
 
 _ROLES = {
@@ -115,13 +115,13 @@ _BRACE = ord("{")
 def _is_bare_call(call: Call) -> bool:
     if call.signature is not None or call.extras is not None or call.hint is not None:
         return False
-    return call.arguments[0] == _BRACE and not call.custom and call.spelled != NO_ID
+    return call.arguments[0] == _BRACE and not call.custom and call.wire_form != NO_ID
 
 
 def _is_bare_result(result: Result) -> bool:
     """Whether it holds one plain text that is no JSON object, and nothing else."""
     parts = result.parts
-    if len(parts) != 1 or type(parts[0]) is not Text or result.is_error or result.custom or result.spelled == NO_ID:
+    if len(parts) != 1 or type(parts[0]) is not Text or result.is_error or result.custom or result.wire_form == NO_ID:
         return False
     if result.extras is not None or result.hint is not None:
         return False
@@ -229,7 +229,7 @@ def _render_call(part: Call, out: Pieces) -> None:
     if part.arguments[:1] != b"{":
         raise Unrepresentable(f"arguments of {part.name} that are no object")
     out += (b'{"functionCall":{"name":', quote(part.name), b',"args":', part.arguments)
-    if part.spelled != NO_ID:
+    if part.wire_form != NO_ID:
         out += (b',"id":', quote(part.id))
     if part.extras is None and part.signature is None:
         out.append(b"}}")
@@ -248,7 +248,7 @@ def render_result(part: Result, name: str, out: Pieces) -> None:
     if part.custom:
         raise Unrepresentable(f"a result of the custom tool {name} in a Gemini content")
     out += (b'{"functionResponse":{"name":', quote(name))
-    if part.spelled != NO_ID:
+    if part.wire_form != NO_ID:
         out += (b',"id":', quote(part.call_id))
     _render_response(part, out)
     if part.extras is None:

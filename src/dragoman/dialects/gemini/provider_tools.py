@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 
 from dragoman.conversation.parts import Json, Opaque
 from dragoman.conversation.provider_tools import (
+    CitationRange,
     Family,
     FoundPage,
+    GroundedSpan,
     ProviderTool,
     ProviderToolCodec,
     ToolRun,
@@ -25,6 +27,7 @@ from dragoman.dialects.shared.provider_tools import (
     NOTHING,
     Members,
     lost_settings,
+    number_in,
     object_in,
     objects_in,
     open_block,
@@ -49,6 +52,7 @@ _TOOL_TYPES: Mapping[str, Family] = {
     "FILE_SEARCH": Family.FILE_SEARCH,
 }
 _GROUNDING, _FETCHED = "groundingMetadata", "urlContextMetadata"
+_MOST_SUPPORTS = 1000
 _GOOD = "OUTCOME_OK"
 _RETRIEVED = "URL_RETRIEVAL_STATUS_SUCCESS"
 
@@ -158,7 +162,28 @@ def _parse_chunk(chunk: Members) -> FoundPage:
     return FoundPage(word_in(web, "uri"), word_in(web, "title"))
 
 
-def render_ending(runs: Sequence[ToolRun], cited: Sequence[FoundPage]) -> Mapping[str, Json]:
+def parse_spans(members: Mapping[str, Json]) -> tuple[GroundedSpan, ...]:
+    """What of the text rests on which pages. Offsets count bytes."""
+    grounding = open_block(members.get(_GROUNDING, b"{}"))
+    urls = [_parse_chunk(chunk).url for chunk in objects_in(grounding.get("groundingChunks"))]
+    spans: list[GroundedSpan] = []
+    for support in objects_in(grounding.get("groundingSupports"))[:_MOST_SUPPORTS]:
+        segment, places = object_in(support, "segment"), support.get("groundingChunkIndices")
+        start, end = number_in(segment, "startIndex") or 0, number_in(segment, "endIndex") or 0
+        known = [place for place in places if isinstance(place, int)] if isinstance(places, list) else []
+        cited = [urls[place] for place in known if 0 <= place < len(urls) and urls[place]]
+        spans += [GroundedSpan(url, start, end, word_in(segment, "text")) for url in cited]
+    return tuple(spans)
+
+
+def _render_span(span: GroundedSpan, urls: Sequence[str]) -> Members:
+    segment = {**({"startIndex": span.start} if span.start else {}), "endIndex": span.end, "text": span.text}
+    return {"segment": segment, "groundingChunkIndices": [urls.index(span.url)]}
+
+
+def render_ending(
+    runs: Sequence[ToolRun], cited: Sequence[FoundPage], spans: Sequence[GroundedSpan] = ()
+) -> Mapping[str, Json]:
     searches = [run for run in runs if run.family is Family.WEB_SEARCH]
     fetches = [run for run in runs if run.family is Family.WEB_FETCH]
     wire: dict[str, Json] = {}
@@ -167,7 +192,10 @@ def render_ending(runs: Sequence[ToolRun], cited: Sequence[FoundPage]) -> Mappin
         asked = [open_block(run.arguments or b"{}") for run in searches]
         queries = [query for one in asked for query in (words_in(one, "queries") or (word_in(one, "query"),)) if query]
         chunks = [{"web": {"uri": page.url, "title": page.title or page.url}} for page in pages.values()]
-        wire[_GROUNDING] = encode({"webSearchQueries": queries, "groundingChunks": chunks})
+        grounding = {"webSearchQueries": queries, "groundingChunks": chunks}
+        urls = list(pages)
+        supports = [_render_span(span, urls) for span in spans[:_MOST_SUPPORTS] if span.url in pages]
+        wire[_GROUNDING] = encode({**grounding, "groundingSupports": supports} if supports else grounding)
     if fetches:
         looked = [_render_fetched(run) for run in fetches]
         wire[_FETCHED] = encode({"urlMetadata": looked})
@@ -181,5 +209,12 @@ def _render_fetched(run: ToolRun) -> Members:
 
 
 CODEC = ProviderToolCodec(
-    parse_tool, render_tool, parse_run, render_run, parse_ending=parse_ending, render_ending=render_ending
+    parse_tool,
+    render_tool,
+    parse_run,
+    render_run,
+    parse_ending=parse_ending,
+    render_ending=render_ending,
+    parse_spans=parse_spans,
+    cites=CitationRange.ANSWER,
 )

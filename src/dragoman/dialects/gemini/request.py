@@ -25,7 +25,7 @@ from dragoman.dialects.near_misses.loose_json import NULL, Fields, as_text, embe
 from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
 from dragoman.dialects.near_misses.misfits import Trimmed, items_without_misfits
 from dragoman.dialects.near_misses.parts import odd_text
-from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm
+from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm, whole_call
 from dragoman.dialects.shared.parsed_messages import ListParser
 from dragoman.dialects.shared.parsing import link_literal, open_body, parse_model, request_parser
 from dragoman.dialects.shared.rendering import BodyLayout, Pieces, amend_body, render_body
@@ -240,10 +240,8 @@ _ROLES = {USER: "user", TOOL: "user", ASSISTANT: "model", SYSTEM: "system", DEVE
 
 
 def _render_turn(turn: MeantTurn) -> list[Json]:
-    called = any(type(piece.meant) is Call for piece in turn.pieces)
-    role = turn.role_text or ("model" if called else _ROLES[turn.role])
     parts = render_list([_part(piece) for piece in turn.pieces])
-    return [render_object({"role": quote(role), "parts": parts})]
+    return [render_object({"role": quote(turn.role_name(_ROLES)), "parts": parts})]
 
 
 def _part(piece: MeantPart) -> Json:
@@ -256,8 +254,8 @@ def _part(piece: MeantPart) -> Json:
     if type(part) is Result:
         render_result(replace(part, hint=None), part.name or "tool", out)
         return b"".join(out)
-    if type(part) is Call and part.arguments[:1] != b"{":
-        part = replace(part, arguments=b'{"arguments":' + as_text(part.arguments) + b"}")
+    if type(part) is Call:
+        part = whole_call(part)
     if type(part) is Media:
         part = replace(part, detail=None)
     render_part(part, out)

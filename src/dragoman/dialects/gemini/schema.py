@@ -166,7 +166,7 @@ open_tool = open_decoder(GeminiTool)
 
 
 class GeminiSafety(WireObject):
-    """Protobuf takes the number of a word as well, and a recording has one."""
+    """Protobuf takes the number of a word as well, and clients send it."""
 
     category: str | int | None = None
     threshold: str | int | None = None

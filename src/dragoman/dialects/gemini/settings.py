@@ -69,7 +69,7 @@ def _parse_format(wire: dict[str, Json]) -> ResponseFormat | None:
     if schemas:
         schema = wire.pop(schemas[0])
         proto = schemas[0] == "responseSchema"
-        return ResponseFormat(FormatKind.SCHEMA, from_proto(schema) if proto else schema, spelled=schemas[0])
+        return ResponseFormat(FormatKind.SCHEMA, from_proto(schema) if proto else schema, wire_form=schemas[0])
     if not kind:
         return None
     return ResponseFormat(FormatKind.JSON if kind == _JSON else FormatKind.TEXT)
@@ -89,18 +89,18 @@ def _parse_new_format(wire: dict[str, Json]) -> ResponseFormat | None:
         return None
     del wire["responseFormat"]
     schema = inner.get("jsonSchema")
-    return ResponseFormat(FormatKind.SCHEMA if schema else FormatKind.JSON, schema, spelled="responseFormat")
+    return ResponseFormat(FormatKind.SCHEMA if schema else FormatKind.JSON, schema, wire_form="responseFormat")
 
 
 def _render_format(settings: Settings) -> dict[str, Json]:
     form = settings.response_format
     if form is None:
         return {}
-    if form.spelled == "responseFormat" and form.kind is not FormatKind.TEXT:
+    if form.wire_form == "responseFormat" and form.kind is not FormatKind.TEXT:
         text = {"mimeType": quote(_JSON)} | ({"jsonSchema": form.schema} if form.schema is not None else {})
         return {"responseFormat": b'{"text":' + render_object(text) + b"}"}
     out: dict[str, Json] = {"responseMimeType": quote(_TEXT if form.kind is FormatKind.TEXT else _JSON)}
-    if form.schema is not None and form.spelled == "responseSchema":
+    if form.schema is not None and form.wire_form == "responseSchema":
         out["responseSchema"] = to_proto(form.schema)
     elif form.schema is not None:
         out["responseJsonSchema"] = form.schema

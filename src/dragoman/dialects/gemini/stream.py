@@ -19,15 +19,14 @@ from dragoman.dialects.gemini.answer import (
     PartBuilder,
     decode_chunk,
     logprobs_result,
-    readable,
 )
 from dragoman.dialects.gemini.errors import error_body, parse_error
-from dragoman.dialects.gemini.json_array import ObjectDecoder
 from dragoman.dialects.gemini.usage import render_usage
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
-from dragoman.dialects.shared.raw_json import ABSENT
+from dragoman.dialects.shared.raw_json import ABSENT, decode_broken
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
+from dragoman.wire.json_array import ObjectDecoder
 from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import SseDecoder, one_line
 
@@ -110,7 +109,7 @@ class GeminiStreamParser:
         except (msgspec.DecodeError, RecursionError):
             chunk = None
         if chunk is None:
-            chunk, data = readable(data, self._surrogates.mark)
+            chunk, data = decode_broken(decode_chunk, data, self._surrogates.mark)
         if chunk is None:
             self.skipped += not data.startswith(b"[DONE]")
         elif chunk.error is not ABSENT:

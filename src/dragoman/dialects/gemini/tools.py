@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from dragoman.conversation.bounded_cache import remembered
-from dragoman.conversation.identity_cache import IdentityCache
+from dragoman.conversation.bounded_cache import IdentityCache, remembered
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
@@ -117,15 +116,15 @@ def _parse_declaration(raw: bytes, places: tuple[int, int], at: str, wrapper: st
     if name[:1] != b'"':
         raise MalformedRequest("a function declaration without a name", at=f"{at}/name")
     description = wire.pop("description", b"")
-    schema, spelled = wire.pop("parametersJsonSchema", None), ""
+    schema, schema_as = wire.pop("parametersJsonSchema", None), ""
     if schema is None and wire.get(PROTO, b"")[:1] == b"{":
-        schema, spelled = from_proto(wire.pop(PROTO)), PROTO
+        schema, schema_as = from_proto(wire.pop(PROTO)), PROTO
     return Tool(
         unquote(name),
         description if description[:1] == b'"' else None,
         schema,
         wrapper=wrapper,
-        schema_as=spelled,
+        schema_as=schema_as,
         extras=extras_of(NAME, wire),
         at=places[0],
         inner=places[1],
@@ -183,7 +182,7 @@ def parse_choice(raw: bytes) -> tuple[ToolChoice | None, dict[str, Json]]:
         must = ChoiceMode.NAMED if len(names) == 1 else ChoiceMode.ALLOWED
         return ToolChoice(must, names, must is ChoiceMode.ALLOWED), rest
     if mode == VALIDATED:
-        allowed = ToolChoice(ChoiceMode.ALLOWED, names) if names else ToolChoice(ChoiceMode.AUTO, spelled=VALIDATED)
+        allowed = ToolChoice(ChoiceMode.ALLOWED, names) if names else ToolChoice(ChoiceMode.AUTO, wire_form=VALIDATED)
         return allowed, rest
     if mode in _MODES and not names:
         return ToolChoice(_MODES[mode]), rest
@@ -212,7 +211,7 @@ def render_choice(choice: ToolChoice | None, rest: Mapping[str, Json]) -> Json |
         case ChoiceMode.ALLOWED:
             mode, names = "ANY" if choice.must else VALIDATED, choice.names
         case _:
-            mode = VALIDATED if choice.spelled == VALIDATED else _WORDS[choice.mode]
+            mode = VALIDATED if choice.wire_form == VALIDATED else _WORDS[choice.mode]
     wire: dict[str, Json] = {"mode": quote(mode)}
     if names:
         wire["allowedFunctionNames"] = msgspec.json.encode(names)

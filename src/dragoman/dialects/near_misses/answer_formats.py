@@ -43,7 +43,7 @@ def parse_chat_format(raw: Json) -> ResponseFormat | None:
     inner = fields_of((fields or {}).get("json_schema")) or fields or {}
     schema = first_of(inner, ("schema",))
     if kind is FormatKind.TEXT or fields_of(schema) is None:
-        return None if kind is FormatKind.SCHEMA else ResponseFormat(kind, spelled=CHAT_MEMBER)
+        return None if kind is FormatKind.SCHEMA else ResponseFormat(kind, wire_form=CHAT_MEMBER)
     return _with_schema(inner, schema)
 
 

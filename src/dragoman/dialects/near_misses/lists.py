@@ -125,7 +125,7 @@ def _identify_call(piece: MeantPart, call: Call, ids: CallIds, form: WireForm, l
     identity = ids.call(call)
     if call.id:
         return
-    piece.meant = replace(call, id=identity, spelled=form.no_id)
+    piece.meant = replace(call, id=identity, wire_form=form.no_id)
     if form.needs_ids:
         log.note(Miss.ID, piece.below)
         piece.kept = None
@@ -134,8 +134,8 @@ def _identify_call(piece: MeantPart, call: Call, ids: CallIds, form: WireForm, l
 def _identify_result(piece: MeantPart, result: Result, ids: CallIds, form: WireForm, log: MissLog) -> None:
     identity, name = ids.result(result)
     if not form.needs_ids:
-        spelled = "" if result.call_id else form.no_id
-        piece.meant = replace(result, call_id=identity, name=result.name or name, spelled=spelled)
+        wire_form = "" if result.call_id else form.no_id
+        piece.meant = replace(result, call_id=identity, name=result.name or name, wire_form=wire_form)
     elif not result.call_id:
         piece.meant = replace(result, call_id=identity)
         log.note(Miss.ID, piece.below)

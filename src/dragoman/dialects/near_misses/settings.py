@@ -31,25 +31,27 @@ LIMITS = frozenset(
 
 
 class SettingForm(msgspec.Struct, frozen=True):
-    """How a dialect writes settings.
-
-    `plain` gives the type of each, `names` the names that other dialects have for them. `stop` is the member of stop
-    sequences; `stop_listed`: it must be a list. `choice` is the member of the tool choice and
-    `parse_choice` reads one that fits the schema. `shapes` decode members that have a form of their own: optional
-    members in them that do not fit are left out. One that does not fit then is refused, or left out if it is `spare`.
-    `readers` read members that are written in another form.
-    """
+    """How a dialect writes settings."""
 
     plain: PlainMembers
+    """The type of each."""
     names: Mapping[str, str]
+    """The names that other dialects have for them."""
     stop: str
+    """The member of stop sequences."""
     stop_listed: bool
+    """It must be a list."""
     parse_choice: Callable[[Json], ToolChoice | None]
+    """Reads a tool choice that fits the schema."""
     render_choice: Callable[[ToolChoice], Json | None]
     choice: str = "tool_choice"
+    """The member of the tool choice."""
     shapes: Mapping[str, Callable[[Json], object]] = {}
+    """Decode members that have a form of their own. Optional members in them that do not fit are left out."""
     spare: frozenset[str] = frozenset()
+    """Members of such a form that are left out, and not refused, if they still do not fit."""
     readers: Mapping[str, Callable[[Json], Json]] = {}
+    """Read members that are written in another form."""
 
 
 def meant_settings(members: Members, form: SettingForm) -> tuple[Members, tuple[NearMiss, ...]]:

@@ -6,16 +6,17 @@ It may have the form of any dialect. Parts that fit the schema of the client's o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.conversation.canonical import same
 from dragoman.conversation.conversation import SYSTEM_ROLES
 from dragoman.conversation.literals import EMPTY, quote
-from dragoman.conversation.messages import ASSISTANT, TOOL, USER, Role
+from dragoman.conversation.messages import ASSISTANT, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import CONTENTS, ROLE_TYPES, ROLES, Miss, NearMiss
-from dragoman.conversation.parts import Call, Extras, Json, Part, Reasoning, Result, Text
+from dragoman.conversation.parts import Call, Extras, Json, Opaque, Origin, Part, Reasoning, Result, Text
 from dragoman.dialects.near_misses.loose_json import NULL, Fields, as_text, fields_of, first_of, items_of, text_of
 from dragoman.dialects.near_misses.members import find_texts
 from dragoman.dialects.near_misses.misfits import without_misfits
@@ -33,9 +34,11 @@ from dragoman.dialects.near_misses.parts import (
 from dragoman.dialects.near_misses.two_readings import (
     refuse_calls_among_words,
     refuse_calls_of_others,
+    refuse_two_arguments,
     refuse_two_contents,
     refuse_two_kinds,
 )
+from dragoman.dialects.shared.rendering import Pieces, RenderMessages
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import malformed, render_object
 
@@ -71,6 +74,20 @@ class MeantPart(msgspec.Struct):
     kept: Json | None = None
     below: str = ""
 
+    def part(self, origin: Origin) -> Part:
+        """The part. What was not read, or can stay, is opaque."""
+        if self.kept is not None or self.meant is None:
+            return Opaque(kind="", json=self.kept or b"{}", origin=origin)
+        return self.meant
+
+    def render(self, render_block: Callable[[Part, Pieces], None]) -> Json:
+        """The part as a block of a dialect whose calls have objects as arguments."""
+        if self.kept is not None or self.meant is None:
+            return self.kept or b"{}"
+        out: Pieces = []
+        render_block(whole_call(self.meant) if type(self.meant) is Call else self.meant, out)
+        return b"".join(out)
+
 
 class MeantTurn(msgspec.Struct):
     """What one item means. `rest` are its other members, `role_text` is a role that nobody knows."""
@@ -84,45 +101,84 @@ class MeantTurn(msgspec.Struct):
     def parts(self, kind: type[Part]) -> list[Part]:
         return [piece.meant for piece in self.pieces if type(piece.meant) is kind]
 
+    def role_name(self, names: Mapping[Role, str]) -> str:
+        """The turn's role. A turn with a call is the model's, whoever it says it is from."""
+        called = any(type(piece.meant) is Call for piece in self.pieces)
+        return self.role_text or names[ASSISTANT if called else self.role]
+
+    def messages(self, origin: Origin, *, inline: bool = False) -> list[Message]:
+        """The results as messages of their own, then what else the turn says. `inline`: system texts stand in turns."""
+        results = self.parts(Result)
+        others = tuple([piece.part(origin) for piece in self.pieces if type(piece.meant) is not Result])
+        found = [Message(TOOL, tuple(results))] if results else []
+        if others or not results:
+            calls = any(type(piece.meant) is Call and piece.kept is None for piece in self.pieces)
+            role = ASSISTANT if calls else USER if self.role is TOOL else self.role
+            listed = self.listed and not (len(others) == 1 and role is ASSISTANT and calls)
+            inline = inline and role is SYSTEM
+            found.append(Message(role, others, listed=listed, inline=inline, role_text=self.role_text))
+        return found
+
+
+def whole_call(call: Call) -> Call:
+    """A call whose arguments are an object."""
+    if call.arguments[:1] == b"{":
+        return call
+    return replace(call, arguments=b'{"arguments":' + as_text(call.arguments) + b"}")
+
+
+def render_items(messages: Sequence[Message], render_messages: RenderMessages) -> list[Json]:
+    """Messages as items of the dialect's list."""
+    out: Pieces = []
+    render_messages(messages, 0, len(messages), out)
+    return items_of(b"[" + b"".join(out)[1:] + b"]") or []
+
 
 class WireForm(msgspec.Struct, frozen=True):
-    """How a dialect writes messages.
-
-    `list_name` is the member that holds them, `content_name` the member of each that holds its parts, `roles` are its
-    names of roles. `fits`: does an item fit the schema? `fits_part`: does a part, in a turn of this role? `render`: a
-    turn as items. `repair_part` repairs small faults of the dialect's own parts, `repair_item` of its items.
-    `decode_part` raises where a part does not fit, and says where. `part_types`: types of parts, each with members
-    that tell it if the client left it out.
-    `optional` are members of a message other than its content, each with the letters that its value may begin with.
-    `takes_text`: may the content be a text alone? `takes_hints`: do parts have cache hints? `needs_ids`: must calls and
-    results have ids (`no_id` marks
-    those without)? `has_items`: do calls and
-    results stand in the list by themselves? `has_calls`: do messages have a member `tool_calls`?
-    `string_content`: is the content always a string? `argument_objects`: are the arguments of calls objects, and not
-    their text? `pictures_apart`: do clients put pictures into a member `images`, which the dialect does not have?
-    """
+    """How a dialect writes messages."""
 
     name: str
+    """The dialect."""
     list_name: str
+    """The member that holds the messages."""
     content_name: str
+    """The member of a message that holds its parts."""
     roles: frozenset[str]
+    """The dialect's names of roles."""
     fits: Callable[[Json], bool]
+    """Whether an item fits the schema."""
     fits_part: Callable[[Json, Role], bool]
+    """Whether a part fits the schema, in a turn of this role."""
     render: Callable[[MeantTurn], list[Json]]
+    """Writes a turn as items."""
     repair_part: Callable[[Json, str, MissLog], Json | None] = lambda raw, below, log: None
+    """Repairs small faults of the dialect's own parts."""
     repair_item: Callable[[Json, MissLog], Json | None] = lambda raw, log: None
+    """Repairs small faults of the dialect's own items."""
     decode_part: Callable[[Json, Role], object] | None = None
+    """Raises if a part does not fit, and says where."""
     part_types: tuple[tuple[str, frozenset[str]], ...] = ()
+    """Types of parts, each with members that tell it if the client left it out."""
     optional: Mapping[str, bytes] = {}
+    """Members of a message other than its content, each with the letters that its value may begin with."""
     takes_text: bool = True
+    """The content may be a text alone."""
     takes_hints: bool = False
+    """Parts have cache hints."""
     needs_ids: bool = True
+    """Calls and results must have ids."""
     no_id: str = ""
+    """Marks calls and results without an id."""
     has_items: bool = False
+    """Calls and results stand in the list by themselves."""
     has_calls: bool = False
+    """Messages have a member `tool_calls`."""
     string_content: bool = False
+    """The content is always a string."""
     argument_objects: bool = False
+    """The arguments of calls are objects, and not their text."""
     pictures_apart: bool = False
+    """Clients put pictures into a member `images`, which the dialect does not have."""
 
 
 def types_by_members(**types: str) -> tuple[tuple[str, frozenset[str]], ...]:
@@ -224,7 +280,8 @@ class TurnReader:
         if role is USER or role in SYSTEM_ROLES:
             refuse_calls_of_others(role.value, fields, bool(pieces), self._log.at)
         if role not in SYSTEM_ROLES:
-            pieces += self._calls(fields, rest)
+            calls = self._calls(fields, rest)
+            pieces = [*self._without_repeated(pieces, calls), *calls]
         elif "tool_calls" in fields:
             rest["tool_calls"] = fields["tool_calls"]  # a system message makes no calls: a field like any other
         if role is USER and any(type(piece.meant) is Call for piece in pieces):
@@ -300,8 +357,11 @@ class TurnReader:
         return [self._piece(content if _may_be_part(content, key) else as_text(content), role, f"/{key}")]
 
     def _inner_pieces(self, item: Json, role: Role, below: str) -> list[MeantPart]:
-        """The part, or the parts of a list that stands in place of one."""
+        """The part, or the parts of a list that stands in place of one. Null stands for none."""
         inner = items_of(item)
+        if item == NULL:
+            self._log.note(Miss.NULL, below, item)
+            return []
         if inner is None:
             return [self._piece(item, role, below)]
         self._log.note(Miss.CONTENT, below)
@@ -429,6 +489,19 @@ class TurnReader:
         if not self._form.has_calls:
             self._log.note(Miss.TURN)
         return [piece for piece in found if piece is not None]
+
+    def _without_repeated(self, pieces: list[MeantPart], calls: list[MeantPart]) -> list[MeantPart]:
+        """The parts without the calls that stand in the member for calls too, as libraries keep them. A part whose
+        stream was never put together has no arguments. Raises MalformedRequest if the two have different ones."""
+        twins = {one.meant.id: one.meant.arguments for one in calls if type(one.meant) is Call and one.meant.id}
+        kept: list[MeantPart] = []
+        for piece in pieces:
+            part = piece.meant
+            if type(part) is not Call or part.id not in twins:
+                kept.append(piece)
+            elif part.arguments != b"{}" and not same(part.arguments, twins[part.id]):
+                refuse_two_arguments(part.id, self._log.at + piece.below)
+        return kept
 
     def _call(self, entry: Json, below: str) -> MeantPart | None:
         fields = fields_of(entry)

@@ -78,6 +78,12 @@ def refuse_calls_among_words(at: str) -> NoReturn:
     raise MalformedRequest(message, at=at, hint="put the call into a turn of the assistant")
 
 
+def refuse_two_arguments(identity: str, at: str) -> NoReturn:
+    """Raise MalformedRequest: one call stands in two places with different arguments."""
+    message = f'the call "{identity}" has other arguments in `tool_calls` than among the parts'
+    raise MalformedRequest(message, at=at, hint="send it once")
+
+
 def refuse_two_kinds(fields: Fields, at: str) -> None:
     """Raise MalformedRequest if a part without a type may be of two kinds."""
     found = [key for key in fields if key in _KINDS and fields[key] not in _NOTHING]

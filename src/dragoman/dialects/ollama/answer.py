@@ -37,9 +37,9 @@ from dragoman.dialects.shared import held_events
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.ownership import own_fields
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG, answer_call_id, extras_of
-from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_object, encode, valid_utf8
+from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_broken, decode_items, decode_object, encode
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
-from dragoman.wire.json_reader import render_list, render_object, replace_lone_surrogates
+from dragoman.wire.json_reader import render_list, render_object
 from dragoman.wire.ndjson import NdjsonDecoder
 from dragoman.wire.sse import one_line
 
@@ -116,18 +116,6 @@ class OllamaChunk(msgspec.Struct, gc=False):
 decode_chunk = msgspec.json.Decoder(OllamaChunk).decode
 
 
-def readable(data: bytes, mend: Callable[[bytes], bytes] = replace_lone_surrogates) -> tuple[OllamaChunk | None, bytes]:
-    """The chunk, or None where it cannot be decoded, and its text. `mend` takes care of split surrogate pairs."""
-    if not data.isascii():
-        data = valid_utf8(data)
-    for text in (data, mend(data)):
-        try:
-            return decode_chunk(text), text
-        except UNREADABLE:
-            continue
-    return None, data
-
-
 class OllamaAnswerParser:
     """An answer on its way in. `seed` makes the ids of calls that have none. `over`: it has ended or failed. `skipped`
     counts the lines that it could not decode."""
@@ -151,7 +139,7 @@ class OllamaAnswerParser:
         out: list[Event] = []
         if self.over:
             return out
-        chunk, text = readable(line, self._surrogates.mark)
+        chunk, text = decode_broken(decode_chunk, line, self._surrogates.mark)
         if chunk is None:
             self.skipped += 1
         elif chunk.error is not ABSENT:
@@ -462,7 +450,7 @@ _TAKE: Mapping[type[Event], Callable[[Any, Any], None]] = {
 
 def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:
     """The events of a whole answer. A body that is no answer gives one event, the failure."""
-    chunk, text = readable(body)
+    chunk, text = decode_broken(decode_chunk, body)
     if chunk is None:
         return _parse_lines(body, seed)
     if chunk.error is not ABSENT or (chunk.message is None and chunk.response is ABSENT):

@@ -122,19 +122,19 @@ def _load_answers() -> AnswerCodec:
 
 
 def _prompt_form() -> RequestAdapter:
-    from dragoman.dialects.ollama.prompt_form import PROMPT_FORM
+    from dragoman.dialects.ollama.endpoints.prompt_form import PROMPT_FORM
 
     return PROMPT_FORM
 
 
 def _embedding_form() -> RequestAdapter:
-    from dragoman.dialects.ollama.embedding_form import EMBEDDING_FORM
+    from dragoman.dialects.ollama.endpoints.embedding_form import EMBEDDING_FORM
 
     return EMBEDDING_FORM
 
 
 def _older_embedding_form() -> RequestAdapter:
-    from dragoman.dialects.ollama.embedding_form import OLDER_EMBEDDING_FORM
+    from dragoman.dialects.ollama.endpoints.embedding_form import OLDER_EMBEDDING_FORM
 
     return OLDER_EMBEDDING_FORM
 

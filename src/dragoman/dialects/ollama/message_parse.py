@@ -88,8 +88,8 @@ def parse_turn(turn: OllamaMessage, index: int) -> Sequence[ParsedMessage] | Non
 
 
 def _parse_result(identity: str, name: str | None, content: Json, index: int) -> ParsedMessage:
-    spelled = "" if identity else NO_ID
-    result = Result(identity, (Text(content),), False, name or None, False, False, spelled)
+    wire_form = "" if identity else NO_ID
+    result = Result(identity, (Text(content),), False, name or None, False, False, wire_form)
     return ParsedMessage(Message(TOOL, (result,), index), 0 if identity else _LEGACY, "t", [identity])
 
 
@@ -104,7 +104,7 @@ def _parse_calls(calls: Sequence[OllamaCall], content: Json, index: int) -> Pars
         call = _parse_call(wire, index, place)
         parts.append(call)
         ids.append(call.id)
-        seen |= observe_name(call.name) | (_LEGACY if call.spelled else 0)
+        seen |= observe_name(call.name) | (_LEGACY if call.wire_form else 0)
     return ParsedMessage(Message(ASSISTANT, tuple(parts), index), seen, CALLING, ids)
 
 
@@ -121,8 +121,8 @@ def _parse_message(turn: OllamaMessage, role: Role | None, index: int, extras: E
     if role is TOOL:
         identity, name = turn.tool_call_id or "", turn.tool_name or None
         fields = _gather_fields(turn, ("thinking", "tool_calls"), extras)
-        spelled = "" if identity else NO_ID
-        result = Result(identity, content, False, name, spelled=spelled, extras=extras_of(NAME, fields))
+        wire_form = "" if identity else NO_ID
+        result = Result(identity, content, False, name, wire_form=wire_form, extras=extras_of(NAME, fields))
         return Message(TOOL, (result,), index)
     if role is not ASSISTANT:
         fields = _gather_fields(turn, ("thinking", "tool_calls", "tool_name", "tool_call_id"), extras)

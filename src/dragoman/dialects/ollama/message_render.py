@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, TOOL, Message
 from dragoman.conversation.parts import NO_ID, Call, Inline, Media, MediaKind, Part, Reasoning, Result, Text
+from dragoman.dialects.families.tool_names import ToolNames
 from dragoman.dialects.ollama import NAME
 from dragoman.dialects.shared.ownership import render_extras
 from dragoman.dialects.shared.rendering import Pieces
-from dragoman.dialects.shared.tool_names import ToolNames
 from dragoman.errors import Unrepresentable
 
 _TAKEN = (MediaKind.IMAGE, MediaKind.AUDIO)
@@ -113,7 +113,7 @@ def _render_calls(calls: Sequence[Call], out: Pieces) -> None:
 def _render_call(call: Call, out: Pieces) -> None:
     if call.custom or call.arguments[:1] != b"{" or call.signature is not None or call.hint is not None:
         raise Unrepresentable(f"the call of {call.name} in a request of ollama: its arguments must be an object")
-    out.append(b"{" if call.spelled == NO_ID else b'{"id":%b,' % quote(call.id))
+    out.append(b"{" if call.wire_form == NO_ID else b'{"id":%b,' % quote(call.id))
     out += (b'"function":{"name":', quote(call.name), b',"arguments":', call.arguments, b"}")
     render_extras(call.extras, NAME, out)
     out.append(b"}")
@@ -128,7 +128,7 @@ def _render_result(part: Part, names: ToolNames, here: int, out: Pieces) -> None
     name = names.find(part, here)
     if name is not None:
         out += (b',"tool_name":', quote(name))
-    if part.spelled != NO_ID:
+    if part.wire_form != NO_ID:
         out += (b',"tool_call_id":', quote(part.call_id))
     _render_content(part.parts, out)
     if not part.parts:

@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from msgspec import Raw
 from msgspec.structs import replace
 
-from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.conversation import Ask
 from dragoman.conversation.literals import joined
 from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import NO_ID, Call, Inline, Json, Media, Part, Reasoning, Result, Text
-from dragoman.dialects.dialect import RenderOptions
-from dragoman.dialects.near_misses.loose_json import as_text, fields_of, items_of
+from dragoman.dialects.near_misses.loose_json import fields_of, items_of
 from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
-from dragoman.dialects.near_misses.turns import MeantTurn, MissLog, WireForm
+from dragoman.dialects.near_misses.turns import MeantTurn, MissLog, WireForm, render_items, whole_call
 from dragoman.dialects.ollama import NAME
 from dragoman.dialects.ollama.message_parse import DATA_URL, parse_item, parse_odd_item, parse_turn, settle
 from dragoman.dialects.ollama.message_render import render_messages
@@ -23,7 +22,7 @@ from dragoman.dialects.ollama.schema import decode_messages, open_message
 from dragoman.dialects.ollama.settings import parse_top_level, render_top_level
 from dragoman.dialects.shared.parsed_messages import ListParser, describe
 from dragoman.dialects.shared.parsing import asks_for_stream, link_literal, open_body, parse_model, request_parser
-from dragoman.dialects.shared.rendering import BodyLayout, Pieces, amend_body, render_body
+from dragoman.dialects.shared.rendering import BodyLayout
 from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import render_list, render_object
@@ -93,13 +92,7 @@ def _locate_part(part: Part, calls: int, media: int) -> str:
 
 
 LAYOUT = BodyLayout("messages", True, render_top_level, render_messages)
-
-
-def render_request(conversation: Conversation, options: RenderOptions, ask: Ask | None = None) -> bytes:
-    """The body: amended where `ask` is the client's own request in this dialect, else a new one."""
-    if ask is not None:
-        return amend_body(LAYOUT, ask, conversation, options)
-    return render_body(LAYOUT, conversation, options)
+render_request = LAYOUT.render
 
 
 # How what does not fit is written
@@ -140,9 +133,7 @@ def _render_turn(turn: MeantTurn) -> list[Json]:
     messages = [Message(TOOL, tuple(results))] if results else []
     if others or not results:
         messages.append(Message(_role(turn, others), _ordered(others), role_text=turn.role_text))
-    out: Pieces = []
-    render_messages(messages, 0, len(messages), out)
-    return items_of(b"[" + b"".join(out)[1:] + b"]") or []
+    return render_items(messages, render_messages)
 
 
 def _role(turn: MeantTurn, parts: list[Part]) -> Role:
@@ -153,7 +144,7 @@ def _role(turn: MeantTurn, parts: list[Part]) -> Role:
 def _ordered(parts: list[Part]) -> tuple[Part, ...]:
     """Thinking, media, one text, calls."""
     thoughts = [part for part in parts if type(part) is Reasoning]
-    calls = [_whole_call(part) for part in parts if type(part) is Call]
+    calls = [whole_call(part) for part in parts if type(part) is Call]
     return (*thoughts, *_one_text([part for part in parts if type(part) in (Media, Text)]), *calls)
 
 
@@ -166,12 +157,6 @@ def _one_text(parts: list[Part]) -> tuple[Part, ...]:
 def _plain_result(part: Part) -> Part:
     assert type(part) is Result
     return replace(part, parts=_one_text(list(part.parts)))
-
-
-def _whole_call(call: Call) -> Call:
-    if call.arguments[:1] == b"{":
-        return call
-    return replace(call, arguments=b'{"arguments":' + as_text(call.arguments) + b"}")
 
 
 MEMBERS = MemberForm("messages", "", lambda raw: True, lambda texts: b"")

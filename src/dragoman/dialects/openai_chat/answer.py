@@ -47,20 +47,34 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.families.completion import CompleteObject, complete
 from dragoman.dialects.openai_chat import ID_PREFIX, NAME, ORIGIN
 from dragoman.dialects.openai_chat.dialect import IN_ANSWER, IN_CHOICE
-from dragoman.dialects.openai_chat.reasoning_details import (
+from dragoman.dialects.openai_chat.reasoning import (
     ENCRYPTED,
     ReasoningEntry,
+    ThinkTags,
     entry_type,
     parse_entries,
     render_piece,
     render_state,
 )
-from dragoman.dialects.openai_chat.think_tags import ThinkTags
+from dragoman.dialects.openai_chat.schema import (
+    CHOICE_KEYS,
+    READ_KEYS,
+    ChatCallDelta,
+    ChatChoiceDelta,
+    ChatChunk,
+    ChatDelta,
+    ChatFunctionDelta,
+    decode_choices,
+    decode_chunk,
+    decode_glanced,
+    decode_head,
+    decode_whole,
+)
 from dragoman.dialects.openai_chat.usage import count_usage, parse_usage, render_usage
 from dragoman.dialects.shared.citations import page_of
-from dragoman.dialects.shared.completion import CompleteObject, complete
 from dragoman.dialects.shared.ownership import own_fields, own_members, own_or_sealed
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_link, parse_state, vendor_id
 from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, decode_object, encode
@@ -157,100 +171,6 @@ def parse_signature(extra_content: bytes, origin: Origin) -> Opaque | None:
 def render_signature(held: Opaque) -> Json:
     """The member `extra_content` that holds this state."""
     return b'{"google":{"thought_signature":' + own_or_sealed(held, reasoning_states.THOUGHT, NAME) + b"}}"
-
-
-class ChatFunctionDelta(msgspec.Struct, gc=False):
-    name: str | None = None
-    arguments: Raw = ABSENT
-    input: Raw = ABSENT
-
-
-class ChatCallDelta(msgspec.Struct, gc=False):
-    index: int | None = None
-    id: str | None = None
-    type: str | None = None
-    function: ChatFunctionDelta | None = None
-    custom: ChatFunctionDelta | None = None
-    extra_content: Raw = ABSENT
-
-
-class ChatDelta(msgspec.Struct, gc=False):
-    content: Raw = ABSENT
-    reasoning_content: Raw = ABSENT
-    reasoning: Raw = ABSENT
-    reasoning_details: Raw = ABSENT
-    tool_calls: list[ChatCallDelta] | None = None
-    function_call: ChatFunctionDelta | None = None
-    refusal: Raw = ABSENT
-    annotations: Raw = ABSENT
-    audio: Raw = ABSENT
-    images: Raw = ABSENT
-    extra_content: Raw = ABSENT
-
-
-class ChatChoiceDelta(msgspec.Struct, gc=False):
-    index: int | None = None
-    delta: ChatDelta | None = None
-    message: ChatDelta | None = None
-    text: Raw = ABSENT
-    finish_reason: str | None = None
-    logprobs: Raw = ABSENT
-
-
-class ChatChunk(msgspec.Struct, gc=False):
-    id: str | int | None = None
-    choices: list[ChatChoiceDelta] | None = None
-    usage: Raw = ABSENT
-    error: Raw = ABSENT
-    x_groq: Raw = ABSENT
-
-
-class ChatChoices(msgspec.Struct, gc=False):
-    """The choices of a chunk, with all members."""
-
-    choices: list[dict[str, Raw]]
-
-
-class GlancedMessage(msgspec.Struct, gc=False):
-    """The members of a message that decide why it stopped."""
-
-    tool_calls: Raw = ABSENT
-    function_call: Raw = ABSENT
-    refusal: Raw = ABSENT
-
-
-class GlancedChoice(msgspec.Struct, gc=False):
-    finish_reason: str
-    message: GlancedMessage
-    index: int = 0
-
-
-class GlancedAnswer(msgspec.Struct, gc=False):
-    """The members of a relayed whole answer that matter to us."""
-
-    choices: list[GlancedChoice]
-    usage: Raw = ABSENT
-    error: Raw = ABSENT
-    x_groq: Raw = ABSENT
-
-
-class ChatHead(msgspec.Struct, gc=False):
-    """Members that are the same in every chunk."""
-
-    model: str | None = None
-    created: int | float | None = None
-    system_fingerprint: str | None = None
-    service_tier: str | None = None
-
-
-HEAD_KEYS = frozenset({"id", "object", "model", "created", "system_fingerprint", "service_tier"})
-READ_KEYS = HEAD_KEYS | {"choices", "usage", "error", "obfuscation", "p", "padding"}
-CHOICE_KEYS = frozenset({"index", "delta", "message", "text", "finish_reason", "logprobs"})
-
-decode_chunk = msgspec.json.Decoder(ChatChunk).decode
-decode_choices = msgspec.json.Decoder(ChatChoices).decode
-decode_glanced = msgspec.json.Decoder(GlancedAnswer).decode
-decode_head = msgspec.json.Decoder(ChatHead).decode
 
 
 _PLAIN_REASONING = frozenset({"reasoning_content", "reasoning", "think"})
@@ -962,7 +882,8 @@ class _SortedParts:
             out += (b',"annotations":[', b",".join(notes), b"]")
         if signatures:
             out += (b',"extra_content":', render_signature(signatures[0]))
-        out += _media(self.media)
+        if self.media:
+            out += _media(self.media)
         if self.calls:
             out.append(_legacy_call(self.calls[0]) if self.legacy else _calls(self.calls))
         out.append(b"}")
@@ -1058,39 +979,6 @@ _CHOICE = CompleteObject(
 _MARK = b"_filter_results"
 
 
-class _WholeCall(msgspec.Struct, gc=False):
-    type: Raw
-
-
-class _WholeMessage(msgspec.Struct, gc=False):
-    role: Raw
-    content: Raw
-    refusal: Raw
-    tool_calls: list[_WholeCall] = []
-    annotations: Raw = ABSENT
-
-
-class _WholeLogprobs(msgspec.Struct, gc=False):
-    content: Raw
-    refusal: Raw
-
-
-class _WholeChoice(msgspec.Struct, gc=False):
-    message: _WholeMessage
-    logprobs: _WholeLogprobs | None
-
-
-class _WholeAnswer(msgspec.Struct, gc=False):
-    id: Raw
-    object: Raw
-    created: Raw
-    model: Raw
-    choices: list[_WholeChoice]
-
-
-_decode_whole = msgspec.json.Decoder(_WholeAnswer).decode
-
-
 def complete_answer(body: bytes, context: AnswerContext) -> bytes:
     """The answer with the members that OpenAI's types require, and without a null that they do not allow."""
     if _is_whole(body):
@@ -1109,7 +997,7 @@ def _is_whole(body: bytes) -> bool:
     if _MARK in body:
         return False
     try:
-        answer = _decode_whole(body)
+        answer = decode_whole(body)
     except UNREADABLE:
         return False
     return all(bytes(choice.message.annotations) != b"null" for choice in answer.choices)

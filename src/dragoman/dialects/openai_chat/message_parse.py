@@ -57,6 +57,7 @@ from dragoman.dialects.openai_chat.schema import (
 from dragoman.dialects.shared.parsed_messages import (
     BRACE,
     BRACE_END,
+    LIST,
     QUOTE,
     ParsedList,
     ParsedMessage,
@@ -118,17 +119,13 @@ def parse_turn(turn: Any, index: int) -> Sequence[ParsedMessage] | None:
     """A message of `ChatMessage`. The decode has checked all but what stays raw in it."""
     kind = type(turn)
     raw_content = turn.content
-    if len(raw_content) < _LONG:
-        content = bytes(raw_content)
-        first = content[:1]
-    else:
-        first = bytes(memoryview(raw_content)[:1])  # pictures are not copied
-        content = bytes(raw_content) if first == b'"' else first
+    content = bytes(raw_content) if len(raw_content) < _LONG else _copy_text(raw_content)
+    first = content[0] if content else None
     if kind is ChatToolResult:
         identity = turn.tool_call_id
-        if first == b'"':
+        if first == QUOTE:
             return (ParsedMessage(Message(TOOL, (Result(identity, (Text(content),)),), index), 0, "t", [identity]),)
-        found = _parse_parts(raw_content) if first == b"[" else None
+        found = _parse_parts(raw_content) if first == LIST else None
         if found is None:
             return None
         result = Result(identity, found.parts, listed=True)
@@ -144,10 +141,10 @@ def parse_turn(turn: Any, index: int) -> Sequence[ParsedMessage] | None:
         if name is None and turn.name is not UNSET:
             return None
     seen = 0 if name is None else _NAMED
-    if first == b'"':
+    if first == QUOTE:
         message = Message(role, (Text(content),), index, name=name)
         return (ParsedMessage(message, seen | _BLANK_TEXT if is_blank(content) else seen, CODES[role]),)
-    found = _parse_parts(raw_content) if first == b"[" else None
+    found = _parse_parts(raw_content) if first == LIST else None
     if found is None:
         return None
     message = Message(role, found.parts, index, name=name, listed=True)
@@ -156,9 +153,15 @@ def parse_turn(turn: Any, index: int) -> Sequence[ParsedMessage] | None:
     return (ParsedMessage(message, seen | found.traits, CODES[role]),)
 
 
+def _copy_text(raw: Raw) -> bytes:
+    """Long content if it is a text; else its first byte, as pictures are not copied."""
+    first = bytes(memoryview(raw)[:1])
+    return bytes(raw) if first == b'"' else first
+
+
 def _parse_calls(turn: ChatAssistant, content: Json, index: int) -> Sequence[ParsedMessage] | None:
     """A turn that calls functions, with a text before them or without."""
-    has_text = content[:1] == b'"' and content != EMPTY
+    has_text = len(content) > len(EMPTY) and content[0] == QUOTE
     if not turn.tool_calls or not (has_text or content in _NO_TEXT):
         return None
     seen = _CALLS | (_BLANK_TEXT if has_text and is_blank(content) else 0)
@@ -204,7 +207,7 @@ def _parse_parts(raw: Raw) -> _ListedParts | None:
         part = PART_PARSERS[type(one)](one) if type(one) in _PLAIN_PARTS else None
         if type(part) is Text:
             seen |= _BLANK_TEXT if is_blank(part.literal) else 0
-        elif type(part) is Media and not part.spelled:
+        elif type(part) is Media and not part.wire_form:
             seen |= _MEDIA
         else:
             return None
@@ -218,7 +221,7 @@ def _parse_parts(raw: Raw) -> _ListedParts | None:
 
 def settle(listed: ParsedList) -> ParsedList:
     """Make one message of consecutive results, and give ids to calls without one. The last one may be continued."""
-    if listed.fits and not listed.has_neighbours("t"):
+    if listed.fits and "tt" not in listed.codes():
         return listed
     done: list[ParsedMessage] = []
     run: list[ParsedMessage] = []
@@ -270,9 +273,9 @@ def _identify(messages: list[ParsedMessage]) -> list[ParsedMessage]:
                 calls += 1
                 if not part.id:
                     part = replace(part, id=made_id(calls, part.name))
-                if part.spelled == LEGACY:
+                if part.wire_form == LEGACY:
                     legacy = part.id
-            elif type(part) is Result and part.spelled == LEGACY:
+            elif type(part) is Result and part.wire_form == LEGACY:
                 part = replace(part, call_id=legacy)
             parts.append(part)
         same = all(map(is_, parts, one.message.parts))
@@ -449,7 +452,7 @@ def _parse_call(wire: ChatWireCall, number: int, extras: ExtraFields, index: int
 
 
 def _parse_legacy_call(function: ChatWireFunction) -> Call:
-    return Call("", function.name, parse_arguments(bytes(function.arguments)), spelled=LEGACY)
+    return Call("", function.name, parse_arguments(bytes(function.arguments)), wire_form=LEGACY)
 
 
 def _parse_result(wire: ChatWireMessage, extras: ExtraFields, index: int) -> Result:
@@ -471,7 +474,7 @@ def _parse_result(wire: ChatWireMessage, extras: ExtraFields, index: int) -> Res
         parts,
         name=wire.name or None,
         listed=content[:1] == b"[",
-        spelled=LEGACY if legacy else "",
+        wire_form=LEGACY if legacy else "",
         hint=cache_hint(wire.cache_control),
         extras=_extras(wire, extras, *(_IN_LEGACY if legacy else _IN_RESULT)),
     )
@@ -675,11 +678,11 @@ def _parse_document(wire: ChatDocument, extras: Extras | None = None) -> Part | 
 def _parse_link(kind: MediaKind, link: ChatUrl | str, hint: Raw, extras: Extras | None) -> Part | None:
     form = DOCUMENT_URL if kind is MediaKind.DOCUMENT else ""
     if isinstance(link, str):
-        return Media(kind, parse_link(link), spelled=form or BARE, hint=cache_hint(hint), extras=extras)
+        return Media(kind, parse_link(link), wire_form=form or BARE, hint=cache_hint(hint), extras=extras)
     if memoryview(link.url)[0] != QUOTE:
         return None
     detail = stated_detail(link.detail)
-    return Media(kind, link_literal(link.url), detail=detail, spelled=form, hint=cache_hint(hint), extras=extras)
+    return Media(kind, link_literal(link.url), detail=detail, wire_form=form, hint=cache_hint(hint), extras=extras)
 
 
 def _parse_audio(wire: ChatAudio, extras: Extras | None = None) -> Part | None:
@@ -704,7 +707,7 @@ def _parse_file(wire: ChatFile, extras: Extras | None = None) -> Part | None:
     form = "" if title is not None or isinstance(source, Stored) else UNTITLED
     named = title if title != UNTITLED else None
     hint = cache_hint(wire.cache_control)
-    return Media(MediaKind.DOCUMENT, source, title=named, spelled=form, hint=hint, extras=extras)
+    return Media(MediaKind.DOCUMENT, source, title=named, wire_form=form, hint=hint, extras=extras)
 
 
 _AUDIO_TYPES = {"mp3": "mpeg"}

@@ -16,6 +16,7 @@ from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import EMPTY, joined, quote
 from dragoman.conversation.messages import ASSISTANT, TOOL, Message, Role
 from dragoman.conversation.parts import (
+    BREAKPOINT_FIELD,
     Call,
     Citation,
     Inline,
@@ -45,6 +46,7 @@ _CALL_HEADS = {
     EMPTY: b',{"role":"assistant","content":"","tool_calls":[{"id":',
 }
 _RESULT_HEAD = b',{"role":"tool","tool_call_id":'
+_BREAKPOINT = f',"{BREAKPOINT_FIELD}":'.encode()
 _FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
 
 
@@ -103,13 +105,13 @@ def render_unnamed(messages: Sequence[Message], start: int, stop: int, out: Piec
 def _is_bare_call(call: Call) -> bool:
     if call.signature is not None or call.extras is not None or call.hint is not None:
         return False
-    return call.arguments.startswith(b"{") and not call.custom and call.spelled != LEGACY
+    return call.arguments.startswith(b"{") and not call.custom and call.wire_form != LEGACY
 
 
 def _is_bare_result(result: Result) -> bool:
     """One plain text, and nothing else."""
     parts = result.parts
-    if len(parts) != 1 or result.listed or result.spelled == LEGACY:
+    if len(parts) != 1 or result.listed or result.wire_form == LEGACY:
         return False
     if result.hint is not None or result.extras is not None:
         return False
@@ -245,10 +247,10 @@ def _others(others: list[Part], out: Pieces) -> None:
 def _calls(calls: list[Call], out: Pieces) -> None:
     mark = b',"tool_calls":['
     for call in calls:
-        if call.spelled == LEGACY:
+        if call.wire_form == LEGACY:
             out += (b',"function_call":{"name":', quote(call.name), b',"arguments":', argument_text(call), b"}")
     for call in calls:
-        if call.spelled == LEGACY:
+        if call.wire_form == LEGACY:
             continue
         out += (mark, b'{"id":', quote(call.id))
         if call.custom:
@@ -287,7 +289,7 @@ def _result(part: Part, out: Pieces, named: bool) -> None:
         raise Unrepresentable(f"{type(part).__name__} among the results of a tool turn")
     if part.hint is not None and part.parts and not named:
         part = _with_hint_inside(part)
-    if part.spelled == LEGACY and part.name is not None:
+    if part.wire_form == LEGACY and part.name is not None:
         out += (b',{"role":"function","name":', quote(part.name), b',"content":')
     else:
         out += (b',{"role":"tool","tool_call_id":', quote(part.call_id), b',"content":')
@@ -302,7 +304,7 @@ def _result(part: Part, out: Pieces, named: bool) -> None:
         out.append(parts[0].literal)
     else:
         _content(parts, part.listed, TOOL, out)
-    if named and part.name is not None and part.spelled != LEGACY:
+    if named and part.name is not None and part.wire_form != LEGACY:
         out += (b',"name":', quote(part.name))
     if part.hint is not None:
         out += (b',"cache_control":', part.hint.json)
@@ -325,7 +327,7 @@ def render_part(part: Part, out: Pieces) -> None:
     if type(part) is Opaque:
         return
     if part.hint is not None:
-        out += (b',"cache_control":', part.hint.json)
+        out += (_BREAKPOINT if part.hint.is_breakpoint else b',"cache_control":', part.hint.json)
     render_extras(part.extras, NAME, out)
     out.append(b"}")
 
@@ -348,7 +350,7 @@ def _render_media(part: Media, out: Pieces) -> None:
         form = source.media_type.partition("/")[2]
         out += (b'{"type":"input_audio","input_audio":{"data":', source.data)
         out += (b',"format":', quote(_FORMATS.get(form, form)), b"}")
-    elif kind is MediaKind.DOCUMENT and isinstance(source, (Inline, Stored)) and part.spelled != DOCUMENT_URL:
+    elif kind is MediaKind.DOCUMENT and isinstance(source, (Inline, Stored)) and part.wire_form != DOCUMENT_URL:
         _render_file(part, source, out)
     elif kind in _LINKED and isinstance(source, (Inline, Remote)):
         _render_link(part, data_url(source) if isinstance(source, Inline) else (quote(source.url),), out)
@@ -359,7 +361,7 @@ def _render_media(part: Media, out: Pieces) -> None:
 def _render_link(part: Media, url: tuple[bytes | memoryview, ...], out: Pieces) -> None:
     """By its URL: in an object, or bare for documents and where the client sent it bare."""
     field = _LINKED[part.kind]
-    if part.kind is MediaKind.DOCUMENT or part.spelled == BARE:
+    if part.kind is MediaKind.DOCUMENT or part.wire_form == BARE:
         out += (b'{"type":"%b","%b":' % (field, field), *url)
         return
     out += (b'{"type":"%b","%b":{"url":' % (field, field), *url)
@@ -373,7 +375,7 @@ def _render_file(part: Media, source: Inline | Stored, out: Pieces) -> None:
         out += (b'{"type":"file","file":{"file_id":', quote(source.id))
     else:
         out += (b'{"type":"file","file":{"file_data":', *data_url(source))
-    if part.title is not None or (isinstance(source, Inline) and part.spelled != UNTITLED):
+    if part.title is not None or (isinstance(source, Inline) and part.wire_form != UNTITLED):
         out += (b',"filename":', quote(part.title or UNTITLED))
     out.append(b"}")
 

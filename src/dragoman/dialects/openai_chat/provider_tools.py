@@ -10,6 +10,7 @@ from typing import Any
 
 from dragoman.conversation.parts import Json, Opaque
 from dragoman.conversation.provider_tools import (
+    CitationRange,
     Family,
     FoundPage,
     ProviderTool,
@@ -199,4 +200,13 @@ def _parse_executed(found: Members) -> ToolRun | None:
     )
 
 
-CODEC = ProviderToolCodec(parse_tool, render_tool, parse_run, render_run, parse_members, parse_ending)
+CODEC = ProviderToolCodec(
+    parse_tool,
+    render_tool,
+    parse_run,
+    render_run,
+    parse_members,
+    frozenset({_OPTIONS, _PLUGINS}),
+    parse_ending,
+    cites=CitationRange.ANSWER,
+)

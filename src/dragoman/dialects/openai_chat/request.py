@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dragoman.conversation.conversation import Ask, Conversation
-from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message
-from dragoman.conversation.parts import Call, Json, Opaque, Part, Reasoning, Refusal, Result, Text
-from dragoman.dialects.dialect import RenderOptions
-from dragoman.dialects.near_misses.loose_json import items_of
+from dragoman.conversation.conversation import Ask
+from dragoman.conversation.messages import FIELD, SYSTEM, TOOL, Message
+from dragoman.conversation.parts import Call, Json, Opaque, Part, Reasoning, Refusal, Text
 from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
-from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, WireForm, types_by_members
+from dragoman.dialects.near_misses.turns import WireForm, render_items, types_by_members
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.message_parse import parse_item, parse_odd_item, parse_turn, settle
 from dragoman.dialects.openai_chat.message_render import render_messages, render_unnamed
@@ -18,7 +16,7 @@ from dragoman.dialects.openai_chat.schema import decode_messages, open_message, 
 from dragoman.dialects.openai_chat.settings import parse_top_level, render_top_level
 from dragoman.dialects.shared.parsed_messages import ListParser, ParsedMessage, describe
 from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model, request_parser
-from dragoman.dialects.shared.rendering import BodyLayout, Pieces, amend_body, render_body
+from dragoman.dialects.shared.rendering import BodyLayout
 from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest
 
@@ -78,7 +76,7 @@ def locate_parts(message: Message) -> list[str]:
 def _locate_part(part: Part, listed: bool, calls: int, others: int) -> str:
     match part:
         case Call():
-            return "/function_call" if part.spelled else f"/tool_calls/{calls}"
+            return "/function_call" if part.wire_form else f"/tool_calls/{calls}"
         case Reasoning():
             return f"/{part.field}"
         case Refusal() if not listed:
@@ -88,40 +86,11 @@ def _locate_part(part: Part, listed: bool, calls: int, others: int) -> str:
     return f"/content/{others}" if listed else "/content"
 
 
-LAYOUT = BodyLayout("messages", True, render_top_level, render_messages)
-NEW = BodyLayout("messages", True, render_top_level, render_unnamed)
-
-
-def render_request(conversation: Conversation, options: RenderOptions, ask: Ask | None = None) -> bytes:
-    """The body: amended where `ask` is the client's own request in this dialect, else a new one."""
-    if ask is not None:
-        return amend_body(LAYOUT, ask, conversation, options)
-    return render_body(NEW, conversation, options)
+LAYOUT = BodyLayout("messages", True, render_top_level, render_messages, render_unnamed)
+render_request = LAYOUT.render
 
 
 # How what does not fit is written
-
-
-def _render_turn(turn: MeantTurn) -> list[Json]:
-    """The results of a turn as messages of their own, then what else it says."""
-    results = turn.parts(Result)
-    others = tuple([_part(piece) for piece in turn.pieces if type(piece.meant) is not Result])
-    messages = [Message(TOOL, tuple(results))] if results else []
-    if others or not results:
-        calls = any(type(piece.meant) is Call and piece.kept is None for piece in turn.pieces)
-        role = ASSISTANT if calls else USER if turn.role is TOOL else turn.role
-        listed = turn.listed and not (len(others) == 1 and role is ASSISTANT and calls)
-        messages.append(Message(role, others, listed=listed, inline=role is SYSTEM, role_text=turn.role_text))
-    out: Pieces = []
-    render_messages(messages, 0, len(messages), out)
-    return items_of(b"[" + b"".join(out)[1:] + b"]") or []
-
-
-def _part(piece: MeantPart) -> Part:
-    if piece.kept is not None or piece.meant is None:
-        return Opaque(kind="", json=piece.kept or b"{}", origin=ORIGIN)
-    return piece.meant
-
 
 MEMBERS = MemberForm("messages", "", lambda raw: True, lambda texts: b"")
 FORM = WireForm(
@@ -131,7 +100,7 @@ FORM = WireForm(
     roles=frozenset({"system", "developer", "user", "assistant", "tool", "function"}),
     fits=lambda raw: fits(open_message, raw),
     fits_part=lambda raw, role: fits(open_part, raw),
-    render=_render_turn,
+    render=lambda turn: render_items(turn.messages(ORIGIN, inline=True), render_messages),
     takes_hints=True,
     has_calls=True,
     decode_part=lambda raw, role: open_part(raw),

@@ -100,7 +100,7 @@ def _render_switch(settings: Settings, rest: Mapping[str, Json]) -> Json | None:
 
 def _thinking_members(thinking: Thinking) -> tuple[str, ...]:
     """The members that the client used, and the others that the setting needs."""
-    used = tuple(thinking.spelled.split())
+    used = tuple(thinking.wire_form.split())
     if "reasoning" in used:
         return used
     if thinking.budget is not None or thinking.visible is not None:
@@ -135,7 +135,7 @@ def _parse_choice(raw: bytes) -> ParsedMember:
         mode = _MODES.get(word)
         if mode is None:
             return {"tool_choice": ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN)}, {}
-        return {"tool_choice": ToolChoice(mode, spelled=word if word == ANY else "")}, {}
+        return {"tool_choice": ToolChoice(mode, wire_form=word if word == ANY else "")}, {}
     return {"tool_choice": _named_choice(raw, msgspec.json.decode(raw))}, {}
 
 
@@ -153,7 +153,7 @@ _MODES = {
 def _named_choice(raw: bytes, wire: dict[str, Any]) -> ToolChoice:
     kind = wire.get("type", "function")
     if kind == "function" and isinstance(wire.get("function"), dict) and isinstance(wire["function"].get("name"), str):
-        return ToolChoice(ChoiceMode.NAMED, (wire["function"]["name"],), spelled="" if "type" in wire else TYPELESS)
+        return ToolChoice(ChoiceMode.NAMED, (wire["function"]["name"],), wire_form="" if "type" in wire else TYPELESS)
     if kind == "allowed_tools":
         allowed = wire["allowed_tools"]
         if all(tool.get("type") == "function" for tool in allowed["tools"]):
@@ -164,8 +164,8 @@ def _named_choice(raw: bytes, wire: dict[str, Any]) -> ToolChoice:
 
 def _parse_legacy_choice(raw: bytes) -> ParsedMember:
     if raw[:1] == b'"':
-        return {"tool_choice": ToolChoice(ChoiceMode(unquote(raw)), spelled=LEGACY)}, {}
-    return {"tool_choice": ToolChoice(ChoiceMode.NAMED, (msgspec.json.decode(raw)["name"],), spelled=LEGACY)}, {}
+        return {"tool_choice": ToolChoice(ChoiceMode(unquote(raw)), wire_form=LEGACY)}, {}
+    return {"tool_choice": ToolChoice(ChoiceMode.NAMED, (msgspec.json.decode(raw)["name"],), wire_form=LEGACY)}, {}
 
 
 _open_choice = open_decoder(str | ChatChoice)
@@ -185,11 +185,11 @@ def _own_choice(raw: Json) -> ToolChoice | None:
 
 
 def _render_choice(choice: ToolChoice | None) -> Json | None:
-    if choice is None or choice.spelled == LEGACY:
+    if choice is None or choice.wire_form == LEGACY:
         return None
     match choice.mode:
         case ChoiceMode.NAMED:
-            kind = b"" if choice.spelled == TYPELESS else b'"type":"function",'
+            kind = b"" if choice.wire_form == TYPELESS else b'"type":"function",'
             return b"{" + kind + b'"function":{"name":' + quote(choice.names[0]) + b"}}"
         case ChoiceMode.ALLOWED:
             tools = [{"type": "function", "function": {"name": name}} for name in choice.names]
@@ -198,11 +198,11 @@ def _render_choice(choice: ToolChoice | None) -> Json | None:
         case ChoiceMode.NATIVE:
             return own_choice(choice, NAME)
         case _:
-            return quote(ANY if choice.spelled == ANY else choice.mode)
+            return quote(ANY if choice.wire_form == ANY else choice.mode)
 
 
 def _render_legacy_choice(choice: ToolChoice | None) -> Json | None:
-    if choice is None or choice.spelled != LEGACY:
+    if choice is None or choice.wire_form != LEGACY:
         return None
     named = choice.mode is ChoiceMode.NAMED
     return b'{"name":' + quote(choice.names[0]) + b"}" if named else quote(choice.mode)
@@ -317,8 +317,8 @@ SETTINGS = SettingTable(
         SettingRow("service_tier", word),
         SettingRow("store", flag),
         SettingRow("prompt_cache_key", word),
-        SettingRow("max_tokens", whole, names=_LIMITS, also=("max_completion_tokens",), spelled="limit_as"),
-        SettingRow("seed", whole, also=("random_seed",), spelled="seed_as"),
+        SettingRow("max_tokens", whole, names=_LIMITS, also=("max_completion_tokens",), name_field="limit_as"),
+        SettingRow("seed", whole, also=("random_seed",), name_field="seed_as"),
         SettingObject(
             member="stop",
             parse=_parse_stop,
@@ -406,7 +406,7 @@ def _parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[Ne
         misses = (*misses, NearMiss(Miss.SETTING, "/top_logprobs", members=("logprobs",)))
     found, extras = SETTINGS.parse(members)
     used = [key for key, _ in members if key in THINKING_FIELDS and key in given and key not in extras]
-    gather_thinking(found, spelled=" ".join(used))
+    gather_thinking(found, wire_form=" ".join(used))
     return Settings(**found), extras_of(NAME, extras), misses
 
 

@@ -44,7 +44,7 @@ from dragoman.dialects.openai_chat.answer import (
     render_stop,
 )
 from dragoman.dialects.openai_chat.errors import error_body
-from dragoman.dialects.openai_chat.reasoning_details import entry_type, render_piece, render_state
+from dragoman.dialects.openai_chat.reasoning import entry_type, render_piece, render_state
 from dragoman.dialects.openai_chat.usage import render_usage
 from dragoman.dialects.shared.call_order import CallOrder
 from dragoman.dialects.shared.ownership import own_members
@@ -54,6 +54,7 @@ from dragoman.dialects.shared.streamed_text import StreamedText, string_members
 from dragoman.wire.sse import DONE_FRAME, Frame, render_data_frame
 
 # A call has its name in its first chunk only. Texts of `reasoning_details` stand in `reasoning` too.
+_BRACKET = ord("[")
 WORDS = StreamedText(
     string_members("content", "refusal", "reasoning", "reasoning_content", "name", "arguments", "input"),
     re.compile(rb'"name"\s*+:\s*+"[^"]'),
@@ -120,7 +121,7 @@ class ChatStreamParser(OpenAiStreamParser[ChatAnswerParser]):
 
     def _take_frame(self, frame: Frame, out: list[Event]) -> None:
         data = frame.data
-        if data.startswith(b"[DONE]"):
+        if data and data[0] == _BRACKET and data.startswith(b"[DONE]"):
             if self._answer.begun:
                 self._answer.finish(out)
         elif frame.event == b"error":

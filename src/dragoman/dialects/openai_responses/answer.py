@@ -47,10 +47,10 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.replies import Choice, Reply, Stop
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.families.completion import CompleteObject, complete
 from dragoman.dialects.openai_responses import ID_PREFIX, NAME, ORIGIN
 from dragoman.dialects.openai_responses.usage import parse_usage, render_usage
 from dragoman.dialects.shared.citations import page_of
-from dragoman.dialects.shared.completion import CompleteObject, complete
 from dragoman.dialects.shared.ownership import own_fields, own_or_sealed
 from dragoman.dialects.shared.parsing import answer_call_id, base62, extras_of, parse_state, vendor_id
 from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, encode, text_in

@@ -6,18 +6,17 @@ import msgspec
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.provider_tools import ProviderToolCodec
+from dragoman.dialects.contracts.background import BackgroundForm
+from dragoman.dialects.contracts.compaction import Compactions
+from dragoman.dialects.contracts.sockets import SocketFrames
+from dragoman.dialects.contracts.stored_answers import ConversationForm, StoredAnswers
 from dragoman.dialects.dialect import (
     AnswerCodec,
-    BackgroundForm,
-    Compactions,
-    ConversationForm,
     Dialect,
     Endpoint,
     Job,
     Likeness,
     RequestCodec,
-    SocketFrames,
-    StoredAnswers,
     TokenCount,
     UnservedPath,
     fixed_path,
@@ -71,19 +70,19 @@ def _load_requests() -> RequestCodec:
 
 
 def _load_conversations() -> ConversationForm:
-    from dragoman.dialects.openai_responses.conversations import CONVERSATIONS
+    from dragoman.dialects.openai_responses.endpoints.conversations import CONVERSATIONS
 
     return CONVERSATIONS
 
 
 def _load_background() -> BackgroundForm:
-    from dragoman.dialects.openai_responses.background import BACKGROUND
+    from dragoman.dialects.openai_responses.endpoints.background import BACKGROUND
 
     return BACKGROUND
 
 
 def _load_compactions() -> Compactions:
-    from dragoman.dialects.openai_responses.compaction import COMPACTIONS
+    from dragoman.dialects.openai_responses.endpoints.compaction import COMPACTIONS
 
     return COMPACTIONS
 
@@ -114,13 +113,13 @@ def _load_answers() -> AnswerCodec:
 
 
 def _load_stored_answers() -> StoredAnswers:
-    from dragoman.dialects.openai_responses.stored_answers import STORED_ANSWERS
+    from dragoman.dialects.openai_responses.endpoints.stored_answers import STORED_ANSWERS
 
     return STORED_ANSWERS
 
 
 def _load_socket_frames() -> SocketFrames:
-    from dragoman.dialects.openai_responses.socket_frames import SOCKET_FRAMES
+    from dragoman.dialects.openai_responses.endpoints.socket_frames import SOCKET_FRAMES
 
     return SOCKET_FRAMES
 

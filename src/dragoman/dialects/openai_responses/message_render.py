@@ -13,6 +13,7 @@ from dragoman.conversation import reasoning_states
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.parts import (
+    BREAKPOINT_FIELD,
     Call,
     Inline,
     Json,
@@ -42,6 +43,7 @@ _HEADS = {
     ASSISTANT: b',{"type":"message","role":"assistant","content":',
 }
 _ASSISTANT_HEAD = _HEADS[ASSISTANT]
+_BREAKPOINT = f',"{BREAKPOINT_FIELD}":'.encode()
 _CALL_HEAD = b',{"type":"function_call","call_id":'
 _RESULT_HEAD = b',{"type":"function_call_output","call_id":'
 
@@ -256,7 +258,7 @@ def render_content(parts: Sequence[Part], by_assistant: bool, out: Pieces) -> No
 
 
 def render_part(part: Part, by_assistant: bool, out: Pieces) -> None:
-    if part.hint is not None:
+    if part.hint is not None and (by_assistant or not part.hint.is_breakpoint):
         raise Unrepresentable("a cache hint in a Responses part")
     match part:
         case Text():
@@ -272,6 +274,8 @@ def render_part(part: Part, by_assistant: bool, out: Pieces) -> None:
             return
         case _:
             raise Unrepresentable(f"a part of kind {type(part).__name__} in a Responses message")
+    if part.hint is not None:
+        out += (_BREAKPOINT, part.hint.json)
     render_extras(part.extras, NAME, out, "")
     out.append(b"}")
 

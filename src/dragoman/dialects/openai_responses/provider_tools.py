@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import Raw
 from msgspec.structs import replace
 
+from dragoman.conversation.literals import unquote
 from dragoman.conversation.parts import Json, Opaque
 from dragoman.conversation.provider_tools import (
     Approval,
@@ -246,6 +248,21 @@ def render_approval(run: ToolRun) -> Opaque:
 
 
 _QUESTION, _ANSWER = "mcp_approval_request", "mcp_approval_response"
+_LISTING = "mcp_list_tools"
+
+
+def render_listing(identity: str, label: str, tools: Sequence[Tool]) -> Opaque:
+    wire = {"id": vendor_id("mcpl_", identity), "type": _LISTING, "server_label": label}
+    return _item({**wire, "tools": [_render_listed(tool) for tool in tools], "error": None})
+
+
+def _render_listed(tool: Tool) -> Members:
+    about = unquote(tool.description) if tool.description else None
+    return {"name": tool.name, "description": about, "input_schema": Raw(tool.schema or b"{}"), "annotations": None}
+
+
+def parse_listing(block: Opaque) -> str:
+    return word_in(open_block(block.json), "server_label") if block.kind == _LISTING else ""
 
 
 def _parse_arguments(text: str) -> Members:
@@ -337,7 +354,7 @@ _STEPS: Mapping[str, tuple[str, ...]] = {
     "file_search_call": ("in_progress", "searching", "completed"),
     "code_interpreter_call": ("in_progress", "interpreting", "completed"),
     "mcp_call": ("in_progress", "completed"),
-    "mcp_list_tools": ("in_progress", "completed"),
+    _LISTING: ("in_progress", "completed"),
 }
 """The events between the beginning and the end of an item."""
 _GROWING = {
@@ -355,7 +372,10 @@ def stream_run(block: Opaque) -> tuple[Json, Sequence[tuple[bytes, Json]]]:
     found = open_block(block.json)
     identity = encode({"item_id": word_in(found, "id")})[1:-1]
     begun = {name: value for name, value in found.items() if name not in ("results", "outputs", "output", "error")}
-    begun["status"] = "in_progress"
+    if block.kind == _LISTING:
+        begun["tools"] = []
+    else:
+        begun["status"] = "in_progress"
     if "action" in begun:
         begun["action"] = {"type": word_in(object_in(found, "action"), "type")}
     member, event = _GROWING.get(block.kind, ("", ""))
@@ -379,4 +399,6 @@ CODEC = ProviderToolCodec(
     parse_choice=parse_choice,
     render_approval=render_approval,
     parse_approval=parse_approval,
+    render_listing=render_listing,
+    parse_listing=parse_listing,
 )

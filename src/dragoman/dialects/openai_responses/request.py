@@ -15,7 +15,7 @@ from dragoman.conversation.parts import Call, Json, Part, Reasoning, Result, Tex
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of, text_of
 from dragoman.dialects.near_misses.members import MeantMembers, MemberForm, parse_members_meant
-from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm, types_by_members
+from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm, render_items, types_by_members
 from dragoman.dialects.openai_responses import NAME
 from dragoman.dialects.openai_responses.message_parse import (
     fits_item,
@@ -31,7 +31,7 @@ from dragoman.dialects.openai_responses.schema import decode_items, open_input_p
 from dragoman.dialects.openai_responses.settings import parse_top_level, render_top_level
 from dragoman.dialects.shared.parsed_messages import ListParser, ParsedList, describe
 from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model, request_parser
-from dragoman.dialects.shared.rendering import BodyLayout, Pieces, amend_body, render_body
+from dragoman.dialects.shared.rendering import BodyLayout, amend_body, render_body
 from dragoman.dialects.shared.top_level import decoded
 from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest
@@ -123,10 +123,7 @@ def _listed(raw: bytes) -> bytes:
 
 def _render_turn(turn: MeantTurn) -> list[Json]:
     """Texts and media as a message, calls and results as items of their own, in their order."""
-    out: Pieces = []
-    messages = list(_messages(turn))
-    render_messages(messages, 0, len(messages), out)
-    return items_of(b"[" + b"".join(out)[1:] + b"]") or []
+    return render_items(_messages(turn), render_messages)
 
 
 def _messages(turn: MeantTurn) -> list[Message]:

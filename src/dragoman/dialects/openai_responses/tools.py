@@ -7,17 +7,16 @@ from collections.abc import Callable, Mapping
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from dragoman.conversation.bounded_cache import remembered
-from dragoman.conversation.identity_cache import IdentityCache
+from dragoman.conversation.bounded_cache import IdentityCache, remembered
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Json
 from dragoman.conversation.tools import CallForm, NativeTool, Tool
+from dragoman.dialects.families.published_tools import functions_of
 from dragoman.dialects.near_misses.tools import NO_ARGUMENTS, MeantTool, MeantTools, ToolForm, parse_meant_tools
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.schema import open_declared_tool, open_tool
 from dragoman.dialects.shared.ownership import own_tool, require_own
 from dragoman.dialects.shared.parsing import extras_of
-from dragoman.dialects.shared.published_tools import functions_of
 from dragoman.dialects.shared.raw_json import UNREADABLE, encode, text_in
 from dragoman.dialects.shared.top_level import Tools
 from dragoman.errors import MalformedRequest, Unrepresentable

@@ -41,6 +41,7 @@ seconds, or shortens the conversation before the next turn. It repeats after `re
 _AGENTS: tuple[tuple[str, str, ClientAgent], ...] = (
     ("originator", "codex", _CODEX),
     ("user-agent", "codex", _CODEX),
+    ("x-codex-window-id", "", _CODEX),  # an editor that runs Codex puts its own name into the two others
 )
 """A header, how its value begins in small letters, and the agent that sends it."""
 
@@ -48,6 +49,6 @@ _AGENTS: tuple[tuple[str, str, ClientAgent], ...] = (
 def find_agent(headers: Mapping[str, str]) -> ClientAgent:
     """The agent that sends these headers."""
     for name, beginning, agent in _AGENTS:
-        if headers.get(name, "").lower().startswith(beginning):
+        if name in headers and headers[name].lower().startswith(beginning):
             return agent
     return USUAL_AGENT

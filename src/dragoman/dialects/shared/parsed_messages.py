@@ -23,7 +23,15 @@ from dragoman.conversation.literals import blank
 from dragoman.conversation.messages import TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import NO_ID, Call, Extras, Json, Part, Result
-from dragoman.conversation.traits import CALLING, CODES, Trait, observe_ids, observe_message, observe_roles
+from dragoman.conversation.traits import (
+    CALLING,
+    CODES,
+    Trait,
+    observe_ids,
+    observe_message,
+    observe_roles,
+    without_rounds,
+)
 from dragoman.dialects.near_misses.lists import meant_items, refuse_no_turn
 from dragoman.dialects.near_misses.turns import WireForm
 from dragoman.dialects.shared.read_lists import Checkpoint, ListReading, ReadList
@@ -73,11 +81,19 @@ def _is_apart(before: Message, message: Message, start: Checkpoint) -> bool:
     return message.at > start.item and before.at + before.span <= message.at
 
 
-def _observe_more_ids(ids: list[str], known: int, seen: set[str]) -> int:
-    """What the ids tell, if the first ones tell nothing by themselves. `seen`: those, and maybe others."""
-    new = ids[known:]
-    repeated = known and not seen.isdisjoint(new) and not set(ids[:known]).isdisjoint(new)
-    seen.update(new)
+def _observe_more_ids(ids: list[str], known: int, before: ReadList) -> int:
+    """What the ids tell, if the first ones are those of the list before and all of that one tell nothing."""
+    new, numbers, known_ids = ids[known:], before.all_ids, before.ids
+    repeated = False
+    for number, identity in enumerate(new, known):
+        was = numbers.get(identity)
+        numbers[identity] = number
+        if was is None or not known:
+            continue
+        if was < len(known_ids) and known_ids[was] == identity:  # it is there only once
+            repeated = repeated or was < known
+        else:
+            repeated = repeated or identity in known_ids[:known]
     return observe_ids(new) | (_DUPLICATE_ID if repeated else 0)
 
 
@@ -102,28 +118,39 @@ class ParsedList(msgspec.Struct):
     """What was read before of the items that come before these."""
     alone: bool = True
     """Whether each turn was read without a look at the turns before it, but for the number of calls in them."""
+    known_codes: str | None = None
+    """The letters of the messages, once they were asked for."""
 
     def settled(self, messages: list[ParsedMessage], alone: bool = True) -> ParsedList:
         """The same list after the second pass of its dialect."""
-        self.messages, self.fits, self.alone = messages, False, self.alone and alone
+        self.messages, self.fits, self.alone, self.known_codes = messages, False, self.alone and alone, None
         return self
+
+    def codes(self) -> str:
+        """The letters of the messages."""
+        if self.known_codes is None:
+            self.known_codes = "".join([one.code for one in self.messages])
+        return self.known_codes
 
     def finish(self, opening: Sequence[ParsedMessage] = ()) -> tuple[tuple[Message, ...], int]:
         """All messages, and the traits that `observe_messages` would find in them."""
         if self.reading is not None:
             return self._finish_reading(self.reading, opening)
-        parsed = [*opening, *self.messages] if opening else self.messages
+        parsed, codes = self.messages, self.codes()
+        if opening:
+            parsed, codes = [*opening, *parsed], "".join([one.code for one in opening]) + codes
         traits = _ALWAYS
         ids: list[str] = []
         asked: Sequence[str] = ()
         for one in parsed:
             traits |= one.traits
-            if one.code == CALLING:
+            code = one.code
+            if code == CALLING:
                 asked = one.ids
                 ids += asked
-            elif one.code == "t" and one.ids != asked:
+            elif code == "t" and one.ids != asked:
                 traits |= _UNPAIRED
-        traits |= observe_ids(ids) | observe_roles("".join([one.code for one in parsed]))
+        traits |= observe_ids(ids) | observe_roles(codes)
         return tuple([one.message for one in parsed]), traits
 
     def _finish_reading(
@@ -153,20 +180,22 @@ class ParsedList(msgspec.Struct):
             last = one.message
             messages.append(last)
             parts += len(last.parts)
-        codes = known.codes[: start.count] + "".join([one.code for one in self.messages])
+        new_codes = "".join([one.code for one in self.messages])
+        codes = known.codes[: start.count] + new_codes
+        shaped, shape = (known.shaped, known.shape) if known.shaped <= start.count else (0, "")
+        shape = without_rounds(shape + codes[shaped : start.count])
         all_messages = known.messages[: start.count] + tuple(messages)
-        id_traits = observe_ids(ids) if known.odd_ids else _observe_more_ids(ids, start.calls, known.all_ids)
+        id_traits = observe_ids(ids) if known.odd_ids else _observe_more_ids(ids, start.calls, known)
         goes_on = not start.count or not self.messages or self.messages[0].code in _MODEL
         if self.alone and goes_on and not self.misses:
-            reading.done = ReadList(all_messages, codes, ids, known.all_ids, checkpoints, parts, id_traits != 0)
+            odd = id_traits != 0
+            reading.done = ReadList(
+                all_messages, codes, ids, known.all_ids, checkpoints, parts, odd, shape, start.count
+            )
         for one in opening:
             traits |= one.traits
-        traits |= _ALWAYS | id_traits | observe_roles("".join([one.code for one in opening]) + codes)
+        traits |= _ALWAYS | id_traits | observe_roles("".join([one.code for one in opening]) + shape + new_codes)
         return tuple([one.message for one in opening]) + all_messages, traits
-
-    def has_neighbours(self, code: str) -> bool:
-        """Whether two messages with this letter stand side by side."""
-        return 2 * code in "".join([one.code for one in self.messages])
 
 
 ParseItem = Callable[[Json, int], Sequence[ParsedMessage] | None]
@@ -259,7 +288,7 @@ def _mark_made(message: Message, made: frozenset[str]) -> Message:
 
 def _mark_made_part(part: Part, made: frozenset[str]) -> Part:
     identity = part.id if type(part) is Call else part.call_id if type(part) is Result else ""
-    return replace(part, spelled=NO_ID) if identity in made else part
+    return replace(part, wire_form=NO_ID) if identity in made else part
 
 
 def join_results(messages: Sequence[ParsedMessage]) -> list[ParsedMessage]:

@@ -85,7 +85,7 @@ _short_made_id = lru_cache(maxsize=4096)(_made_id)
 def parse_state(kind: str, literal: Json, origin: Origin) -> Opaque:
     """Opaque state: as it is, or as another dialect made it where it is sealed."""
     sealed = unseal(unquote(literal)) if may_be_sealed(literal) else None
-    return sealed if sealed is not None else Opaque(kind=kind, json=literal, origin=origin)
+    return sealed if sealed is not None and sealed.json else Opaque(kind=kind, json=literal, origin=origin)
 
 
 def parse_link(url: str) -> Inline | Remote:

@@ -5,10 +5,13 @@ A member that is absent is `ABSENT`, which is empty; null is `b"null"`.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Raw
+
+from dragoman.wire.json_reader import replace_lone_surrogates
 
 ABSENT = Raw()
 NOTHING = (b"", b"null")
@@ -21,6 +24,7 @@ decode_items = msgspec.json.Decoder(list[Raw]).decode
 decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 encode = msgspec.json.Encoder().encode
 
+Decoded = TypeVar("Decoded")
 _decode_text = msgspec.json.Decoder(str).decode
 
 
@@ -37,3 +41,32 @@ def valid_utf8(data: bytes) -> bytes:
     except UnicodeDecodeError:
         return data.decode("utf-8", "replace").encode()
     return data
+
+
+def decode_broken(
+    decode: Callable[[bytes], Decoded], data: bytes, mend: Callable[[bytes], bytes] = replace_lone_surrogates
+) -> tuple[Decoded | None, bytes]:
+    """What a provider sent, though its text may be broken, and the text that was decoded. None if nothing can be.
+
+    `mend` takes care of halves of surrogate pairs.
+    """
+    if not data.isascii():
+        data = valid_utf8(data)
+    try:
+        return decode(data), data
+    except UNREADABLE:
+        data = mend(data)
+    try:
+        return decode(data), data
+    except UNREADABLE:
+        return None, data
+
+
+def decode_answer(body: bytes) -> dict[str, Raw]:
+    """The members of a whole answer, though its text may be broken. Raises one of `UNREADABLE` if there are none."""
+    if not body.isascii():
+        body = valid_utf8(body)
+    try:
+        return decode_members(body)
+    except UNREADABLE:
+        return decode_members(replace_lone_surrogates(body))

@@ -41,13 +41,33 @@ class ReadList(msgspec.Struct, frozen=True, gc=False):
     """The letters of their roles."""
     ids: list[str] = []
     """The ids of all calls."""
-    all_ids: set[str] = set()
-    """These, and those of other turns and branches of the same conversation."""
+    all_ids: dict[str, int] = {}
+    """Their numbers in this list, or in other turns and branches of the same conversation."""
     checkpoints: list[Checkpoint] = []
     parts: int = 0
     """Parts of all messages."""
     odd_ids: bool = False
     """Whether the ids tell something: one is there twice, or has an odd form."""
+    shape: str = ""
+    """The letters of the first messages, without rounds that are repeated (`without_rounds`)."""
+    shaped: int = 0
+    """How many messages these are."""
+
+
+def are_same(one: Sequence[Message], other: Sequence[Message], count: int) -> bool:
+    """Whether the first messages of two requests are the same objects.
+
+    A list is continued from its beginning alone: if one of its messages is the same object, so are all before it.
+    Only messages that stand before the list are compared one by one.
+    """
+    if not 0 < count <= min(len(one), len(other)) or one[count - 1] is not other[count - 1]:
+        return False
+    for first, second in zip(one, other, strict=False):
+        if first.at >= 0:
+            return True
+        if first is not second:
+            return False
+    return True
 
 
 class ListReading(msgspec.Struct):

@@ -22,25 +22,32 @@ from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import Settings
 from dragoman.dialects.dialect import RenderOptions, WrittenList
 from dragoman.dialects.shared.raw_json import encode
+from dragoman.dialects.shared.read_lists import are_same
 from dragoman.errors import Unrepresentable
 from dragoman.wire.json_reader import member_head, render_object, split_items
 
 Pieces = list[bytes | memoryview | Raw]
 """Fragments of JSON text, joined once at the end."""
+RenderMessages = Callable[[Sequence[Message], int, int, Pieces], None]
 
 
 class BodyLayout(msgspec.Struct, frozen=True):
-    """How a dialect's body is put together.
-
-    `list_name` is the member that holds the messages, `names_model` says whether another member names the model.
-    `render_top_level` gives all members but that list. `render_messages` renders messages[start:stop] as items of the
-    list, each with a comma before it.
-    """
+    """How a dialect's body is put together."""
 
     list_name: str
+    """The member that holds the messages."""
     names_model: bool
+    """Whether another member names the model."""
     render_top_level: Callable[[Conversation, RenderOptions], dict[str, Json]]
-    render_messages: Callable[[Sequence[Message], int, int, Pieces], None]
+    """All members but the messages."""
+    render_messages: RenderMessages
+    """Renders messages[start:stop] as items of the list, each with a comma before it."""
+    render_new: RenderMessages | None = None
+    """The same for a new body, if it is written otherwise than the client's own."""
+
+    def render(self, conversation: Conversation, options: RenderOptions, ask: Ask | None = None) -> bytes:
+        """The body: amended if `ask` is the client's own request in this dialect, else a new one."""
+        return render_body(self, conversation, options) if ask is None else amend_body(self, ask, conversation, options)
 
 
 RenderSettings = Callable[[Settings, Mapping[str, Json]], dict[str, Json]]
@@ -73,13 +80,13 @@ def render_body(layout: BodyLayout, conversation: Conversation, options: RenderO
         out += (member_head(key), value)
     out += (member_head(layout.list_name), b"[")
     head, messages = len(out), conversation.messages
+    render = layout.render_new or layout.render_messages
     if options.written is None:
-        layout.render_messages(messages, 0, len(messages), out)
+        render(messages, 0, len(messages), out)
         if len(out) > head:
             out[head] = bytes(out[head])[1:]
     else:
-        items = _render_on(options.written, messages, partial(layout.render_messages, messages))
-        out.append(memoryview(items)[1:])
+        out += _render_on(options.written, messages, partial(render, messages))
     out[0] = b"{" + bytes(out[0])[1:]
     out.append(b"]}")
     return b"".join(out)
@@ -87,6 +94,8 @@ def render_body(layout: BodyLayout, conversation: Conversation, options: RenderO
 
 _LAST_TURNS = 4
 """Turns of the model at the end of a conversation that may be another on its next turn, as their cache hints move."""
+_MANY = 24
+"""Pieces of a list that are joined to one."""
 
 
 def _render_on(
@@ -94,32 +103,36 @@ def _render_on(
     messages: tuple[Message, ...],
     write: Callable[[int, int, Pieces], None],
     originals: tuple[Message, ...] = (),
-) -> bytes:
-    """The items of the messages, each with a comma before it. What was written on the turn before is copied."""
-    start, length = _find_written(written, messages, originals)
-    texts: list[bytes | memoryview] = [memoryview(written.text)[:length]]
+) -> list[bytes | memoryview]:
+    """The items of the messages, with commas between them. What was written on the turn before is copied."""
+    start, pieces = _find_written(written, messages, originals)
+    texts = list(written.texts[:pieces])
     marks = [mark for mark in written.marks if mark[0] <= start]
+    if len(texts) > _MANY and marks and (first := marks[0][1]) > 1:
+        texts[:first] = [b"".join(texts[:first])]
+        marks = [(count, piece - first + 1) for count, piece in marks]
     for stop in (*_last_turns(messages, start), len(messages)):
         out: Pieces = []
         write(start, stop, out)
         texts.append(b"".join(out))
-        length += len(texts[-1])
-        marks.append((stop, length))
+        marks.append((stop, len(texts)))
         start = stop
-    written.messages, written.originals = messages, originals
-    written.text, written.marks = b"".join(texts), tuple(marks[-_LAST_TURNS - 1 : -1])
-    return written.text
+    written.messages, written.originals, written.length = messages, originals, sum(map(len, texts))
+    written.texts, written.marks = tuple(texts), tuple(marks[-_LAST_TURNS - 1 : -1])
+    if not texts[0]:
+        texts = [text for text in texts if text] or [b""]
+    return [memoryview(texts[0])[1:], *texts[1:]]
 
 
 def _find_written(
     written: WrittenList, messages: tuple[Message, ...], originals: tuple[Message, ...]
 ) -> tuple[int, int]:
-    """How many messages at the beginning were written before, and the length of their text."""
+    """How many messages at the beginning were written before, and in how many pieces."""
     before = written.messages
-    for count, length in reversed(written.marks):
+    for count, pieces in reversed(written.marks):
         if count < len(messages) and messages[count - 1] is before[count - 1] and _begins_turn(messages, count):
-            same = all(map(is_, messages[:count], before)) and _same_sources(written, messages, originals, count)
-            return (count, length) if same else (0, 0)
+            same = count <= written.same or all(map(is_, messages[:count], before))
+            return (count, pieces) if same and _same_sources(written, messages, originals, count) else (0, 0)
     return 0, 0
 
 
@@ -131,7 +144,7 @@ def _same_sources(
         return not written.originals
     if count >= len(originals) or originals[count].at != messages[count].at or count > len(written.originals):
         return False
-    return all(map(is_, originals[:count], written.originals))
+    return are_same(originals, written.originals, count)
 
 
 def _last_turns(messages: Sequence[Message], start: int) -> list[int]:
@@ -202,8 +215,14 @@ def _amend_top(
         members.pop(key, None)
         if key in new and key not in options.without:
             members[key] = new[key]
-    if before.empty_tools and not conversation.empty_tools and not conversation.tools:
-        members.pop("tools", None)
+    if before.empty_tools and not conversation.empty_tools:
+        for key in _TOOL_LISTS:
+            if key not in new and key in members:
+                del members[key]
+
+
+_TOOL_LISTS = ("tools", "functions")
+"""Members that hold tools, the older one of Chat among them."""
 
 
 def _restored_members(before: Conversation, now: Conversation) -> Iterable[str]:
@@ -243,7 +262,7 @@ class _AmendedList:
             out.append(b"]")
             return b"".join(out)
         items = _render_on(written, self._messages, self._write, self._ask.conversation.messages)
-        return b"".join((b"[", memoryview(items)[1:], b"]"))
+        return b"".join((b"[", *items, b"]"))
 
     def _write(self, start: int, stop: int, out: Pieces) -> None:
         """The items of messages[start:stop], each with a comma before it."""
@@ -275,7 +294,7 @@ class _AmendedList:
             return
         text = bytes(self._raw)[known.end :].lstrip(_BETWEEN)
         self._wire, self._wire_begin = split_items(b"[" + text), known.item
-        self._groups = _groups([one for one in originals if one.at >= known.item or one.at < 0])
+        self._groups = _groups(originals[: known.opening] + originals[known.count :])
 
 
 _BETWEEN = b" \t\r\n,"

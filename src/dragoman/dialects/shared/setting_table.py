@@ -85,7 +85,7 @@ class SettingRow(msgspec.Struct, frozen=True):
     """Whether it is the limit of an answer, in an object: -1 means none there, and is left out."""
     also: tuple[str, ...] = ()
     """Other members of this dialect that may hold it."""
-    spelled: str = ""
+    name_field: str = ""
     """The field of Settings that names the member in which the client wrote it, if it is not `member`."""
 
     @property
@@ -260,7 +260,9 @@ class SettingTable:
         self.plain: PlainMembers = {
             member: (row.field, row.decode) for row in rows_alone for member in (row.member, *row.also)
         }
-        self._spelled = {member: row.spelled for row in rows_alone for member in (row.member, *row.also) if row.spelled}
+        self._name_fields = {
+            member: row.name_field for row in rows_alone for member in (row.member, *row.also) if row.name_field
+        }
         self._special: SpecialMembers = {one.member: one.parse_member for one in objects}
         self._holders = [one for one in objects if one.rows]
         self.form = SettingForm(
@@ -297,8 +299,8 @@ class SettingTable:
         """The fields of our settings, and the extra fields. Dotted fields are those of a Thinking."""
         found, extras = parse_members(members, self.plain, self._special, self._odd_form)
         for key, raw in members:
-            if key in self._spelled and raw != b"null":
-                found.setdefault(self._spelled[key], key)
+            if key in self._name_fields and raw != b"null":
+                found.setdefault(self._name_fields[key], key)
         return found, extras
 
     def _render(self, settings: Settings, extras: Mapping[str, Json]) -> dict[str, Json]:
@@ -333,7 +335,7 @@ def _render_rows(rows: Iterable[SettingRow], settings: Settings) -> dict[str, Js
         value: Any = reduce(_look, row.field.split("."), settings)
         written = row.encode(value) if value is not None and value != () else None
         if written is not None:
-            out[(row.spelled and getattr(settings, row.spelled)) or row.member] = written
+            out[(row.name_field and getattr(settings, row.name_field)) or row.member] = written
     return out
 
 

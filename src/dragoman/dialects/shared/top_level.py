@@ -136,7 +136,7 @@ def parse_members(
 
 def _meaning(value: Any) -> Any:
     """A value without the way in which it is spelled."""
-    return replace(value, spelled="") if isinstance(value, ToolChoice) else value
+    return replace(value, wire_form="") if isinstance(value, ToolChoice) else value
 
 
 def decoded(decode: Callable[[Any], Any], raw: bytes, at: str) -> Any:

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import orjson
-
 from dragoman.emulators.anthropic import compaction
 from dragoman.emulators.anthropic.caching import render_diagnostics
 from dragoman.emulators.anthropic.hosted_blocks import container, counted, run_blocks, text_blocks
@@ -15,7 +13,7 @@ from dragoman.emulators.anthropic.models import claude_model
 from dragoman.emulators.anthropic.thinking import sign
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
 from dragoman.emulators.usage import TokenUsage, answer_seed, count_usage
-from dragoman.emulators.wire import fragments, make_id, render_json, render_sse_event
+from dragoman.emulators.wire import arguments_object, fragments, make_id, render_json, render_sse_event
 
 Block = dict[str, Any]
 
@@ -135,19 +133,10 @@ def _tool_use(request: ReceivedRequest, tool_call: ModelCall, index: int) -> tup
         "type": "tool_use",
         "id": tool_call.id or make_id("toolu_01", 22, answer_seed(request), index),
         "name": tool_call.name,
-        "input": _arguments_object(arguments),
+        "input": arguments_object(arguments),
         "caller": {"type": "direct"},
     }
     return block, arguments
-
-
-def _arguments_object(arguments: str) -> dict[str, Any]:
-    """The arguments as an object. Broken ones are wrapped, because `input` is always an object."""
-    try:
-        value = orjson.loads(arguments or "{}")
-    except orjson.JSONDecodeError:
-        value = None
-    return value if isinstance(value, dict) else {"INVALID_JSON": arguments}
 
 
 def _empty_block(block: Block) -> Block:

@@ -62,6 +62,11 @@ def _listed(content: Any) -> list[dict[str, Any]]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content or []
 
 
+def _unmarked(blocks: Any) -> list[dict[str, Any]]:
+    """System texts or tools without their markers, which may move."""
+    return [{name: one[name] for name in one if name != "cache_control"} for one in _listed(blocks)]
+
+
 def _is_plain(message: dict[str, Any]) -> bool:
     content = _listed(message.get("content"))
     return message.get("role") == "user" and not any(block.get("type") == "tool_result" for block in content)
@@ -78,8 +83,8 @@ def _question(request: ReceivedRequest, answer_id: str) -> CacheQuestion | None:
     body = request.body
     parts = (
         ("model_changed", [request.model, body.get("speed")]),
-        ("system_changed", body.get("system")),
-        ("tools_changed", body.get("tools")),
+        ("system_changed", _unmarked(body.get("system"))),
+        ("tools_changed", _unmarked(body.get("tools"))),
         ("unavailable", [body.get("thinking"), body.get("tool_choice")]),
     )
     return CacheQuestion(answer_id, asked.get("previous_message_id"), True, parts)

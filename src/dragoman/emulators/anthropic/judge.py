@@ -16,7 +16,6 @@ from dragoman.emulators.anthropic.schemas import check_compilable, check_schema
 from dragoman.emulators.anthropic.tools import check_strict, check_tool_set
 from dragoman.emulators.provider import EmulatorOptions, Operation, ReceivedRequest
 
-MAX_OUTPUT = 128_000
 MAX_CACHE_MARKS = 4
 
 
@@ -80,10 +79,10 @@ def _check_sampling(body: dict[str, Any], model: ClaudeModel) -> None:
 
 
 def _check_limit(body: dict[str, Any], model: ClaudeModel) -> None:
-    limit = body.get("max_tokens", 0)
-    if model.version is not None and limit > MAX_OUTPUT:
+    limit, most = body.get("max_tokens", 0), model.max_output
+    if limit > most:
         raise AnthropicRefusal(
-            f"max_tokens: {limit} > {MAX_OUTPUT}, which is the maximum allowed number of output tokens for {model.name}"
+            f"max_tokens: {limit} > {most}, which is the maximum allowed number of output tokens for {model.name}"
         )
 
 

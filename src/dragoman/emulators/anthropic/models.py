@@ -27,6 +27,18 @@ class ClaudeModel:
         return self.version is not None and self.version < (major, minor)
 
     @property
+    def max_output(self) -> int:
+        """The most tokens that it answers with, as Anthropic lists them. 3.7 has twice as many with a beta."""
+        if self.version is None:
+            return 1 << 62
+        if self.before(3, 7):
+            return 4_096 if self.before(3, 5) else 8_192
+        if self.family == "opus" and self.before(4, 5):
+            return 32_000
+        middle = self.before(4, 6) or (self.family == "sonnet" and self.before(4, 7))
+        return 64_000 if middle and self.since(4, 0) else 128_000
+
+    @property
     def is_legacy(self) -> bool:
         """Claude 3 Opus accepted a result with another id. No later model does."""
         return self.family == "opus" and self.version == (3, 0)

@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import orjson
-
 from dragoman.emulators.anthropic.models import claude_model
 from dragoman.emulators.anthropic.thinking import sign
 from dragoman.emulators.bedrock.families import family_of
 from dragoman.emulators.bedrock.frames import render_event
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
 from dragoman.emulators.usage import TokenUsage, answer_seed, count_usage
-from dragoman.emulators.wire import fragments, make_id
+from dragoman.emulators.wire import arguments_object, fragments, make_id
 
 Block = dict[str, Any]
 
@@ -89,18 +87,9 @@ def _tool_use(request: ReceivedRequest, call: ModelCall, index: int) -> tuple[Bl
     block = {
         "toolUseId": call.id or make_id("tooluse_", 22, answer_seed(request), index),
         "name": call.name,
-        "input": _arguments_object(arguments),
+        "input": arguments_object(arguments),
     }
     return {"toolUse": block}, arguments
-
-
-def _arguments_object(arguments: str) -> dict[str, Any]:
-    """The arguments as an object. Broken ones are wrapped, because `input` is always an object."""
-    try:
-        value = orjson.loads(arguments or "{}")
-    except orjson.JSONDecodeError:
-        value = None
-    return value if isinstance(value, dict) else {"INVALID_JSON": arguments}
 
 
 def _deltas(block: Block, arguments: str) -> Iterator[Block]:

@@ -14,7 +14,7 @@ from dragoman.emulators.prompt_cache import AUTOMATIC, BlockList, CachePlan, Cac
 from dragoman.emulators.provider import ReceivedRequest
 
 BREAKPOINT = "prompt_cache_breakpoint"
-BREAKPOINTS = CachePolicy(look_back=80)
+BREAKPOINTS = CachePolicy(look_back=80, by_marks=True)
 _HOUR, _DAY = 3600.0, 86_400.0
 _SERVICES: Mapping[str, CachePolicy] = {
     "deepseek": CachePolicy(128, step=64, seconds=_DAY, learns=True),
@@ -59,7 +59,7 @@ def plan_chat(request: ReceivedRequest, policy: CachePolicy) -> CachePlan:
     for tool in body.get("tools") or []:
         blocks.add(tool, _mark(tool, policy))
     for message in body["messages"]:
-        _add_message(blocks, message, policy)
+        _add_message(blocks, message, policy, _options(body).get("mode") != "explicit")
     blocks.mark_last(lifetime_of(body))
     _mark_implicitly(blocks, body, policy)
     return CachePlan(policy, blocks.blocks, _scope(request))
@@ -85,7 +85,7 @@ def plan_responses(request: ReceivedRequest, answer_id: str) -> CachePlan:
         blocks.add(body["instructions"])
     given = body.get("input") or []
     for item in [{"role": "user", "content": given}] if isinstance(given, str) else given:
-        _add_message(blocks, item, policy)
+        _add_message(blocks, item, policy, _options(body).get("mode") != "explicit")
     _mark_implicitly(blocks, body, policy)
     previous = _options(body).get("comparison_response_id")
     question = CacheQuestion(answer_id, previous, previous is not None, tuple(settings.items()), "input_changed")
@@ -97,8 +97,8 @@ def _scope(request: ReceivedRequest) -> str:
     return f"{request.model}\0{request.body.get('prompt_cache_key') or request.headers.get('x-grok-conv-id', '')}"
 
 
-def _add_message(blocks: BlockList, message: dict[str, Any], policy: CachePolicy) -> None:
-    """The parts of a message, each for itself, and what else it has."""
+def _add_message(blocks: BlockList, message: dict[str, Any], policy: CachePolicy, ends: bool) -> None:
+    """The parts of a message, each for itself, and what else it has. `ends`: the end of a prompt is marked unasked."""
     content = message.get("content")
     parts = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
     for part in parts:
@@ -108,6 +108,8 @@ def _add_message(blocks: BlockList, message: dict[str, Any], policy: CachePolicy
     if not parts or any(name != "type" for name in rest):
         blocks.salt(message.get("role"))
         blocks.add(rest)
+    if ends:
+        blocks.end_message()
 
 
 def _mark(value: Any, policy: CachePolicy) -> str:

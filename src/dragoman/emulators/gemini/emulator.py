@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dragoman.emulators.gemini import answer, caching, judge
+from dragoman.emulators.gemini.cached_contents import CachedContents, names_cache
 from dragoman.emulators.gemini.flavour import AI_STUDIO, ON_VERTEX, Flavour, GeminiRefusal
 from dragoman.emulators.native_api import NativeApi
 from dragoman.emulators.prompt_cache import CachePlan
@@ -27,6 +28,7 @@ _VERBS = {
     "streamGenerateContent": Operation.STREAM,
     "countTokens": Operation.COUNT,
 }
+_ON_CACHES, _ON_CACHE = ("GET", "POST"), ("GET", "PATCH", "DELETE")
 _KNOWN_MODELS = (
     "gemini-3.5-flash",
     "gemini-3.1-pro-preview",
@@ -96,14 +98,21 @@ class Gemini(NativeApi):
     flavour: Flavour = AI_STUDIO
     paths = re.compile(r"/(?:v1beta|v1alpha|v1)/(?:models|tunedModels)/(?P<model>[^/:]+):(?P<verb>\w+)$")
     lists = re.compile(r"/(?:v1beta|v1alpha|v1)/models$")
+    caches = re.compile(r"/(?:v1beta|v1alpha|v1)/cachedContents(?:/(?P<id>[^/:]+))?$")
     example: tuple[str, Any] = (
         "/v1beta/models/gemini-2.5-flash:generateContent",
         {"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]},
     )
 
+    def __init__(self, options: EmulatorOptions) -> None:
+        super().__init__(options)
+        self._caches = CachedContents(self.flavour)
+
     def operation_of(self, method: str, path: str) -> Operation | None:
         if method == "GET" and self.lists.match(path):
             return Operation.MODELS
+        if (place := self.caches.match(path)) is not None:
+            return Operation.CONTENTS if method in (_ON_CACHE if place["id"] else _ON_CACHES) else None
         found = self.paths.match(path)
         return _VERBS.get(found["verb"]) if found else None
 
@@ -117,7 +126,38 @@ class Gemini(NativeApi):
     def streams(self, operation: Operation, body: dict[str, Any]) -> bool:
         return operation is Operation.STREAM
 
+    def parse_request(
+        self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes
+    ) -> ReceivedRequest | ErrorResponse:
+        if self.operation_of(method, path) is not Operation.CONTENTS:
+            return super().parse_request(method, path, query, headers, raw)
+        try:
+            body = self.parse_body(raw) if method in ("POST", "PATCH") else None
+            parsed = None if body is None else judge.parse_body(body, "CachedContent", self.flavour)
+        except GeminiRefusal as refusal:
+            return self.render_refusal(refusal)
+        model = str((parsed or {}).get("model", "")).rpartition("/")[2]
+        return ReceivedRequest(method, path, query, headers, raw, parsed, model, False, Operation.CONTENTS)
+
+    def serve_contents(self, request: ReceivedRequest, account: str, now: float) -> dict[str, Any] | ErrorResponse:
+        try:
+            return self._caches.serve(request, request.body or {}, account, now)
+        except GeminiRefusal as refusal:
+            return self.render_refusal(refusal)
+
+    def use_content(
+        self, request: ReceivedRequest, account: str, now: float
+    ) -> tuple[ReceivedRequest, int] | ErrorResponse:
+        if not names_cache(request.body):
+            return request, 0
+        try:
+            return self._caches.put_in(request, account, now)
+        except GeminiRefusal as refusal:
+            return self.render_refusal(refusal)
+
     def check(self, request: ReceivedRequest) -> None:
+        if request.operation is Operation.CONTENTS:
+            return
         judge.check(request, self.flavour, self.options)
 
     def count_prompt(self, request: ReceivedRequest) -> int:
@@ -203,6 +243,7 @@ class Vertex(Gemini):
         r"/(?:v1beta1|v1)/(?:projects/[^/]+/locations/[^/]+/)?publishers/google/models/(?P<model>[^/:]+):(?P<verb>\w+)$"
     )
     lists = re.compile(r"/(?:v1beta1|v1)/(?:projects/[^/]+/locations/[^/]+/)?publishers/google/models$")
+    caches = re.compile(r"/(?:v1beta1|v1)/projects/[^/]+/locations/[^/]+/cachedContents(?:/(?P<id>[^/:]+))?$")
     example = (
         "/v1beta1/projects/demo/locations/global/publishers/google/models/gemini-2.5-flash:generateContent",
         {"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]},

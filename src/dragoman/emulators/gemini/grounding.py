@@ -41,9 +41,12 @@ def _invocation(request: ReceivedRequest, run: HostedRun, index: int, flavour: F
     identity = make_id("", 8, "hosted", answer_seed(request), index, alphabet=_LOWER)
     arguments = {"queries": [run.arguments["query"]]} if run.tool is Hosted.SEARCH else {"urls": [run.arguments["url"]]}
     usual = {"id": identity, "toolType": _SHOWN[run.tool]}
+    response: dict[str, Any] = {"result": [page.url for page in run.pages]}
+    if run.tool is Hosted.SEARCH:  # the pages stand in the metadata alone
+        response = {"search_suggestions": "<style></style>"}
     shown: list[Part] = [
         {"toolCall": {**usual, "args": arguments}},
-        {"toolResponse": {**usual, "response": {"result": [page.url for page in run.pages]}}},
+        {"toolResponse": {**usual, "response": response}},
     ]
     return [{**part, "thoughtSignature": sign(flavour, request.model, render_json(part).decode())} for part in shown]
 

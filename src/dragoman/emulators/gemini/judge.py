@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from dragoman.emulators.gemini.cached_contents import check_beside
 from dragoman.emulators.gemini.flavour import Flavour, GeminiModel, GeminiRefusal, model_of
 from dragoman.emulators.gemini.messages import ENUMS
 from dragoman.emulators.gemini.proto import ProtoJsonParser
-from dragoman.emulators.gemini.schemas import check_schema, check_tools
+from dragoman.emulators.gemini.schemas import check_mixed, check_schema, check_tools
 from dragoman.emulators.gemini.thoughts import check_signatures
 from dragoman.emulators.gemini.turns import check_contents
 from dragoman.emulators.provider import EmulatorOptions, Operation, ReceivedRequest
@@ -33,8 +34,9 @@ def check(request: ReceivedRequest, flavour: Flavour, options: EmulatorOptions) 
         raise unknown_model(request, flavour)
     body = body.get("generateContentRequest", body)
     model = model_of(request.model)
-    _check_cached(body, flavour)
+    check_beside(body, flavour)
     check_tools(body, flavour)
+    check_mixed(body, flavour, model)
     check_contents(body.get("contents", []), flavour, model)
     check_signatures(body["contents"], flavour, model, options.strict_signatures)
     _check_settings(body.get("generationConfig", {}), flavour, model)
@@ -64,14 +66,6 @@ def unknown_model(request: ReceivedRequest, flavour: Flavour) -> GeminiRefusal:
         404,
         "NOT_FOUND",
     )
-
-
-def _check_cached(request: dict[str, Any], flavour: Flavour) -> None:
-    beside = any(request.get(name) for name in ("systemInstruction", "tools", "toolConfig"))
-    if flavour.is_vertex and "cachedContent" in request and beside:
-        raise GeminiRefusal(
-            "Tool config, tools and system instruction should not be set in the request when using cached content."
-        )
 
 
 def _check_settings(config: dict[str, Any], flavour: Flavour, model: GeminiModel) -> None:

@@ -53,6 +53,17 @@ _SHARED: Table = {
         "serviceTier": "any",
         "store": "bool",
     },
+    "CachedContent": {
+        "name": "string",
+        "model": "string",
+        "displayName": "string",
+        "contents": "[Content]",
+        "systemInstruction": "Content",
+        "tools": "[Tool]",
+        "toolConfig": "ToolConfig",
+        "ttl": "string",
+        "expireTime": "string",
+    },
     "Content": {"role": "string", "parts": "[Part]"},
     "Part": {
         "text": "string",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from dragoman.emulators.gemini.flavour import Flavour, GeminiRefusal
+from dragoman.emulators.gemini.flavour import Flavour, GeminiModel, GeminiRefusal
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
 _NAME_RULE = (
@@ -14,6 +14,7 @@ _NAME_RULE = (
     "underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 128."
 )
 _MAX_DECLARATIONS = 512
+_UNMIXED = {"googleSearch", "googleSearchRetrieval", "googleMaps", "urlContext", "fileSearch"}
 _BESIDE_ANY_OF = ("anyOf", "description", "nullable", "title")
 
 
@@ -35,6 +36,26 @@ def check_tools(request: dict[str, Any], flavour: Flavour) -> None:
         )
     _check_set([declaration["name"] for declaration in declarations])
     _check_choice(request, flavour)
+
+
+def check_mixed(request: dict[str, Any], flavour: Flavour, model: GeminiModel) -> None:
+    """Tools that Google runs beside functions: refused before Gemini 3, and then taken with a setting. Code has always
+    been taken. What Vertex does is not known, and it has no such setting."""
+    kinds = {kind for tool in request.get("tools", []) for kind, value in tool.items() if value is not None}
+    hosted = sorted(kinds & _UNMIXED)
+    if flavour.is_vertex or "functionDeclarations" not in kinds or not hosted:
+        return
+    if model.before(3):
+        named = ", ".join(re.sub("([A-Z])", r"_\1", kind).lower() for kind in hosted)
+        raise GeminiRefusal(
+            f"Built-in tools ({{{named}}}) and Custom tools (Function Calling) cannot be combined in the same request. "
+            "Please choose one to continue."
+        )
+    if model.since(3) and not request.get("toolConfig", {}).get("includeServerSideToolInvocations"):
+        raise GeminiRefusal(
+            "Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with Function "
+            "calling."
+        )
 
 
 def _check_declaration(declaration: dict[str, Any], at: str, flavour: Flavour) -> None:

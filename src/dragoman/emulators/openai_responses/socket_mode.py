@@ -61,10 +61,17 @@ def error_message(status: int, error: Any, lane: str | None) -> bytes:
     return render_json({"type": "error", "status": status, "error": error, **named})
 
 
+def has_lanes(path: str) -> bool:
+    """Whether several conversations may share a connection, and answers be steered. On Azure (July 2026) and behind
+    Codex (September 2026) there is one turn at a time, and `stream_id` is refused."""
+    return not path.startswith(("/openai", "/backend-api"))
+
+
 class SocketMode:
     """One connection."""
 
-    def __init__(self) -> None:
+    def __init__(self, lanes: bool = True) -> None:
+        self._lanes = lanes
         self.running: dict[str | None, EmulatedTurn] = {}  # by lane
         self._recent: EmulatedTurn | None = None
         self._stored: dict[str, EmulatedTurn] = {}
@@ -79,11 +86,13 @@ class SocketMode:
             raise SocketRefusal(f"We could not parse the JSON body of your request. ({error})") from None
         if not isinstance(given, dict):
             raise SocketRefusal("A message must be a JSON object, sent as text.")
-        if given.get("type") == "response.steer":
+        if given.get("type") == "response.steer" and self._lanes:
             return given
         if given.get("type") != "response.create":
             raise SocketRefusal(f"Invalid value: {given.get('type')!r}.", "invalid_value", "type")
         lane = given.get("stream_id")
+        if lane is not None and not self._lanes:
+            raise SocketRefusal("Unknown parameter: 'stream_id'.", "unknown_parameter", "stream_id")
         if lane is not None and not (isinstance(lane, str) and lane):
             raise SocketRefusal("Invalid type for 'stream_id': expected a string.", "invalid_type", "stream_id")
         if not isinstance(given.get("generate", True), bool):

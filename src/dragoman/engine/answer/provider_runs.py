@@ -22,11 +22,12 @@ from dragoman.conversation.events import (
     TextDelta,
     Used,
 )
-from dragoman.conversation.parts import Extras
-from dragoman.conversation.provider_tools import AskedRuns, FoundPage, ToolRun
+from dragoman.conversation.parts import OURS, Extras
+from dragoman.conversation.provider_tools import AskedRuns, Family, FoundPage, ToolRun
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.dialect import Dialect
 from dragoman.dialects.shared.citations import page_of
+from dragoman.engine.answer.placed_citations import PlacedCitations
 
 _BROKEN_OFF = "unavailable"
 """Why a run came to nothing that was asked for and never answered."""
@@ -40,7 +41,20 @@ class ProviderRuns:
     """`tools` are those of the request, since some vendors tell only the names of found ones. `holds`: the answer may
     tell of runs at its end, so what would stand behind them in the client's form waits for that."""
 
-    __slots__ = ("_asked", "_begin", "_client", "_held", "_holds", "_pages", "_runs", "_shift", "_tools", "_upstream")
+    __slots__ = (
+        "_asked",
+        "_bare",
+        "_begin",
+        "_citations",
+        "_client",
+        "_held",
+        "_holds",
+        "_pages",
+        "_runs",
+        "_shift",
+        "_tools",
+        "_upstream",
+    )
 
     def __init__(self, upstream: Dialect, client: Dialect, tools: Mapping[str, Tool], holds: bool | None) -> None:
         self._upstream, self._client = upstream, client
@@ -53,15 +67,18 @@ class ProviderRuns:
         self._shift = 0
         """How many parts are told before it."""
         self._asked = AskedRuns()
+        self._bare: list[ToolRun] = []
+        """Searches that were made, if the end of the answer tells what they have found."""
         self._runs: list[ToolRun] = []
         self._pages: list[FoundPage] = []
+        self._citations = PlacedCitations(upstream, client)
 
     def put(self, events: Sequence[Event]) -> list[Event]:
         """The events with every run in its form."""
         if self._holds is None:
             self._holds = self._client.runs_first and type(events[0]) is Started
         out: list[Event] = []
-        for event in events:
+        for event in self._citations.put(events):
             match event:
                 case Stopped() | Ended() | Failed():
                     out += self._end(event)
@@ -91,10 +108,13 @@ class ProviderRuns:
         return [one for event in held for one in self._write(event)]
 
     def _take(self, event: OpaqueBlock) -> list[Event]:
+        run = self._upstream.provider_tools.parse_run(event.opaque) if self._upstream.provider_tools else None
+        if run is not None and self._is_bare(run):
+            self._bare += [] if run.is_result else [run]
+            return []
         self._holds = False  # this answer tells of its runs when they are done
         if self._begin is None:
             self._begin = event.part
-        run = self._upstream.provider_tools.parse_run(event.opaque) if self._upstream.provider_tools else None
         if run is None:
             return [self._renumber(event)]
         if run.is_open:
@@ -105,6 +125,11 @@ class ProviderRuns:
         if not run.is_result:
             whole = replace(whole, state=seal(event.opaque))
         return self._tell(event.choice, 2 * event.part + self._shift, whole)
+
+    def _is_bare(self, run: ToolRun) -> bool:
+        """Whether a block shows that a search was made, and the end of the answer what it has found."""
+        found = run.pages or run.error or run.output is not None
+        return self._upstream.runs_last and run.family is Family.WEB_SEARCH and not found
 
     def _tell(self, choice: int, number: int, run: ToolRun) -> list[Event]:
         found = tuple([self._tools.get(tool.name, tool) for tool in run.tools])
@@ -122,7 +147,7 @@ class ProviderRuns:
         return replace(event, part=2 * part + self._shift)
 
     def _cite(self, event: Cited) -> None:
-        page = page_of(event.json) if event.origin.dialect == self._upstream.name else None
+        page = page_of(event.json) if event.origin.dialect in (OURS.dialect, self._upstream.name) else None
         if page is not None:
             self._pages.append(FoundPage(page.url, page.title))
 
@@ -142,7 +167,7 @@ class ProviderRuns:
         if not isinstance(event, Stopped):
             return [*blocks, *self._release(), event]
         codec = self._client.provider_tools
-        members = codec.render_ending(self._runs, self._pages) if codec is not None else {}
+        members = codec.render_ending(self._runs, self._pages, self._citations.spans()) if codec is not None else {}
         ended = replace(event, extras=Extras(self._client.name, members)) if members else event
         return [*blocks, *self._release(), ended]
 
@@ -152,7 +177,9 @@ class ProviderRuns:
         known = {run.family for run in self._runs}
         asked, self._asked = self._asked.rest(), AskedRuns()
         late = [run for run in codec.parse_ending(fields) if run.family not in known] if codec is not None else []
-        return [*[replace(run, is_open=False, error=_BROKEN_OFF) for run in asked], *late]
+        found = {run.family for run in late}
+        bare = [replace(run, is_open=False) for run in self._bare if run.family not in found]
+        return [*[replace(run, is_open=False, error=_BROKEN_OFF) for run in asked], *bare, *late]
 
     def _count(self, event: Used) -> Used:
         codec = self._client.provider_tools

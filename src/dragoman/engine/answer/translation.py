@@ -180,9 +180,8 @@ class Translation:
         if context.prefix:
             self._begun = set()
         same = upstream == client
-        late = self._client.runs_first and self._upstream.runs_last and prompt is not None and _asks_for_runs(prompt)
-        if late and not same:
-            self._provider_runs = self._new_runs(True)
+        if not same and prompt is not None and NativeTool in map(type, prompt.tools) and _asks_for_runs(prompt):
+            self._provider_runs = self._new_runs(self._client.runs_first and self._upstream.runs_last)
         if context.framing is not None:
             wraps = context.framing is Framing.EVENT_STREAM and self._client.framing is not Framing.EVENT_STREAM
             self._wrap = ChunkWriter(self._client) if wraps else None

@@ -58,7 +58,9 @@ def find_answered(conversation: Conversation, client: str) -> tuple[AnsweredCall
     for part in [part for message in conversation.messages if message.role is ASSISTANT for part in message.parts]:
         found = codec.parse_approval(part) if type(part) is Opaque and part.origin.dialect == client else None
         if found is None:
-            asked, answers = {id: run for id, run in asked.items() if id not in answers}, {}
+            for id in answers:
+                asked.pop(id, None)
+            answers = {}
         elif found.run is not None:
             asked[found.id] = found.run
         else:

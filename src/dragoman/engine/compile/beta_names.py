@@ -7,23 +7,28 @@ from fnmatch import fnmatchcase
 
 from msgspec.structs import replace
 
-from dragoman.conversation.cache_hints import hints_of, names_scope
 from dragoman.conversation.changes import Loss, Note
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.tools import NativeTool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.profile import BetaUse
+from dragoman.rules.cache_hints import hints_of, names_scope
 from dragoman.wire.json_reader import render_object, split_members
 
+Globs = Mapping[str, tuple[str, ...]]
+MOST_NOTES = 20
+"""How many words are named one by one. A header may hold thousands."""
 _DATE = len("-2025-04-04")
 _HINTS = int(Trait.HINTS)
 
 
-def with_betas(headers: Mapping[str, str], conversation: Conversation, use: BetaUse, ask: Ask) -> Mapping[str, str]:
+def with_betas(
+    headers: Mapping[str, str], conversation: Conversation, use: BetaUse, ask: Ask | None
+) -> Mapping[str, str]:
     """The headers, and in one of them the betas that the request needs and the client did not name, as the target calls
     them.
 
-    The client's own date of a beta is kept.
+    The client's own date of a beta is kept. `ask` is the client's request if it is of the same dialect.
     """
     written = [one.strip() for one in headers.get(use.header, "").split(",") if one.strip()]
     given = list(dict.fromkeys([use.names.get(name, name) for name in written]))
@@ -37,7 +42,7 @@ def with_betas(headers: Mapping[str, str], conversation: Conversation, use: Beta
     return {**headers, use.header: ",".join([*given, *missing.values()])}
 
 
-def _needed(conversation: Conversation, use: BetaUse, ask: Ask) -> Iterator[str]:
+def _needed(conversation: Conversation, use: BetaUse, ask: Ask | None) -> Iterator[str]:
     """Tools come first: of two dates of one beta the tool's is meant."""
     for tool in conversation.tools:
         if isinstance(tool, NativeTool) and tool.kind in use.tools:
@@ -46,6 +51,8 @@ def _needed(conversation: Conversation, use: BetaUse, ask: Ask) -> Iterator[str]
     for field, value in extras.items():
         if field in use.marks:
             yield from _marked(value, use.marks[field])
+    if ask is None:
+        return
     for field in use.read_fields:
         if field in ask.members and field not in extras:
             yield from _marked(bytes(ask.members[field]), use.marks[field])
@@ -58,6 +65,10 @@ def _without_bare(conversation: Conversation, ask: Ask) -> Conversation:
     known = ask.known
     if known is None or known.traits & _HINTS:
         return conversation
+    if conversation.messages is ask.conversation.messages:
+        return replace(
+            conversation, messages=conversation.messages[: known.opening] + conversation.messages[known.count :]
+        )
     end = known.item
     return replace(conversation, messages=tuple([one for one in conversation.messages if not 0 <= one.at < end]))
 
@@ -93,3 +104,22 @@ def without_refused(
         left_out = f"{field}.{text}" if text else field
         notes.append(Note(f"left out {left_out}, whose beta the target does not have", key=field, loses=Loss.METADATA))
     return (render_object(members), notes) if notes else (body, notes)
+
+
+def without_words(headers: Mapping[str, str], refused: Globs) -> tuple[Mapping[str, str], list[Note]]:
+    """The headers without refused words, and what was left out. The same headers where nothing was."""
+    kept, notes = dict(headers), list[Note]()
+    for header, globs in refused.items():
+        words = [word.strip() for word in headers.get(header, "").split(",") if word.strip()]
+        taken = [word for word in words if not any(fnmatchcase(word, glob) for glob in globs)]
+        if len(taken) == len(words):
+            continue
+        left_out = sorted({*words} - {*taken})
+        notes += [
+            Note(f"left out {word} of the header {header}", loses=Loss.METADATA, before=word)
+            for word in left_out[:MOST_NOTES]
+        ]
+        kept[header] = ",".join(taken)
+        if not taken:
+            del kept[header]
+    return (kept, notes) if notes else (headers, notes)

@@ -17,23 +17,26 @@ from dragoman.wire.structured_fields import parse_dictionary
 
 
 class CallerOptions(msgspec.Struct, frozen=True):
-    """What the caller sets for one request.
-
-    `max_loss` and `doubt` tighten what a destination allows; where the caller may `loosen`, they replace it. `rules`
-    are choices for rules, on top of the destination's. `reasoning`: who is shown thinking. `ask_usage`: a Chat stream
-    is asked for its usage. `stream` and `stop_after` are those of `adapt`. `answer`: which one of several answers is
-    asked for.
-    """
+    """What the caller sets for one request."""
 
     max_loss: Loss | None = None
+    """Tightens what the destination allows. Replaces it if the caller may `loosen`."""
     doubt: Doubt | None = None
+    """The same for facts that nobody knows."""
     loosen: bool = False
+    """The caller may allow more than the destination does."""
     stream: bool | None = None
+    """As in `adapt`."""
     stop_after: str = ""
+    """As in `adapt`."""
     rules: Mapping[str, Any] = {}
+    """Choices for rules, on top of the destination's."""
     reasoning: ShownReasoning | None = None
+    """Who is shown thinking."""
     ask_usage: bool = False
+    """A Chat stream is asked for its usage."""
     answer: int | None = None
+    """Which one of several answers is asked for. None: all of them."""
 
     def bound_loss(self, destination: Destination) -> Loss:
         """The loss that is allowed, where the caller sets one."""

@@ -17,17 +17,22 @@ from dragoman.conversation.conversation import Ask, KnownBeginning
 from dragoman.conversation.traits import Trait, observe_change, observe_messages
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import Dialect, RenderOptions
-from dragoman.engine.compile.beta_names import with_betas, without_refused
+from dragoman.engine.compile.beta_names import with_betas, without_refused, without_words
 from dragoman.engine.compile.content_checks import require_content, require_known_content, require_messages
 from dragoman.engine.compile.continued_repairs import ContinuedRepairs
 from dragoman.engine.compile.envelopes import with_header_members
-from dragoman.engine.compile.header_tokens import without_words
 from dragoman.engine.compile.kept_runs import restored_runs
 from dragoman.engine.compile.plan import Plan, client_of, plan, serving_target
 from dragoman.engine.compile.reasoning_restore import KeptParts, PutBack, kept_reasoning, restored
 from dragoman.engine.compile.refusal_places import found_in, with_place
 from dragoman.engine.compile.report import ReportBuilder, body_repairs, usage_asked, usage_not_asked, without_spelling
-from dragoman.engine.compile.run_functions import RunnableTool, WantedTool, find_wanted, with_functions
+from dragoman.engine.compile.run_functions import (
+    RunnableTool,
+    WantedTool,
+    declares_by_members,
+    find_wanted,
+    with_functions,
+)
 from dragoman.engine.compile.unseen_content import unseen, unseen_content
 from dragoman.engine.history.client_choice import (
     NO_CHOICE,
@@ -45,12 +50,13 @@ from dragoman.engine.history.sizes import bytes_per_token
 from dragoman.engine.history.trimming import TrimRequest, TrimStatistics, history_trim, trim
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.errors import RepairRefused, Unrepresentable
-from dragoman.profiles.facts import ACCEPTS, REFUSES, Doubt
+from dragoman.profiles.facts import ACCEPTS, REFUSES, CacheForm, Doubt
 from dragoman.profiles.profile import NO_ENVELOPE, BodyForm, Profile, Target
-from dragoman.rules.clean.off_schema import off_schema, whole_pairs
+from dragoman.rules.cache_hints import hints_of, marks_own_end
+from dragoman.rules.clean.off_schema import off_schema, written_misses
 from dragoman.rules.media.remote_media import media_of, remote_media, wanted
 from dragoman.rules.rule import FAIL, Rule
-from dragoman.rules.settings.cache_marks import cache_marks, mark_prompt
+from dragoman.rules.settings.cache_marks import MOST_HINTS, cache_marks, mark_opening, mark_prompt, mark_turns
 from dragoman.rules.settings.refused_setting import refused_setting
 from dragoman.wire.json_reader import render_object, split_members
 
@@ -60,30 +66,35 @@ _USAGE = "stream_options"
 _MEDIA = int(Trait.MEDIA | Trait.RESULT_PARTS)
 _OPAQUE = int(Trait.OPAQUE)
 _HINTS = int(Trait.HINTS)
+_PART_EXTRAS = int(Trait.PART_EXTRAS)
 _NATIVE_TOOLS = int(Trait.NATIVE_TOOLS)
 _FAITHFUL = Doubt.FAITHFUL
 _NO_LOSS, _CONTENT = Loss.NOTHING, Loss.CONTENT
 
 
 class Options(msgspec.Struct, frozen=True):
-    """What the caller allows and hands over. `synthetic`: may turns be made up? `stop_after`: a rule's name.
-    `ask_usage`: have Chat streams report their usage, though the client did not ask for it. `doubt`: how a fact that
-    nobody knows is taken. `summary` stands for the beginning of the conversation. `history`: how a long history is
-    trimmed; None: not at all. `sent_before`: how much of the prompt the provider may have in its cache; hints are set
-    for it. `answer`: which one of several answers is asked for; None: all of them."""
+    """What the caller allows and hands over."""
 
     max_loss: Loss = Loss.CONTENT
     synthetic: bool = True
+    """Turns may be made up."""
     stream: bool | None = None
     ask_usage: bool = False
+    """Chat streams are to report their usage, though the client did not ask for it."""
     kept: Mapping[str, KeptParts] = {}
     media: Mapping[str, bytes] = {}
     stop_after: str = ""
+    """The name of the last rule that runs."""
     doubt: Doubt = _FAITHFUL
+    """How a fact that nobody knows is taken."""
     summary: UsedSummary | None = None
+    """Stands for the beginning of the conversation."""
     history: TrimRequest | None = None
-    sent_before: SentBefore = SentBefore.NOTHING
+    """How a long history is trimmed. None: not at all."""
+    sent_before: SentBefore = SentBefore.UNKNOWN
+    """How much of the prompt the provider may have in its cache. Hints are set for it."""
     answer: int | None = None
+    """Which one of several answers is asked for. None: all of them."""
     runs: tuple[RunnableTool, ...] = ()
     """Tools that the gateway runs, because the target lacks them."""
     kept_runs: Mapping[str, KeptParts] = {}
@@ -95,7 +106,7 @@ PLAIN = Options()
 
 def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> AdaptedRequest:
     """The request for one attempt. Reading is done once, this for every target that is tried."""
-    if target.twin is not None or target.versions:
+    if (target.twin is not None and ask.conversation.tools) or target.versions:
         target = serving_target(ask, target)
     return compile_by(plan(target, client_of(ask, target, options.doubt is _FAITHFUL)), ask, target, options)
 
@@ -137,6 +148,7 @@ class _Compilation:
         "conversation",
         "cut",
         "facts",
+        "has_native_tools",
         "heaviest",
         "media_to_fetch",
         "options",
@@ -183,6 +195,7 @@ class _Compilation:
         self.undo = NOTHING_TO_UNDO
         self.heaviest = _NO_LOSS
         self.seen = 0
+        self.has_native_tools = False
         self.media_to_fetch: tuple[str, ...] = ()
         self.trimmed: TrimStatistics | None = None
         self.cut: Cut | None = None
@@ -197,7 +210,6 @@ class _Compilation:
         if self.context is steps.context and self.conversation is ask.conversation and not options.stop_after:
             before = known.made.get((id(steps), options.max_loss, options.synthetic))
             self.continued = ContinuedRepairs(steps, ask.conversation.messages, known, before)
-            self._report = ReportBuilder(ask, self.continued.known_changes)
 
     def _keep(self, known: KnownBeginning, continued: ContinuedRepairs) -> None:
         """Keep what was compiled for the next turn."""
@@ -260,7 +272,9 @@ class _Compilation:
             media = media_of(conversation.messages) if continued is None else continued.find_media()
             self.media_to_fetch = wanted(media, context)
         top = steps.tops.of(conversation)
-        if top.traits & _NATIVE_TOOLS and not self.options.runs:
+        declares = top.traits & _NATIVE_TOOLS or (conversation.extras is not None and declares_by_members(conversation))
+        self.has_native_tools = bool(declares)
+        if declares and not self.options.runs:
             self.tools_to_run = find_wanted(conversation, context)
         stop_after = self.options.stop_after
         end = steps.count_until(stop_after) if stop_after else len(steps.rules)
@@ -301,9 +315,11 @@ class _Compilation:
             if done.undo is not NOTHING_TO_UNDO:
                 self.undo = self.undo.then(done.undo)
         if conversation.near_misses and self.same:
-            done = whole_pairs(self.ask.conversation, conversation)
+            done = written_misses(self.ask.conversation, conversation)
             self._enter(off_schema, done.notes)
             conversation = done.conversation
+        elif continued is not None:
+            continued.finish()
         self.conversation = conversation
         if self.put_back is not None and (stayed := self.put_back.stayed(conversation)):
             self.changes += self._entries(kept_reasoning, stayed)
@@ -324,13 +340,12 @@ class _Compilation:
             made_up = note.kind == "synthetic" and not self.options.synthetic
             if fails or heavy or made_up:
                 raise self._refusal(rule, note, heavy, made_up)
-        if self._report is None:
-            self._report = ReportBuilder(self.ask)
-        self.changes += self._report.entries(rule, notes)
+        self.changes += self._entries(rule, notes)
 
     def _entries(self, rule: Rule, notes: Sequence[Note]) -> list[Change]:
         if self._report is None:
-            self._report = ReportBuilder(self.ask)
+            continued = self.continued
+            self._report = ReportBuilder(self.ask, None if continued is None else continued.known_changes)
         return self._report.entries(rule, notes)
 
     def _refusal(self, rule: Rule, note: Note, heavy: bool, made_up: bool) -> RepairRefused:
@@ -345,9 +360,26 @@ class _Compilation:
 
     def mark_prompt(self) -> None:
         """Set cache hints on what was sent before."""
-        done = mark_prompt(self.conversation, self.facts, self.options.sent_before is SentBefore.TURNS)
+        sent, facts = self.options.sent_before, self.facts
+        if self.seen & _PART_EXTRAS and (own := hints_of(self.conversation)):  # they came as breakpoints
+            if facts.cache_form is CacheForm.BREAKPOINT or sent is not SentBefore.TURNS:
+                return
+            if marks_own_end(self.ask.conversation):
+                return
+            done = mark_turns(self.conversation, (facts.cache_hint_max or MOST_HINTS) - len(own))
+        elif facts.cache_form is CacheForm.BREAKPOINT:
+            if marks_own_end(self.conversation):
+                return
+            done = mark_opening(self.conversation, self.same, sent >= SentBefore.OPENING)
+        elif sent is SentBefore.NOTHING:
+            return
+        else:
+            done = mark_prompt(self.conversation, self.facts, sent is SentBefore.TURNS)
         self._enter(cache_marks, done.notes)
-        self.conversation = done.conversation
+        marked, continued = done.conversation, self.continued
+        if continued is not None and marked is not self.conversation:
+            marked = continued.reuse_opening(marked)
+        self.conversation = marked
 
     def check_content(self) -> None:
         """Report what the target would not see, and raise MalformedRequest where nothing of the client's is left."""
@@ -370,8 +402,8 @@ class _Compilation:
         if self.continued is not None and self.ask.known is not None and self.continued.is_worth_keeping():
             self._keep(self.ask.known, self.continued)
         headers = _with_passed(frame.headers, self.ask, profile, dialect) if same else frame.headers
-        if profile.beta is not None and same:
-            headers = with_betas(headers, self.conversation, profile.beta, self.ask)
+        if profile.beta is not None and (same or self.has_native_tools):
+            headers = with_betas(headers, self.conversation, profile.beta, self.ask if same else None)
             if refused_betas := self.facts.refused_words.get(profile.beta.header):
                 body, lost = without_refused(body, headers, profile.beta, refused_betas)
                 self._enter(refused_setting, lost)

@@ -18,8 +18,9 @@ from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Note, Rewrite
 from dragoman.conversation.conversation import Conversation, KnownBeginning
 from dragoman.conversation.messages import ASSISTANT, MADE, Message
 from dragoman.conversation.parts import Media, Result
-from dragoman.conversation.traits import ORDER_AND_IDS, Trait, codes_of, observe_messages, observe_roles
+from dragoman.conversation.traits import ORDER_AND_IDS, Trait, codes_of, observe_few, observe_messages, observe_roles
 from dragoman.dialects.dialect import WrittenList
+from dragoman.dialects.shared.read_lists import are_same
 from dragoman.rules.context import Context
 from dragoman.rules.media.remote_media import media_of
 from dragoman.rules.rule import Rule
@@ -59,7 +60,7 @@ class CompiledTurn(msgspec.Struct):
 
     def size(self) -> int:
         changed = sum(map(len, (record.notes for record in self.records.values())))
-        return len(self.written.text) + 8 * len(self.messages) * (len(self.records) + 2) + 1000 * changed
+        return self.written.length + 8 * len(self.messages) * (len(self.records) + 2) + 1000 * changed
 
 
 class ContinuedRepairs:
@@ -90,7 +91,7 @@ class ContinuedRepairs:
         self._is_open = False
         self._passed: list[int] = [] if before is None else sorted(before.records, reverse=True)
         """Places of what rules did on the turn before, which are still to come."""
-        written = WrittenList() if before is None else replace(before.written)
+        written = WrittenList() if before is None else replace(before.written, same=0)
         self.now = CompiledTurn(plan, messages, {}, written)
         self.carried: Sequence[Note] = ()
         """Notes of the last rule about what was known."""
@@ -103,12 +104,12 @@ class ContinuedRepairs:
         """Look whether the turn before began as this one does."""
         self._is_open = True
         before, messages, count = self._before, self.now.messages, self._known.count
-        if before is not None and _begins_turn(messages, count) and _are_same(messages, before.messages, count):
+        if before is not None and _begins_turn(messages, count) and are_same(messages, before.messages, count):
             self._count, self._mirror = count, before.messages
 
     def is_worth_keeping(self) -> bool:
         """Whether there is something that the next turn can use."""
-        return bool(self.now.records or self.now.written.text or self.now.media)
+        return bool(self.now.records or self.now.written.texts or self.now.media)
 
     def repair(self, place: int, rule: Rule, conversation: Conversation, context: Context, seen: int) -> Rewrite:
         """What a rule makes of the conversation."""
@@ -118,11 +119,12 @@ class ContinuedRepairs:
         if self._mirror is not None:
             self._pass(place)
         mirror, count = self._mirror, self._count
-        if mirror is None or self._before is None:
+        record = None if mirror is None or self._before is None else self._before.records.get(place)
+        if rule.sparse and not self._known.traits & rule.looks_for and conversation.messages is self.now.messages:
+            done = self._repair_sparse(rule, conversation, context, seen)
+            return done if mirror is None else self._compare(record, conversation, done, self._known.opening)
+        if mirror is None:
             return rule.repair(conversation, context)
-        record = self._before.records.get(place)
-        if rule.sparse and not self._known.traits & rule.looks_for and mirror is self._before.messages:
-            return self._compare(record, conversation, self._repair_sparse(rule, conversation, context))
         if rule.turnwise is None or not rule.turnwise(context) or not self._fits(record, conversation, mirror):
             return self._compare(record, conversation, rule.repair(conversation, context))
         messages = conversation.messages
@@ -139,11 +141,15 @@ class ContinuedRepairs:
             seen |= record.seen & ~ORDER_AND_IDS
             head, codes = record.after[:count], record.codes or codes_of(record.after)
             self._mirror = record.after
+            if made.messages is rest and all(map(is_, head, messages)):
+                return Rewrite(conversation)  # what it changed on the turn before is gone
             self._carry(record, messages[count].at)
-        self._codes = codes = codes[:count] + codes_of(made.messages)
+        codes = codes[:count] + codes_of(made.messages)
         seen |= observe_messages(made.messages) & ~ORDER_AND_IDS
-        self.seen = (seen & ~_OF_ROLES) | observe_roles(codes)
-        return Rewrite(replace(conversation, messages=(*head, *made.messages)), done.notes)
+        if codes != self._codes:
+            seen = (seen & ~_OF_ROLES) | observe_roles(codes)
+        self._codes, self.seen = codes, seen
+        return Rewrite(replace(conversation, messages=head + made.messages), done.notes)
 
     def find_media(self) -> list[Media]:
         """The media of the client's messages."""
@@ -160,6 +166,25 @@ class ContinuedRepairs:
                 found += [(at, medium) for medium in media_of((message,))]
         self.now.media = found
         return [medium for _, medium in found]
+
+    def finish(self) -> None:
+        """Say how much of what was written on the turn before can be written again, after the last rule."""
+        if self._mirror is not None:
+            self._pass(_LAST)
+        written = self.now.written
+        written.same = self._count if self._mirror is not None and self._mirror is written.messages else 0
+
+    def reuse_opening(self, conversation: Conversation) -> Conversation:
+        """The conversation after its prompt was marked, with the objects of the turn before where they are equal."""
+        written, messages = self.now.written, conversation.messages
+        written.same = 0
+        opening = conversation.opening
+        known = (
+            _with_known(messages, written.messages, opening, self._known.item)
+            if 0 < opening < len(written.messages)
+            else None
+        )
+        return conversation if known is None or known is messages else replace(conversation, messages=known)
 
     def stop(self) -> None:
         """Look at everything from here on."""
@@ -179,7 +204,7 @@ class ContinuedRepairs:
     def _fits(self, record: RuleRecord | None, conversation: Conversation, mirror: Messages) -> bool:
         """Whether what is known of a rule holds for the beginning of this conversation."""
         count, messages = self._count, conversation.messages
-        if not _begins_turn(messages, count):
+        if not _begins_turn(messages, count) or messages[count].at == MADE:
             return False
         if record is None:
             return True  # on the turn before it had nothing to do
@@ -197,9 +222,9 @@ class ContinuedRepairs:
         for note, change in zip(self.carried, record.changes, strict=False):
             self.known_changes[id(note)] = change
 
-    def _repair_sparse(self, rule: Rule, conversation: Conversation, context: Context) -> Rewrite:
+    def _repair_sparse(self, rule: Rule, conversation: Conversation, context: Context, seen: int) -> Rewrite:
         """What a rule does that has nothing to do with the known messages of the list."""
-        messages, opening, count = conversation.messages, self._known.opening, self._count
+        messages, opening, count = conversation.messages, self._known.opening, self._known.count
         few = replace(conversation, messages=messages[:opening] + messages[count:])
         done = rule.repair(few, context)
         if done.conversation is few:
@@ -207,21 +232,28 @@ class ContinuedRepairs:
         made = done.conversation.messages
         if made is few.messages:
             return replace(done, conversation=replace(done.conversation, messages=messages))
-        whole = (*made[:opening], *messages[opening:count], *made[opening:])
+        self.seen = observe_few(few.messages, made, seen)
+        whole = made[:opening] + messages[opening:count] + made[opening:]
         return replace(done, conversation=replace(done.conversation, messages=whole))
 
-    def _compare(self, record: RuleRecord | None, conversation: Conversation, done: Rewrite) -> Rewrite:
-        """See whether a rule that looked at everything did the same to what is known as on the turn before."""
+    def _compare(
+        self, record: RuleRecord | None, conversation: Conversation, done: Rewrite, compared: int | None = None
+    ) -> Rewrite:
+        """See whether a rule that looked at everything did the same to what is known as on the turn before. `compared`:
+        so many of the first messages may be others."""
         mirror = self._mirror
         if record is not None:
             mirror = record.after if record.before.messages is mirror else None
         messages = done.conversation.messages
         if messages is not conversation.messages:
-            self._codes = None
+            self._codes = self._codes if self.seen is not None else None
         elif record is None:
             return done
-        known = None if mirror is None else _with_known(messages, mirror, self._count)
-        self._mirror = None if known is None else mirror
+        count = self._count
+        while count and (count > len(messages) or messages[count - 1].at >= self._known.item):
+            count -= 1  # a known message is gone, and a new one stands in its place
+        known = None if mirror is None else _with_known(messages, mirror, count, self._known.item, compared)
+        self._mirror, self._count = None if known is None else mirror, count
         if known is None or known is messages:
             return done
         return replace(done, conversation=replace(done.conversation, messages=known))
@@ -250,20 +282,24 @@ def _are_same(one: Messages, other: Messages, count: int) -> bool:
     return min(len(one), len(other)) >= count and all(map(is_, one[:count], other))
 
 
+_LAST = 1 << 30
+"""A place behind all rules."""
 _FEW = 4
 """Messages at the beginning that rules write anew on every turn, such as a system text without its hints."""
 _encode = msgspec.msgpack.Encoder(enc_hook=str).encode
 
 
-def _with_known(messages: Messages, known: Messages, count: int) -> Messages | None:
+def _with_known(
+    messages: Messages, known: Messages, count: int, item: int, compared: int | None = None
+) -> Messages | None:
     """The messages, with the objects of the turn before in place of first messages that are equal to the last byte.
-    None if one of the first ones is another."""
+    None if one of the first ones is another, or comes from this item of the list or one after it: it is new."""
     if min(len(messages), len(known)) < count:
         return None
-    others = [at for at in range(count) if messages[at] is not known[at]]
+    others = [at for at in range(count if compared is None else compared) if messages[at] is not known[at]]
     if not others:
         return messages
-    if len(others) > _FEW or not all(_is_equal(messages[at], known[at]) for at in others):
+    if len(others) > _FEW or not all(messages[at].at < item and _is_equal(messages[at], known[at]) for at in others):
         return None
     made = list(messages)
     for at in others:

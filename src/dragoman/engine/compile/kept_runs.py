@@ -70,15 +70,22 @@ def seal_run(kept: KeptParts) -> str:
 
 
 def open_run(sealed: str) -> KeptParts:
-    """What `seal_run` has sealed; nothing if it is not that."""
+    """What `seal_run` has sealed; nothing if it is not that. Any client can make such an envelope, so what is written
+    into a request as it is must be JSON."""
     found = unseal(sealed)
     if found is None or found.origin != OURS:
         return ()
     try:
         parts = unpack(found.json)
-        return parts if _run_of(parts) is not None else ()
-    except (msgspec.MsgspecError, KeyError, TypeError, AttributeError, ValueError):
+        run = _run_of(parts)
+        if run is None:
+            return ()
+        states = [part.state if isinstance(part, Reasoning) else part for part in parts]
+        for json in (run.arguments.encode(), *[state.json for state in states if type(state) is Opaque]):
+            msgspec.json.decode(json)
+    except (msgspec.MsgspecError, KeyError, TypeError, AttributeError, ValueError, RecursionError):
         return ()
+    return parts
 
 
 def _run_of(parts: KeptParts) -> KeptRun | None:
@@ -126,31 +133,48 @@ def restored_runs(
     `functions`: those that are declared now, and those that a search may find. If the function of a run is not among
     them, its block stays as one that no target takes as it is.
     """
-    messages: list[Message] = []
+    turns: list[list[Message]] = []
     for message in conversation.messages:
         found = _restored(message, client, kept, functions)
-        joined = _join(messages[-1], found) if messages and found is not message else None
-        if joined is None:
-            messages.append(found)
+        if found is not message and turns and _goes_on(turns[-1][-1], found):
+            turns[-1].append(found)
         else:
-            messages[-1] = joined
+            turns.append([found])
+    messages = [_join(turn) if len(turn) > 1 else turn[0] for turn in turns]
     same = len(messages) == len(conversation.messages) and all(map(is_, messages, conversation.messages))
     return conversation if same else replace(conversation, messages=tuple(messages))
 
 
-def _join(before: Message, after: Message) -> Message | None:
-    """Both as one turn, if runs of one round stand at the end of one and at the beginning of the other. Some dialects
-    have a message for each block."""
+def _goes_on(before: Message, after: Message) -> bool:
+    """Whether runs of one round stand at the end of one and at the beginning of the other. Some dialects have a message
+    for each block."""
     match before.parts[-1:], after.parts[:1]:
-        case (Opaque(origin=origin, meant=(*first,)) as one,), (Opaque(meant=(*later,)) as other,):
-            if origin != OURS or other.origin != OURS or one.json != other.json:
-                return None
-            parts = (*first, *later)
-            calls = tuple([part for part in parts if type(part) is Call])
-            results = tuple([part for part in parts if type(part) is Result])
-            block = replace(one, meant=calls + results, declares=one.declares + other.declares)
-            return replace(before, parts=(*before.parts[:-1], block, *after.parts[1:]), span=before.span + after.span)
-    return None
+        case (Opaque(origin=origin, meant=(*_,)) as one,), (Opaque(meant=(*_,)) as other,):
+            return origin == other.origin == OURS and one.json == other.json
+    return False
+
+
+def _join(turn: Sequence[Message]) -> Message:
+    """Messages that go on with each other as one."""
+    *parts, last = turn[0].parts
+    blocks = [last]
+    for message in turn[1:]:
+        first, *rest = message.parts
+        blocks.append(first)
+        if rest:
+            parts += [_join_blocks(blocks), *rest[:-1]]
+            blocks = rest[-1:]
+    return replace(turn[0], parts=(*parts, _join_blocks(blocks)), span=sum([message.span for message in turn]))
+
+
+def _join_blocks(blocks: Sequence[Part]) -> Part:
+    """All calls of the blocks, and then all results."""
+    if len(blocks) == 1:
+        return blocks[0]
+    ours = [block for block in blocks if type(block) is Opaque]
+    meant = [part for block in ours for part in block.meant or ()]
+    calls, results = ([part for part in meant if type(part) is kind] for kind in (Call, Result))
+    return replace(ours[0], meant=(*calls, *results), declares=tuple([one for block in ours for one in block.declares]))
 
 
 def _restored(message: Message, client: str, kept: Mapping[str, KeptParts], functions: Mapping[str, Tool]) -> Message:
@@ -181,6 +205,8 @@ class _RestoredTurn:
         states = [part.state for part in message.parts if isinstance(part, Reasoning) and part.state is not None]
         self._proofs = {proof_of(state) for state in states}
         self._parts: list[Part] = []
+        self._thinks_from = 0
+        """Where a copy of thinking may stand: behind the run before, and behind what was put back."""
         self._round = self._kind = ""
         self._calls: list[Part] = []
         self._results: list[Part] = []
@@ -196,6 +222,7 @@ class _RestoredTurn:
         self._think([part for part in kept if isinstance(part, Reasoning)])
         if run.name not in self._functions:
             self._parts.append(Opaque(kind=block.kind, json=run.words(), origin=OURS))
+            self._thinks_from = len(self._parts)
             return
         states = [part for part in kept if type(part) is Opaque and part.origin != OURS]
         self._round = run.round
@@ -209,12 +236,16 @@ class _RestoredTurn:
         missing = [one for one in thoughts if one.state is None or proof_of(one.state) not in self._proofs]
         if missing:
             words = "".join(one.text.text for one in missing if one.text is not None)
-            self._parts = [part for part in self._parts if not is_copy(part, words)] + list(missing)
+            since = [part for part in self._parts[self._thinks_from :] if not is_copy(part, words)]
+            self._parts[self._thinks_from :] = [*since, *missing]
+            self._thinks_from = len(self._parts)
 
     def _close_round(self) -> None:
         if self._calls:
-            self._parts.append(Opaque(kind=self._kind, json=b"{}", origin=OURS, meant=(*self._calls, *self._results)))
-        self._round, self._calls, self._results = "", [], []
+            meant, found = (*self._calls, *self._results), declare_found(self._found)
+            self._parts.append(Opaque(kind=self._kind, json=b"{}", origin=OURS, meant=meant, declares=found))
+            self._thinks_from = len(self._parts)
+        self._round, self._calls, self._results, self._found = "", [], [], []
 
     def whole(self) -> Message:
         self._close_round()

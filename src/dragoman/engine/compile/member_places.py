@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from dragoman.conversation.near_misses import LISTS, SYSTEMS
 from dragoman.conversation.tools import TOOLS
 from dragoman.dialects.dialect import MemberPlaces
 from dragoman.wire.json_pointers import nearest, own_name, unescaped
-from dragoman.wire.json_reader import split_members
+from dragoman.wire.json_reader import names_of
 
 _decode = msgspec.json.Decoder().decode
 
@@ -19,7 +20,7 @@ _decode = msgspec.json.Decoder().decode
 class RequestPlaces:
     """Finds pointers into one request. Each member is looked at once, and only where a rule speaks of one."""
 
-    __slots__ = ("_ask", "_decoded", "_located", "_names", "_places")
+    __slots__ = ("_ask", "_decoded", "_located", "_names", "_own", "_places", "_texts")
 
     def __init__(self, ask: Ask, places: MemberPlaces) -> None:
         self._ask = ask
@@ -27,6 +28,8 @@ class RequestPlaces:
         self._located: dict[str, str] = {}
         self._decoded: dict[str, Any] = {}
         self._names: dict[str, str] = {}
+        self._own: Collection[str] | None = None
+        self._texts: dict[str, bool] = {}
 
     def locate(self, key: str) -> str:
         """The pointer to what rules call `key`: the first place that the body has, or where it would stand. A key that
@@ -40,7 +43,7 @@ class RequestPlaces:
         """A pointer to a message, by the client's own names. A text in place of a list has no places inside."""
         head, slash, rest = at[1:].partition("/")
         name = self._name(head)
-        if slash and self._begins(name, b'"'):
+        if slash and self._is_text(name):
             return f"/{name}"
         return at if name == head else f"/{name}{slash}{rest}"
 
@@ -92,6 +95,12 @@ class RequestPlaces:
                 self._decoded[name] = None
         return self._decoded[name]
 
+    def _is_text(self, name: str) -> bool:
+        found = self._texts.get(name)
+        if found is None:
+            found = self._texts[name] = self._begins(name, b'"')
+        return found
+
     def _begins(self, name: str, sign: bytes) -> bool:
         """How a member's value begins. It is not copied: it may be the whole conversation."""
         return bytes(memoryview(self._ask.members.get(name, b""))[:1]) == sign
@@ -108,9 +117,13 @@ class RequestPlaces:
         if name not in members:
             return next((other for other in _namesakes(name) if other in members), name)
         other = self._places.spellings.get(name)
-        if other is None or f'"{other}"'.encode() not in self._ask.source:
-            return name
-        return other if other in split_members(self._ask.source) else name
+        return name if other is None or other not in self._own_names() else other
+
+    def _own_names(self) -> Collection[str]:
+        """The client's own names of all top-level members."""
+        if self._own is None:
+            self._own = names_of(self._ask.source, self._ask.members.values()) if self._ask.source else ()
+        return self._own
 
 
 def place_in(body: bytes, at: str) -> str:

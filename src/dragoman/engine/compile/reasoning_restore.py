@@ -73,7 +73,7 @@ def keys(conversation: Conversation, facts: Facts) -> Iterator[str]:
         if message.role is not Role.ASSISTANT:
             continue
         first = message.parts[0] if len(message.parts) == 1 else None
-        if type(first) is Call and first.spelled != NO_ID:  # nearly every turn of an agent
+        if type(first) is Call and first.wire_form != NO_ID:  # nearly every turn of an agent
             found = [first.id]
         else:
             found = _keys_of(message, messages[at - 1] if at else None, facts)
@@ -91,7 +91,7 @@ def last_turn(ask: Ask) -> str:
 
 def _key_of(call: Call, before: Message | None) -> str:
     """The id of a call, or what it is found by without one."""
-    if call.spelled != NO_ID or before is None:
+    if call.wire_form != NO_ID or before is None:
         return call.id
     return call_key(turn_key(before), call.name, call.arguments)
 

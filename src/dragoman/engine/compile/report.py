@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -28,13 +30,16 @@ USAGE = "usage-asked"
 
 _LOSSES = tuple(map(str, Loss))
 _NONE: frozenset[int] = frozenset()
+_place_of = attrgetter("at")
+_FEW_LOOKUPS = 8
+"""Known messages that are looked for one by one before all are put into a table."""
 _SHOWN = 5
 """How many of the members beside a request an entry names."""
 
 
 def without_spelling(notes: Sequence[Note]) -> Sequence[Note]:
     """The notes that are news. From another dialect, what only changes a spelling is translation and no change."""
-    return [note for note in notes if not note.respelled and not same(note.before, _only(note.after))]
+    return [note for note in notes if not note.spelling_only and not same(note.before, _only(note.after))]
 
 
 def _only(after: Any) -> Any:
@@ -74,7 +79,18 @@ class ReportBuilder:
     of ten thousand calls that share an id took minutes.
     """
 
-    __slots__ = ("_ask", "_digests", "_known", "_members", "_missed", "_parts", "_places", "_pointers")
+    __slots__ = (
+        "_ask",
+        "_digests",
+        "_known",
+        "_late_places",
+        "_lookups",
+        "_members",
+        "_missed",
+        "_parts",
+        "_places",
+        "_pointers",
+    )
 
     def __init__(self, ask: Ask, known: Mapping[int, Change] | None = None) -> None:
         """`known`: entries that were made on the turn before, by the ids of their notes."""
@@ -82,6 +98,8 @@ class ReportBuilder:
         self._known = known
         self._members = RequestPlaces(ask, dialect(ask.dialect).requests.places)
         self._places: _Places | None = None
+        self._late_places: _Places | None = None
+        self._lookups = 0
         self._missed = {miss.item for miss in near_misses} if (near_misses := ask.conversation.near_misses) else _NONE
         self._digests: dict[int, tuple[Any, str | None]] = {}
         # By the message's id, each with the message itself, so that no other can get its id.
@@ -109,16 +127,40 @@ class ReportBuilder:
             found = self._members.locate(note.key) if note.key else ""
         return found if wrapper is None else wrapper.at + found
 
+    def _places_of(self, message: Message) -> _Places:
+        """Where the messages stand; without the known ones, if it is none of them or one of a few."""
+        known, messages = self._ask.known, self._ask.conversation.messages
+        if known is None or self._places is not None:
+            found = self._places
+        elif not 0 <= message.at < known.item:
+            found = self._late_places
+            if found is None:
+                found = self._late_places = _Places(messages[: known.opening] + messages[known.count :])
+        elif self._lookups < _FEW_LOOKUPS:
+            self._lookups += 1
+            begin = bisect_left(messages, message.at, known.opening, known.count, key=_place_of)
+            found = _Places(messages[begin : bisect_right(messages, message.at, begin, known.count, key=_place_of)])
+        else:
+            found = None
+        if found is None:
+            found = self._places = _Places(messages)
+        return found
+
     def _pointer_into(self, note: Note, message: Message) -> str:
-        if self._places is None:
-            self._places = _Places(self._ask.conversation.messages)
-        original = self._places.original(message)
+        original = self._original(message)
         if original is None:
             return ""
         index = None if note.part is None else self._index(original, note.part, message)
         if index is None:
             return self._members.place_of_message(dialect(self._ask.dialect).requests.locate(original, None))
         return self._members.place_of_message(self._pointers_of(original)[index])
+
+    def _original(self, message: Message) -> Message | None:
+        """The message as the client sent it. Many notes speak of one that still is."""
+        messages, at = self._ask.conversation.messages, message.at
+        if 0 <= at < len(messages) and messages[at] is message:
+            return message
+        return self._places_of(message).original(message)
 
     def _pointers_of(self, message: Message) -> list[str]:
         """The pointers to all parts of a message: one part's depends on those before it."""
@@ -136,8 +178,7 @@ class ReportBuilder:
         codec = dialect(self._ask.dialect).requests
         if not self._missed.isdisjoint(range(message.at, message.at + message.span)):
             return [codec.locate(message, None)] * len(message.parts)
-        assert self._places is not None
-        crowd = self._places.crowd(message)
+        crowd = self._places_of(message).crowd(message)
         return codec.locate_parts(message) if crowd is None else crowd.located(message, codec.locate_parts)
 
     def _index(self, original: Message, part: Part, now: Message) -> int | None:

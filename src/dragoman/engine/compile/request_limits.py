@@ -5,14 +5,14 @@ A body that is short cannot hold much, so an ordinary request is not counted at 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from operator import attrgetter
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call
 from dragoman.conversation.tools import Tool
 from dragoman.dialects import registry
@@ -24,7 +24,6 @@ from dragoman.errors import LimitExceeded, MalformedRequest, RequestError
 from dragoman.wire.json_size import count_escapes, count_values
 
 Count = Annotated[int, Meta(ge=1)]
-_parts = attrgetter("parts")
 
 
 class RequestLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, repr_omit_defaults=True):
@@ -114,13 +113,17 @@ def check_conversation(ask: Ask, size: int, limits: RequestLimits = DEFAULT_LIMI
             raise MalformedRequest(f"a tool's name has {len(tool.name)} characters; {limit}", at=at)
     if size > SHORTEST_PART * limits.parts or size > SHORTEST_PART * limits.calls:
         known = ask.known
-        opening = 0 if known is None else sum(map(len, map(_parts, messages[: known.opening])))
+        opening = 0 if known is None else _count_parts(messages[: known.opening])
         if known is None or opening + known.parts > min(limits.parts, limits.calls):
             _check_parts(ask.conversation, limits)
 
 
+def _count_parts(messages: Sequence[Message]) -> int:
+    return sum([len(message.parts) for message in messages])
+
+
 def _check_parts(conversation: Conversation, limits: RequestLimits) -> None:
-    parts = sum(map(len, map(_parts, conversation.messages)))
+    parts = _count_parts(conversation.messages)
     if parts > limits.parts:
         raise _exceeded(parts, "parts", "parts", limits.parts)
     if parts <= limits.calls:

@@ -7,18 +7,24 @@ answer are not the client's: their form has the key of the tool (`CallForm.run`)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Container, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import OURS
 from dragoman.conversation.provider_tools import Family, McpServer, ProviderTool
 from dragoman.conversation.tools import CallForm, NativeTool, Tool
+from dragoman.dialects.registry import dialect
+from dragoman.engine.compile.plan import client_of, plan
 from dragoman.engine.compile.tool_catalogue import deferred_tools, without_deferred
+from dragoman.profiles.profile import Target
 from dragoman.rules.context import Context
+from dragoman.rules.naming import base62
 from dragoman.rules.native_kinds import find_strange_tools
 
 
@@ -27,6 +33,25 @@ class WantedTool(msgspec.Struct, frozen=True, gc=False):
 
     tool: ProviderTool
     at: int = -1
+
+
+def find_api(ask: Ask, target: Target, runnable: Container[Family] = ()) -> Target:
+    """The API of the target's provider that has the tools that a request wants run: the target's own, unless it lacks
+    some that the other has. `runnable`: what the gateway runs."""
+    twin, conversation = target.twin, ask.conversation
+    declares = conversation.extras is not None and declares_by_members(conversation)
+    if twin is None or not (declares or NativeTool in map(type, conversation.tools)):
+        return target
+    context, has = plan(target, client_of(ask, target, True)).context, twin.facts.provider_tools
+    lacking = [one.tool.family for one in find_strange_tools(conversation, context) if one.written is None]
+    return twin if any(has.get(family) and family not in runnable for family in lacking) else target
+
+
+def declares_by_members(conversation: Conversation) -> bool:
+    """Whether members at the top level of the request declare tools of its vendor."""
+    extras = conversation.extras
+    codec = dialect(extras.dialect).provider_tools if extras is not None and extras.dialect in DIALECT_NAMES else None
+    return extras is not None and codec is not None and not codec.members.isdisjoint(extras.fields)
 
 
 class RunnableTool(msgspec.Struct, frozen=True, gc=False):
@@ -39,17 +64,16 @@ class RunnableTool(msgspec.Struct, frozen=True, gc=False):
     catalogue: tuple[Tool, ...] = ()
     """What is found by searching, if it searches tools."""
 
-    def function_name(self, name: str) -> str:
-        """The function that stands for a tool of this name."""
-        return next((one.name for one in self.functions if one.called is not None and one.called.name == name), name)
+    def function_names(self) -> dict[str, str]:
+        """The functions, by the tools that they stand for."""
+        return {one.called.name: one.name for one in self.functions if one.called is not None}
 
 
 def find_wanted(conversation: Conversation, context: Context) -> tuple[WantedTool, ...]:
     """The tools that the target lacks and that somebody else could run."""
     found: list[WantedTool] = []
     for one in find_strange_tools(conversation, context):
-        listed = one.native is not None or one.tool.server is None
-        if one.written is None and one.tool.family in _RUNNABLE and listed:
+        if one.written is None and one.tool.family in _RUNNABLE:
             found.append(WantedTool(one.tool, one.native.at if one.native is not None else -1))
     return tuple(found)
 
@@ -73,7 +97,10 @@ def _server_function(server: McpServer, key: str, tool: Tool, at: int) -> Tool:
 
 
 def server_function_name(label: str, name: str) -> str:
-    """What the function is called that stands for a tool of a server."""
+    """What the function is called that stands for a tool of a server. A label that could be taken for another one and
+    the beginning of a tool's name is marked, so that no two functions have one name."""
+    if "__" in label or label.endswith("_"):
+        label = f"{re.sub('_+', '_', label)}_{base62(label, 8)}".lstrip("_")
     return f"{label}__{name}"
 
 

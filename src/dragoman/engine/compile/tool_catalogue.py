@@ -23,6 +23,8 @@ _FOUND = "found"
 _LONGEST_QUERY = 1000
 _WORD = re.compile(r"[^\W_]{2,64}")
 _WORDS_OF_TOOL = 512
+_LETTERS_OF_TOOL = 4096
+"""What is read of a description, or of all arguments: the catalogue is read for each search."""
 _NAMED = 4
 """A word in a tool's name counts as much as so many words elsewhere."""
 
@@ -79,7 +81,8 @@ def search_tools(catalogue: Sequence[Tool], query: str) -> tuple[Tool, ...]:
 
 def _score(tool: Tool, wanted: set[str], query: str) -> int:
     named = set(_WORD.findall(tool.name.lower()))
-    about = {*named, *_WORD.findall(unquote(tool.description).lower() if tool.description else "")[:_WORDS_OF_TOOL]}
+    described = unquote(tool.description)[:_LETTERS_OF_TOOL] if tool.description else ""
+    about = {*named, *_WORD.findall(described.lower())[:_WORDS_OF_TOOL]}
     about.update(_argument_words(tool))
     exact = 1000 if tool.name.lower() in query[:_LONGEST_QUERY].lower() else 0
     return exact + _NAMED * len(wanted & named) + len(wanted & about)
@@ -100,7 +103,7 @@ def _argument_words(tool: Tool) -> list[str]:
     except (msgspec.MsgspecError, RecursionError):
         return []
     texts = [text for name, argument in found.items() for text in (name, argument.description)]
-    return _WORD.findall(" ".join(texts).lower())[:_WORDS_OF_TOOL]
+    return _WORD.findall(" ".join(texts)[:_LETTERS_OF_TOOL].lower())[:_WORDS_OF_TOOL]
 
 
 def describe_found(tools: Sequence[Tool]) -> str:

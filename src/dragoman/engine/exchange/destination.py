@@ -51,42 +51,48 @@ class CacheHints(StrEnum):
 
 
 class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=True):
-    """One provider and model, and how they are to be asked. Known by identity.
-
-    `options` are merged into every body and `omit` is left out of it. `max_loss`, `synthetic` and `doubt` bound what
-    repairs may do. `ask_usage`: a Chat stream is asked for its usage. `key_count`: how many keys there are to try.
-    `renews_credentials`: the sender fetches credentials, and gets newer ones after a refusal.
-    `as_caller`: it is asked with the caller's own credential, which only the caller can renew.
-    `answer_model`: the name that answers carry; None: the provider's where they are relayed, else the client's.
-    `answers`: whether streams are completed too, like whole answers. `shows_model`: each answer begins with the name of
-    the destination. `reasoning`: whether thinking is shown to clients whose dialect shows it on request only, and that
-    did not ask. `history`: how long histories are trimmed; `compact`: how old turns are summarised. `cache`: who
-    sets cache hints. `tool_servers`: the configured servers whose tools each request is given. `price`: what tokens
-    cost, where that is known.
-    """
+    """One provider and model, and how they are to be asked. Known by identity."""
 
     name: str
     provider: str
     target: Target
     policy: RetryPolicy = RetryPolicy()
     options: Mapping[str, Any] = {}
+    """Members that are merged into every body."""
     omit: tuple[str, ...] = ()
+    """Members that are left out of every body."""
     max_loss: Loss = Loss.CONTENT
+    """The most that repairs may lose."""
     synthetic: bool = True
+    """Repairs may make up turns."""
     doubt: Doubt = Doubt.FAITHFUL
+    """How a fact that nobody knows is taken."""
     ask_usage: bool = False
+    """A Chat stream is asked for its usage."""
     key_count: int = 1
+    """How many keys there are to try."""
     renews_credentials: bool = False
+    """The sender fetches credentials, and gets newer ones after a refusal."""
     as_caller: bool = False
+    """It is asked with the caller's own credential, which only the caller can renew."""
     answer_model: AnswerModel | None = None
+    """The name that answers carry. None: the provider's if they are relayed, else the client's."""
     answers: AnswerMembers = AnswerMembers.WHOLE
+    """Whether streams are completed too, like whole answers."""
     shows_model: bool = False
+    """Each answer begins with the name of the destination."""
     reasoning: ShownReasoning = ShownReasoning.ASKED
+    """Whether thinking is shown to clients whose dialect shows it on request only, and that did not ask."""
     history: TrimPolicy | None = None
+    """How long histories are trimmed."""
     compact: CompactPolicy | None = None
+    """How old turns are summarised."""
     tool_servers: tuple[str, ...] = ()
+    """The configured servers whose tools each request is given."""
     cache: CacheHints = CacheHints.CLIENT
+    """Who sets cache hints."""
     price: TokenPrice | None = None
+    """What tokens cost, if that is known."""
 
 
 D = TypeVar("D", bound=Destination)

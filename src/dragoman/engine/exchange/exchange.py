@@ -15,7 +15,7 @@ steps, and `docs/theory/exchange.md` shows it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Generic
 
@@ -33,7 +33,12 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.client_failures import clipped, failure_of, with_numbers
 from dragoman.engine.answer.joined_answers import JoinedAnswers
-from dragoman.engine.answer.provider_changes import find_provider_changes
+from dragoman.engine.answer.provider_changes import (
+    CacheDiagnosis,
+    find_diagnosis,
+    find_provider_changes,
+    tell_diagnosis,
+)
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.answer.translation import Translation, translation_of
 from dragoman.engine.compile.approvals import AnsweredCall, find_answered, server_call, with_answered
@@ -42,7 +47,7 @@ from dragoman.engine.compile.kept_runs import find_runs
 from dragoman.engine.compile.plan import expects_reasoning, serving_target
 from dragoman.engine.compile.reasoning_restore import has_keys, keeps, keys, scope
 from dragoman.engine.compile.report import ReportBuilder
-from dragoman.engine.compile.run_functions import WantedTool, runnable_tool, searchable_tool
+from dragoman.engine.compile.run_functions import WantedTool, find_api, runnable_tool, searchable_tool
 from dragoman.engine.exchange import care
 from dragoman.engine.exchange.attempts import (
     MAX_TOTAL,
@@ -89,14 +94,15 @@ from dragoman.engine.history.compaction import UsedSummary, compact_keys, compac
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.prompt_digests import PromptDigests, digest_prompt
 from dragoman.engine.history.recall import cut_keys, may_need_cut, shorter
-from dragoman.engine.history.session_turns import SentTurn, blame, find_break, is_sent_as_it_came
+from dragoman.engine.history.session_turns import SentTurn, blame, find_break, find_question, is_sent_as_it_came
 from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapted import AdaptedRequest
+from dragoman.engine.routing.sessions import named_session
 from dragoman.engine.tokens.answer_tally import NOTHING_SPENT, Spent, parse_amount
 from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.errors import MalformedRequest, RequestError
-from dragoman.profiles.facts import CachePlace, Stance
+from dragoman.profiles.facts import CachePlace, CacheQuestionForm, Stance
 from dragoman.profiles.profile import Layer, Target, patched
 from dragoman.rules.reasoning import issuer
 from dragoman.rules.settings.several_answers import MOST_ANSWERS, is_asked_for_each
@@ -139,6 +145,8 @@ class Exchange(Generic[D]):
     """Calls of an earlier answer that the client was asked about, and what came of them."""
     offered: tuple[McpServer, ...] = ()
     """Servers whose tools the model is given, though the client does not name them."""
+    runnable: Container[Family] = ()
+    """What the gateway runs for the caller, if the target lacks it."""
     _translation: Translation | None = None
     _status = 0
     _headers: Iterable[tuple[str, str]] = ()
@@ -155,6 +163,8 @@ class Exchange(Generic[D]):
     _approvals: tuple[AnsweredCall, ...] = ()
     _run_limits: RunLimits = USUAL_LIMITS
     turn_before: Callable[[Ask], SentTurn | None] | None = None
+    diagnosis: CacheDiagnosis | None = None
+    """What the provider says of its prompt cache; None if nobody wants to know."""
     """Finds what the session sent last; asked only if messages or tools are sent otherwise than they came."""
     given_summary: UsedSummary | None = None
     """A summary that takes the place of the beginning for every destination, because the client asked for one."""
@@ -292,6 +302,8 @@ class Exchange(Generic[D]):
         self._left = () if len(left) == 1 else tuple([one for one in left if one is not destination])
         self.attempts.begin()
         found = serving_target(self.ask, destination.target if target is None else target)
+        if found.twin is not None and (self.ask.conversation.tools or self.ask.conversation.extras is not None):
+            found = find_api(self.ask, found, self.runnable)
         if self._options.rules:
             found = patched(found, Layer("request", {}, self._options.rules))
         self._visit = TargetAttempt(destination, found, key, destination.key_count - 1)
@@ -307,18 +319,26 @@ class Exchange(Generic[D]):
         facts, destination = visit.target.facts, visit.destination
         wants_state = keeps(facts, ask) and has_keys(ask.conversation)
         runs = self._unknown_runs() if ask.traits is None or ask.traits & _OPAQUE else ()
-        prompt = self._digest_prompt() if len(ask.source) >= SHORTEST_PROMPT else None
+        prompt, session = self._digest_prompt(), ""
+        if facts.session_field and len(ask.source) >= SHORTEST_PROMPT and self._sets_hints():
+            session = named_session(ask) or ask.conversation.settings.prompt_cache_key or ""
+        if facts.cache_question is not CacheQuestionForm.NONE and self.turn_before is not None and self._sets_hints():
+            self.diagnosis = CacheDiagnosis()
+            visit.question = find_question(self.turn_before(ask), ask, visit.target, destination.name)
         if destination.compact is None and destination.history is None and ask.conversation.extras is None:
             if wants_state:
-                return Recall(issuer(facts), scope(facts), keys(ask.conversation, facts), prompt=prompt, runs=runs)
-            return Recall(prompt=prompt, runs=runs) if prompt is not None or runs else None
+                state = keys(ask.conversation, facts)
+                return Recall(issuer(facts), scope(facts), state, prompt=prompt, runs=runs, session=session)
+            if prompt is None and not runs and not session:
+                return None
+            return Recall(prompt=prompt, runs=runs, session=session)
         policy = self._trim_policy()
         trims = policy is not None and may_need_cut(ask, policy)
         self._summary_keys = self._find_summary_keys()
         if policy is not None and trims:
             price = destination.price
             visit.history = TrimRequest(policy, break_even=price.break_even if price is not None else 0.0)
-        if not wants_state and not trims and not self._summary_keys and prompt is None and not runs:
+        if not wants_state and not trims and not self._summary_keys and prompt is None and not runs and not session:
             return None
         return Recall(
             provider=issuer(facts) if wants_state else "",
@@ -329,6 +349,7 @@ class Exchange(Generic[D]):
             calibration=calibration_key(destination.name, ask.conversation) if trims else "",
             prompt=prompt,
             runs=runs,
+            session=session,
         )
 
     def _unknown_runs(self) -> tuple[str, ...]:
@@ -337,17 +358,21 @@ class Exchange(Generic[D]):
         self._visit.kept_runs = {key: parts for key, parts in found.items() if parts}
         return tuple([key for key, parts in found.items() if not parts])
 
+    def _sets_hints(self) -> bool:
+        """Whether hints for the provider's cache are ours to set."""
+        destination = self._visit.destination
+        if destination.cache is CacheHints.CLIENT:
+            return False
+        return destination.cache is CacheHints.AUTO or self.ask.dialect != self._visit.target.profile.dialect
+
     def _digest_prompt(self) -> PromptDigests | None:
         """The digests of the prompt, if hints are set on what was sent before; None if it is too short to be cached."""
-        destination, target, ask = self._visit.destination, self._visit.target, self.ask
-        if destination.cache is CacheHints.CLIENT:
+        facts, ask = self._visit.target.facts, self.ask
+        if len(ask.source) < SHORTEST_PROMPT or len(ask.source) < _TOKEN_BYTES * facts.cache_minimum:
             return None
-        facts, across = target.facts, destination.cache is CacheHints.ACROSS
-        if facts.cache_hints is not Stance.ACCEPTS or facts.cache_place is CachePlace.NONE:
+        if facts.cache_hints is not Stance.ACCEPTS or facts.cache_place is CachePlace.NONE or not self._sets_hints():
             return None
-        if len(ask.source) < _TOKEN_BYTES * facts.cache_minimum or (across and ask.dialect == target.profile.dialect):
-            return None
-        return digest_prompt(ask.conversation, destination.name)
+        return digest_prompt(ask.conversation, self._visit.destination.name, ask.known)
 
     def _find_summary_keys(self) -> Mapping[str, int]:
         policy = self._visit.destination.compact
@@ -370,7 +395,7 @@ class Exchange(Generic[D]):
     def recalled(self, found: Recalled) -> Step[D]:
         """What was kept."""
         visit = self._visit
-        visit.kept, visit.sent_before = found.kept, found.sent_before
+        visit.kept, visit.sent_before, visit.session = found.kept, found.sent_before, found.session
         if found.runs:
             visit.kept_runs = {**visit.kept_runs, **found.runs}
         if found.summary is not None:
@@ -401,7 +426,7 @@ class Exchange(Generic[D]):
         offered = [server for server in self.offered if server.label not in named]  # the client's own goes first
         servers = [WantedTool(ProviderTool(Family.MCP, server=one)) for one in offered]
         searches = [one for one in wanted if one.tool.family is Family.TOOL_SEARCH]
-        self._wanted = tuple([one for one in (*wanted, *servers) if one not in searches])
+        self._wanted = tuple([one for one in (*wanted, *servers) if one.tool.family is not Family.TOOL_SEARCH])
         self._searches = searches[0] if searches else None
         servers_by_label = {one.tool.server.label: one.tool for one in self._wanted if one.tool.server is not None}
         answered = find_answered(self.ask.conversation, self.ask.dialect) if servers_by_label else ()
@@ -488,7 +513,8 @@ class Exchange(Generic[D]):
             return self._failed(translation.failure)
         if self.attempts.sends > 1:
             self._accepted()
-        self._note_provider_changes(data)
+        self.note_provider_changes(data)
+        self._note_diagnosis(data)
         return Answered(answer)
 
     def piece(self, data: bytes | None) -> Step[D] | None:
@@ -500,7 +526,8 @@ class Exchange(Generic[D]):
         assert translation is not None
         over = data is None
         if data is not None:
-            self._note_provider_changes(data)
+            self.note_provider_changes(data)
+            self._note_diagnosis(data)
         self._opening += translation.close() if data is None else translation.feed(data)
         if translation.failure is not None and not translation.is_joined_in:
             return self._failed(translation.failure)
@@ -510,11 +537,34 @@ class Exchange(Generic[D]):
             self._accepted()
         return Streaming(self._opening, translation, over)
 
-    def _note_provider_changes(self, data: bytes) -> None:
-        """Put into the report what the provider says that it changed itself."""
+    def _note_diagnosis(self, data: bytes) -> None:
+        """Put into the report what the provider says of its prompt cache."""
+        if self.diagnosis is not None:
+            earlier, self.diagnosis = self.diagnosis, find_diagnosis(data, self.diagnosis)
+            if self.diagnosis.why and not earlier.why:
+                self.changes = (*self.changes, tell_diagnosis(self.diagnosis.why))
+
+    @property
+    def reads_provider_changes(self) -> bool:
+        """Whether the provider may report in its answer what it changed itself."""
+        return bool(self._visit.target.facts.change_report)
+
+    def note_provider_changes(self, data: bytes) -> None:
+        """Put into the report what the provider says, in a piece of its answer, that it changed itself."""
         member = self._visit.target.facts.change_report
         if member and data.find(member.encode()) >= 0:
             self.changes = (*self.changes, *find_provider_changes(data, member))
+
+    @property
+    def reads_end(self) -> bool:
+        """Whether the last bytes of a stream say something that was asked for."""
+        return (
+            self._visit.question is not None and self._visit.target.facts.cache_question is CacheQuestionForm.COMPARISON
+        )
+
+    def end(self, data: bytes) -> None:
+        """The last bytes of a stream, if they are wanted."""
+        self._note_diagnosis(data)
 
     def failed(self, failure: Failure) -> Step[D]:
         """The connection failed, and the client has seen nothing yet."""
@@ -773,6 +823,7 @@ class Exchange(Generic[D]):
         context = replace(self.context, id=f"{self.context.id}.{index + 1}" if index else self.context.id)
         part = Exchange(self.ask, route, context, replace(self._options, answer=index), self._redaction)
         part._joined, part._whole, part.given_summary = joined, self._visit, self.given_summary
+        part.runnable = self.runnable
         if not index:
             part.attempts = self.attempts
         return part
@@ -782,6 +833,7 @@ class Exchange(Generic[D]):
         ask, visit = self.ask, self._visit
         self._joined = JoinedAnswers(ask.dialect, self.context.id, 1, ask.stream)
         self.rounds = ToolRounds(ask, self._joined, self._run_limits)
+        self.rounds.show_listed(visit.runs or ())
         self.rounds.show_approved(self.approved)
         reserved = self._route.reserved if visit.destination is self._route.first else {}
         first = self._round(ask, TargetRoute((visit.destination, *self._left), reserved), visit)
@@ -794,8 +846,8 @@ class Exchange(Generic[D]):
         if number:
             context = replace(context, id=f"{context.id}.{number + 1}", prefix="", opening=None)
         part = Exchange(ask, route, context, self._options, self._redaction)
-        part.rounds, part._whole, part.given_summary, part.offered = (
-            self.rounds, before, self.given_summary, self.offered,
+        part.rounds, part._whole, part.given_summary, part.offered, part.runnable = (
+            self.rounds, before, self.given_summary, self.offered, self.runnable,
         )  # fmt: skip
         self.parts = (*self.parts, part)
         return part

@@ -120,6 +120,13 @@ def _refused_tools(refusal: Recognised) -> Patch | None:
     return patch or None
 
 
+def _greatest_limit(refusal: Recognised) -> Patch | None:
+    """The greatest token limit that the model takes."""
+    most = int(refusal.match[refusal.match.lastindex or 0])
+    known = refusal.facts.output_limit == most and refusal.facts.above_output_limit is Stance.REFUSES
+    return None if known or most < 1 else {"output_limit": most, "above_output_limit": _REFUSES}
+
+
 def _next_wrapper(refusal: Recognised) -> Patch | None:
     """The next shape of the target's ladder."""
     ladder = refusal.facts.tool_ladder
@@ -338,6 +345,13 @@ LESSONS: tuple[Lesson, ...] = (
         r"does not support assistant message prefill|expected last role user or tool|end with a user role|"
         r"must end with a user message",
         _fixed(last_turn="user"),
+    ),
+    _lesson(
+        "limit-range",
+        r"max_tokens: \d{1,12} > (\d{1,9}), which is the maximum|model supports at most (\d{1,9}) completion tokens|"
+        r"valid range of max_tokens is \[\d{1,3}, ?(\d{1,9})\]|requested exceeds the model limit of (\d{1,9})|"
+        r"less than or equal to [`'\"]?(\d{1,9})[`'\"]?, the maximum value for [`'\"]?max_",
+        _greatest_limit,
     ),
     _lesson("limit-name", (r"'max_tokens' is not supported", r"use '(?P<wanted>max_completion_tokens)'"), _other_limit),
     _lesson(

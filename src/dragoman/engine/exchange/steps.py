@@ -60,6 +60,8 @@ class Recall(msgspec.Struct, frozen=True, gc=False):
     """What is sent now; how much of it was sent before is wanted."""
     runs: Iterable[str] = ()
     """The ids of blocks that may tell of tools that the gateway ran."""
+    session: str = ""
+    """The client's name for the session, if a name that tells nothing is wanted for it."""
 
 
 class Recalled(msgspec.Struct, frozen=True, gc=False):
@@ -71,10 +73,12 @@ class Recalled(msgspec.Struct, frozen=True, gc=False):
     cut: Cut | None = None
     scale: TokenScale = AS_ESTIMATED
     """How the model counts."""
-    sent_before: SentBefore = SentBefore.NOTHING
+    sent_before: SentBefore = SentBefore.UNKNOWN
     """How much of the prompt was sent before."""
     runs: Mapping[str, KeptParts] = {}
     """What the model saw of tools that the gateway ran, by the ids of blocks."""
+    session: str = ""
+    """The name for the session, always the same one."""
 
 
 NOTHING_RECALLED = Recalled()

@@ -12,6 +12,7 @@ from dragoman.conversation.canonical import digest
 from dragoman.conversation.changes import Change, Loss
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
+from dragoman.engine.compile.cache_members import CacheQuestionAsked, with_question, with_session
 from dragoman.engine.compile.compile_options import NOTHING_SET, USAGE_ASKED, CallerOptions
 from dragoman.engine.compile.compiler import PLAIN, Options, compile_ask
 from dragoman.engine.compile.reasoning_restore import KeptParts
@@ -112,8 +113,12 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
     """It was trimmed again because the provider found it too long."""
     renewed: bool = False
     """Newer credentials were asked for."""
-    sent_before: SentBefore = SentBefore.NOTHING
+    sent_before: SentBefore = SentBefore.UNKNOWN
     """How much of the prompt its provider may have in its cache."""
+    session: str = ""
+    """The name by which its provider finds the session's cache."""
+    question: CacheQuestionAsked | None = None
+    """Why it missed the cache, if that is asked."""
     runs: tuple[RunnableTool, ...] | None = None
     """The tools that the gateway runs, because the destination lacks them; None: nobody asked yet."""
     kept_runs: Mapping[str, KeptParts] = {}
@@ -123,6 +128,9 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
         """The request for the next send. Raises RequestError."""
         destination = self.destination
         request = compile_ask(ask, self.target, self.options(caller))
+        if self.refused is None and not self.learnt:  # it may be this that was refused
+            request = with_session(request, self.session) if self.session else request
+            request = with_question(request, self.question) if self.question is not None else request
         if destination.options or destination.omit:
             return configured(request, destination.options, destination.omit)
         return request

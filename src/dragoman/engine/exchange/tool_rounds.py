@@ -8,7 +8,7 @@ the model gave, and what came of its calls. The client gets all rounds as one an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -36,7 +36,7 @@ TOO_MANY = "max_uses_exceeded"
 TOO_LATE = "unavailable"
 TOOL_RUN = "tool-run"
 """What the report calls a run of the gateway's."""
-_OVER = "This tool cannot be used again for this answer. Answer with what you have found so far."
+OVER = "This tool cannot be used again for this answer. Answer with what you have found so far."
 _CUT = "\n[cut here: the result is longer than it may be]"
 
 
@@ -116,26 +116,11 @@ class ToolRounds:
         assert writer is not None
         if not writer.calls:
             return None
-        by_key = {one.key: one for one in runnable}
-        self._asked = [self._ask_for(by_key[block.kind], block) for block in writer.calls]
+        by_key = {one.key: (one, one.function_names()) for one in runnable}
+        self._asked = [_read_call(*by_key[block.kind], block) for block in writer.calls]
         self._answered, self._unapproved = {}, []
         wanted = [self._wanted(tool, call) for tool, _, call in self._asked]
         return RunTools(tuple([one for one in wanted if one is not None]), self._seconds_left())
-
-    def _ask_for(self, tool: RunnableTool, block: Opaque) -> tuple[RunnableTool, Call, ToolRun]:
-        """The call as the model made it, of the function, and as one of the tool."""
-        assert block.meant is not None
-        call = block.meant[0]
-        assert isinstance(call, Call)
-        server = tool.tool.server
-        run = ToolRun(
-            tool.tool.family,
-            call.id,
-            call.name if server is not None else "",
-            call.arguments,
-            server=server.label if server is not None else "",
-        )
-        return tool, replace(call, name=tool.function_name(call.name)), run
 
     def _wanted(self, tool: RunnableTool, call: ToolRun) -> WantedRun | None:
         """The call to be run; None if it may not be, or need not be: then what came of it is known, or the client is
@@ -146,7 +131,7 @@ class ToolRounds:
         over = over or (most is not None and used > most) or spent["bytes"] >= limits.total_bytes
         over = over or self._seconds_left() <= 0 or bool(limits.cost and spent["cost"] >= limits.cost)
         if over:
-            self._answered[call.id] = replace(call, output=_OVER, error=TOO_MANY)
+            self._answered[call.id] = replace(call, output=OVER, error=TOO_MANY)
         elif call.arguments is None or not call.arguments.startswith(b"{"):
             refused = "The arguments are not a JSON object."
             self._answered[call.id] = replace(call, arguments=b"{}", output=refused, error="invalid_tool_input")
@@ -168,11 +153,12 @@ class ToolRounds:
         writer = self._writer
         assert writer is not None
         self._spent["seconds"] += seconds
-        self.finished = ()
         came = {one.run.id: one for one in results}
+        unapproved = {id(call) for call in self._unapproved}
+        finished: list[FinishedRun] = []
         pairs: list[tuple[Call, ToolRun]] = []
         for tool, call, asked in self._asked:
-            if asked in self._unapproved:
+            if id(asked) in unapproved:
                 continue
             done = came.get(asked.id) or FinishedCall(self._answered[asked.id])
             run = self._bounded(done.run) if asked.id in came else done.run
@@ -182,7 +168,8 @@ class ToolRounds:
             self._spent["cost"] += done.cost
             name = f"{run.server}/{run.name}" if run.server else call.name
             family, error = tool.tool.family, run.error
-            self.finished += (FinishedRun(family, name, tool.at, done.seconds, size, done.cost, error, done.began),)
+            finished.append(FinishedRun(family, name, tool.at, done.seconds, size, done.cost, error, done.began))
+        self.finished = tuple(finished)
         thoughts = [part for part in writer.parts() if isinstance(part, Reasoning)]
         self._show(pairs, thoughts)
         if self._unapproved:
@@ -204,18 +191,35 @@ class ToolRounds:
         writer.show([codec.render_approval(call) for call in self._unapproved])
         writer.finish(None if writer.has_client_calls else Stopped(0, Stop.END))
 
+    def show_listed(self, runs: Sequence[RunnableTool]) -> None:
+        """Show the tools of servers that the client names, unless it has seen them in an earlier answer."""
+        codec = self._codec
+        if codec is None or codec.render_listing is None:
+            return
+        blocks = [part for one in self.ask.conversation.messages for part in one.parts if type(part) is Opaque]
+        known = set(map(codec.parse_listing, blocks))
+        for one in runs:
+            server = one.tool.server
+            if server is not None and not server.configured and server.label not in known:
+                tools = [replace(tool, name=tool.called.name) for tool in one.functions if tool.called is not None]
+                self._joined.opening += (codec.render_listing(f"{self._joined.id}.{one.key}", server.label, tools),)
+
     def show_approved(self, calls: Sequence[tuple[Call, FinishedCall]]) -> None:
         """Show what came of calls that the client has approved, before anything else."""
         codec = self._codec
+        finished: list[FinishedRun] = []
+        opening: list[Opaque] = []
         for call, done in calls:
             assert codec is not None
             run, size = done.run, len((done.run.output or "").encode())
             name, error = f"{run.server}/{run.name}", run.error
-            self.finished += (FinishedRun(run.family, name, -1, done.seconds, size, done.cost, error, done.began),)
+            finished.append(FinishedRun(run.family, name, -1, done.seconds, size, done.cost, error, done.began))
             blocks = codec.render_run(run) if run.error != NOT_APPROVED else ()
             kept = keep_run(f"{self._joined.id}.0", call, run, ())
             self.kept |= {one.id: kept for one in map(codec.parse_run, blocks) if one is not None and one.id}
-            self._joined.opening += blocks
+            opening += blocks
+        self.finished = tuple(finished)
+        self._joined.opening += tuple(opening)
 
     def _bounded(self, run: ToolRun) -> ToolRun:
         """The run with what the model reads of it, no longer than it may be."""
@@ -248,6 +252,17 @@ class ToolRounds:
         return replace(self.ask, conversation=_unforced(replace(before, messages=messages)), traits=None)
 
 
+def _read_call(tool: RunnableTool, names: Mapping[str, str], block: Opaque) -> tuple[RunnableTool, Call, ToolRun]:
+    """A call as the model made it, of the function, and as one of the tool."""
+    assert block.meant is not None
+    call = block.meant[0]
+    assert isinstance(call, Call)
+    server = tool.tool.server
+    named, label = (call.name, server.label) if server is not None else ("", "")
+    run = ToolRun(tool.tool.family, call.id, named, call.arguments, server=label)
+    return tool, replace(call, name=names.get(call.name, call.name)), run
+
+
 def needs_approval(tool: ProviderTool, name: str) -> bool:
     """Whether the client must be asked before a tool of a server is called."""
     approved = tool.server.approved if tool.server is not None else None
@@ -257,10 +272,13 @@ def needs_approval(tool: ProviderTool, name: str) -> bool:
 def _unforced(conversation: Conversation) -> Conversation:
     """A choice that forces a call holds for the first round: it has been made."""
     choice = conversation.settings.tool_choice
-    if choice is None or choice.mode not in (ChoiceMode.REQUIRED, ChoiceMode.NAMED, ChoiceMode.NATIVE):
+    if choice is not None and choice.must:
+        freed = replace(choice, must=False)
+    elif choice is None or choice.mode not in (ChoiceMode.REQUIRED, ChoiceMode.NAMED, ChoiceMode.NATIVE):
         return conversation
-    settings = replace(conversation.settings, tool_choice=ToolChoice(ChoiceMode.AUTO))
-    return replace(conversation, settings=settings)
+    else:
+        freed = ToolChoice(ChoiceMode.AUTO)
+    return replace(conversation, settings=replace(conversation.settings, tool_choice=freed))
 
 
 def _query(arguments: bytes) -> str:

@@ -45,23 +45,26 @@ PROMPT = (
 
 
 class CompactPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """When and how old units are summarised; sizes in tokens, times in seconds.
-
-    `model` writes the summaries. `above_tokens`: shorter histories are left alone. `keep_recent`: the last messages,
-    which are never summarised. A summary is made in parts of `chunk_size` messages and at most `max_chunk_tokens`; of a
-    message that does not fit, `clip_first` and `clip_last` lines stay. A part that fails is halved, `retries` times.
-    """
+    """When and how old units are summarised; sizes in tokens, times in seconds."""
 
     model: str
+    """Writes the summaries."""
     above_tokens: int = 12_000
+    """Shorter histories are left alone."""
     keep_recent: int = 5
+    """The last messages, which are never summarised."""
     chunk_size: int = 20
+    """How many messages are summarised at once."""
     max_chunk_tokens: int = 8_000
+    """The most tokens that are summarised at once."""
     max_summary_tokens: int = 1_024
     clip_first: int = 2
+    """Of a message that does not fit, so many lines stay at its beginning."""
     clip_last: int = 2
+    """And so many at its end."""
     timeout: float = 120.0
     retries: int = 2
+    """How often a part that fails is halved."""
 
 
 class PrefixSummary(msgspec.Struct, frozen=True):

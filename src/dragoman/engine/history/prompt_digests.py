@@ -5,13 +5,14 @@ They are made and compared in one process, whose secret they are keyed with.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 from hashlib import blake2b
 
 import msgspec
 
-from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.identity_cache import IdentityCache
+from dragoman.conversation.bounded_cache import IdentityCache
+from dragoman.conversation.conversation import Conversation, KnownBeginning
 from dragoman.conversation.messages import ASSISTANT, TOOL, Message
 from dragoman.conversation.parts import Call, Inline, Media, Part, Reasoning, Result, Text
 from dragoman.conversation.tools import NativeTool, Tool
@@ -30,31 +31,67 @@ class PromptDigests(msgspec.Struct, frozen=True, gc=False):
     """Whether it ends with the result of a tool: the model was asked for all before it a moment ago."""
 
 
-def digest_prompt(conversation: Conversation, target: str) -> PromptDigests:
-    """The digests of a conversation for one target. What models thought does not count: clients may leave it out."""
-    messages, last = conversation.messages, _before_last_answer(conversation)
+def digest_prompt(conversation: Conversation, target: str, known: KnownBeginning | None = None) -> PromptDigests:
+    """The digests of a conversation for one target. What models thought does not count: clients may leave it out.
+    `known`: what is remembered of the conversation."""
+    messages, last, begin = conversation.messages, _before_last_answer(conversation), conversation.opening
     pieces: list[bytes] = []
-    for message in messages[: conversation.opening]:
+    for message in messages[:begin]:
         collect_words(message.parts, pieces)
     opening = hash((target, digest_tools(conversation.tools), b"".join(pieces)))
-    before, earlier, pieces = b"", 0, []
-    for at, message in enumerate(messages[conversation.opening :], conversation.opening):
-        if at == last:
-            before = b"".join(pieces)
-            earlier, pieces = hash((opening, before)), []
-        pieces.append(message.role.encode())
-        collect_words(message.parts, pieces)
-    return PromptDigests(opening, earlier, hash((opening, before + b"".join(pieces))), messages[-1].role is TOOL)
+    turns = digest_messages(conversation, known).beginnings
+    earlier = hash((opening, turns[last - begin])) if last >= 0 else 0
+    return PromptDigests(opening, earlier, hash((opening, turns[-1])), messages[-1].role is TOOL)
+
+
+class DigestedMessages(msgspec.Struct, frozen=True):
+    """The digests of messages, for the next turn of their conversation too."""
+
+    messages: tuple[Message, ...]
+    opening: int
+    """Messages with which the conversation opens."""
+    digests: array[int]
+    """One of each message."""
+    beginnings: array[int]
+    """Of the first messages after the opening, for every number of them, from none to all."""
+
+    def holds(self, messages: tuple[Message, ...], opening: int, count: int) -> bool:
+        """Whether the first messages were digested. If one of the list is the same object, so are all before it."""
+        known = self.messages
+        return self.opening == opening < count <= len(known) and known[count - 1] is messages[count - 1]
+
+
+def digest_messages(conversation: Conversation, known: KnownBeginning | None) -> DigestedMessages:
+    """The digests of all messages. `known`: what is remembered of the conversation."""
+    messages, opening = conversation.messages, conversation.opening
+    before: DigestedMessages | None = None if known is None else known.made.get(DigestedMessages)
+    if before is not None and before.messages is messages:
+        return before
+    digests, beginnings = array("q", [digest_message(one) for one in messages[:opening]]), array("q", [0])
+    count = opening
+    if known is not None and before is not None and before.holds(messages, opening, known.count):
+        count = known.count
+        digests, beginnings = digests + before.digests[opening:count], before.beginnings[: count - opening + 1]
+    digest = beginnings[-1]
+    for message in messages[count:]:
+        one = digest_message(message)
+        digest = hash((digest, one))
+        digests.append(one)
+        beginnings.append(digest)
+    made = DigestedMessages(messages, opening, digests, beginnings)
+    if known is not None:
+        known.keep(DigestedMessages, made, 16 * len(digests))
+    return made
 
 
 def digest_message(message: Message) -> int:
     """What one message says, and who says it. What the model thought does not count."""
     parts = message.parts
     if len(parts) == 1 and type(parts[0]) is Text:
-        return hash((message.role.encode(), parts[0].literal))
-    pieces = [message.role.encode()]
+        return hash((message.role, parts[0].literal))
+    pieces: list[bytes] = []
     collect_words(parts, pieces)
-    return hash(tuple(pieces))
+    return hash((message.role, *pieces))
 
 
 def _hash_tools(tools: tuple[Tool | NativeTool, ...]) -> bytes:

@@ -16,10 +16,12 @@ MOST_PROMPTS = 65_536
 class SentBefore(IntEnum):
     """How much of a prompt was sent before."""
 
-    NOTHING = 0
-    OPENING = 1
+    UNKNOWN = 0
+    """Nobody asked: no hints are to be set."""
+    NOTHING = 1
+    OPENING = 2
     """Its tools and system texts."""
-    TURNS = 2
+    TURNS = 3
     """And the turns before the model's last answer, or so it seems from the result of a tool at the end."""
 
 

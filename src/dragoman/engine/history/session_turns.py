@@ -9,29 +9,36 @@ from __future__ import annotations
 
 import re
 from array import array
+from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from itertools import zip_longest
+from functools import partial
+from itertools import compress, zip_longest
+from operator import attrgetter, is_not
 
 import msgspec
 
 from dragoman.conversation.changes import Change
-from dragoman.conversation.conversation import Ask, Conversation
+from dragoman.conversation.conversation import Ask, KnownBeginning
 from dragoman.conversation.messages import Message
 from dragoman.conversation.replies import Usage
+from dragoman.engine.answer.provider_changes import CacheDiagnosis
+from dragoman.engine.compile.cache_members import CacheQuestionAsked
 from dragoman.engine.exchange.destination import Destination
-from dragoman.engine.history.prompt_digests import digest_message, digest_tools
+from dragoman.engine.history.prompt_digests import digest_message, digest_messages, digest_tools
 from dragoman.engine.history.sent_prompts import KEPT_SECONDS
 from dragoman.engine.history.sizes import bytes_per_token, fixed_size, size_of
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.routing.sessions import hash_first_words, session_key
-from dragoman.profiles.facts import CachePlace, Facts, Stance
+from dragoman.profiles.facts import CachePlace, CacheQuestionForm, Facts, Stance
 from dragoman.profiles.prices import PER_MILLION, TokenPrice
+from dragoman.profiles.profile import Target
+from dragoman.rules.cache_hints import OPTIONS_FIELD
 
 MOST_SESSIONS = 8_192
 MOST_DIGESTS = 1_000_000
-"""Of the client's messages, of all sessions together, eight bytes each."""
+"""Of all sessions together, eight bytes each."""
 LEAST_TOKENS = 1_024
 """A prompt that is shorter is cached by nobody, and fewer tokens that are sent again are no news."""
 _SHARE = 0.05
@@ -48,7 +55,9 @@ _LASTING = _CHANGED, _NOT_FOUND, _NO_HINT = (
 )
 """Reasons that a session often has turn after turn."""
 _BREAKS = "; breaks the cache"
+_DIAGNOSTICS = "diagnostics"
 _AS_SENT: tuple[int, ...] = ()
+_place_of = attrgetter("at")
 _NO_CHANGES: frozenset[int] = frozenset()
 
 
@@ -64,11 +73,11 @@ class TurnDigests(msgspec.Struct, frozen=True, gc=False):
 def digest_turn(request: AdaptedRequest) -> TurnDigests:
     """All digests that a turn leaves."""
     asked = request.ask.conversation
-    messages = digest_messages(asked.messages)
+    messages = digest_messages(asked, request.ask.known).digests
     if is_sent_as_it_came(request):
         return TurnDigests(request, messages, _AS_SENT, _NO_CHANGES)
     changes = frozenset([_digest_change(one) for one in request.changes])
-    return TurnDigests(request, messages, shape_of(asked, request.conversation), changes)
+    return TurnDigests(request, messages, shape_of(request), changes)
 
 
 class SentTurn(msgspec.Struct, gc=False):
@@ -96,6 +105,15 @@ class SentTurn(msgspec.Struct, gc=False):
     """How many turns in a row, this one the last, did not read what was in the cache."""
     why: str = ""
     """Why the last one did not."""
+    answer: str = ""
+    """The provider's id of its answer, if it can compare with that."""
+    compared: str = ""
+    """The same of the turn before a miss that nobody can explain."""
+
+    @property
+    def weight(self) -> int:
+        """What it takes, in digests of eight bytes. A number of a tuple takes five of them, and one of a set nine."""
+        return len(self.messages) + 5 * len(self.shape) + 9 * len(self.changes)
 
     def update(self, request: AdaptedRequest, usage: Usage, now: float, made: TurnDigests | None = None) -> None:
         """All but the messages and the target, as a request was sent and answered."""
@@ -112,7 +130,7 @@ class SentTurn(msgspec.Struct, gc=False):
         if made is not None:
             self.shape, self.changes = made.shape, made.changes
             return
-        self.shape = shape_of(request.ask.conversation, sent)
+        self.shape = shape_of(request)
         self.changes = frozenset([_digest_change(one) for one in request.changes])
 
 
@@ -179,48 +197,53 @@ class SessionTurns:
         usage: Usage,
         destination: Destination,
         made: TurnDigests | None = None,
+        diagnosis: CacheDiagnosis | None = None,
     ) -> CacheOutcome:
         """What an answered request made of the cache. From now on it is the last turn of its session. `made`: its
-        digests, if it is a large one."""
+        digests, if it is a large one. `diagnosis`: what the provider says of it."""
         price = destination.price
         saved = price.saving(usage) if price is not None and (usage.cached or usage.cache_written) else 0.0
         if not (session := session_key(request.ask)):
             return CacheOutcome(saved=saved)
         asked = request.ask.conversation.messages
+        digest = partial(digest_messages, request.ask.conversation, request.ask.known)
         key = (caller, session, hash_first_words(request.ask.conversation))
         turn = self._turns.get(key)
         if turn is None:
-            messages = digest_messages(asked) if made is None else made.messages
+            messages = digest().digests if made is None else made.messages
             turn = self._turns[key] = SentTurn(destination.name, 0.0, 0, messages, b"", b"")
             turn.update(request, usage, self._clock(), made)
-            self._weight += len(turn.messages)
-            self._bound()
+            turn.answer = diagnosis.id if diagnosis is not None else ""
+            self._bound(turn.weight)
             return CacheOutcome(session, saved=saved)
         self._turns.move_to_end(key)
         resent = _resent(turn, usage, price) if turn.tokens - usage.cached >= LEAST_TOKENS else 0
         before = copy(turn) if resent else turn
-        known, turn.target = len(turn.messages), destination.name
+        known, weight, turn.target = len(turn.messages), turn.weight, destination.name
         if made is not None:
             turn.messages = made.messages
         elif known != len(asked):
             # Only new messages are digested: if an older one has changed, the cache is not read, and all are.
-            turn.messages = (
-                turn.messages + digest_messages(asked[known:]) if known < len(asked) else digest_messages(asked)
-            )
-        if known != len(turn.messages):
-            self._weight += len(turn.messages) - known
-            self._bound()
+            new = array("q", [digest_message(one) for one in asked[known:]])
+            turn.messages = turn.messages + new if new else digest().digests
         turn.update(request, usage, self._clock(), made)
+        if turn.weight != weight:
+            self._bound(turn.weight - weight)
+        last, turn.answer = turn.answer, diagnosis.id if diagnosis is not None else ""
         if not resent:
             turn.misses = 0
             return CacheOutcome(session, 0, saved)
         why = _explain_miss(before, turn, request, made)
+        turn.compared = turn.compared or last if why == _NOT_FOUND else ""
         resent = resent if why else 0
+        if why and diagnosis is not None and diagnosis.why:
+            why = f"{why}; the provider says: {diagnosis.why}"
         return CacheOutcome(session, resent, saved, price_of(resent, price) or 0.0, why)
 
-    def _bound(self) -> None:
+    def _bound(self, more: int) -> None:
+        self._weight += more
         while len(self._turns) > self._most or self._weight > self._most_digests:
-            self._weight -= len(self._turns.popitem(last=False)[1].messages)
+            self._weight -= self._turns.popitem(last=False)[1].weight
 
 
 def _explain_miss(before: SentTurn, turn: SentTurn, request: AdaptedRequest, made: TurnDigests | None) -> str:
@@ -228,11 +251,25 @@ def _explain_miss(before: SentTurn, turn: SentTurn, request: AdaptedRequest, mad
     is_like = before.target == turn.target and before.tools == turn.tools and not turn.shape and not turn.changes
     if not before.misses % _LOOKED_AT_EVERY or not is_like:
         if made is None:
-            turn.messages = digest_messages(request.ask.conversation.messages)
+            turn.messages = digest_messages(request.ask.conversation, request.ask.known).digests
         turn.why = explain(before, turn, request)
         turn.misses = before.misses if turn.why.startswith(_LASTING) else -1
     turn.misses += 1
     return turn.why
+
+
+def find_question(before: SentTurn | None, ask: Ask, target: Target, name: str) -> CacheQuestionAsked | None:
+    """What the provider is asked about its cache, as it wants to be asked; None if there is nothing to compare."""
+    known, form = before if before is not None and before.target == name else None, target.facts.cache_question
+    if form is CacheQuestionForm.DIAGNOSTICS:
+        previous = msgspec.json.encode(known.answer or None) if known is not None else b"null"
+        beta = target.profile.beta
+        named = (beta.header, beta.fields.get(_DIAGNOSTICS, "")) if beta is not None else ("", "")
+        return CacheQuestionAsked(_DIAGNOSTICS, b'{"previous_message_id":%b}' % previous, named)
+    is_stored = target.profile.dialect == ask.dialect and ask.conversation.settings.store is not False
+    if known is None or not known.compared or not is_stored:
+        return None
+    return CacheQuestionAsked(OPTIONS_FIELD, b'{"comparison_response_id":%b}' % msgspec.json.encode(known.compared))
 
 
 def caches_by_hints(facts: Facts) -> bool:
@@ -277,21 +314,61 @@ def is_sent_as_it_came(request: AdaptedRequest) -> bool:
     return True
 
 
-def digest_messages(messages: Iterable[Message]) -> array[int]:
-    return array("q", [digest_message(message) for message in messages])
+class _SentShape(msgspec.Struct, frozen=True):
+    """What was sent on the turn before."""
+
+    asked: tuple[Message, ...]
+    sent: tuple[Message, ...]
+    shape: tuple[int, ...]
 
 
-def shape_of(asked: Conversation, sent: Conversation) -> tuple[int, ...]:
+def shape_of(request: AdaptedRequest) -> tuple[int, ...]:
     """The messages that are sent: those of the client's by their place, all others by what they say."""
-    if sent.messages is asked.messages:
+    asked, sent, known = request.ask.conversation.messages, request.conversation.messages, request.ask.known
+    if sent is asked:
         return _AS_SENT
-    own = {id(message) for message in asked.messages}
-    shape = [message.at if id(message) in own else None for message in sent.messages]
+    if known is None:
+        return _make_shape(asked, sent)
+    before: _SentShape | None = known.made.get(_SentShape)
+    if before is not None and before.asked is asked and before.sent is sent:
+        return before.shape
+    begin, end = (0, 0) if before is None else _find_same(before, asked, sent, known)
+    if before is None or begin == end:
+        shape = _make_shape(asked, sent)
+    else:
+        lowest = min([one.at for one in sent[end:] if one.at >= 0], default=known.item)
+        first = bisect_left(asked, lowest, known.opening, key=_place_of)
+        new = _make_shape(asked[: known.opening] + asked[first:], sent[:begin] + sent[end:])
+        shape = new[:begin] + before.shape[begin:end] + new[begin:]
+    known.keep(_SentShape, _SentShape(asked, sent, shape), 24 * len(shape))
+    return shape
+
+
+def _find_same(
+    before: _SentShape, asked: tuple[Message, ...], sent: tuple[Message, ...], known: KnownBeginning
+) -> tuple[int, int]:
+    """From where and up to where the messages are sent as on the turn before, of those that were made of known ones of
+    the list."""
+    begin, end = 0, len(sent)
+    while end and not 0 <= sent[end - 1].at < known.item:
+        end -= 1
+    while begin < end and sent[begin].at < 0:
+        begin += 1
+    end = max(begin, min(end, len(before.sent)))
+    count = known.count  # if one message of the list is the same object, so are all before it
+    if not 0 < count <= len(before.asked) or before.asked[count - 1] is not asked[count - 1]:
+        return 0, 0
+    return begin, next(compress(range(begin, end), map(is_not, sent[begin:end], before.sent[begin:end])), end)
+
+
+def _make_shape(asked: tuple[Message, ...], sent: tuple[Message, ...]) -> tuple[int, ...]:
+    own = {id(message) for message in asked}
+    shape = [message.at if id(message) in own else None for message in sent]
     if None not in shape:
         return tuple([at for at in shape if at is not None])
-    same = own.intersection([id(message) for message in sent.messages])
-    words = {(one.at, digest_message(one)) for one in asked.messages if id(one) not in same}
-    return tuple([_place(one, words) if at is None else at for one, at in zip(sent.messages, shape, strict=True)])
+    same = own.intersection([id(message) for message in sent])
+    words = {(one.at, digest_message(one)) for one in asked if id(one) not in same}
+    return tuple([_place(one, words) if at is None else at for one, at in zip(sent, shape, strict=True)])
 
 
 def _place(message: Message, words: set[tuple[int, int]]) -> int:
@@ -303,10 +380,10 @@ def _place(message: Message, words: set[tuple[int, int]]) -> int:
 def find_break(before: SentTurn, request: AdaptedRequest, destination: Destination) -> BrokenCache | None:
     """Where a request is sent otherwise than the turn before, because of how it was changed; None if that costs nothing
     worth telling."""
-    asked, sent = request.ask.conversation, request.conversation
+    sent = request.conversation
     if before.target != destination.name:
         return None
-    after = _first_difference(before, asked, sent)
+    after = _first_difference(before, request)
     if after is None:
         return None
     sizes = [fixed_size(sent), *[size_of(message).total for message in sent.messages]]
@@ -315,21 +392,25 @@ def find_break(before: SentTurn, request: AdaptedRequest, destination: Destinati
     return BrokenCache(after, lost, price_of(lost, destination.price)) if lost >= LEAST_TOKENS else None
 
 
-def _first_difference(before: SentTurn, asked: Conversation, sent: Conversation) -> int | None:
+def _first_difference(before: SentTurn, request: AdaptedRequest) -> int | None:
     """How many messages are sent as they were; None if all are, -1 if the client's tools are sent otherwise."""
+    asked, sent = request.ask.conversation, request.conversation
     tools = digest_tools(asked.tools) if asked.tools else b""
     if tools == before.tools and (digest_tools(sent.tools) if sent.tools else b"") != before.sent_tools:
         return -1
-    was = before.shape or [message.at for message in asked.messages[: len(before.messages)]]
-    shape = shape_of(asked, sent) or [message.at for message in asked.messages]
+    was, shape = before.shape, shape_of(request)
+    if was == shape[: len(was)] and (was or not shape):
+        return None
+    was = was or tuple([message.at for message in asked.messages[: len(before.messages)]])
+    shape = shape or tuple([message.at for message in asked.messages])
     return next((at for at, (old, new) in enumerate(zip(was, shape, strict=False)) if old != new), None)
 
 
 def shared_tokens(before: SentTurn, request: AdaptedRequest) -> int:
     """About how many tokens of a request its provider can read, of what it was sent the turn before."""
     asked, sent = request.ask.conversation, request.conversation
-    ours = _first_difference(before, asked, sent)
-    theirs = _first_change(before.messages, digest_messages(asked.messages))
+    ours = _first_difference(before, request)
+    theirs = _first_change(before.messages, digest_messages(asked, request.ask.known).digests)
     if before.tools != (digest_tools(asked.tools) if asked.tools else b"") or ours == -1:
         return 0
     same = min(len(before.messages) if one is None else one for one in (ours, theirs))

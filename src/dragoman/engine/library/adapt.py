@@ -16,6 +16,7 @@ from dragoman.dialects.shared.parsing import open_body, opened_bytes
 from dragoman.engine.compile.compiler import PLAIN, Options, compile_ask
 from dragoman.engine.compile.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
 from dragoman.engine.compile.request_wrappers import LISTS, find_wrapped
+from dragoman.engine.compile.run_functions import find_api
 from dragoman.engine.history.client_choice import chosen_policy, history_choice
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapted import AdaptedRequest
@@ -58,6 +59,8 @@ def adapt(
     memory = state.memory.of("") if state is not None and state.memory is not None else None
     ask = read(request, source=source, headers=headers, stream=stream, limits=policy.limits, memory=memory)
     found = choose(target, profiles, policy.rules)
+    if found.twin is not None and (ask.conversation.tools or ask.conversation.extras is not None):
+        found = find_api(ask, found)
     if policy is _PLAIN_POLICY and state is None and ask.conversation.extras is None:
         return compile_ask(ask, found, PLAIN if stream is None else Options(stream=stream))
     return compile_ask(ask, found, _options(ask, found, policy, state or _NO_STATE, stream))

@@ -66,7 +66,7 @@ class AdaptedRequest(msgspec.Struct, frozen=True, dict=True):
 
     def summary(self) -> str:
         """The report for people: the heaviest losses first, repetitions folded. `changes` has every entry."""
-        from dragoman.engine.library.summary import render_summary
+        from dragoman.engine.library.report_summary import render_summary
 
         return render_summary(self.changes)
 

@@ -12,10 +12,10 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.conversation.bounded_cache import IdentityCache
 from dragoman.conversation.changes import Change, ChangeKind, Loss, Note
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.dialect_names import SourceName
-from dragoman.conversation.identity_cache import IdentityCache
 from dragoman.conversation.traits import observe
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions

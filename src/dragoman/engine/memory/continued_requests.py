@@ -18,9 +18,9 @@ from dragoman.conversation.traits import codes_of
 from dragoman.dialects import registry
 from dragoman.dialects.shared.parsing import OpenBody, OpenedBytes, open_body
 from dragoman.dialects.shared.read_lists import ListReading
-from dragoman.engine.memory.conversation_memory import CallerMemory, KeptConversation
+from dragoman.engine.memory.conversation_memory import CallerMemory, KeptConversation, KnownTop, SentList
 from dragoman.errors import RequestError
-from dragoman.wire.json_reader import find_member
+from dragoman.wire.json_reader import find_member, is_utf8
 
 SHORTEST = 16 * 1024
 """Bytes of a body that is worth remembering. A shorter one is read as fast as it is found."""
@@ -34,30 +34,37 @@ _NEXT = re.compile(rb"[ \t\r\n]{0,1000}([,\]])")
 def parse_remembered(dialect: str, body: bytes, headers: Mapping[str, str] | None, caller: CallerMemory) -> Ask:
     """A request as an Ask. Raises MalformedRequest or DuplicateKey."""
     codec = registry.dialect(dialect).requests
-    likely = caller.memory.find_begin(caller.owner, dialect)
-    begin = -1 if likely is None else _find_list(body, codec.list_name, likely)
-    kept, common = (None, 0) if begin < 0 else caller.find(dialect, body, begin)
-    if kept is not None:
-        last = kept.checkpoint_within(common) if common >= SHORTEST_LIST else -1
-        for place in range(last, max(last - 2, -1), -1):  # one before, if no turn of the model follows any more
-            ask = _parse_rest(dialect, body, headers, caller, kept, begin, place)
-            if ask is not None:
-                return ask
+    shelf = caller.find_shelf(dialect)
+    last = None if shelf is None else shelf.last
+    top = last.top if last is not None and last.top.fits(body) else None
+    if shelf is not None:
+        begin = len(top.before) if top is not None else _find_list(body, codec.list_name, last)
+        kept, common = caller.find(dialect, body, begin) if begin >= 0 else (None, 0)
+        if kept is not None and common >= SHORTEST_LIST:
+            number = kept.checkpoint_within(common)
+            for place in range(number, max(number - 2, -1), -1):  # one before, if no turn of the model follows any more
+                ask = _parse_rest(dialect, body, headers, caller, Continuation(kept, place, begin, top))
+                if ask is not None:
+                    return ask
     opened = open_body(body)
-    if len(opened.members.get(codec.list_name, b"")) < SHORTEST_LIST:
+    raw = opened.members.get(codec.list_name, b"")
+    if len(raw) < SHORTEST_LIST:
         return codec.parse(_opened(opened), headers=headers)
     reading = ListReading()
     ask = codec.parse(_opened(replace(opened, reading=reading)), headers=headers)
-    if reading.done is None or ask.repairs:
+    begin = find_member(body, opened.members, codec.list_name)
+    if reading.done is None or ask.repairs or begin < 0 or opened.source is not body:
         return ask
-    kept = caller.keep(dialect, bytes(opened.members[codec.list_name]), reading.done)
-    return replace(ask, known=_known(caller, ask, kept, reading))
+    top = _make_top(codec.list_name, opened, body[:begin], body[begin + len(raw) :])
+    new = caller.keep(dialect, top, SentList(body, begin, begin + len(raw)), reading.done)
+    return replace(ask, known=_known(caller, ask, new, reading))
 
 
 def count_known(dialect: str, body: bytes, caller: CallerMemory | None) -> int:
     """At least how many bytes of a body need not be read, if it continues the conversation that was sent last."""
-    last = None if caller is None else caller.memory.find_last(caller.owner, dialect)
-    if last is None or last.begin < 0 or not body.startswith(last.head, last.begin):
+    shelf = None if caller is None else caller.find_shelf(dialect)
+    last = None if shelf is None else shelf.last
+    if last is None or not body.startswith(last.head, len(last.top.before)):
         return 0
     return len(last.head)
 
@@ -91,48 +98,71 @@ def _opened(opened: OpenBody) -> OpenedBytes:
     return body
 
 
-def _find_list(body: bytes, name: str, likely: int) -> int:
-    """Where the list of messages seems to begin. Whether it does is seen when the body is opened. `likely`: where it
-    began on the turn before."""
+def _find_list(body: bytes, name: str, last: KeptConversation | None) -> int:
+    """Where the list of messages seems to begin. Whether it does is seen when the body is opened. Nearly always it is
+    where it was on the turn before."""
     head = _HEADS[name]
+    likely = -1 if last is None else len(last.top.before)
     if likely >= len(head) and body.startswith(head, likely + 1 - len(head)):
         return likely
     found = _LISTS[name].search(body, max(body.find(head[:-2]), 0))
     return -1 if found is None else found.end() - 1
 
 
+class Continuation(msgspec.Struct, frozen=True, gc=False):
+    """Where a body goes on with a conversation."""
+
+    kept: KeptConversation
+    place: int
+    """The number of the checkpoint up to which both are the same."""
+    begin: int
+    """Where the list of messages begins in the body."""
+    top: KnownTop | None
+    """What stands around the list, if it is the same as on the turn before."""
+
+
 def _parse_rest(
-    dialect: str,
-    body: bytes,
-    headers: Mapping[str, str] | None,
-    caller: CallerMemory,
-    kept: KeptConversation,
-    begin: int,
-    place: int,
+    dialect: str, body: bytes, headers: Mapping[str, str] | None, caller: CallerMemory, goes_on: Continuation
 ) -> Ask | None:
     """The request, parsed from a checkpoint of what is kept. None if that cannot be done."""
-    codec = registry.dialect(dialect).requests
+    codec, kept, place, begin = registry.dialect(dialect).requests, goes_on.kept, goes_on.place, goes_on.begin
     following = _NEXT.match(body, begin + kept.ends[place])
     if following is None:
         return None
     rest = following.end() if following[1] == b"," else following.start(1)
-    cut = b"".join((body[: begin + 1], memoryview(body)[rest:]))
     reading = ListReading(kept.read, kept.read.checkpoints[place], place)
     try:
-        opened = open_body(cut)
-        raw = opened.members.get(codec.list_name)
-        if raw is None or opened.repairs or find_member(cut, opened.members, codec.list_name) != begin:
+        opened, top = _open_rest(codec.list_name, body, rest, goes_on)
+        if opened is None:
             return None
-        ask = codec.parse(_opened(replace(opened, reading=reading)), headers=headers)
+        ask = codec.parse(_opened(replace(opened, source=body, reading=reading)), headers=headers)
     except RequestError:
         return None
     if reading.done is None:
         return None
-    text = body[begin : begin + len(raw) + len(body) - len(cut)]
+    sent = SentList(body, begin, len(body) - len(top.after))
     members: dict[str, bytes | msgspec.Raw] = dict(ask.members)
-    members[codec.list_name] = text
-    new = caller.keep(dialect, text, reading.done, kept, place)
-    if new is not None:
-        new.begin = begin
+    members[codec.list_name] = msgspec.Raw(memoryview(body)[begin : sent.end])
+    new = caller.keep(dialect, top, sent, reading.done, kept, place)
     known = _known(caller, ask, new, reading, kept.ends[place])
-    return replace(ask, source=body, members=members, known=known)
+    return replace(ask, members=members, known=known)
+
+
+def _open_rest(name: str, body: bytes, rest: int, goes_on: Continuation) -> tuple[OpenBody | None, KnownTop]:
+    """The body without the items that are known, and what stands around its list. None if it cannot be cut."""
+    begin, top = goes_on.begin, goes_on.top
+    if top is not None:
+        items = b"[" + body[rest : len(body) - len(top.after)]
+        members = top.members | {name: msgspec.Raw(items)}
+        return (OpenBody(body, members, ()) if items.isascii() or is_utf8(items) else None), top
+    cut = b"".join((body[: begin + 1], memoryview(body)[rest:]))
+    opened = open_body(cut)
+    raw = opened.members.get(name)
+    if raw is None or opened.repairs or find_member(cut, opened.members, name) != begin:
+        return None, KnownTop()
+    return opened, _make_top(name, opened, body[:begin], cut[begin + len(raw) :])
+
+
+def _make_top(name: str, opened: OpenBody, before: bytes, after: bytes) -> KnownTop:
+    members = {key: b"" if key == name else bytes(value) for key, value in opened.members.items()}
+    return KnownTop(before, after, members)

@@ -9,10 +9,11 @@ What is kept belongs to one caller, and nobody else can find it. All of it toget
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from threading import RLock
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -30,18 +31,39 @@ _MESSAGE_BYTES = 1200
 _STALE = 4
 """Turns at the end of a conversation that may be missing in its next turn: then it is the same one, and is replaced.
 With more it is another branch, and both are kept."""
-_MOST_MADE = 5
+_MOST_MADE = 8
 """Things that were made of a conversation and are kept, such as its text for a target."""
+_GLANCE = 16 * 1024
+"""Bytes by which a conversation is found if no other begins with them."""
+_LIST, _LIST_END = b"[]"
 _STEP = 65536
-_FEW = 16
-_LONG = 32 * 1024
+_LONG = 16 * 1024
 """Bytes by which the head of a conversation grows at once."""
 
 
-class Shelf:
-    """The conversations of one caller in one dialect, in the order of their texts.
+class KnownTop(msgspec.Struct, frozen=True, gc=False):
+    """What stands around the list of messages in a body."""
 
-    The text with the longest common beginning is a neighbour in this order.
+    before: bytes = b""
+    """The text of the body up to the list."""
+    after: bytes = b""
+    """Its text after the list."""
+    members: dict[str, Any] = {}
+    """Its members in their order, each as `bytes`, whose hash is known. The list is an empty text among them."""
+
+    def fits(self, body: bytes) -> bool:
+        """Whether a body begins and ends alike. If what is between is one JSON value, it has the same members."""
+        begin, end = len(self.before), len(body) - len(self.after)
+        if begin + 2 > end or not self.members or body[begin] != _LIST or body[end - 1] != _LIST_END:
+            return False
+        return body.endswith(self.after) and body.startswith(self.before)
+
+
+class Shelf:
+    """The conversations of one caller in one dialect.
+
+    The one that came last is likely to be the next. The others are in the order of their texts: the text with the
+    longest common beginning is a neighbour in this order.
     """
 
     __slots__ = ("kept", "last", "texts")
@@ -50,40 +72,52 @@ class Shelf:
         self.texts: list[bytes] = []
         self.kept: list[KeptConversation] = []
         self.last: KeptConversation | None = None
-        """The one that came last: its next turn is likely to be the next."""
 
     def find(self, body: bytes, begin: int) -> tuple[KeptConversation | None, int]:
         """The conversation that begins most like the text at this place of a body, and how many bytes they have in
         common; at least those before the last checkpoint that they have in common."""
         last = self.last
-        if last is not None and last.head and body.startswith(last.head, begin):
-            return last, last.count_common(body, begin)
+        for one in (last, self._glance(body[begin : begin + _GLANCE])):
+            if one is not None and one.head and body.startswith(one.head, begin):
+                return one, one.count_common(body, begin)
         text = body[begin:]
         place = bisect_left(self.texts, text)
         best, length = None, 0
-        for one in self.kept[max(place - 1, 0) : place + 1]:
-            common = count_common(one.text, text)
+        for one in (*self.kept[max(place - 1, 0) : place + 1], last):
+            common = 0 if one is None else count_common(one.text, text)
             if common > length:
                 best, length = one, common
         return best, length
 
-    def add(self, one: KeptConversation, instead: KeptConversation | None) -> KeptConversation | None:
-        """Put a conversation in its place, or in that of another one. Returns the one that it replaces."""
-        self.last = one
-        if instead is not None and instead.text != one.text:
+    def _glance(self, start: bytes) -> KeptConversation | None:
+        """The only conversation whose text starts so."""
+        texts = self.texts
+        place = bisect_left(texts, start)
+        alone = len(texts) <= place + 1 or not texts[place + 1].startswith(start)
+        return self.kept[place] if place < len(texts) and alone and texts[place].startswith(start) else None
+
+    def add(self, one: KeptConversation, instead: KeptConversation | None) -> list[KeptConversation]:
+        """Take in a conversation, in place of another one. Returns those that are gone."""
+        gone = [] if instead is None else [instead]
+        if instead is not None:
             self.remove(instead)
-        place = bisect_left(self.texts, one.text)
-        if place < len(self.texts) and self.texts[place] == one.text:
-            instead, self.kept[place] = self.kept[place], one
-            return instead
-        self.texts.insert(place, one.text)
-        self.kept.insert(place, one)
-        return instead
+        last, self.last = self.last, one
+        if last is not None:
+            text = last.text
+            place = bisect_left(self.texts, text)
+            if place < len(self.texts) and self.texts[place] == text:
+                gone.append(self.kept[place])
+                self.kept[place] = last
+            else:
+                self.texts.insert(place, text)
+                self.kept.insert(place, last)
+        return gone
 
     def remove(self, one: KeptConversation) -> None:
         if self.last is one:
             self.last = None
-        place = self.kept.index(one) if len(self.kept) <= _FEW else bisect_left(self.texts, one.text)
+            return
+        place = bisect_left(self.texts, one.text)
         if place < len(self.kept) and self.kept[place] is one:
             del self.texts[place], self.kept[place]
 
@@ -91,53 +125,87 @@ class Shelf:
 class KeptConversation:
     """One conversation as it was sent last."""
 
-    __slots__ = ("begin", "ends", "head", "made", "made_sizes", "owner", "read", "shelf", "size", "text", "used")
+    __slots__ = ("_text", "ends", "head", "made", "made_sizes", "owner", "read", "shelf", "size", "tail", "top", "used")
 
     def __init__(
-        self, owner: str, shelf: Shelf, text: bytes, read: ReadList, ends: list[int], head: bytes, used: float
+        self,
+        owner: str,
+        shelf: Shelf,
+        top: KnownTop,
+        sent: SentList,
+        read: ReadList,
+        ends: list[int],
+        head: bytes,
+        used: float,
     ) -> None:
         self.owner = owner
         """Whose it is."""
         self.shelf = shelf
         """Where it stands."""
-        self.text = text
-        """The JSON text of its list of messages."""
         self.read = read
         """What was read of it."""
         self.used = used
         """When its last turn came."""
         self.ends = ends
         """Where the items before each checkpoint end in the text. The last ones are found when the next turn comes."""
-        self.head = text[: ends[-1]] if ends and ends[-1] - len(head) > _LONG else head
-        """The beginning of the text, which two turns had in common."""
-        self.begin = -1
-        """Where the list stood in its body."""
+        self.head = head = sent.cut(0, ends[-1]) if ends and ends[-1] - len(head) > _LONG else head
+        """The beginning of the JSON text of its list of messages, which two turns had in common."""
+        self.tail = sent.cut(len(head))
+        """The rest of it."""
+        self._text: bytes | None = None
+        self.top = top
+        """What stood around it in its body."""
         self.made: dict[Any, Any] = {}
         """What was made of it, for each target."""
         self.made_sizes: dict[Any, int] = {}
         """Bytes of what was made."""
-        self.size = 3 * len(text) + _MESSAGE_BYTES * len(read.messages)
+        length = 3 * (len(head) + len(self.tail)) + 2 * (len(top.before) + len(top.after))
+        self.size = length + _MESSAGE_BYTES * len(read.messages)
+
+    @property
+    def text(self) -> bytes:
+        """The JSON text of its list of messages."""
+        if self._text is None:
+            self._text = self.head + self.tail
+        return self._text
 
     def count_common(self, body: bytes, begin: int) -> int:
         """How many bytes of the text stand at this place of a body too, of those that checkpoints end. It begins with
         the same head."""
         self.checkpoint_within(0)
         at = len(self.head)
-        for end in self.ends[bisect_right(self.ends, at) :]:
-            if not body.startswith(self.text[at:end], begin + at):
-                break
-            at = end
-        return at
+        ends = self.ends[bisect_right(self.ends, at) :]
+
+        def differs(end: int) -> bool:
+            return not body.startswith(self.tail[: end - at], begin + at)
+
+        for end in ends[: -_STALE - 1 : -1]:  # nearly always
+            if not differs(end):
+                return end
+        common = bisect_left(ends, True, key=differs)
+        return ends[common - 1] if common else at
 
     def checkpoint_within(self, length: int) -> int:
         """The last checkpoint in the first bytes of the text, by its number; -1 if there is none."""
         ends, checkpoints = self.ends, self.read.checkpoints
         if len(ends) < len(checkpoints):
-            known = len(ends)
-            first, begin = (checkpoints[known - 1].item, ends[-1]) if known else (0, 0)
+            known, skipped = len(ends), len(self.head)
+            first, begin = (checkpoints[known - 1].item, ends[-1] - skipped) if known else (0, 0)
             numbers = [one.item - first for one in checkpoints[known:]]
-            self.ends = ends = [*ends, *find_ends(self.text, numbers, begin)]
+            self.ends = ends = [*ends, *[end + skipped for end in find_ends(self.tail, numbers, begin, bool(known))]]
         return bisect_right(ends, length) - 1
+
+
+class SentList(NamedTuple):
+    """The text of a list of messages, in a body."""
+
+    body: bytes
+    begin: int
+    end: int
+
+    def cut(self, begin: int, end: int | None = None) -> bytes:
+        """A piece of the text."""
+        return self.body[self.begin + begin : self.end if end is None else self.begin + end]
 
 
 class CallerMemory(msgspec.Struct, frozen=True):
@@ -148,22 +216,32 @@ class CallerMemory(msgspec.Struct, frozen=True):
     era: int
     """What was asked for before the memory was told to forget is not kept after it."""
 
+    def find_shelf(self, dialect: str) -> Shelf | None:
+        """The caller's conversations in a dialect, if there are any."""
+        return self.memory.shelves.get((self.owner, dialect))
+
     def find(self, dialect: str, body: bytes, begin: int = 0) -> tuple[KeptConversation | None, int]:
         """The conversation that begins most like the text at this place of a body, and how much they have in common."""
         return self.memory.find(self.owner, dialect, body, begin)
 
     def keep(
-        self, dialect: str, text: bytes, read: ReadList, before: KeptConversation | None = None, place: int = -1
+        self,
+        dialect: str,
+        top: KnownTop,
+        sent: SentList,
+        read: ReadList,
+        before: KeptConversation | None = None,
+        place: int = -1,
     ) -> KeptConversation | None:
         """Remember a conversation. `before` is what it continues, from the checkpoint with this number. If only its
         last turns are gone, it is replaced. None if it is not kept."""
-        return self.memory.keep(self, dialect, text, read, before, place)
+        return self.memory.keep(self, dialect, (top, sent, read), before, place)
 
 
 class ConversationMemory:
     """The conversations that a process remembers."""
 
-    __slots__ = ("_beside", "_clock", "_era", "_kept", "_lifetime", "_lock", "_shelves", "budget", "held")
+    __slots__ = ("_beside", "_clock", "_era", "_kept", "_lifetime", "budget", "held", "lock", "shelves")
 
     def __init__(
         self,
@@ -179,8 +257,8 @@ class ConversationMemory:
         self._beside = beside
         self._lifetime = lifetime
         self._clock = clock
-        self._lock = RLock()  # large requests are read in a thread of their own
-        self._shelves: dict[tuple[str, str], Shelf] = {}
+        self.lock = RLock()  # large requests are read in a thread of their own
+        self.shelves: dict[tuple[str, str], Shelf] = {}
         self._kept: dict[int, KeptConversation] = {}
         self._era = 0
         self.held = 0
@@ -193,60 +271,44 @@ class ConversationMemory:
         """The memory for one caller. What it keeps is found by this caller alone."""
         return CallerMemory(self, owner, self._era)
 
-    def find_last(self, owner: str, dialect: str) -> KeptConversation | None:
-        """The conversation that a caller sent last."""
-        shelf = self._shelves.get((owner, dialect))
-        return None if shelf is None else shelf.last
-
-    def find_begin(self, owner: str, dialect: str) -> int | None:
-        """Where the list of messages stood in the body that a caller sent last; None if nothing is kept."""
-        shelf = self._shelves.get((owner, dialect))
-        return None if shelf is None else shelf.last.begin if shelf.last is not None else -1
-
     def find(self, owner: str, dialect: str, body: bytes, begin: int) -> tuple[KeptConversation | None, int]:
         """What a caller finds; see there."""
-        with self._lock:
+        with self.lock:
             self._drop_old()
-            shelf = self._shelves.get((owner, dialect))
+            shelf = self.shelves.get((owner, dialect))
             return (None, 0) if shelf is None else shelf.find(body, begin)
 
     def keep(
         self,
         caller: CallerMemory,
         dialect: str,
-        text: bytes,
-        read: ReadList,
+        found: tuple[KnownTop, SentList, ReadList],
         before: KeptConversation | None,
         place: int,
     ) -> KeptConversation | None:
         """Remember a conversation of a caller; see there. None if it is too large, or was to be forgotten."""
-        with self._lock:
-            shelf = self._shelves.get((caller.owner, dialect)) or Shelf()
+        with self.lock:
+            shelf = self.shelves.get((caller.owner, dialect)) or Shelf()
             ends, head = ([], b"") if before is None else (before.ends[: place + 1], before.head)
             if not ends or len(head) > ends[-1]:
                 head = b""
-            one = KeptConversation(caller.owner, shelf, text, read, ends, head, self._clock())
+            one = KeptConversation(caller.owner, shelf, *found, ends, head, self._clock())
             if one.size > self.budget // LARGEST_SHARE or caller.era != self._era:
                 return None
-            self._shelves[caller.owner, dialect] = shelf
+            if before is not None:  # what was made of it on the turn before
+                one.made, one.made_sizes = before.made.copy(), before.made_sizes.copy()
+                one.size += sum(one.made_sizes.values())
+            self.shelves[caller.owner, dialect] = shelf
             same = before is not None and len(before.read.checkpoints) - place <= _STALE and id(before) in self._kept
-            replaced = shelf.add(one, before if same else None)
-            if replaced is not None:
-                self._uncount(replaced)
+            for gone in shelf.add(one, before if same else None):
+                self._uncount(gone)
             self._kept[id(one)] = one
             self._count(one.size)
-            if before is not None:
-                self._inherit(one, before)
             return one
-
-    def _inherit(self, one: KeptConversation, before: KeptConversation) -> None:
-        """Give a conversation what was made of it on the turn before."""
-        for key, made in tuple(before.made.items()):
-            self.keep_made(one, key, made, before.made_sizes[key])
 
     def keep_made(self, one: KeptConversation, key: Any, made: Any, size: int) -> None:
         """Keep what was made of a conversation, with it."""
-        with self._lock:
+        with self.lock:
             if id(one) not in self._kept:
                 return
             more = size - one.made_sizes.pop(key, 0)
@@ -267,12 +329,12 @@ class ConversationMemory:
 
     def forget(self, owner: str | None = None) -> int:
         """Forget the conversations of a caller; all, for None. Returns how many there were."""
-        with self._lock:
+        with self.lock:
             self._era += 1
             gone = [one for one in self._kept.values() if owner is None or one.owner == owner]
             for one in gone:
                 self._remove(one)
-            self._shelves = {key: shelf for key, shelf in self._shelves.items() if shelf.kept}
+            self.shelves = {key: shelf for key, shelf in self.shelves.items() if shelf.kept or shelf.last}
             return len(gone)
 
     def _drop_old(self) -> None:
@@ -300,20 +362,22 @@ def count_common(one: bytes, other: bytes) -> int:
     return min(at, end)
 
 
-_BETWEEN = b" \t\r\n,"
+_BETWEEN = re.compile(rb"[ \t\r\n,]*+")
 
 
-def find_ends(text: bytes, numbers: Sequence[int], begin: int = 0) -> list[int]:
+def find_ends(text: bytes, numbers: Sequence[int], begin: int = 0, inside: bool = False) -> list[int]:
     """Where the items before each of these items end in the text of a JSON list, counted from `begin`: the list's own
-    beginning, or the end of one of its items. The numbers rise, and begin above 0."""
+    beginning, or, `inside` it, the end of one of its items. The numbers rise, and begin above 0."""
     ends: list[int] = []
     wanted = iter(numbers)
     number, at = next(wanted), begin
-    for index, item in enumerate(split_items(b"[" + text[begin:].lstrip(_BETWEEN) if begin else text)):
+    skip = _BETWEEN.match
+    first = skip(text, at).end() if inside else 0  # type: ignore[union-attr]
+    for index, item in enumerate(split_items(b"[" + text[first:] if inside else text)):
         if index == number:
             ends.append(at)
             number = next(wanted, -1)
             if number < 0:
                 break
-        at = text.index(item, at) + len(item)
+        at = skip(text, at or 1).end() + len(item)  # type: ignore[union-attr]
     return ends

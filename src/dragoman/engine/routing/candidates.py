@@ -6,32 +6,36 @@ import msgspec
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """One model. `scores` are its ratings by discipline. `price` is what a million tokens cost, in and out together,
-    `input_price` the part of it for input, `cached_price` and `written_price` for input that is read from the
-    provider's cache and written to it.
-
-    What changes all the time: `healthy`, `full` (no room in its limits), `latency` (seconds to the first byte,
-    measured; None: not known), and `busy` (requests under way). `inputs` are the kinds of media that it reads.
-    `cache_minutes`: how long its provider keeps a prefix.
-    """
+    """One model."""
 
     name: str
     target: str = ""
     description: str = ""
     weight: float = 1.0
     scores: dict[str, float] = {}
+    """Its ratings by discipline."""
     price: float | None = None
+    """What a million tokens cost, in and out together."""
     input_price: float | None = None
+    """The part of the price for input."""
     cached_price: float | None = None
+    """The same for input that is read from the provider's cache."""
     written_price: float | None = None
+    """The same for input that is written to it."""
     context_window: int = 0
     inputs: frozenset[str] = frozenset()
+    """The kinds of media that it reads."""
     tools: bool = True
     cache_minutes: float = 0.0
+    """How long its provider keeps a prefix."""
     healthy: bool = True
+    """This and what follows changes all the time."""
     latency: float | None = None
+    """Seconds to the first byte, measured. None: not known."""
     busy: int = 0
+    """Requests under way."""
     full: bool = False
+    """There is no room in its limits."""
 
     @property
     def score(self) -> float | None:

@@ -29,6 +29,16 @@ _SEARCHED = 2_000
 
 def session_key(ask: Ask) -> str:
     """The key of the conversation; empty where nothing tells it."""
+    if given := named_session(ask):
+        return given
+    for message in ask.conversation.messages:
+        if message.role is USER:
+            return _key_of_words(message)
+    return ""
+
+
+def named_session(ask: Ask) -> str:
+    """The id that the client gives its conversation; empty if it gives none."""
     members, headers = ask.members, ask.headers
     for name in FIELDS:
         if name in members and (given := _given(members)):
@@ -39,12 +49,7 @@ def session_key(ask: Ask) -> str:
     for name in HEADERS:
         if headers.get(name):
             return headers[name][:LONGEST]
-    if metadata and (given := _given(_user(metadata))):
-        return given
-    for message in ask.conversation.messages:
-        if message.role is USER:
-            return _key_of_words(message)
-    return ""
+    return _given(_user(metadata)) if metadata else ""
 
 
 def hash_first_words(conversation: Conversation) -> int:

@@ -26,7 +26,7 @@ class AnswerTally:
 
     def __init__(self, model: str) -> None:
         self._weights = token_weights(model)
-        self._held: list[bytes] = []
+        self._held: list[bytes] = []  # literals: they lose their quotes if they are counted
         self._size = 0
         self._count = 0.0
         self._calls = 0
@@ -46,8 +46,8 @@ class AnswerTally:
 
     def add_text(self, literal: bytes) -> None:
         """Take a piece of text, as most events are."""
-        self._held.append(literal[1:-1])
-        self._size += len(literal) - 2
+        self._held.append(literal)
+        self._size += len(literal)
         if self._size > _FOLDED:
             self._fold()
 
@@ -86,14 +86,11 @@ class AnswerTally:
         return max(1, round(count + weights.answer))
 
     def _add_content(self, content: bytes) -> None:
-        self._held.append(content)
-        self._size += len(content)
-        if self._size > _FOLDED:
-            self._fold()
+        self.add_text(b'"%b"' % content)
 
     def _fold(self) -> None:
         if self._held:
-            content = b"".join(self._held)
+            content = b"".join([literal[1:-1] for literal in self._held])
             self._count += count_literal(content, self._weights)
             self._keys += content.count(_KEY)
             self._held, self._size = [], 0

@@ -12,6 +12,7 @@ from dragoman.dialects.registry import dialect
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.offline_driver import compile_offline
 from dragoman.engine.exchange.steps import AttemptFailed
+from dragoman.engine.exchange.tool_rounds import TOOL_RUN
 from dragoman.engine.library.adapt import read
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.routing.candidates import Decision
@@ -59,6 +60,21 @@ class ShownSend(msgspec.Struct, frozen=True, kw_only=True):
     body: str | None = None
 
 
+class ShownRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool that the gateway ran after this round."""
+
+    did: str
+    """What the report says of it."""
+    name: str = ""
+    """The tool, and its server if it has one; empty: the ledger knows no more than the sentence."""
+    seconds: float | None = None
+    size: int = 0
+    """The bytes that the model reads of it."""
+    cost: float = 0.0
+    """In dollars."""
+    error: str = ""
+
+
 class ExchangeView(msgspec.Struct, frozen=True, kw_only=True):
     """`kept`: where the bodies come from, `memory` or `store`; empty where there are none, and `note` says why."""
 
@@ -70,6 +86,7 @@ class ExchangeView(msgspec.Struct, frozen=True, kw_only=True):
     upstream: ShownBody
     report: ShownReport
     sends: tuple[ShownSend, ...]
+    runs: tuple[ShownRun, ...]
     overhead: float
     first_byte: float | None
     duration: float
@@ -114,6 +131,7 @@ def _of_memory(services: Services, recent: RecentExchange, root: str) -> Exchang
         path=sent.path if sent is not None else "",
         report=report,
         sends=_sends(services, recent),
+        runs=_runs(recent),
         samples=samples,
         decision=record.routed.decision if record.routed is not None else None,
     )
@@ -143,6 +161,7 @@ def _of_ledger(services: Services, entry: Entry, root: str) -> ExchangeView:
         path=again[1].path if again is not None else "",
         report=report,
         sends=_ledger_sends(entry),
+        runs=_ledger_runs(entry),
         samples=samples,
     )
 
@@ -193,6 +212,7 @@ def _view(
     path: str,
     report: ShownReport,
     sends: tuple[ShownSend, ...],
+    runs: tuple[ShownRun, ...],
     samples: CodeSamples | None,
     note: str = "",
     decision: Decision | None = None,
@@ -207,6 +227,7 @@ def _view(
         upstream=_shown(services, entry.upstream_dialect, sent, path),
         report=report,
         sends=sends,
+        runs=runs,
         overhead=entry.overhead_us / 1e6,
         first_byte=entry.ttfb,
         duration=entry.duration,
@@ -243,6 +264,30 @@ def _sends(services: Services, recent: RecentExchange) -> tuple[ShownSend, ...]:
         ends = recent.entry.ttfb or began
         found.append(ShownSend(target=exchange.destination.name, begins=min(began, ends), ends=ends))
     return tuple(found)
+
+
+def _runs(recent: RecentExchange) -> tuple[ShownRun, ...]:
+    exchange = recent.record.exchange
+    if exchange is None:
+        return ()
+    return tuple(
+        [
+            ShownRun(
+                did=run.change(exchange.ask).did,
+                name=run.name,
+                seconds=run.seconds,
+                size=run.size,
+                cost=run.cost,
+                error=run.error,
+            )
+            for run in exchange.runs
+        ]
+    )
+
+
+def _ledger_runs(entry: Entry) -> tuple[ShownRun, ...]:
+    changes = msgspec.json.decode(entry.changes, type=list[_LedgerChange])
+    return tuple([ShownRun(did=one.did) for one in changes if one.rule == TOOL_RUN])
 
 
 def _lesson(lessons: list[str], exchange: Exchange[HttpDestination], number: int) -> str:

@@ -17,7 +17,7 @@ from dragoman.engine.library.adapt import read
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.library.explain import Reason, explain_target
 from dragoman.engine.library.lint import headline
-from dragoman.engine.library.summary import FoldedChange, ReportedChange, fold, weight
+from dragoman.engine.library.report_summary import FoldedChange, ReportedChange, fold, weight
 from dragoman.engine.path_overrides import apply_path
 from dragoman.gateway.console.body_marks import (
     MOST_RULES,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dragoman.dialects import registry
-from dragoman.dialects.dialect import CompactionWay
+from dragoman.dialects.contracts.compaction import CompactionWay
 from dragoman.gateway.callers.callers import Caller
 from dragoman.gateway.endpoints.generate import generate
 from dragoman.gateway.endpoints.relay import relay

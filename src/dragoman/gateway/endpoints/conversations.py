@@ -9,7 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.dialect import ConversationForm, Dialect, StoredAnswers, StoredTurn
+from dragoman.dialects.contracts.stored_answers import ConversationForm, StoredAnswers, StoredTurn
+from dragoman.dialects.dialect import Dialect
 from dragoman.gateway.callers.callers import Caller, Refused
 from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.http.outbound import Outbound

@@ -13,7 +13,8 @@ from dragoman.config.schema import LogLevel
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects import registry
-from dragoman.dialects.dialect import AnswerContext, CompactionWay, Framing, Route
+from dragoman.dialects.contracts.compaction import CompactionWay
+from dragoman.dialects.dialect import AnswerContext, Framing, Route
 from dragoman.engine.answer.client_failures import render_failed_stream
 from dragoman.engine.compile.compile_options import NOTHING_SET, USAGE_ASKED, caller_options
 from dragoman.engine.compile.request_limits import RequestLimits, parse_ask
@@ -171,6 +172,7 @@ async def _dispatch(
     record.dispatch = dispatch = services.dispatcher.open(
         ask, route, record.context, record.caller.name, options=options, work=work, credential=credential
     )
+    dispatch.line = inbound.line
     record.exchange = exchange = dispatch.exchange
     if record.carried is not None:
         exchange.given_summary = record.carried.summary
@@ -188,6 +190,10 @@ async def _reserve_more(
 ) -> None:
     """Count so many more requests like this one: one for each further answer. Raises Refused."""
     caller = record.caller
+    most = caller.limits.requests_per_minute if caller.limits is not None else None
+    if most is not None and count >= most:  # it would use up the minute of the key, and still not be sent
+        what = f"the key's limit of {most} requests per minute has no room for {count + 1} answers"
+        raise Refused(Failure(FailureKind.RATE_LIMIT, what, 429))
     if record.slot is not None:
         record.slot.take(count)
     for _ in range(count if caller.limits is not None else 0):

@@ -14,7 +14,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.compile.request_limits import check_body
 from dragoman.engine.exchange.steps import Send
 from dragoman.engine.library.adapt import read
-from dragoman.engine.library.summary import fold
+from dragoman.engine.library.report_summary import fold
 from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit
 from dragoman.gateway.endpoints.dry_run_options import DryRunOptions
 from dragoman.gateway.endpoints.generate import begin_work

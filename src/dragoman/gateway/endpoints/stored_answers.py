@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.dialect import BackgroundForm, Dialect, StoredAnswers
+from dragoman.dialects.contracts.background import BackgroundForm
+from dragoman.dialects.contracts.stored_answers import StoredAnswers
+from dragoman.dialects.dialect import Dialect
 from dragoman.gateway.callers.callers import Caller, Refused
 from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.http.outbound import SSE, Outbound

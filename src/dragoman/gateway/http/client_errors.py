@@ -13,7 +13,12 @@ BODY_ERRORS = (BodyTooLarge, BodyTooSlow, BodyEncodingRefused)
 
 
 def as_failure(error: Refused | DragomanError | BodyTooLarge | BodyTooSlow | BodyEncodingRefused) -> Failure:
-    """The failure for an exception."""
+    """The failure for an exception, whose traceback is let go.
+
+    An exception and the frames of its traceback often refer to each other. The frames hold the body, and the garbage
+    collector, which counts objects and not bytes, would let many of them pile up.
+    """
+    error.__traceback__ = None
     if isinstance(error, Refused):
         return error.failure
     if isinstance(error, BodyTooLarge):

@@ -21,10 +21,14 @@ if TYPE_CHECKING:
 
 MOST = 200
 """Requests with their bodies."""
-MOST_BYTES = 48 * 1024 * 1024
-"""Of the bodies of all of them."""
-LARGEST = 8 * 1024 * 1024
-"""A request with larger bodies is not kept."""
+MOST_BYTES = 96 * 1024 * 1024
+"""That all of them take, about."""
+LARGEST = 32 * 1024 * 1024
+"""A request that takes more is not kept."""
+OF_BODY = 4
+"""Bytes in memory for one of a body: itself, and the values that were read from it and written into it."""
+OF_CHANGE = 450
+"""Bytes in memory for one change of the report."""
 MOST_DECISIONS = 50
 """Of routes, with or without bodies."""
 MOST_FAILING = 1024
@@ -34,7 +38,7 @@ MOST_NOTED = 1024
 
 
 class RecentExchange(msgspec.Struct, frozen=True, gc=False):
-    """A request with all that became of it, and the bytes of its bodies."""
+    """A request with all that became of it, and about how many bytes of memory it takes."""
 
     record: RequestRecord
     entry: Entry
@@ -98,7 +102,7 @@ class RecentExchanges:
             self._routed.append((entry, record.routed.decision))
         if self.keeps:
             if record.dispatch is not None:
-                record.dispatch.forget_connection()
+                record.dispatch.let_go()
             self._put(RecentExchange(record, entry, _weight(record)))
 
     def _count(self, entry: Entry) -> None:
@@ -140,13 +144,16 @@ class RecentExchanges:
 
 
 def _weight(record: RequestRecord) -> int:
-    """The bytes of all bodies. Most requests are sent once, and answered whole."""
-    exchange, ask = record.exchange, record.ask
-    size = len(ask.source) if ask is not None else 0
-    if exchange is not None and exchange.request is not None:
-        size += len(exchange.request.body)
-        if failures := exchange.attempts.failures:
-            size += sum([len(one.request.body) for one in failures])
+    """About what the request takes in memory."""
+    bodies = len(record.ask.source) if record.ask is not None else 0
     if record.copy:
-        return size + sum(map(len, record.copy))
-    return size + len(record.answer) if record.answer is not None else size
+        bodies += sum(map(len, record.copy))
+    elif record.answer is not None:
+        bodies += len(record.answer)
+    changes = 0
+    if (exchange := record.exchange) is not None:
+        for one in (exchange, *exchange.parts):
+            changes += len(one.changes)
+            bodies += len(one.request.body) if one.request is not None else 0
+            bodies += sum([len(failed.request.body) for failed in one.attempts.failures])
+    return OF_BODY * bodies + OF_CHANGE * changes

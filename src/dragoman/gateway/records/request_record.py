@@ -16,7 +16,13 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.history.compaction import UsedSummary
 from dragoman.engine.history.session_turns import NO_USE
-from dragoman.engine.library.summary import NOTHING_WRITTEN, ReportHeaders, WrittenReport, report_headers, write_report
+from dragoman.engine.library.report_summary import (
+    NOTHING_WRITTEN,
+    ReportHeaders,
+    WrittenReport,
+    report_headers,
+    write_report,
+)
 from dragoman.engine.routing.candidates import Decision
 from dragoman.engine.tokens.answer_tally import NOTHING_SPENT, Spent
 from dragoman.gateway.callers.budgets import Hold, settle

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from dragoman.dialects.dialect import StoredTurn
+from dragoman.dialects.contracts.stored_answers import StoredTurn
 from dragoman.gateway.records.metrics_board import SharedCounts
 
 SOCKETS_PER_KEY = 64

@@ -15,7 +15,9 @@ import msgspec
 
 from dragoman.config.schema import LogLevel
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.dialect import AnswerContext, SocketAnswer, SocketFrames, SocketTurn, Steering, StoredTurn
+from dragoman.dialects.contracts.sockets import SocketAnswer, SocketFrames, SocketTurn, Steering
+from dragoman.dialects.contracts.stored_answers import StoredTurn
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect as dialect_of
 from dragoman.engine.answer.client_failures import render_failure
 from dragoman.errors import DragomanError
@@ -29,6 +31,7 @@ from dragoman.gateway.http.socket_protocol import SHUTDOWN
 from dragoman.gateway.services import Services
 from dragoman.gateway.sockets.open_sockets import RememberedAnswer
 from dragoman.gateway.sockets.socket_turn import TurnInbound, TurnSender, prepare
+from dragoman.upstream.socket_line import SocketLine
 
 LANES = 8
 """Conversations that may be answered at a time."""
@@ -64,6 +67,8 @@ class Lane:
         self.sender: TurnSender | None = None
         self.steers: list[tuple[str, Steering]] = []
         """Accepted input with its ids."""
+        self.line = SocketLine()
+        """To a provider that has sockets."""
         self.awaiting = ""
         """The answer that waits for results of tools. The input goes in front of them."""
 
@@ -121,6 +126,8 @@ class SocketSession:
         running = [lane.task for lane in self._lanes.values() if lane.task is not None]
         if running:
             await asyncio.wait(running)
+        for lane in self._lanes.values():
+            await lane.line.close()
 
     def _start(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -245,6 +252,7 @@ class SocketSession:
             if idle is None:
                 return None
             del self._lanes[idle.name]
+            idle.line.abort()
             self._services.sockets.memory.drop(self, idle.name)
         lane = self._lanes[name] = Lane(name)
         return lane
@@ -276,7 +284,9 @@ class SocketSession:
         lane.turn, lane.sender = turn, sender
         outbound = Outbound(sender.send, next(services.request_ids))
         kind = ("continued" if turn.previous else "new") if turn.generates else "prepared"
-        inbound = TurnInbound(self._inbound, self._headers, kind, self._closed, partial(self._make_body, turn))
+        inbound = TurnInbound(
+            self._inbound, self._headers, kind, self._closed, partial(self._make_body, turn), lane.line
+        )
         try:
             caller = identify(services, self._inbound)
             endpoint = generate if turn.generates else prepare

@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 
 from dragoman.conversation.events import Ended, Started, Stopped, Used
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.dialect import AnswerContext, SocketAnswer, SocketFrames, SocketTurn
+from dragoman.dialects.contracts.sockets import SocketAnswer, SocketFrames, SocketTurn
+from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect as dialect_of
 from dragoman.engine.compile.request_limits import parse_ask
 from dragoman.errors import DragomanError
@@ -20,6 +21,7 @@ from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.models.model_names import find_lead
 from dragoman.gateway.records.request_record import RequestRecord, record_request
 from dragoman.gateway.services import Services
+from dragoman.upstream.socket_line import SocketLine
 from dragoman.wire.sse import SseDecoder
 
 _OF_THE_BODY = frozenset({"content-type", "content-length"})
@@ -28,10 +30,16 @@ _OF_THE_BODY = frozenset({"content-type", "content-length"})
 class TurnInbound(Inbound):
     """The request of a turn. Its body is made when it is asked for: the turns before it must have ended."""
 
-    __slots__ = ("_make_body", "turn")
+    __slots__ = ("_make_body", "line", "turn")
 
     def __init__(
-        self, opened: Inbound, headers: Mapping[str, str], turn: str, closed: asyncio.Event, make_body: MakeBody
+        self,
+        opened: Inbound,
+        headers: Mapping[str, str],
+        turn: str,
+        closed: asyncio.Event,
+        make_body: MakeBody,
+        line: SocketLine,
     ) -> None:
         async def receive() -> Message:
             await closed.wait()
@@ -41,6 +49,7 @@ class TurnInbound(Inbound):
         super().__init__(scope, receive, opened.path, opened.timer)
         self.headers = dict(headers)
         self.turn = turn
+        self.line = line
         self._make_body = make_body
 
     async def body(self, limit: int, encodings: int = 2) -> bytes:

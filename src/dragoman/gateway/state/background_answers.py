@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.dialect import BackgroundAsk, BackgroundForm
+from dragoman.dialects.contracts.background import BackgroundAsk, BackgroundForm
 from dragoman.dialects.registry import dialect
 from dragoman.gateway.callers.callers import Caller, Refused
 from dragoman.gateway.http.inbound import Inbound, ReadInbound

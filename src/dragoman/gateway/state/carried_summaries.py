@@ -19,18 +19,11 @@ from dragoman.conversation.events import Ended, Event, OpaqueBlock, Started, Sto
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Opaque, Origin
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.dialect import (
-    AnswerContext,
-    CarriedSummary,
-    CompactionAsk,
-    Compactions,
-    CompactionWay,
-    StreamRenderer,
-)
+from dragoman.dialects.contracts.compaction import CarriedSummary, CompactionAsk, Compactions, CompactionWay
+from dragoman.dialects.dialect import AnswerContext, StreamRenderer
 from dragoman.dialects.registry import dialect
 from dragoman.engine.exchange.destination import TargetRoute
-from dragoman.engine.history.compaction import PrefixSummary, UsedSummary
-from dragoman.engine.history.handover import (
+from dragoman.engine.history.carried_summary import (
     has_words,
     is_whole_summary,
     replaced_units,
@@ -38,6 +31,7 @@ from dragoman.engine.history.handover import (
     summary_parts,
     summary_question,
 )
+from dragoman.engine.history.compaction import PrefixSummary, UsedSummary
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.gateway.callers.callers import Caller, Refused
 from dragoman.gateway.callers.credentials import find_credential

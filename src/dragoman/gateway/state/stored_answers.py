@@ -17,14 +17,15 @@ from msgspec.structs import replace
 from dragoman.config.schema import ForeignIds, LogLevel
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Json
-from dragoman.dialects.dialect import AnswerKeeper, StoredAnswers, StoredTurn, StoreQuestion
+from dragoman.dialects.contracts.stored_answers import AnswerKeeper, StoredAnswers, StoredTurn, StoreQuestion
 from dragoman.dialects.registry import dialect
+from dragoman.engine.memory.continued_requests import count_known
 from dragoman.gateway.callers.callers import Refused
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.records.request_record import RequestRecord
 from dragoman.gateway.services import Services
 from dragoman.store import StoredResponse
-from dragoman.upstream.heavy_work import RequestWork
+from dragoman.upstream.heavy_work import LARGE, RequestWork
 
 MOST_TURNS = 1000
 """Of a conversation that is continued by ids."""
@@ -43,7 +44,8 @@ async def with_stored_turns(
     A provider that made what it refers to has it itself: the request stays as it is. Raises Refused if something is
     not known.
     """
-    question = await _work(services, record.caller.name, body).run(partial(stored.parse_question, body))
+    known = count_known(record.dialect, body, services.memory_of(record.caller.name)) if len(body) > LARGE else 0
+    question = await _work(services, record.caller.name, body, known).run(partial(stored.parse_question, body))
     if question is None:
         return body
     if not services.config.state.enabled and stored.unsupported is not None:
@@ -68,9 +70,10 @@ async def with_counted_turns(services: Services, caller: str, client: str, body:
     return await replace_ids(services, caller, client, body, (stored, question), all_of_them=True)
 
 
-def _work(services: Services, caller: str, body: bytes) -> RequestWork:
-    """Where a request is read and written anew: beside the event loop if it is large."""
-    return RequestWork(services.dispatcher.heavy, caller, len(body))
+def _work(services: Services, caller: str, body: bytes, known: int = 0) -> RequestWork:
+    """Where a request is read and written anew: beside the event loop if it is large. `known`: bytes of it that are
+    remembered."""
+    return RequestWork(services.dispatcher.heavy, caller, len(body) - known)
 
 
 async def replace_ids(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from urllib.parse import urlsplit
+from posixpath import normpath
+from urllib.parse import unquote, urlsplit
 
 from dragoman.conversation.provider_tools import FoundPage
 
@@ -21,7 +22,7 @@ def cut_text(text: str, most: int) -> str:
 
 def hide(text: str, secrets: Iterable[str]) -> str:
     """Without secrets, should a server repeat one."""
-    for secret in secrets:
+    for secret in sorted(secrets, key=len, reverse=True):  # one may be the beginning of another
         text = text.replace(secret, "[REDACTED]")
     return text
 
@@ -45,9 +46,10 @@ def is_within(url: str, domains: Iterable[str]) -> bool:
         host = (parts.hostname or "").rstrip(".")
     except ValueError:
         return False
+    reached = normpath("/" + unquote(parts.path).lower().lstrip("/"))
     for domain in domains:
         name, slash, path = domain.lower().removeprefix("*.").partition("/")
-        if (host == name or host.endswith(f".{name}")) and (parts.path.lower().startswith(slash + path)):
+        if (host == name or host.endswith(f".{name}")) and f"{reached}/".startswith(slash + path):
             return True
     return False
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl, urlsplit
 
 import anyio
 import httpx2
@@ -22,9 +23,11 @@ from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuth
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
-from mcp_types import CONNECTION_CLOSED, Implementation, ToolListChangedNotification
+from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, Implementation, ToolListChangedNotification
 
 from dragoman.config.schema import ToolServer
+from dragoman.gateway.tools.answer_bounds import AnswerBounds
+from dragoman.gateway.tools.found_text import hide
 from dragoman.gateway.tools.guarded_http import GuardedHttp
 from dragoman.gateway.tools.stdio_programs import run_program
 from dragoman.upstream.transport import TransportFailure
@@ -33,8 +36,15 @@ from dragoman.upstream.transport.transport import Transport
 
 _T = TypeVar("_T")
 _LONGEST_REASON = 500
+_OF_SESSIONS = frozenset({"mcp-session-id", "last-event-id", "mcp-protocol-version"})
+"""Headers that the SDK sets: a client could name the session of another key."""
+_SHORTEST_SECRET = 8
+_SHORTEST_KEY = 16
+"""Of the query of a URL, which has other words too."""
 _STAND_INS = frozenset({"Not Found", "Session terminated", "Server returned an error response"})
 """What the SDK says for an HTTP status without an error of MCP."""
+_QUOTES = "validation error"
+"""What the SDK says before it quotes an answer that it could not read."""
 # The SDK logs what servers send, and what they answer to a login. Our own log has what is to be known.
 for _name in ("client", "mcp.client.auth.oauth2", "mcp.client.sse", "mcp.client.streamable_http", "mcp.client.client"):
     logging.getLogger(_name).setLevel(logging.CRITICAL + 1)
@@ -87,8 +97,8 @@ class ConnectionOptions(msgspec.Struct, frozen=True):
     """Reaches every address."""
     public: Transport
     """Reaches public addresses alone."""
-    answer_bytes: int
-    """The longest answer."""
+    bounds: AnswerBounds
+    """What one answer may hold."""
     idle: float
     """Seconds until an unused connection closes itself."""
 
@@ -103,7 +113,7 @@ class McpConnection:
         self._way = way
         self._options = options
         self._on_change = on_change
-        self.secrets = [secret.reveal() for secret in server.secrets() if len(secret.reveal()) >= 8]
+        self.secrets = find_secrets(server)
         self._http: GuardedHttp | None = None
         self._closing = anyio.Event()
         self._opened: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
@@ -203,12 +213,10 @@ class McpConnection:
         server, options = self._server, self._options
         if server.url is None:
             env = {name: value.reveal() for name, value in server.env.items()}
-            return run_program(server.command, env, options.answer_bytes)
+            return run_program(server.command, env, options.bounds)
         origins = {parse_address(url).origin for url in (server.url, server.oauth and server.oauth.issuer) if url}
-        self._http = GuardedHttp(
-            options.named, options.public, frozenset(origins), options.answer_bytes, server.timeout
-        )
-        headers = {name: value.reveal() for name, value in server.headers.items()}
+        self._http = GuardedHttp(options.named, options.public, frozenset(origins), options.bounds, server.timeout)
+        headers = {name: value.reveal() for name, value in server.headers.items() if name.lower() not in _OF_SESSIONS}
         if server.token is not None:
             headers["Authorization"] = f"Bearer {server.token.reveal()}"
         auth = self._login(server)
@@ -220,7 +228,7 @@ class McpConnection:
         if self._way.sse:
             streams = sse_client(server.url, httpx_client_factory=make_client)
         else:
-            client, most = await stack.enter_async_context(make_client()), options.answer_bytes
+            client, most = await stack.enter_async_context(make_client()), options.bounds.size
             streams = streamable_http_client(server.url, http_client=client, max_sse_event_size=most)
         return streams
 
@@ -247,14 +255,25 @@ class McpConnection:
         if isinstance(first, ServerFailed):
             return first
         if isinstance(first, TransportFailure):
-            return ServerFailed(str(first), self._status)
+            return ServerFailed(hide(str(first), self.secrets), self._status)
+        if isinstance(first, MCPError) and first.code == PARSE_ERROR and _QUOTES in first.message:
+            return ServerFailed("it did not answer as MCP has it")
         if isinstance(first, MCPError) and first.message not in _STAND_INS:
-            return ServerFailed(first.message[:_LONGEST_REASON])
+            return ServerFailed(hide(first.message, self.secrets)[:_LONGEST_REASON])
         if isinstance(first, MCPError | httpx2.HTTPStatusError) and self._status:
             return ServerFailed(f"it answered {self._status}", self._status)
         if isinstance(first, OSError):
             return ServerFailed(f"it cannot be started or reached ({first.strerror or type(first).__name__})")
         return ServerFailed(f"it did not answer as MCP has it ({type(first).__name__})")
+
+
+def find_secrets(server: ToolServer) -> list[str]:
+    """What may not be shown: secrets as they are configured, credentials without the word before them (`Bearer`), and
+    keys in the query of the URL."""
+    values = [secret.reveal() for secret in server.secrets()]
+    credentials = [value.partition(" ")[2] for value in values if value.count(" ") == 1]
+    keys = [value for _, value in parse_qsl(urlsplit(server.url or "").query) if len(value) >= _SHORTEST_KEY]
+    return [secret for secret in (*values, *credentials, *keys) if len(secret) >= _SHORTEST_SECRET]
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -11,15 +11,17 @@ import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from mcp import Client
 from mcp_types import CallToolResult
+from msgspec.structs import replace
 
 from dragoman.config.schema import McpTransport, ToolsConfig, ToolServer
-from dragoman.conversation.literals import quote
+from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.tools import Tool
+from dragoman.gateway.tools.answer_bounds import AnswerBounds
 from dragoman.gateway.tools.found_text import hide
 from dragoman.gateway.tools.mcp_connections import ConnectionOptions, McpConnection, ServerFailed, ServerWay
 from dragoman.gateway.tools.mcp_results import render_result
@@ -114,7 +116,8 @@ class McpServers:
         if known is not None and known.ends > time.monotonic():
             self._listings.move_to_end(identity)
             return known
-        listing, _ = await self._ask(caller, server, self._read_tools)
+        listing, connection = await self._ask(caller, server, self._read_tools)
+        listing = _without_secrets(listing, connection.secrets)
         self._keep(identity, listing)
         return listing
 
@@ -131,9 +134,9 @@ class McpServers:
         connection = await self._connection(caller, server)
         try:
             return await connection.ask(what, server.timeout), connection
-        except ServerFailed as failed:
+        except ServerFailed:
             if not connection.lost_session:
-                raise ServerFailed(hide(failed.why, connection.secrets), failed.status) from None
+                raise
         await connection.close()
         renewed = await self._connection(caller, server)
         return await renewed.ask(what, server.timeout), renewed
@@ -165,7 +168,8 @@ class McpServers:
 
     async def _open(self, identity: str, server: ToolServer) -> McpConnection:
         """By the way that worked the last time, else by those that there are."""
-        options = ConnectionOptions(self._named, self._public, self.config.answer_bytes, self.config.idle)
+        bounds = AnswerBounds(self.config.answer_bytes, self.config.answer_values)
+        options = ConnectionOptions(self._named, self._public, bounds, self.config.idle)
         failure = ServerFailed("it cannot be reached")
         for way in dict.fromkeys([*([self._ways[identity]] if identity in self._ways else []), *_ways(server)]):
             connection = McpConnection(server, way, options, lambda: self._forget(identity))
@@ -225,6 +229,36 @@ class McpServers:
         listing = self._listings.pop(identity, None)
         if listing is not None:
             self._kept -= listing.size
+
+
+def _without_secrets(listing: ToolListing, secrets: list[str]) -> ToolListing:
+    """The list as a model may read it, should the server repeat a secret in it."""
+    tools = [one if _is_free(one.tool, secrets) else _hide_in(one, secrets) for one in listing.tools]
+    return replace(listing, tools=tuple([one for one in tools if not _holds(one.tool.name, secrets)]))
+
+
+def _is_free(tool: Tool, secrets: list[str]) -> bool:
+    return not any(_holds(text.decode(), secrets) for text in (tool.description, tool.schema) if text is not None)
+
+
+def _holds(text: str, secrets: list[str]) -> bool:
+    return any(secret in text for secret in secrets)
+
+
+def _hide_in(listed: ListedTool, secrets: list[str]) -> ListedTool:
+    tool = listed.tool
+    described = quote(hide(unquote(tool.description), secrets)) if tool.description is not None else None
+    schema = msgspec.json.encode(_hide_in_values(msgspec.json.decode(tool.schema or b"{}"), secrets))
+    return replace(listed, tool=replace(tool, description=described, schema=schema))
+
+
+def _hide_in_values(value: Any, secrets: list[str]) -> Any:
+    """Names of members stay: a secret may be a word that schemas have."""
+    if isinstance(value, str):
+        return hide(value, secrets)
+    if isinstance(value, list):
+        return [_hide_in_values(one, secrets) for one in value]
+    return {name: _hide_in_values(one, secrets) for name, one in value.items()} if isinstance(value, dict) else value
 
 
 def _ways(server: ToolServer) -> list[ServerWay]:

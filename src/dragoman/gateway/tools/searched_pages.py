@@ -9,9 +9,12 @@ from typing import Any
 import msgspec
 
 from dragoman.conversation.provider_tools import FoundPage
+from dragoman.wire.json_size import count_values
 
 _MOST = 100
 _DEEPEST = 8
+_MOST_VALUES = 20_000
+_LONGEST_READ = 256 * 1024
 _URLS = ("url", "link", "uri", "href")
 _TITLES = ("title", "name")
 _TEXTS = ("content", "text", "snippet", "description", "summary")
@@ -22,11 +25,14 @@ _LONGEST_LABELLED = 2_000
 
 
 def find_pages(answer: str) -> list[FoundPage]:
-    """Pages, each once, in the order of the answer."""
+    """Pages, each once, in the order of the answer. One that is very long, or JSON of very many values, is read as far
+    as a search answers."""
     try:
+        if count_values(answer.encode(errors="replace"), _MOST_VALUES) > _MOST_VALUES:
+            answer = answer[:_LONGEST_READ]
         found = list(_in_json(msgspec.json.decode(answer), _DEEPEST))
-    except (msgspec.DecodeError, RecursionError):
-        found = list(_in_text(answer))
+    except (ValueError, RecursionError):
+        found = list(_in_text(answer[:_LONGEST_READ]))
     first: dict[str, FoundPage] = {}
     for page in found:
         first.setdefault(page.url, page)

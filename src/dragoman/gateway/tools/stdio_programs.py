@@ -18,6 +18,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 
+from dragoman.gateway.tools.answer_bounds import AnswerBounds
+
 _INHERITED = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER")
 """Of the gateway's environment, which holds keys of providers, a program gets these alone."""
 _GRACE = 2.0
@@ -25,12 +27,13 @@ _GRACE = 2.0
 
 
 @asynccontextmanager
-async def run_program(command: Sequence[str], env: Mapping[str, str], most: int) -> AsyncIterator[Any]:
-    """Start it, and give the two streams that the SDK wants: what it says, and what it is told. `most`: bytes of a
-    line. A program that says more is ended. A line that is no message is left out."""
+async def run_program(command: Sequence[str], env: Mapping[str, str], bounds: AnswerBounds) -> AsyncIterator[Any]:
+    """Start it, and give the two streams that the SDK wants: what it says, and what it is told. A program that says
+    more in a line than the bounds allow is ended. A line that is no message is left out."""
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    environment, most = {**inherited, **env}, bounds.size
     process = await asyncio.create_subprocess_exec(
-        *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env={**inherited, **env}, limit=most, start_new_session=True
+        *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment, limit=most, start_new_session=True
     )
     received, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     requests, waiting = anyio.create_memory_object_stream[SessionMessage](0)
@@ -39,7 +42,7 @@ async def run_program(command: Sequence[str], env: Mapping[str, str], most: int)
         assert process.stdout is not None
         async with received:
             with suppress(ValueError, anyio.BrokenResourceError):  # ValueError: the line is too long
-                while line := await process.stdout.readline():
+                while (line := await process.stdout.readline()) and not await bounds.find_excess(line):
                     with suppress(ValidationError):
                         await received.send(SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False)))
 
@@ -63,13 +66,18 @@ async def run_program(command: Sequence[str], env: Mapping[str, str], most: int)
 
 
 async def _end(process: Process) -> None:
-    """Close its stdin, then ask it and all that it started to end, then end them."""
+    """Close its stdin, then ask it to end, then end it. What it started and left behind is ended with it."""
     assert process.stdin is not None
     process.stdin.close()
     for how in (None, signal.SIGTERM, signal.SIGKILL):
         if how is not None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, how)
+            _signal_group(process, how)
         with suppress(TimeoutError):
             await asyncio.wait_for(asyncio.shield(process.wait()), _GRACE)
-            return
+            break
+    _signal_group(process, signal.SIGKILL)
+
+
+def _signal_group(process: Process, how: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, how)

@@ -21,7 +21,7 @@ from dragoman.engine.exchange.run_limits import RunLimits
 from dragoman.errors import ConfigError
 from dragoman.gateway.tools.found_text import cut_text, is_allowed_page, render_pages
 from dragoman.gateway.tools.searched_pages import find_pages
-from dragoman.gateway.tools.web_access import WebAccess, WebFailed
+from dragoman.gateway.tools.web_access import WebAccess, WebFailed, check_url
 from dragoman.upstream.transport import TransportFailure
 from dragoman.upstream.transport.address import parse_address
 
@@ -38,8 +38,7 @@ class GatewayTools:
 
     def __init__(self, config: Config) -> None:
         check_extra(config)
-        self.config = config
-        self.offers = bool(config.tool_servers)
+        self._configure(config)
         self._web = WebAccess()
         self._servers: McpServers | None = None
         self._loading = asyncio.Lock()
@@ -49,19 +48,19 @@ class GatewayTools:
         return self.config.tools.limits
 
     def reconfigure(self, config: Config) -> None:
-        self.config = config
-        self.offers = bool(config.tool_servers)
+        self._configure(config)
         if self._servers is not None:
             self._servers.config = config.tools
 
-    def families(self, caller: str) -> frozenset[Family]:
-        tools = self.config.tools
+    def _configure(self, config: Config) -> None:
+        self.config, tools = config, config.tools
+        self.offers = bool(config.tool_servers)
         able = {
             Family.WEB_SEARCH: tools.search,
             Family.WEB_FETCH: tools.fetch,
-            Family.MCP: tools.allow or self.config.tool_servers,
+            Family.MCP: tools.allow or config.tool_servers,
         }
-        return frozenset([family for family, configured in able.items() if configured])
+        self.families = frozenset([family for family, configured in able.items() if configured])
 
     def offered(self, caller: str, named: tuple[str, ...]) -> tuple[McpServer, ...]:
         key = self.config.keys.get(caller)
@@ -117,8 +116,9 @@ class GatewayTools:
             return replace(call, output=f"There is no tool {call.name[:200]!r}.", error="invalid_tool_input")
         if server.approved is not None and call.name not in server.approved:
             return replace(call, output="The call was not approved.", error="not_approved")
-        known = self._resolve(server)
-        assert isinstance(known, ToolServer)
+        known = self._resolve(server)  # another configuration may have come
+        if isinstance(known, Failure):
+            return replace(call, output=known.message, error=_SERVER_FAILED)
         return await self._call_tool(caller, known, call, call.name, arguments)
 
     async def _call_tool(
@@ -139,7 +139,7 @@ class GatewayTools:
         done = await self._call_tool(caller, server, call, config.tool, {config.argument: query})
         if done.error:
             return replace(done, error="unavailable")
-        found = find_pages(done.output or "")
+        found = await asyncio.to_thread(find_pages, done.output or "")
         pages = _allowed_pages(found, tool)[: config.results]
         if pages or tool.allowed_domains or tool.blocked_domains:  # what is not allowed may not be read either
             return replace(done, output=render_pages(pages), pages=pages)
@@ -149,8 +149,7 @@ class GatewayTools:
         if config.server is None or config.tool is None:
             page = await self._web.fetch(config, tool, url, self.limits.bytes)
             return replace(call, output="\n".join(filter(None, [page.title, page.url, page.text])), pages=(page,))
-        if not is_allowed_page(url, tool.allowed_domains, tool.blocked_domains):
-            raise WebFailed("url_not_allowed", "The URL is not of a domain that may be fetched.")
+        check_url(url, tool)
         server = self.config.tool_servers[config.server]
         done = await self._call_tool(caller, server, call, config.tool, {config.argument: url})
         if done.error:
@@ -168,11 +167,12 @@ class GatewayTools:
             what = f"Error retrieving tool list from MCP server: '{server.label}'. {listing}"
             return Failure(FailureKind.BAD_REQUEST, what, _FAILED_DEPENDENCY, type="external_connector_error")
         read_only = server.read_only or known.read_only
+        allowed, barred = frozenset(server.allowed or ()), frozenset(server.barred)
         return [
             one
             for one in listing.tools
-            if (server.allowed is None or one.tool.name in server.allowed)
-            and one.tool.name not in server.barred
+            if (server.allowed is None or one.tool.name in allowed)
+            and one.tool.name not in barred
             and (not known.allowed_tools or one.tool.name in known.allowed_tools)
             and (one.read_only or not read_only)
         ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import re
 from urllib.parse import urlencode, urljoin, urlsplit
 
 import msgspec
@@ -37,6 +38,8 @@ _ANSWER = 4 * 1024 * 1024
 _READABLE = ("text/", "application/json", "application/xml", "application/xhtml", "application/javascript")
 _CHARSETS = ("ascii", "big5", "cp", "euc", "gb", "iso", "koi8", "shift", "utf")
 """Those of pages. Python knows others that take long to read."""
+_UNCLEAR = re.compile(r"[\x00-\x20\x7f\\]")
+"""White space, which some programs leave out, and the backslash, which some take for a slash."""
 _HEADERS = (("accept", "text/html, text/*;q=0.9, application/json;q=0.8"), ("user-agent", "dragoman"))
 
 
@@ -97,7 +100,7 @@ class WebAccess:
         try:
             async with asyncio.timeout(config.timeout):
                 for _ in range(_MOST_REDIRECTS + 1):
-                    _check_url(url, tool)
+                    check_url(url, tool)
                     async with await self._client(config, url).send(Outgoing("GET", url, _HEADERS), timeouts) as answer:
                         target = answer.header("location") if 300 <= answer.status < 400 else None
                         if target is None:
@@ -127,11 +130,18 @@ def _found_page(found: _SearxResult) -> FoundPage:
     return FoundPage(found.url[:_LONGEST_URL], (found.title or "")[:300], text, (found.publishedDate or "")[:40])
 
 
-def _check_url(url: str, tool: ProviderTool) -> None:
+def check_url(url: str, tool: ProviderTool) -> None:
+    """Raises WebFailed if a page may not be fetched, or if two programs would read different hosts in its URL."""
     if len(url) > _LONGEST_URL:
         raise WebFailed("url_too_long", f"The URL has more than {_LONGEST_URL} characters.")
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        host = ""
+    if not host.isascii() or _UNCLEAR.search(url) is not None:
+        raise WebFailed("invalid_tool_input", "Percent-encode the URL, and write an international name in punycode.")
+    if not host or parts.scheme not in ("http", "https") or parts.username is not None:
         raise WebFailed("invalid_tool_input", "Give a URL that begins with http:// or https://, without a password.")
     if not is_allowed_page(url, tool.allowed_domains, tool.blocked_domains):
         raise WebFailed("url_not_allowed", "The URL is not of a domain that may be fetched.")

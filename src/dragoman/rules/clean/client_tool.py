@@ -23,21 +23,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from operator import is_
+from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, MADE, TOOL, Message, Role
-from dragoman.conversation.parts import OURS, Call, Extras, Opaque, Part, Reasoning, Result
+from dragoman.conversation.parts import OURS, Call, Extras, Json, Opaque, Part, Reasoning, Result
 from dragoman.conversation.settings import Settings
 from dragoman.conversation.tools import CallForm, ChoiceMode, NativeTool, Tool, ToolChoice, ToolSwitch
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
 from dragoman.rules.naming import base62
-from dragoman.rules.native_kinds import is_given_as_meant, takes_tool
+from dragoman.rules.native_kinds import DEFERRED, is_given_as_meant, takes_tool
 from dragoman.rules.rule import rule
 
 
@@ -88,8 +90,8 @@ class _Tools:
         """The names of functions that stand for a vendor's tool, and what they became."""
         self._marked: dict[str, list[tuple[CallForm, str]]] = {}
         """Functions whose calls say more than a name, by that name."""
-        self._kinds: dict[str, list[str]] = {}
-        """The functions that stand for a vendor's tools, by the kind of the tool."""
+        self._kinds: dict[str, list[tuple[Json, list[Tool]]]] = {}
+        """A vendor's tools and the functions that stand for them, by the kind of the tool."""
         self._places: dict[str, int] = {}
         self._used: set[str] = set()
 
@@ -112,6 +114,8 @@ class _Tools:
                 self._put(replace(change, at=-1))
             else:
                 self._add(change)
+        if any(not made for tools in self._kinds.values() for _, made in tools):
+            self.declared = [_shown(tool) for tool in self.declared]
         if not all(on.values()):
             self.declared = [tool for tool in self.declared if on.get(_client_name(tool), True)]
 
@@ -122,7 +126,7 @@ class _Tools:
             self.declared.append(tool)
             return
         made = [self._put(self._renamed(function)) for function in tool.meant or ()]
-        self._kinds.setdefault(tool.kind, []).extend(function.name for function in made)
+        self._kinds.setdefault(tool.kind, []).append((tool.json, made))
         if tool.at >= 0:
             did = f"declared the {tool.kind} tool as {_functions(made)}"
             did = did if made else f"left out the {tool.kind} tool, since all tools are declared"
@@ -161,7 +165,7 @@ class _Tools:
 
     def allow(self, choice: ToolChoice, notes: list[Note]) -> ToolChoice:
         """The choice among tools, with functions in place of the vendor's tools that they stand for."""
-        names = [name for kind, _ in choice.vendor for name in self._kinds.get(kind, ())]
+        names = [name for kind, entry in choice.vendor for name in self._find_named(kind, entry)]
         if not names:
             return choice
         rest = tuple([one for one in choice.vendor if one[0] not in self._kinds])
@@ -169,6 +173,36 @@ class _Tools:
         did = "named the functions that stand for tools"
         notes.append(Note(did, key="tool_choice", loses=Loss.NOTHING, before=choice, after=made))
         return made
+
+    def force(self, choice: ToolChoice, notes: list[Note]) -> ToolChoice | None:
+        """A choice of a vendor's tool, as one of the functions that stand for it."""
+        entry = choice.json or b"{}"
+        kind = str(_members(entry).get("type", ""))
+        if kind not in self._kinds:
+            return choice
+        names = self._find_named(kind, entry)
+        if not names:
+            notes.append(Note("left out the tool choice: there is no such tool", key="tool_choice", before=choice))
+            return None
+        several = len(names) > 1
+        made = ToolChoice(ChoiceMode.ALLOWED if several else ChoiceMode.NAMED, tuple(names), must=several)
+        did = "named the functions that stand for the tool"
+        notes.append(Note(did, key="tool_choice", loses=Loss.NOTHING, before=choice, after=made))
+        return made
+
+    def _find_named(self, kind: str, entry: Json) -> list[str]:
+        """The functions that stand for the tools that an entry of a choice names: by what it says of them besides their
+        kind, such as the label of a server, and by the name of one of its tools."""
+        given = {name: value for name, value in _members(entry).items() if name != "type"}
+        names: list[str] = []
+        for declared, functions in self._kinds.get(kind, ()):
+            known = _members(declared)
+            differs = {name for name, value in given.items() if known.get(name) != value}
+            if differs - {"name"}:
+                continue
+            single = given["name"] if differs else None
+            names += [one.name for one in functions if single is None or _client_name(one) == single]
+        return names
 
     def renamed_call(self, call: Call) -> Call:
         """A call that says more than a name, such as a namespace, as that of the function which stands for both."""
@@ -281,6 +315,14 @@ class _History:
         return replace(part, name=self.tools.name_of(part.name))
 
 
+def _shown(tool: Tool | NativeTool) -> Tool | NativeTool:
+    """The tool as one that the model sees at once, since nothing searches for it."""
+    if isinstance(tool, NativeTool) or tool.extras is None or DEFERRED not in tool.extras.fields:
+        return tool
+    fields = {name: value for name, value in tool.extras.fields.items() if name != DEFERRED}
+    return replace(tool, extras=replace(tool.extras, fields=fields) if fields else None)
+
+
 def _list_change(part: Opaque) -> str:
     """What was done to the list of tools in place of a block."""
     changes = part.declares
@@ -318,13 +360,20 @@ def _signed(before: tuple[Part, ...], after: tuple[Part, ...]) -> tuple[Part, ..
     return before + after
 
 
+def _members(entry: Json) -> dict[str, Any]:
+    found = msgspec.json.decode(entry)
+    return found if isinstance(found, dict) else {}
+
+
 def _named(settings: Settings, tools: _Tools, notes: list[Note]) -> Settings:
     """A choice of a vendor's tool names its function."""
     choice = settings.tool_choice
     if choice is not None and choice.vendor:
         return replace(settings, tool_choice=tools.allow(choice, notes))
-    if choice is None or choice.mode is not ChoiceMode.NATIVE or not choice.names:
+    if choice is None or choice.mode is not ChoiceMode.NATIVE:
         return settings
+    if not choice.names:
+        return replace(settings, tool_choice=tools.force(choice, notes))
     if any(name not in tools.made for name in choice.names):
         return settings
     made = replace(choice, mode=ChoiceMode.NAMED, names=tuple(tools.made[name] for name in choice.names), json=None)

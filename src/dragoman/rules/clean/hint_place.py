@@ -1,13 +1,17 @@
-"""Cache hints at places that a target has: on a tool's result and not inside it, on a part and not on the request."""
+"""Cache hints at places that a target has: on a tool's result and not inside it, on a part and not on the request.
+Or as breakpoints, which stand on input parts alone."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import Call, Media, Part, Result, Text
+from dragoman.conversation.messages import ASSISTANT, Message
+from dragoman.conversation.parts import CacheHint, Call, Media, Part, Result, Text
+from dragoman.rules.cache_hints import BREAKPOINT
 from dragoman.rules.rewriting import kept
 
 _BEARERS = (Text, Media, Call, Result)
@@ -55,3 +59,48 @@ def _part(message: Message, part: Part, notes: list[Note]) -> Part:
     notes.append(Note("moved a cache hint from inside a result to the result", message, part, before=hints[-1]))
     bare = tuple([inner if inner.hint is None else replace(inner, hint=None) for inner in part.parts])
     return replace(part, parts=bare, hint=part.hint or hints[-1])
+
+
+def as_breakpoints(conversation: Conversation, notes: list[Note]) -> Conversation:
+    """The conversation whose hints are breakpoints. Those that stand elsewhere than on input are taken off, and nothing
+    is lost with one for the whole request: the target marks the end of the prompt unasked."""
+    if conversation.hint is not None:
+        did = "left out the cache hint for the whole request"
+        notes.append(Note(did, key="cache_control", loses=Loss.NOTHING, before=conversation.hint))
+    messages = kept(conversation.messages, [_with_breakpoints(message, notes) for message in conversation.messages])
+    if messages is conversation.messages and conversation.hint is None:
+        return conversation
+    return replace(conversation, messages=messages, hint=None)
+
+
+def _with_breakpoints(message: Message, notes: list[Note]) -> Message:
+    parts = kept(message.parts, [_respelled(message, part, notes) for part in message.parts])
+    changes: dict[str, Any] = {} if parts is message.parts else {"parts": parts}
+    if message.hint is not None:
+        notes.append(Note("took off a cache hint", message, before=message.hint))
+        changes["hint"] = None
+    return replace(message, **changes) if changes else message
+
+
+def _respelled(message: Message, part: Part, notes: list[Note]) -> Part:
+    changes: dict[str, Any] = {}
+    if type(part) is Result:
+        inner = kept(part.parts, [_respelled(message, one, notes) for one in part.parts])
+        if inner is not part.parts:
+            changes["parts"] = inner
+    hint = part.hint
+    if hint is not None and not hint.is_breakpoint:
+        takes = isinstance(part, (Text, Media)) and message.role is not ASSISTANT
+        changes["hint"] = BREAKPOINT if takes else None
+        notes.append(_note_breakpoint(message, part, hint) if takes else _note_gone(message, part, hint))
+    return replace(part, **changes) if changes else part
+
+
+def _note_breakpoint(message: Message, part: Part, hint: CacheHint) -> Note:
+    lost = Loss.METADATA if b'"ttl"' in hint.json and b'"5m"' not in hint.json else Loss.NOTHING
+    did = "made a breakpoint of a cache hint" + (", without its lifetime" if lost is Loss.METADATA else "")
+    return Note(did, message, part, loses=lost, before=hint, after=BREAKPOINT)
+
+
+def _note_gone(message: Message, part: Part, hint: CacheHint) -> Note:
+    return Note("took off a cache hint", message, part, before=hint)

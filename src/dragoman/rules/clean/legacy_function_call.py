@@ -47,8 +47,8 @@ def legacy_function_call(conversation: Conversation, context: Context) -> Rewrit
     tools = kept(conversation.tools, [_modern_tool(tool, notes) for tool in conversation.tools])
     choice = conversation.settings.tool_choice
     settings = conversation.settings
-    if choice is not None and choice.spelled == LEGACY:
-        settings = replace(settings, tool_choice=replace(choice, spelled=""))
+    if choice is not None and choice.wire_form == LEGACY:
+        settings = replace(settings, tool_choice=replace(choice, wire_form=""))
         notes.append(Note("wrote `function_call` as `tool_choice`", key="function_call"))
     if not notes:
         return Rewrite(conversation)
@@ -56,8 +56,8 @@ def legacy_function_call(conversation: Conversation, context: Context) -> Rewrit
 
 
 def _modern(message: Message, part: Part) -> Swap | None:
-    if isinstance(part, (Call, Result)) and part.spelled == LEGACY:
-        return Swap((replace(part, spelled=""),), "wrote a function call the new way")
+    if isinstance(part, (Call, Result)) and part.wire_form == LEGACY:
+        return Swap((replace(part, wire_form=""),), "wrote a function call the new way")
     return None
 
 

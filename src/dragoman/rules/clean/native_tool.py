@@ -1,9 +1,9 @@
 """A tool that another provider runs: web search, fetching pages, code, a server of tools, searching tools.
 
 If the target's provider runs a tool of its own that does the same, and takes it beside the other tools of the request,
-that tool is declared. Settings that it has too go along, the others are named in the report. A server of tools goes to
-another provider only with everything that it asks for: the tools that may be called, and those for which the client
-wants to be asked. Tools that are to be found by a search stay so.
+that tool is declared, in the provider's other API if only that has it. Settings that it has too go along, the others
+are named in the report. A server of tools goes to another provider only with everything that it asks for: the tools
+that may be called, and those for which the client wants to be asked. Tools that are to be found by a search stay so.
 
 If there is no such tool, it is left out, unless the gateway runs it. So is a choice of a tool that is left out, and a
 choice that only its own dialect has.
@@ -11,7 +11,7 @@ choice that only its own dialect has.
 Loses content if a tool is left out: the model can no longer do what it did. A limit that the other tool does not have
 loses authority, any other setting metadata, and so does a choice that is left out.
 
-For `openai/gpt-4o`, from `anthropic`:
+For `deepseek/deepseek-chat`, from `anthropic`:
 
     {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 100,
      "tools": [{"type": "web_search_20250305", "name": "web_search"}]}
@@ -88,10 +88,11 @@ def _declare(conversation: Conversation, found: list[StrangeTool], facts: Facts,
         strange = by_entry.get(id(tool))
         if strange is not None and strange.written is not None:
             tools += _own(strange, facts, entries, notes)
-        elif not isinstance(tool, NativeTool) or takes_tool(tool, facts) or tool.meant is not None:
+        elif not isinstance(tool, NativeTool) or tool.meant is not None or (not strange and takes_tool(tool, facts)):
             tools.append(tool)
         else:
             did = f"left out the {tool.kind or 'unnamed'} tool of {tool.origin.dialect}"
+            did = f"{did}: not beside functions" if takes_tool(tool, facts) else did
             notes.append(Note(did, key=tool.place, before=tool.json))
     for strange in found:
         if strange.native is None and strange.written is not None:
@@ -149,8 +150,10 @@ def _declare_members(
     for one in written:
         for name, value in one.written.members.items() if one.written is not None else ():
             added[name] = _joined(added.get(name), value)
-    if facts.mixed_tools_flag and written and has_functions(conversation):
+    if _needs_flag(conversation, found, facts):
         added[facts.mixed_tools_flag] = b"true"
+        if not written:
+            notes.append(Note("asked for tools of both kinds", key=facts.mixed_tools_flag, loses=Loss.NOTHING))
     if extras is not None and not gone.isdisjoint(extras.fields):
         rest = {name: value for name, value in extras.fields.items() if name not in gone}
         extras = Extras(extras.dialect, rest) if rest else None
@@ -160,6 +163,21 @@ def _declare_members(
         extras = leave_out_refused(extras, facts, notes)
     kept: Mapping[str, Json] = extras.fields if extras is not None else {}
     return Extras(facts.dialect, {**kept, **added})
+
+
+def _needs_flag(conversation: Conversation, found: list[StrangeTool], facts: Facts) -> bool:
+    """Whether the target wants a setting for its own tools beside functions, and the client has not given it."""
+    name, extras = facts.mixed_tools_flag, conversation.extras
+    if not name or not has_functions(conversation) or (extras is not None and extras.fields.get(name) == b"true"):
+        return False
+    strange = {id(one.native) for one in found}
+    own = [
+        tool.kind
+        for tool in conversation.tools
+        if isinstance(tool, NativeTool) and not tool.meant and id(tool) not in strange and takes_tool(tool, facts)
+    ]
+    own += [facts.provider_tools[one.tool.family] for one in found if one.written is not None]
+    return not set(facts.mixed_kinds).issuperset(own)
 
 
 def _joined(before: Json | None, value: Json) -> Json:
@@ -187,6 +205,8 @@ def _choose(
         return settings if _can_force(facts) else _leave_out(settings, "no function is declared", notes)
     if choice.mode is not ChoiceMode.NATIVE or (choice.origin is not None and choice.origin.dialect == facts.dialect):
         return settings
+    if any(isinstance(tool, NativeTool) and tool.meant and tool.kind == _kind_of(choice, context) for tool in tools):
+        return settings  # it names a tool that functions stand for: `client-tool` names those
     return _leave_out(settings, "", notes)
 
 
@@ -212,12 +232,18 @@ def _allow(choice: ToolChoice, tools: Tools, found: list[StrangeTool], facts: Fa
 def _named(choice: ToolChoice, tools: Tools, found: list[StrangeTool], context: Context) -> StrangeTool | None:
     """The tool of another provider that must be called."""
     name = choice.names[0] if choice.mode is ChoiceMode.NAMED and len(choice.names) == 1 else ""
-    if choice.mode is ChoiceMode.NATIVE and choice.origin is not None and choice.json is not None:
-        codec = context.tool_codec(choice.origin.dialect)
-        name = codec.parse_choice(choice.json) if codec is not None else ""
+    name = name or _kind_of(choice, context)
     if not name or any(isinstance(tool, Tool) and tool.name == name for tool in tools):
         return None
     return next((one for one in found if one.tool.name == name), None)
+
+
+def _kind_of(choice: ToolChoice, context: Context) -> str:
+    """The tool that a choice names which only its own dialect has; empty if it is no such choice."""
+    if choice.mode is not ChoiceMode.NATIVE or choice.origin is None or choice.json is None:
+        return ""
+    codec = context.tool_codec(choice.origin.dialect)
+    return codec.parse_choice(choice.json) if codec is not None else ""
 
 
 def _force(

@@ -50,17 +50,18 @@ def off_schema(conversation: Conversation, context: Context) -> Rewrite:
     return _cleared(conversation, [miss for miss in misses if context.translated or _is_refused(miss, context.facts)])
 
 
-def whole_pairs(before: Conversation, after: Conversation) -> Rewrite:
-    """The ids that the order of calls and results told, wherever one of them had to be written.
+def written_misses(before: Conversation, after: Conversation) -> Rewrite:
+    """The near misses of messages that a rule wrote anew for a target that takes them as they are.
 
-    Where the target takes a call and a result without ids, both are copied. If a rule wrote one of the two anew, it has
-    the id that was made for it, and the other one needs the same.
+    Such a message is not copied any more, and has what was read from it. Where a call and a result had no ids and one
+    of them was written, it has the id that was made for it, and the other one needs the same.
     """
-    misses = [miss for miss in after.near_misses if miss.kind is Miss.ID]
-    items = {miss.item for miss in misses}
     own = {id(message) for message in before.messages}
-    written = any(id(message) not in own and not items.isdisjoint(_items(message)) for message in after.messages)
-    return _cleared(after, misses if written else [])
+    items = {item for message in after.messages if id(message) not in own for item in _items(message)}
+    written = [miss for miss in after.near_misses if miss.item in items]
+    paired = any(miss.kind is Miss.ID for miss in written)
+    others = [miss for miss in after.near_misses if paired and miss.kind is Miss.ID and miss.item not in items]
+    return _cleared(after, written + others)
 
 
 def _cleared(conversation: Conversation, cleared: list[NearMiss]) -> Rewrite:

@@ -2,8 +2,10 @@
 
 A hint that the target refuses is taken off. Where there are too many, the last ones stay: they cover the longest
 prefix. Where the target takes hints, but not one that says for whom the prompt is cached, its `scope` is left out.
-Where it takes none inside a tool's result, the result itself gets the hint. Where it takes none on tools, theirs are
-taken off. Where it takes none for the whole request, the last part gets that one.
+Where it takes no long lifetime after a short one, in the order of tools, system text and turns, the later hint gets the
+usual lifetime. Where it takes none inside a tool's result, the result itself gets the hint. Where it takes none on
+tools, theirs are taken off. Where it takes none for the whole request, the last part gets that one. Where it takes
+breakpoints instead (`prompt_cache_breakpoint`), hints on input parts become those, and all others are taken off.
 
 Loses metadata; nothing if a hint is moved.
 
@@ -21,16 +23,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from dragoman.conversation.cache_hints import hints_of
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Result
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Stance
-from dragoman.rules.clean.hint_place import on_last_part, outside_results
-from dragoman.rules.clean.hint_scope import without_scope
+from dragoman.profiles.facts import CacheForm, Stance
+from dragoman.rules.cache_hints import hints_of, is_long
+from dragoman.rules.clean.hint_place import as_breakpoints, on_last_part, outside_results
+from dragoman.rules.clean.narrowed_hints import without_late_hours, without_scope
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import kept
 from dragoman.rules.rule import rule
@@ -39,7 +41,7 @@ from dragoman.rules.rule import rule
 @rule(
     "refused-hint",
     when=lambda facts: (
-        Stance.REFUSES in (facts.cache_hints, facts.cache_scope)
+        Stance.REFUSES in (facts.cache_hints, facts.cache_scope, facts.late_long_hint)
         or facts.cache_hint_max > 0
         or not (facts.cache_hints_in_results and facts.cache_hints_on_tools and facts.cache_hint_whole)
     ),
@@ -50,7 +52,9 @@ from dragoman.rules.rule import rule
 def refused_hint(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     notes: list[Note] = []
-    if facts.cache_hints is not Stance.REFUSES and not facts.cache_hints_in_results:
+    if facts.cache_hints is not Stance.REFUSES and facts.cache_form is CacheForm.BREAKPOINT:
+        conversation = as_breakpoints(conversation, notes)
+    elif facts.cache_hints is not Stance.REFUSES and not facts.cache_hints_in_results:
         conversation = outside_results(conversation, notes)
     if facts.cache_hints is not Stance.REFUSES and not facts.cache_hint_whole:
         conversation = on_last_part(conversation, notes)
@@ -58,12 +62,15 @@ def refused_hint(conversation: Conversation, context: Context) -> Rewrite:
         everywhere = len(conversation.tools) + len(notes)
         tools = kept(conversation.tools, [_bare_tool(tool, everywhere, notes) for tool in conversation.tools])
         conversation = replace(conversation, tools=tools)
-    count = len(hints_of(conversation))
+    hints = hints_of(conversation)
+    count = len(hints)
     surplus = count if facts.cache_hints is Stance.REFUSES else count - (facts.cache_hint_max or count)
     if surplus > 0:
         conversation = _without_surplus(conversation, surplus, notes)
     if facts.cache_scope is Stance.REFUSES:
         conversation = without_scope(conversation, notes)
+    if facts.late_long_hint is Stance.REFUSES and len({is_long(hint) for hint in hints}) > 1:
+        conversation = without_late_hours(conversation, notes)
     return Rewrite(conversation, tuple(notes))
 
 

@@ -6,6 +6,7 @@ target that refuses it. It never goes to another dialect. The fact `message_fiel
 A field that another vendor added to the dialect (fact `vendor_fields`) stays home as well where the target refuses the
 fields of others, even if it is not known what it does with a field that nobody has. So does a field of a text that the
 target's version refuses in turns of this role (fact `refused_text_fields`), such as `citations` on a user's.
+A breakpoint of the prompt cache becomes a cache hint for a target of another dialect that takes hints.
 
 Loses metadata.
 
@@ -25,10 +26,11 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import Call, Extras, Part, Result, Text
+from dragoman.conversation.parts import BREAKPOINT_FIELD, CacheHint, Call, Extras, Part, Result, Text
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import LEFTOVERS, Trait
-from dragoman.profiles.facts import Facts, Stance
+from dragoman.profiles.facts import CacheForm, Facts, Stance
+from dragoman.rules.cache_hints import BREAKPOINT, HOUR, OPTIONS_FIELD
 from dragoman.rules.clean.null_field import have_fields, refuses_fields
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import kept
@@ -47,15 +49,19 @@ _MOST_LISTED = 1_000
 def stray_field(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     notes: list[Note] = []
-    messages = kept(conversation.messages, [_clean_message(message, facts, notes) for message in conversation.messages])
+    lasts = conversation.extras is not None and b'"12h"' in conversation.extras.fields.get(OPTIONS_FIELD, b"")
+    messages = kept(
+        conversation.messages, [_clean_message(message, facts, lasts, notes) for message in conversation.messages]
+    )
     tools = kept(conversation.tools, [_clean_tool(tool, facts, notes) for tool in conversation.tools])
     if not notes:
         return Rewrite(conversation)
     return Rewrite(replace(conversation, messages=messages, tools=tools), tuple(notes))
 
 
-def _clean_message(message: Message, facts: Facts, notes: list[Note]) -> Message:
-    parts = _clean_parts(message, message.parts, facts, notes)
+def _clean_message(message: Message, facts: Facts, lasts: bool, notes: list[Note]) -> Message:
+    """`lasts`: breakpoints of the prompt cache are to last for long."""
+    parts = _clean_parts(message, message.parts, facts, lasts, notes)
     extras = None if message.extras is None else _kept(message.extras, message.role.value, facts)
     if extras is message.extras:
         return message if parts is message.parts else replace(message, parts=parts)
@@ -63,18 +69,20 @@ def _clean_message(message: Message, facts: Facts, notes: list[Note]) -> Message
     return replace(message, parts=parts, extras=extras)
 
 
-def _clean_parts(message: Message, parts: tuple[Part, ...], facts: Facts, notes: list[Note]) -> tuple[Part, ...]:
+def _clean_parts(
+    message: Message, parts: tuple[Part, ...], facts: Facts, lasts: bool, notes: list[Note]
+) -> tuple[Part, ...]:
     if not have_fields(parts):
         return parts
-    return kept(parts, [_clean_part(message, part, facts, notes) for part in parts])
+    return kept(parts, [_clean_part(message, part, facts, lasts, notes) for part in parts])
 
 
-def _clean_part(message: Message, part: Part, facts: Facts, notes: list[Note]) -> Part:
+def _clean_part(message: Message, part: Part, facts: Facts, lasts: bool, notes: list[Note]) -> Part:
     if part.extras is None and type(part) is not Result:
         return part
     changes: dict[str, Any] = {}
     if type(part) is Result:
-        inner = _clean_parts(message, part.parts, facts, notes)
+        inner = _clean_parts(message, part.parts, facts, lasts, notes)
         if inner is not part.parts:
             changes["parts"] = inner
     holder = "calls" if type(part) is Call else message.role.value
@@ -85,7 +93,17 @@ def _clean_part(message: Message, part: Part, facts: Facts, notes: list[Note]) -
     if extras is not part.extras:
         notes.append(_note(part.extras, extras, message, part))
         changes["extras"] = extras
+        if part.extras is not None and _is_marked(part.extras, facts) and facts.cache_hints is Stance.ACCEPTS:
+            hint = HOUR if lasts else CacheHint()
+            changes["hint"] = part.hint or (BREAKPOINT if facts.cache_form is CacheForm.BREAKPOINT else hint)
+            if len(part.extras.fields) == 1:
+                notes[-1] = replace(notes[-1], did="made a cache hint of a breakpoint", loses=Loss.NOTHING)
     return replace(part, **changes) if changes else part
+
+
+def _is_marked(extras: Extras, facts: Facts) -> bool:
+    """Whether they hold a breakpoint of another dialect."""
+    return extras.dialect != facts.dialect and extras.fields.get(BREAKPOINT_FIELD, b"")[:1] == b"{"
 
 
 def _clean_tool(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Tool | NativeTool:

@@ -20,7 +20,7 @@ import re
 
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
-from dragoman.conversation.messages import Message
+from dragoman.conversation.messages import DEVELOPER, SYSTEM, Message
 from dragoman.conversation.parts import Part, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
@@ -40,6 +40,9 @@ _HEADER = re.compile(rb'"x-[a-z0-9]{1,32}-billing-header:[^\\]{0,1024}"')
     turnwise=lambda context: True,
 )
 def vendor_header(conversation: Conversation, context: Context) -> Rewrite:
+    system = [one for one in conversation.messages if one.role is SYSTEM or one.role is DEVELOPER]
+    if not any(_at_home(message, part) for message in system for part in message.parts):
+        return Rewrite(conversation)
     return rewrite_parts(conversation, _at_home)
 
 

@@ -22,11 +22,11 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.media_types import usual_type
 from dragoman.conversation.parts import Inline, Media, MediaKind, Part
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Medium
 from dragoman.rules.context import Context
+from dragoman.rules.media_types import usual_type
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
 
@@ -56,9 +56,9 @@ def _form(part: Part, context: Context) -> Swap | None:
             return plain if more is None else Swap(more.parts, f"{plain.did}, {more.did}", more.loses)
     if facts.document_form and part.kind is MediaKind.DOCUMENT and type(part.source) is Inline:
         return _in_vendors_form(part, facts)
-    if not part.spelled or facts.media_forms == _ALL or part.spelled in facts.media_forms:
+    if not part.wire_form or facts.media_forms == _ALL or part.wire_form in facts.media_forms:
         return None
-    return Swap((replace(part, spelled=""),), f"wrote the {part.kind.value} in the dialect's own shape", Loss.NOTHING)
+    return Swap((replace(part, wire_form=""),), f"wrote the {part.kind.value} in the dialect's own shape", Loss.NOTHING)
 
 
 def _plain_bytes(part: Media, source: Inline, context: Context) -> Swap | None:
@@ -80,8 +80,8 @@ def _wants_usual(media_type: str, medium: Medium, context: Context) -> bool:
 
 
 def _in_vendors_form(part: Media, facts: Facts) -> Swap | None:
-    if part.spelled == facts.document_form:
+    if part.wire_form == facts.document_form:
         return None
     did = f"wrote the document as `{facts.document_form}`"
-    made = replace(part, spelled=facts.document_form, title=None)
+    made = replace(part, wire_form=facts.document_form, title=None)
     return Swap((made,), did, Loss.NOTHING if part.title is None else Loss.METADATA)

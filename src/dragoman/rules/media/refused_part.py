@@ -27,7 +27,6 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import prefixed, quote, unquote
-from dragoman.conversation.media_types import usual_type
 from dragoman.conversation.messages import FIELD, MADE, Message, Role
 from dragoman.conversation.parts import (
     Citation,
@@ -44,8 +43,9 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Medium, Stance
-from dragoman.rules.block_words import block_words
+from dragoman.rules.block_words import LISTINGS, block_words
 from dragoman.rules.context import Context
+from dragoman.rules.media_types import usual_type
 from dragoman.rules.native_kinds import takes_block
 from dragoman.rules.rewriting import Swap, rewrite_parts
 from dragoman.rules.rule import rule
@@ -102,7 +102,8 @@ def _read_out(part: Opaque, context: Context) -> Swap:
         loses = Loss.METADATA if words.whole else Loss.CONTENT
         return Swap((Text(words.literal),), f"put the words of a {part.kind} block in its place", loses)
     owner = f" that only {part.origin.dialect} has" if part.origin.dialect != context.facts.dialect else ""
-    return Swap((), f"left out a {part.kind} block{owner}")
+    loses = Loss.METADATA if part.kind in LISTINGS else Loss.CONTENT
+    return Swap((), f"left out a {part.kind} block{owner}", loses)
 
 
 def _may_be_all(part: Opaque, facts: Facts) -> bool:

@@ -67,8 +67,8 @@ def _ids(conversation: Conversation, translated: bool) -> dict[str, None]:
     turns = [message.parts for message in conversation.messages if message.role is ASSISTANT or message.role is TOOL]
     calls = [part for parts in turns for part in parts if type(part) is Call]
     results = [part for parts in turns for part in parts if type(part) is Result]
-    named = [part.id for part in calls if translated or part.spelled != LEGACY]
-    answered = [part.call_id for part in results if translated or part.spelled != LEGACY]
+    named = [part.id for part in calls if translated or part.wire_form != LEGACY]
+    answered = [part.call_id for part in results if translated or part.wire_form != LEGACY]
     return dict.fromkeys(named + answered)
 
 

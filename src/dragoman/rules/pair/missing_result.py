@@ -67,7 +67,7 @@ def _made_up(message: Message, at: int, unanswered: frozenset[Spot], words: Text
     made: list[Part] = []
     for index, part in enumerate(message.parts):
         if type(part) is Call and (at, index) in unanswered:
-            result = Result(part.id, (words,), name=None, custom=part.custom, spelled=part.spelled)
+            result = Result(part.id, (words,), name=None, custom=part.custom, wire_form=part.wire_form)
             made.append(result)
             notes.append(
                 Note(f"made up a result for the call of {part.name}", message, part, kind="synthetic", after=result)

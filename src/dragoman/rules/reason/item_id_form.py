@@ -1,9 +1,9 @@
-"""An item id that another vendor made, or that names thinking which only its provider keeps.
+"""An item id that another vendor made, that stands there twice, or that names thinking which only its provider keeps.
 
 The Responses API knows its items by their ids (`rs_…`, `fc_…`, `msg_…`) and refuses ids of another form. An id of
-another form is taken off, because a call is also known by its call id and a message by its place. Thinking under such
-an id is left out. So is thinking that OpenAI keeps where the message after it does not name its id, and thinking that
-stands there twice.
+another form is taken off, because a call is also known by its call id and a message by its place. So is one that an
+earlier item has. Thinking under such an id is left out. So is thinking that OpenAI keeps where the message after it
+does not name its id, and thinking that stands there twice.
 
 Loses metadata.
 
@@ -60,13 +60,13 @@ def _clean(message: Message, facts: Facts, seen: set[bytes], notes: list[Note]) 
             if _lost(part, follower, seen, facts):
                 notes.append(Note("left out thinking that only another provider keeps", message, part, before=part))
                 continue
-        elif part.extras is not None and _odd(part, part.extras, facts):
-            notes.append(Note("took off an id of another form", message, part, before=part.extras))
+        elif part.extras is not None and (why := _odd(part, part.extras, facts, seen)):
+            notes.append(Note(f"took off an id {why}", message, part, before=part.extras))
             part = replace(part, extras=_without(part.extras))
         parts.append(part)
     extras = message.extras
-    if extras is not None and ID in extras.fields and not _fits(extras.fields[ID], "message", facts):
-        notes.append(Note("took off an id of another form", message, before=extras))
+    if extras is not None and (why := _unfit(extras.fields.get(ID), "message", facts, seen)):
+        notes.append(Note(f"took off an id {why}", message, before=extras))
         return replace(message, parts=tuple(parts), extras=_without(extras))
     return (
         message if len(parts) == len(message.parts) and _same(parts, message) else replace(message, parts=tuple(parts))
@@ -101,10 +101,22 @@ def _lost(part: Reasoning, follower: Part | None, seen: set[bytes], facts: Facts
     return follower.extras is None or ITEM_ID not in follower.extras.fields
 
 
-def _odd(part: Part, extras: Extras, facts: Facts) -> bool:
+def _odd(part: Part, extras: Extras, facts: Facts, seen: set[bytes]) -> str:
     if type(part) is Call:
-        return ID in extras.fields and not _fits(extras.fields[ID], "call", facts)
-    return ITEM_ID in extras.fields and not _fits(extras.fields[ITEM_ID], "message", facts)
+        return _unfit(extras.fields.get(ID), "call", facts, seen)
+    return _unfit(extras.fields.get(ITEM_ID), "message", facts, seen)
+
+
+def _unfit(literal: bytes | None, kind: str, facts: Facts, seen: set[bytes]) -> str:
+    """What is wrong with an id, if anything is."""
+    if literal is None:
+        return ""
+    if not _fits(literal, kind, facts):
+        return "of another form"
+    if literal in seen:
+        return "that an earlier item has"
+    seen.add(literal)
+    return ""
 
 
 def _fits(literal: bytes, kind: str, facts: Facts) -> bool:

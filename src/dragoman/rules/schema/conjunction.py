@@ -8,6 +8,8 @@ from .place import Place
 from .vocabulary import Schema, without
 
 MOST_ROUNDS = 64
+MOST_BRANCHES = 64
+"""Each is merged into all that came before it."""
 
 
 def merged(node: Schema, place: Place) -> Schema:
@@ -24,7 +26,9 @@ def joined(node: Schema, place: Place) -> Schema:
             return node
         place.note("merged allOf into one schema")
         node = without(node, "allOf")
-        for branch in branches:
+        if len(branches) > MOST_BRANCHES:
+            place.note(f"left out the branches of allOf after the first {MOST_BRANCHES}", "content")
+        for branch in branches[:MOST_BRANCHES]:
             if isinstance(branch, dict):
                 node = both(node, opened(branch, place), place)
     return without(node, "allOf")

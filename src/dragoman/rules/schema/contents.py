@@ -19,13 +19,16 @@ def const_as_enum(node: Schema, place: Place) -> Schema:
 
 
 def plain_enum(node: Schema, place: Place) -> Schema:
-    """An enum of non-empty strings, where no other is read; other values go into the description."""
+    """An enum of non-empty strings, where no other is read; other values go into the description. Null may stand among
+    the values of a type that may be null."""
     values = listing(node, "enum")
     if not place.form.string_enums or not values:
         return node
-    if not all(isinstance(value, str) for value in values) or kinds(node) not in ((), ("string",)):
+    types = kinds(node)
+    named = [value for value in values if value is not None or "null" not in types]
+    if not all(isinstance(value, str) for value in named) or not {*types} <= {"string", "null"}:
         return _in_words(node, values, place)
-    kept = [value for value in values if value]
+    kept = [value for value in values if value != ""]
     if len(kept) == len(values):
         return node
     out = {**node, "enum": kept} if kept else without(node, "enum")

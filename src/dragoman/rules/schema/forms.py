@@ -139,11 +139,27 @@ GEMINI_PROTO = SchemaForm(
     upper_types=True,
 )
 
-_KNOWN = (GEMINI_PROTO.keywords or frozenset()) | {"additionalProperties", "$defs", "$ref", "prefixItems", "const"}
-GEMINI_MEANT = replace(GEMINI_JSON, keywords=_KNOWN, type_lists=False, null_lists=True)
-GEMINI_MEANT_ANSWER = replace(GEMINI_ANSWER, keywords=_KNOWN, type_lists=False, null_lists=True)
-"""What a schema in Gemini's own language means: its faults are keywords that this language does not have, and lists of
-types other than those by which a nullable type is read."""
+_KNOWN = (GEMINI_PROTO.keywords or frozenset()) | {"additionalProperties"}
+
+
+def _in_own_language(form: SchemaForm) -> SchemaForm:
+    """What a schema in Gemini's own language means. Its faults are keywords that this language does not have, an array
+    without items, enums of other values than strings with a letter in them, and lists of types other than those by
+    which a nullable type is read."""
+    return replace(
+        form,
+        keywords=_KNOWN,
+        refs=False,
+        recursion=False,
+        const=False,
+        array_items="string",
+        string_enums=True,
+        type_lists=False,
+        null_lists=True,
+    )
+
+
+GEMINI_MEANT, GEMINI_MEANT_ANSWER = _in_own_language(GEMINI_JSON), _in_own_language(GEMINI_ANSWER)
 
 GEMINI_STUDIO = replace(GEMINI_MEANT, keywords=_KNOWN - {"additionalProperties"})
 GEMINI_STUDIO_ANSWER = replace(GEMINI_MEANT_ANSWER, keywords=_KNOWN - {"additionalProperties"})

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from .place import Place
 from .vocabulary import ANNOTATIONS, DEFINITIONS, Schema, kinds
 from .words import described, sentence
 
 MISS = object()
+encode_sorted = msgspec.json.Encoder(order="deterministic").encode
 
 
 def both(first: Schema, second: Schema, place: Place) -> Schema:
@@ -58,13 +61,22 @@ def _known(first: Any, second: Any) -> Any:
 def _added(first: Any, second: Any) -> Any:
     if not isinstance(first, list) or not isinstance(second, list):
         return first if isinstance(first, list) else second
-    return first + [item for item in second if item not in first]
+    holds = _membership(first)
+    return first + [item for item in second if not holds(item)]
 
 
 def _shared(first: Any, second: Any) -> Any:
     if not isinstance(first, list) or not isinstance(second, list):
         return MISS
-    return [item for item in first if item in second] or MISS
+    holds = _membership(second)
+    return [item for item in first if holds(item)] or MISS
+
+
+def _membership(items: list[Any]) -> Callable[[Any], bool]:
+    """Whether a value is among these. A list may be as long as a request: each value is looked up, not searched."""
+    plain = {item for item in items if not isinstance(item, dict | list)}
+    nested = {encode_sorted(item) for item in items if isinstance(item, dict | list)}
+    return lambda item: encode_sorted(item) in nested if isinstance(item, dict | list) else item in plain
 
 
 def _types(first: Any, second: Any) -> Any:

@@ -4,7 +4,8 @@ This rule changes valid requests, so it is `off` unless you choose `add`. A hint
 system messages, or on the first user turn if there are none.
 
 The gateway sets hints in its own way (`cache: auto`): on a prompt that it has sent before, after the tools, the system
-texts, the turn before and the last one.
+texts, the turn before and the last one. For a target that takes breakpoints there is one after the system texts: it
+marks the end of the prompt unasked.
 
 Loses nothing; adds a hint.
 
@@ -23,14 +24,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from dragoman.conversation.bounded_cache import IdentityCache
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.identity_cache import IdentityCache
-from dragoman.conversation.messages import Message, Role
-from dragoman.conversation.parts import CacheHint, Call, Media, Result, Text
+from dragoman.conversation.messages import ASSISTANT, FIELD, TOOL, USER, Message
+from dragoman.conversation.parts import BREAKPOINT_FIELD, CacheHint, Call, Media, Result, Text
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait, observe
-from dragoman.profiles.facts import CachePlace, Facts, Stance
+from dragoman.profiles.facts import CacheForm, CachePlace, Facts, Stance
+from dragoman.rules.cache_hints import BREAKPOINT
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 
@@ -50,7 +52,8 @@ def cache_marks(conversation: Conversation, context: Context) -> Rewrite:
     if at is None:
         return Rewrite(conversation)
     message = conversation.messages[at]
-    marked = replace(message, parts=(*message.parts[:-1], replace(message.parts[-1], hint=_HINT)), listed=True)
+    hint = BREAKPOINT if context.facts.cache_form is CacheForm.BREAKPOINT else _HINT
+    marked = replace(message, parts=(*message.parts[:-1], replace(message.parts[-1], hint=hint)), listed=True)
     messages = (*conversation.messages[:at], marked, *conversation.messages[at + 1 :])
     note = Note(_DID, message, kind="added", before=message, after=marked)
     return Rewrite(replace(conversation, messages=messages), (note,))
@@ -70,15 +73,51 @@ def mark_prompt(conversation: Conversation, facts: Facts, turns: bool) -> Rewrit
     if tools and facts.cache_hints_on_tools and isinstance(tools[-1], Tool):
         last, tools = tools[-1], _mark_last(tools)
         notes.append(Note(_DID, key=last.place, kind="added", after=_HINT))
-    places = [conversation.opening - 1] if conversation.opening else []
+    opening = conversation.opening
+    places = [opening - 1] if opening else []
     places += _ends_of_turns(conversation) if turns else []
-    room = (facts.cache_hint_max or _MOST) - len(notes)
-    for at in places[-room:]:
-        message = messages[at]
-        messages[at] = marked = _marked(message)
-        if marked is not message:
-            notes.append(Note(_DID, message, kind="added", after=_HINT))
+    room = (facts.cache_hint_max or MOST_HINTS) - len(notes)
+    _mark(messages, places[-room:], _HINT, notes)
     return Rewrite(replace(conversation, tools=tools, messages=tuple(messages)), tuple(notes))
+
+
+def mark_turns(conversation: Conversation, room: int) -> Rewrite:
+    """Hints at the ends of turns, beside those of a client that expects the end of every prompt to be marked."""
+    notes: list[Note] = []
+    messages = list(conversation.messages)
+    unmarked = [at for at in _ends_of_turns(conversation) if not any(part.hint for part in messages[at].parts)]
+    _mark(messages, unmarked[-room:] if room > 0 else [], _HINT, notes)
+    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+
+
+def mark_opening(conversation: Conversation, same: bool, known: bool) -> Rewrite:
+    """A breakpoint after the system texts, if they are `known`: the target finds those of other conversations only so.
+
+    A client of another dialect has its system texts among the input from the first request on, since a field for them
+    takes no breakpoint and nothing may be written otherwise than before.
+    """
+    last = conversation.opening - 1
+    if last < 0 or (same and (conversation.messages[last].at == FIELD or _has_breakpoint(conversation.messages[last]))):
+        return Rewrite(conversation)
+    notes: list[Note] = []
+    messages = list(conversation.messages)
+    if not same:
+        messages[: last + 1] = [replace(one, inline=True) for one in messages[: last + 1]]
+    if known:
+        _mark(messages, [last], BREAKPOINT, notes)
+    return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes))
+
+
+def _has_breakpoint(message: Message) -> bool:
+    return any(part.extras is not None and BREAKPOINT_FIELD in part.extras.fields for part in message.parts)
+
+
+def _mark(messages: list[Message], places: list[int], hint: CacheHint, notes: list[Note]) -> None:
+    for at in places:
+        message = messages[at]
+        messages[at] = marked = _marked(message, hint)
+        if marked is not message:
+            notes.append(Note(_DID, message, kind="added", after=hint))
 
 
 def _have_hints(tools: tuple[Tool | NativeTool, ...]) -> bool:
@@ -97,7 +136,8 @@ _mark_last: Callable[[Any], Any] = IdentityCache(_with_last_marked)
 
 _DID = "put a cache hint on it"
 _HINT = CacheHint()
-_MOST = 4
+_TAKE_HINTS = (Text, Media, Result, Call)
+MOST_HINTS = 4
 """Hints that a target takes if its profile names no number."""
 
 
@@ -105,11 +145,12 @@ def _ends_of_turns(conversation: Conversation) -> list[int]:
     """The last message of the user's or of tools, and the last one before the model's last answer."""
     ends: list[int] = []
     seeks = True
-    for at in range(len(conversation.messages) - 1, conversation.opening - 1, -1):
-        role = conversation.messages[at].role
-        if role is Role.ASSISTANT:
+    messages = conversation.messages
+    for at in range(len(messages) - 1, conversation.opening - 1, -1):
+        role = messages[at].role
+        if role is ASSISTANT:
             seeks = True
-        elif seeks and role in (Role.USER, Role.TOOL):
+        elif seeks and (role is USER or role is TOOL):
             ends.append(at)
             if len(ends) == 2:
                 break
@@ -117,12 +158,12 @@ def _ends_of_turns(conversation: Conversation) -> list[int]:
     return ends[::-1]
 
 
-def _marked(message: Message) -> Message:
+def _marked(message: Message, hint: CacheHint) -> Message:
     """The message with a hint on its last part that takes one."""
     for at in range(len(message.parts) - 1, -1, -1):
         part = message.parts[at]
-        if isinstance(part, Text | Media | Result | Call) and not (isinstance(part, Text) and part.blank):
-            parts = (*message.parts[:at], replace(part, hint=_HINT), *message.parts[at + 1 :])
+        if isinstance(part, _TAKE_HINTS) and not (type(part) is Text and part.blank):
+            parts = (*message.parts[:at], replace(part, hint=hint), *message.parts[at + 1 :])
             return replace(message, parts=parts, listed=True)
     return message
 
@@ -136,4 +177,4 @@ def _place(conversation: Conversation, place: CachePlace) -> int | None:
 
 
 def _is_user(message: Message) -> bool:
-    return message.role is Role.USER and bool(message.parts)
+    return message.role is USER and bool(message.parts)

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Extras, Json
-from dragoman.conversation.settings import SPELLINGS, THINKING_FIELDS, Settings
+from dragoman.conversation.settings import EFFORT_FIELD, SPELLINGS, THINKING_FIELDS, UNSAID_EFFORT, Settings
 from dragoman.conversation.traits import Trait
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Facts, Setting, Stance
@@ -157,6 +157,8 @@ def is_sent(name: str, value: Json, dialect: str, facts: Facts) -> bool:
         return False
     if name in THINKING_FIELDS and not can_be_asked(facts):
         return False
+    if name == EFFORT_FIELD and value == UNSAID_EFFORT and facts.efforts:
+        return f"{name}={value.decode()}" in facts.known_settings
     if _LIMITS.get(name, name) in _NAMES and facts.setting(_LIMITS.get(name, name)).support is Stance.REFUSES:
         return False  # a setting in a form that was not read: an empty list, a second value
     if name in facts.known_settings:

@@ -57,9 +57,9 @@ def setting_name(conversation: Conversation, context: Context) -> Rewrite:
         changes["seed_as"] = facts.seed_name
         _report(settings.seed_as, facts.seed_name, notes)
     thinking = settings.thinking
-    if thinking is not None and _misspelled(thinking.spelled, facts):
+    if thinking is not None and _is_misnamed(thinking.wire_form, facts):
         changes["thinking"] = _respelled(thinking, facts.thinking_as, notes)
-        _report(thinking.spelled, facts.thinking_as, notes)
+        _report(thinking.wire_form, facts.thinking_as, notes)
     extras = _without_doubles(conversation.extras, settings, facts, notes)
     if not changes and extras is conversation.extras:
         return Rewrite(conversation)
@@ -68,18 +68,18 @@ def setting_name(conversation: Conversation, context: Context) -> Rewrite:
 
 def _respelled(thinking: Thinking, fields: str, notes: list[Note]) -> Thinking:
     """In other fields. An effort has no room in a mere switch: the client's own field for it is refused, so it goes."""
-    if thinking.spelled and thinking.effort is not None and fields == SWITCH_FIELD:
+    if thinking.wire_form and thinking.effort is not None and fields == SWITCH_FIELD:
         note = f"left out the effort: the target knows only `{fields}`"
         notes.append(Note(note, key="reasoning_effort", loses=Loss.METADATA, before=thinking.effort))
         thinking = replace(thinking, effort=None)
-    return replace(thinking, spelled=fields)
+    return replace(thinking, wire_form=fields)
 
 
-def _misspelled(spelled: str, facts: Facts) -> bool:
+def _is_misnamed(wire_form: str, facts: Facts) -> bool:
     """Without a name yet, or under one that the target refuses."""
-    if not spelled or not facts.thinking_as:
+    if not wire_form or not facts.thinking_as:
         return bool(facts.thinking_as)
-    odd = set(spelled.split()).difference(facts.thinking_as.split(), facts.known_settings)
+    odd = set(wire_form.split()).difference(facts.thinking_as.split(), facts.known_settings)
     return bool(odd) and facts.odd_thinking_field is Stance.REFUSES
 
 

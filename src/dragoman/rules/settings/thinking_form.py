@@ -102,7 +102,7 @@ def drop_thinking_fields(extras: Extras | None) -> Extras | None:
 
 def formed_thinking(thinking: Thinking, settings: Settings, facts: Facts, tools: bool) -> Thinking | None:
     """What the model takes of it, or None where that is nothing."""
-    if thinking.spelled == EFFORT_ALONE:
+    if thinking.wire_form == EFFORT_ALONE:
         if facts.thinking_form in _DECIDES:
             return _offered(thinking, facts)
         if facts.thinking_form is ThinkingForm.BUDGET:
@@ -112,8 +112,8 @@ def formed_thinking(thinking: Thinking, settings: Settings, facts: Facts, tools:
     if formed is None:
         return None
     formed = _shown(formed, facts)
-    if formed.spelled == EFFORT_ALONE:
-        formed = replace(formed, spelled="")
+    if formed.wire_form == EFFORT_ALONE:
+        formed = replace(formed, wire_form="")
     if facts.tools_with_effort is Stance.REFUSES and tools and formed.effort is not None:
         return formed if formed.effort is Effort.NONE and _offers_none(facts) else None
     return formed
@@ -180,8 +180,8 @@ def _effort(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
     """An effort alone: budgets become the nearest effort, off becomes none."""
     effort = _as_effort(thinking, facts)
     if effort is None:
-        return Thinking(summary=thinking.summary, spelled=thinking.spelled) if _summed(thinking, facts) else None
-    return Thinking(effort=effort, summary=thinking.summary, spelled=thinking.spelled)
+        return Thinking(summary=thinking.summary, wire_form=thinking.wire_form) if _summed(thinking, facts) else None
+    return Thinking(effort=effort, summary=thinking.summary, wire_form=thinking.wire_form)
 
 
 def _summed(thinking: Thinking, facts: Facts) -> bool:
@@ -298,7 +298,7 @@ def _switch(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
     if not off and effort is Effort.NONE:
         effort = None  # a budget below the least effort still asks for thinking
     enough = thinking.on is None and effort is not None and effort.value in facts.efforts
-    return Thinking(on=None if enough else not off, effort=effort, spelled=thinking.spelled)
+    return Thinking(on=None if enough else not off, effort=effort, wire_form=thinking.wire_form)
 
 
 def _open(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
@@ -319,7 +319,7 @@ def _open(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | No
 
 def _switched_off(thinking: Thinking) -> Thinking:
     """No thinking, in the client's own field where that has a switch."""
-    return Thinking(on=False, spelled=thinking.spelled if "reasoning" in thinking.spelled.split() else "")
+    return Thinking(on=False, wire_form=thinking.wire_form if "reasoning" in thinking.wire_form.split() else "")
 
 
 def _shown(thinking: Thinking, facts: Facts) -> Thinking:

@@ -68,7 +68,7 @@ def tool_choice_form(conversation: Conversation, context: Context) -> Rewrite:
     if formed == choice:
         if not _is_odd(choice, facts):
             return Rewrite(conversation)
-        formed, loses = replace(choice, spelled=""), Loss.NOTHING
+        formed, loses = replace(choice, wire_form=""), Loss.NOTHING
     elif formed is None and choice.mode is ChoiceMode.AUTO:
         loses = Loss.NOTHING  # it is what the model does anyway
     note = Note(
@@ -125,8 +125,8 @@ def _is_named(tool: Tool | NativeTool, choice: ToolChoice) -> bool:
 
 def _is_odd(choice: ToolChoice, facts: Facts) -> bool:
     """Is it in another vendor's words, which the target does not take?"""
-    refused = facts.odd_choice is Stance.REFUSES and choice.spelled not in facts.odd_choices
-    return refused and choice.spelled in ODD_SPELLINGS
+    refused = facts.odd_choice is Stance.REFUSES and choice.wire_form not in facts.odd_choices
+    return refused and choice.wire_form in ODD_SPELLINGS
 
 
 def _formed(choice: ToolChoice, facts: Facts) -> ToolChoice | None:

@@ -60,7 +60,7 @@ def thinking_switch(conversation: Conversation, context: Context) -> Rewrite:
 
 def _asks(thinking: Thinking | None) -> bool:
     """Does the client ask for thinking? An effort of the whole answer says nothing about it."""
-    return thinking is not None and thinking.spelled != EFFORT_ALONE and not _declines(thinking)
+    return thinking is not None and thinking.wire_form != EFFORT_ALONE and not _declines(thinking)
 
 
 def _declines(thinking: Thinking | None) -> bool:

@@ -137,7 +137,7 @@ def _unmarked(tool: Tool, notes: list[Note], why: str) -> Tool:
 def _format(form: ResponseFormat | None, facts: Facts, notes: list[Note]) -> ResponseFormat | None:
     if form is None or form.schema is None:
         return form
-    schema_form = facts.schema_form_in.get(form.spelled, facts.format_schema_form)
+    schema_form = facts.schema_form_in.get(form.wire_form, facts.format_schema_form)
     compiled = _compile(form.schema, facts, schema_form, bool(form.strict))
     if compiled is None:
         return form

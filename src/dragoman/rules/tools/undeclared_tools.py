@@ -38,6 +38,8 @@ def undeclared_tools(conversation: Conversation, context: Context) -> Rewrite:
     if conversation.tools:
         return Rewrite(conversation)
     called = {part.name: None for message in conversation.messages for part in message.parts if type(part) is Call}
+    if not called:
+        return Rewrite(conversation)
     tools = tuple(Tool(name, schema=b'{"type":"object","properties":{}}') for name in called)
     note = Note(f"declared {', '.join(called)}", key="tools", kind="synthetic", after=tools)
     return Rewrite(replace(conversation, tools=tools, empty_tools=False), (note,))

@@ -8,27 +8,29 @@ from msgspec import Struct
 
 
 class StoreHealth(Struct, frozen=True):
-    """Counts since the start, for metrics and the log.
-
-    `waiting`: entries that are not written yet. `written`: entries that are. `dropped`: entries that were not taken,
-    because too many waited. `failed`: entries that were lost to an error. `unread`: reads that failed or took too
-    long; each was answered as "not there". `replaced`: how often the file was gone and a new one was begun.
-
-    Of state that replicas share: `local` counts what was decided without it, `reconnects` how often it came back,
-    `replicas` who uses it, as last known. `away` says why it cannot be reached right now, and is None while it can.
-    """
+    """Counts since the start, for metrics and the log."""
 
     waiting: int = 0
+    """Entries that are not written yet."""
     written: int = 0
+    """Entries that are written."""
     dropped: int = 0
+    """Entries that were not taken, because too many waited."""
     failed: int = 0
+    """Entries that were lost to an error."""
     unread: int = 0
+    """Reads that failed or took too long. Each was answered as "not there"."""
     replaced: int = 0
+    """How often the file was gone and a new one was begun."""
     local: int = 0
+    """What was decided without the state that replicas share."""
     reconnects: int = 0
+    """How often shared state came back."""
     replicas: int = 0
+    """How many use shared state, as last known."""
     last_error: str | None = None
     away: str | None = None
+    """Why shared state cannot be reached right now. None: it can."""
 
 
 def combined(parts: Sequence[StoreHealth]) -> StoreHealth:

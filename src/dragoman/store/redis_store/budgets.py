@@ -18,11 +18,11 @@ from dragoman.store.clock import Clocks
 from dragoman.store.contracts.budgets import Exhausted, Periods, Spending
 from dragoman.store.memory.budgets import MOST_PERIODS
 from dragoman.store.redis_store.connection import RedisAway, RedisRefused, evalsha, pack
-from dragoman.store.redis_store.first_answers import FirstAnswers
 from dragoman.store.redis_store.keys import RedisKeys, digest
 from dragoman.store.redis_store.link import RedisLink
 from dragoman.store.redis_store.replicas import SETTLING_SECONDS, Replicas
 from dragoman.store.redis_store.scripts import Scripts
+from dragoman.store.redis_store.slow_answers import FirstAnswers
 
 KEPT_SECONDS = 40 * 86_400
 """After the end of a day or a month."""

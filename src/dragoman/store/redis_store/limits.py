@@ -15,12 +15,12 @@ from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited
 from dragoman.store.rate_windows import SLICE, RateWindows, bounded
 from dragoman.store.redis_store.connection import RedisAway, RedisRefused, evalsha, pack
 from dragoman.store.redis_store.copied_counts import CopiedCounts, CountReply
-from dragoman.store.redis_store.first_answers import FirstAnswers
 from dragoman.store.redis_store.keys import RedisKeys, digest
 from dragoman.store.redis_store.link import RedisLink
-from dragoman.store.redis_store.lone_decisions import KnownUse, decide_alone
+from dragoman.store.redis_store.offline_decisions import KnownUse, decide_alone
 from dragoman.store.redis_store.replicas import SETTLING_SECONDS, Heartbeat, Replicas
 from dragoman.store.redis_store.scripts import Scripts
+from dragoman.store.redis_store.slow_answers import FirstAnswers
 
 STALE_SECONDS, LOOKS = 0.9, 64
 """Copies that are so old are refreshed, so many with a heartbeat."""

@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from dragoman.upstream.transport.address import HttpOrigin
 from dragoman.upstream.transport.address_guard import Guard, is_address
-from dragoman.upstream.transport.connection import Connection
 from dragoman.upstream.transport.failures import (
     AddressRefused,
     ConnectFailed,
@@ -36,11 +35,11 @@ class Dialer:
         self._guard = guard
         self._context: ssl.SSLContext | None = None
 
-    async def dial(self, origin: HttpOrigin, proxy: Proxy | None, make: Callable[[], Connection]) -> Connection:
+    async def dial(self, origin: HttpOrigin, proxy: Proxy | None, make: Callable[[], _P]) -> _P:
         """Connect. Every failure is a `ConnectFailed` with advice."""
-        made: list[Connection] = []
+        made: list[_P] = []
 
-        def remember() -> Connection:
+        def remember() -> _P:
             made.append(make())
             return made[-1]
 
@@ -51,7 +50,7 @@ class Dialer:
                 connection.connection_lost(None)
             raise
 
-    async def _dial(self, origin: HttpOrigin, proxy: Proxy | None, make: Callable[[], Connection]) -> Connection:
+    async def _dial(self, origin: HttpOrigin, proxy: Proxy | None, make: Callable[[], _P]) -> _P:
         try:
             if proxy is None:
                 return await self._direct(origin, make)
@@ -65,7 +64,7 @@ class Dialer:
         except (OSError, ssl.SSLError) as error:
             raise _failure(origin, error) from error
 
-    async def _direct(self, origin: HttpOrigin, make: Callable[[], Connection]) -> Connection:
+    async def _direct(self, origin: HttpOrigin, make: Callable[[], _P]) -> _P:
         hosts = [origin.host] if self._guard is None else await self._allowed_addresses(origin, self._guard)
         for host in hosts[:-1]:
             with contextlib.suppress(OSError):
@@ -108,7 +107,7 @@ class Dialer:
             where = f"proxy {proxy.origin} for {origin}"
             raise ProxyFailed(where, f"it cannot be reached ({_reason(error)})", "Check HTTP(S)_PROXY") from error
 
-    async def _tunnelled(self, origin: HttpOrigin, proxy: Proxy, make: Callable[[], Connection]) -> Connection:
+    async def _tunnelled(self, origin: HttpOrigin, proxy: Proxy, make: Callable[[], _P]) -> _P:
         raw, tunnel = await self._reach_proxy(origin, proxy, lambda: Tunnel(proxy, origin))
         try:
             await tunnel.opened

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from math import inf
-from typing import Self
+from typing import Self, TypeVar
 
 from dragoman.upstream.transport.address import HttpOrigin, parse_address
 from dragoman.upstream.transport.address_guard import Guard
@@ -20,6 +20,7 @@ from dragoman.upstream.transport.pool import Pool
 from dragoman.upstream.transport.proxy import Proxies
 from dragoman.upstream.transport.tls import Tls
 
+_P = TypeVar("_P", bound=asyncio.Protocol)
 _DEFAULT_TIMEOUTS = Timeouts()
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing, so that sending twice does no harm."""
@@ -44,6 +45,7 @@ class Transport:
         self._proxies = Proxies.from_environment(os.environ) if proxies is None else proxies
         self._pools: dict[HttpOrigin, Pool] = {}
         self._all_closed: asyncio.Event | None = None
+        self._sockets: set[asyncio.Transport] = set()
 
     async def send(
         self,
@@ -79,6 +81,24 @@ class Transport:
             raise incoming.failure
         return incoming
 
+    async def dial_socket(self, url: str, make: Callable[[], _P]) -> _P | None:
+        """A connection for a WebSocket; None if a proxy stands between that carries none."""
+        origin = parse_address(url).origin
+        proxy = self._proxies.for_origin(origin)
+        if self._all_closed is not None or (proxy is not None and not origin.secure):
+            return None
+        return await self._dialer.dial(origin, proxy, make)
+
+    @property
+    def has_room_for_socket(self) -> bool:
+        """Whether one more WebSocket may be opened."""
+        self._sockets = {one for one in self._sockets if not one.is_closing()}
+        return len(self._sockets) < self._limits.per_origin
+
+    def add_socket(self, opened: asyncio.Transport) -> None:
+        """Count an open WebSocket, which ends with this client."""
+        self._sockets.add(opened)
+
     @property
     def stats(self) -> Stats:
         """Counts for metrics and tests."""
@@ -95,6 +115,8 @@ class Transport:
             self._all_closed = asyncio.Event()
         for pool in tuple(self._pools.values()):
             pool.close()
+        for socket in self._sockets:
+            socket.abort()
         self._check_all_closed()
         await self._all_closed.wait()
 

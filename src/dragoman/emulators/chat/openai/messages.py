@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dragoman.emulators.chat import request_types as chat_types
+from dragoman.emulators.chat.openai.image_formats import sniff_image
 from dragoman.emulators.chat.openai.models import ChatModel, chat_model
 from dragoman.emulators.chat.openai.request_types import (
     empty_array,
@@ -24,7 +25,6 @@ from dragoman.emulators.chat.openai.request_types import (
 )
 from dragoman.emulators.chat.pairs import orphan_results, unanswered_calls
 from dragoman.emulators.chat.service import ChatRefusal
-from dragoman.emulators.media_types import sniff_image
 from dragoman.emulators.provider import ReceivedRequest
 from dragoman.emulators.signatures import is_masked
 

@@ -34,7 +34,7 @@ class RequestDetail {
 
   draw() {
     const { view } = this;
-    replace(this.element, head(view), view.entry.error ? errorBox(view.entry) : null, this.changed(), timeline(view), answer(view), this.again(), samples(view));
+    replace(this.element, head(view), view.entry.error ? errorBox(view.entry) : null, this.changed(), timeline(view), tools(view), answer(view), this.again(), samples(view));
   }
 
   /** The changes, and both bodies. */
@@ -175,6 +175,18 @@ function timeline({ sends, duration: whole, first_byte: first, overhead }) {
         send.body ? h("details", {}, h("summary", {}, "the body of this send"), lazily(() => bodyView(send.body))) : null) : null);
   });
   return h("section", { class: "card" }, h("h2", {}, plural(sends.length, "send"), h("small", {}, ` ${duration(overhead)} of ours before the first, ${duration(whole)} in all`)), h("ol", { class: "timeline" }, rows));
+}
+
+/** The tools that the gateway ran in the provider's place after this round. */
+function tools({ runs }) {
+  if (!runs.length) return null;
+  const row = (run) => run.name
+    ? h("tr", {}, h("td", {}, run.name), h("td", {}, duration(run.seconds)), h("td", {}, count(run.size)), h("td", {}, run.cost ? money(run.cost) : "–"),
+      h("td", { class: run.error ? "bad" : "good" }, run.error || "done"))
+    : h("tr", {}, h("td", { colspan: 5 }, run.did));
+  const names = ["tool", "time", "bytes read by the model", "cost, $", "outcome"];
+  return h("section", { class: "card" }, h("h2", {}, `${plural(runs.length, "tool")} run by the gateway`),
+    h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, runs.map(row)))));
 }
 
 /** Content that is made when it is first looked at. */

@@ -1,0 +1,1 @@
+"""Commands that compile requests, and that show what the compiler knows."""

@@ -1,0 +1,1 @@
+"""Commands that run the gateway and set it up."""

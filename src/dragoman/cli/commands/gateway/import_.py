@@ -1,0 +1,134 @@
+"""`dragoman import`: translate the configuration of another gateway."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from dragoman.cli.commands.gateway.config import known_names
+from dragoman.config import InvalidConfig
+from dragoman.config.importers import (
+    Imported,
+    import_claude_code_router,
+    import_lazyrouter,
+    import_litellm,
+    import_nnp,
+    render_yaml,
+)
+from dragoman.config.key_editing import write_file
+from dragoman.config.load import parse, read_text
+from dragoman.config.variables import Environment
+from dragoman.config.yaml_tree import parse_tree
+
+files_argument = click.argument(
+    "files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
+)
+file_argument = click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+output_option = click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write to this file instead of standard output.",
+)
+force_option = click.option("--force", is_flag=True, help="Overwrite an existing file.")
+
+
+@click.group(name="import")
+def import_() -> None:
+    """Translate another gateway's configuration. A setting without a counterpart is reported, not dropped silently."""
+
+
+@import_.command()
+@file_argument
+@output_option
+@force_option
+@click.pass_context
+def litellm(ctx: click.Context, file: Path, output: Path | None, force: bool) -> None:
+    """Translate LiteLLM's config.yaml."""
+    _write_translation(ctx, lambda: import_litellm(_read(file), os.environ), f"LiteLLM, {file.name}", output, force)
+
+
+@import_.command()
+@file_argument
+@output_option
+@force_option
+@click.pass_context
+def lazyrouter(ctx: click.Context, file: Path, output: Path | None, force: bool) -> None:
+    """Translate LazyRouter's config.yaml."""
+    _write_translation(
+        ctx, lambda: import_lazyrouter(_read(file), os.environ), f"LazyRouter, {file.name}", output, force
+    )
+
+
+@import_.command()
+@files_argument
+@output_option
+@force_option
+@click.pass_context
+def nnp(ctx: click.Context, files: tuple[Path, ...], output: Path | None, force: bool) -> None:
+    """Translate NNP AI Router's three files: providers, models and user keys."""
+    origin = f"NNP AI Router, {', '.join(file.name for file in files)}"
+    _write_translation(
+        ctx, lambda: import_nnp({str(file): _read(file) for file in files}, os.environ), origin, output, force
+    )
+
+
+@import_.command(name="claude-code-router")
+@file_argument
+@output_option
+@force_option
+@click.pass_context
+def claude_code_router(ctx: click.Context, file: Path, output: Path | None, force: bool) -> None:
+    """Translate claude-code-router's config.json."""
+    origin = f"claude-code-router, {file.name}"
+    _write_translation(ctx, lambda: import_claude_code_router(_read_json(file), os.environ), origin, output, force)
+
+
+def _read_json(file: Path) -> object:
+    """JSON with comments and spare commas, as YAML: lines of comments are left out, the rest YAML takes."""
+    lines = [line for line in read_text(file).splitlines() if not line.lstrip().startswith("//")]
+    return parse_tree("\n".join(lines).replace("\t", "  "), file.name).plain()
+
+
+def _read(file: Path) -> object:
+    return parse_tree(read_text(file), file.name).plain()
+
+
+def _write_translation(
+    ctx: click.Context, translate: Callable[[], Imported], origin: str, output: Path | None, force: bool
+) -> None:
+    """Write the translation, print its notes, and check that it is valid."""
+    if output is not None and output.exists() and not force:
+        raise click.ClickException(f"{output} exists already; use --force to overwrite it")
+    try:
+        imported = translate()
+    except InvalidConfig as error:
+        click.echo(str(error), err=True)
+        sys.exit(1)
+    if not imported.config.keys() & {"providers", "models", "keys"}:
+        gateway, _, files = origin.partition(", ")
+        raise click.ClickException(f"{files}: there are no providers, models or keys as {gateway} writes them")
+    text = render_yaml(imported, origin)
+    if output is not None:
+        write_file(output, text)
+    else:
+        click.echo(text, nl=False)
+    for note in imported.notes:
+        click.echo(f"note: {note}", err=True)
+    _check_translation(ctx, text, output)
+
+
+def _check_translation(ctx: click.Context, text: str, output: Path | None) -> None:
+    try:
+        parse(text, file=output.name if output else "imported", known=known_names(ctx), variables=Environment({}))
+    except InvalidConfig as error:
+        click.echo(f"{error}\nCorrect the translation before you use it.", err=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    import_()

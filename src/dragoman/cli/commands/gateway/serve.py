@@ -1,0 +1,64 @@
+"""`dragoman serve`: run the gateway."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from dragoman.cli.commands.gateway.config import chosen_file, config_option, env_option
+
+
+@click.command()
+@config_option
+@env_option
+@click.option("--host", help="The address to listen on; by default the file's, else 127.0.0.1.")
+@click.option("--port", "-p", type=click.IntRange(0, 65535), help="The port to listen on; 0 takes a free one.")
+@click.option("--workers", "-w", type=click.IntRange(1, 256), help="The number of processes that share the port.")
+@click.option(
+    "--reload/--no-reload",
+    default=True,
+    show_default=True,
+    help="Load a changed configuration at once. SIGHUP always does.",
+)
+@click.option(
+    "--profiles",
+    "profiles",
+    type=click.Path(path_type=Path, dir_okay=False),
+    multiple=True,
+    help="A TOML file with your own profiles, besides those of the configuration; repeatable.",
+)
+@click.option(
+    "--setup",
+    is_flag=True,
+    help="Let the console edit the configuration, also one that is not valid, after a token that is printed once.",
+)
+def serve(
+    path: Path | None,
+    env_files: tuple[Path, ...],
+    host: str | None,
+    port: int | None,
+    workers: int | None,
+    reload: bool,
+    profiles: tuple[Path, ...],
+    setup: bool,
+) -> None:
+    """Serve every client dialect on one port, for models of any provider.
+
+    Without a file, the gateway uses the providers whose keys are in the environment. Without keys, it uses the strict
+    emulators instead.
+    """
+    from dragoman.config import InvalidConfig
+    from dragoman.gateway.http.server import ServeOptions, run
+
+    try:
+        code = run(ServeOptions(chosen_file(path), env_files, host, port, workers, reload, profiles, setup))
+    except InvalidConfig as error:
+        click.echo(str(error), err=True)
+        code = 1
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,1 @@
+"""Commands that ask providers, or imitate them."""

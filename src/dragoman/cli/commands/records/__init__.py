@@ -1,0 +1,1 @@
+"""Commands that show and remove what outlives requests."""

@@ -1,0 +1,142 @@
+"""`dragoman usage`: requests, tokens and cost, by key, model, day or target."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import sys
+import time
+from pathlib import Path
+
+import click
+import msgspec
+
+from dragoman.cli.commands.gateway.config import config_option, env_option
+from dragoman.cli.inputs.compile_context import json_option
+from dragoman.cli.inputs.state_access import call_gateway, key_option, opened_store, url_option
+from dragoman.cli.output.cache_tables import print_cache
+from dragoman.cli.output.console import print_table
+from dragoman.errors import OptionError
+from dragoman.store import LedgerQuery, Totals, Viewer
+from dragoman.store.cache_report import CacheReport, cache_report, report_of
+from dragoman.store.ledger_views import GROUPS, UsageReport, parse_since, usage_report
+
+_PATH = "/dragoman/usage"
+_HEAD = ("requests", "errors", "input", "output", "cached", "reasoning", "cost", "estimated cost", "unpriced")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@click.command()
+@config_option
+@env_option
+@url_option
+@key_option
+@click.option("--by", type=click.Choice(list(GROUPS)), default="model", show_default=True, help="How to group.")
+@click.option("--since", metavar="SPAN|DATE", help="Only from then on: 30m, 24h, 7d, 2w, or a date in UTC.")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True, help="Output."
+)
+@json_option
+@click.option(
+    "--cache", "caches", is_flag=True, help="What prompt caches saved and lost, and which requests broke them."
+)
+@click.pass_context
+def usage(
+    ctx: click.Context,
+    path: Path | None,
+    env_files: tuple[Path, ...],
+    url: str | None,
+    key: str | None,
+    by: str,
+    since: str | None,
+    form: str,
+    as_json: bool,
+    caches: bool,
+) -> None:
+    """Show what was used and what it cost, how much of that is estimated, and what has no price."""
+    moment = since_option(since)
+    if caches:
+        _show_caches(_caches(ctx, path, env_files, url, key, since), as_json or form == "json")
+        return
+    if url is not None:
+        query = {"by": by, **({"since": since} if since is not None else {})}
+        report = msgspec.json.decode(call_gateway("GET", url, _PATH, key, query), type=UsageReport)
+    else:
+        report = asyncio.run(_from_store(ctx, path, env_files, by, moment))
+    _show(report, "json" if as_json else form)
+
+
+def since_option(text: str | None) -> float | None:
+    """The moment that `--since` means. Raises OptionError."""
+    try:
+        return parse_since(text, time.time()) if text is not None else None
+    except ValueError as fault:
+        raise OptionError(str(fault), at="--since") from None
+
+
+async def _from_store(
+    ctx: click.Context, path: Path | None, env_files: tuple[Path, ...], by: str, since: float | None
+) -> UsageReport:
+    async with opened_store(ctx, path, env_files) as store:
+        if store is None:
+            return usage_report(by, since, ())
+        groups = await store.ledger.totals(Viewer("", True), GROUPS[by], LedgerQuery(since=since))
+        return usage_report(by, since, groups)
+
+
+def _caches(
+    ctx: click.Context,
+    path: Path | None,
+    env_files: tuple[Path, ...],
+    url: str | None,
+    key: str | None,
+    since: str | None,
+) -> CacheReport:
+    if url is None:
+        return asyncio.run(_caches_from_store(ctx, path, env_files, since_option(since)))
+    query = {"since": since} if since is not None else {}
+    return msgspec.json.decode(call_gateway("GET", url, "/dragoman/cache", key, query), type=CacheReport)
+
+
+async def _caches_from_store(
+    ctx: click.Context, path: Path | None, env_files: tuple[Path, ...], since: float | None
+) -> CacheReport:
+    async with opened_store(ctx, path, env_files) as store:
+        if store is None:
+            return report_of((), since)
+        return await cache_report(store.ledger, Viewer("", True), since)
+
+
+def _show_caches(report: CacheReport, as_json: bool) -> None:
+    if as_json:
+        click.echo(msgspec.json.encode(report))
+    else:
+        print_cache(report)
+
+
+def _show(report: UsageReport, form: str) -> None:
+    if form == "json":
+        click.echo(msgspec.json.encode(report))
+    elif form == "csv":
+        written = csv.writer(sys.stdout, lineterminator="\n")
+        written.writerow((report.by, *_HEAD))
+        written.writerows((_cell(one.name), *_figures(one)) for one in report.groups)
+    elif not report.groups:
+        click.echo("no requests")
+    else:
+        rows = [(one.name or "-", *_figures(one)) for one in (*report.groups, report.total)]
+        print_table((report.by, *_HEAD), rows)
+
+
+def _cell(text: str) -> str:
+    """A name that a client made up must not become a formula in somebody's spreadsheet."""
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _figures(one: Totals) -> tuple[str, ...]:
+    counts = (one.requests, one.errors, one.input_tokens, one.output_tokens, one.cached_tokens, one.reasoning_tokens)
+    return (*map(str, counts), f"{one.cost:.6f}", f"{one.estimated_cost:.6f}", str(one.unpriced))
+
+
+if __name__ == "__main__":
+    usage()

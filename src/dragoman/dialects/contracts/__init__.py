@@ -1,0 +1,1 @@
+"""What dialects may offer beside plain requests, one contract each. `dialect.py` is the contract of all."""

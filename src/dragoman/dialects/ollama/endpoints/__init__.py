@@ -1,0 +1,1 @@
+"""What this dialect serves beside chats: prompts and embeddings."""

@@ -1,0 +1,181 @@
+"""Reasoning in the two forms that Chat has for it.
+
+`reasoning_details`, which OpenRouter introduced, holds reasoning with its state. An entry is a text (`reasoning.text`),
+a summary or an encrypted blob. In a stream an entry comes in pieces that share their index. State of another dialect
+travels sealed, in the `signature` or the `data` of an entry.
+
+Other models write reasoning into their text, between `<think>` and `</think>`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.envelope import seal, unseal
+from dragoman.conversation.literals import EMPTY, quote, unquote
+from dragoman.conversation.parts import Json, Opaque, Origin
+from dragoman.dialects.openai_chat import NAME
+from dragoman.dialects.shared.raw_json import UNREADABLE, decode_items, decode_members
+from dragoman.wire.json_reader import render_object
+
+TEXT, SUMMARY, ENCRYPTED = "reasoning.text", "reasoning.summary", "reasoning.encrypted"
+KINDS = frozenset({TEXT, SUMMARY, ENCRYPTED})
+
+_WORDS = {TEXT: "text", SUMMARY: "summary"}
+_NO_STATE = frozenset({"type", "text", "summary", "index", "format"})
+_OPEN = "<think>"
+_CLOSE = "</think>"
+
+
+class ReasoningEntry(msgspec.Struct, gc=False):
+    """One entry, as far as it has come."""
+
+    kind: str
+    index: bytes
+    fields: dict[str, Json]
+    literals: list[bytes]
+
+    @property
+    def key(self) -> tuple[str, bytes]:
+        return self.kind, self.index
+
+    def grow(self, piece: ReasoningEntry) -> None:
+        self.fields |= piece.fields
+        self.literals += piece.literals
+
+    def state(self, origin: Origin) -> Opaque | None:
+        """The state that has to come back: what was sealed in the entry, or the entry itself if it holds a proof."""
+        for key in ("signature", "data"):
+            value = self.fields.get(key, b"")
+            sealed = unseal(unquote(value)) if value[:1] == b'"' else None
+            if sealed is not None and sealed.json:
+                return sealed
+        if _NO_STATE.issuperset(self.fields):
+            return None
+        return Opaque(kind=reasoning_states.DETAIL, json=self._json(), origin=origin)
+
+    def _json(self) -> Json:
+        fields = {"type": self.fields["type"]}
+        if self.literals:
+            fields[_WORDS[self.kind]] = b'"' + b"".join([literal[1:-1] for literal in self.literals]) + b'"'
+        return render_object(fields | self.fields)
+
+
+def parse_entries(raw: bytes) -> list[ReasoningEntry]:
+    """The entries of a list, without items that are none."""
+    try:
+        found = [decode_members(item) for item in decode_items(raw) if bytes(item)[:1] == b"{"]
+    except UNREADABLE:
+        return []
+    return [entry for entry in map(_entry, found) if entry is not None]
+
+
+def _entry(found: dict[str, Raw]) -> ReasoningEntry | None:
+    fields = {key: bytes(value) for key, value in found.items() if bytes(value) != b"null"}
+    kind = unquote(fields["type"]) if fields.get("type", b"")[:1] == b'"' else ""
+    if kind not in KINDS:
+        return None
+    literal = fields.pop(_WORDS.get(kind, ""), b"")
+    literals = [literal] if literal[:1] == b'"' and literal != EMPTY else []
+    return ReasoningEntry(kind, fields.get("index", b""), fields, literals)
+
+
+def render_piece(kind: str, literal: bytes, number: int) -> Json:
+    """A piece of an entry's text."""
+    return b'[{"type":"%b","%b":%b,"index":%d}]' % (kind.encode(), _WORDS[kind].encode(), literal, number)
+
+
+def render_state(state: Opaque, text: bytes | None, kind: str, number: int, streamed: bool) -> Json:
+    """An entry with its state. `streamed`: its text has been sent before, in pieces."""
+    if state.kind == reasoning_states.DETAIL and state.origin.dialect == NAME:
+        return _own_entry(state, number, streamed)
+    sealed = quote(seal(state))
+    if text is None:
+        return b'{"type":"reasoning.encrypted","data":%b,"format":"dragoman","index":%d}' % (sealed, number)
+    words = b"" if streamed else b'"%b":%b,' % (_WORDS[kind].encode(), text)
+    return b'{"type":"%b",%b"signature":%b,"format":"dragoman","index":%d}' % (kind.encode(), words, sealed, number)
+
+
+def _own_entry(state: Opaque, number: int, streamed: bool) -> Json:
+    fields = {key: bytes(value) for key, value in decode_members(state.json).items()}
+    if streamed and not {"text", "summary"}.isdisjoint(fields):
+        fields = {key: value for key, value in fields.items() if key not in ("text", "summary")}
+        fields["index"] = str(number).encode()
+    return render_object(fields)
+
+
+def entry_type(field: str) -> str:
+    """The type of an entry for reasoning of this spelling."""
+    return SUMMARY if field in (SUMMARY, "summary") else TEXT
+
+
+class ThinkTags:
+    """Splits a growing text into reasoning and answer. Only a text that begins with the tag holds reasoning."""
+
+    __slots__ = ("_held", "_state")
+
+    def __init__(self) -> None:
+        self._state = "before"
+        self._held = ""
+
+    def feed(self, text: str) -> list[tuple[bool, str]]:
+        """The pieces in order; True for reasoning."""
+        text = self._held + text
+        self._held = ""
+        pieces: list[tuple[bool, str]] = []
+        if self._state == "before":
+            text = self._opened(text)
+        if self._state == "opened":
+            text = text.lstrip("\n")
+            if text:
+                self._state = "inside"
+        if self._state == "inside":
+            text = self._closed(text, pieces)
+        if self._state == "after":
+            text = text.lstrip("\n")
+            if text:
+                self._state = "answer"
+        if self._state == "answer" and text:
+            pieces.append((False, text))
+        return pieces
+
+    def close(self) -> list[tuple[bool, str]]:
+        """What was held because it might have been the start of a tag."""
+        held, self._held = self._held, ""
+        return [(self._state == "inside", held)] if held else []
+
+    def _opened(self, text: str) -> str:
+        start = text.lstrip()
+        if start.startswith(_OPEN):
+            self._state = "opened"
+            return start[len(_OPEN) :]
+        if _OPEN.startswith(start):
+            self._held = text
+            return ""
+        self._state = "answer"
+        return text
+
+    def _closed(self, text: str, pieces: list[tuple[bool, str]]) -> str:
+        thought, tag, rest = text.partition(_CLOSE)
+        if tag:
+            self._state = "after"
+            thought = thought.rstrip("\n")
+        else:
+            keep = _overlap(thought)
+            self._held, thought = thought[len(thought) - keep :], thought[: len(thought) - keep]
+        if thought:
+            pieces.append((True, thought))
+        return rest
+
+
+def _overlap(text: str) -> int:
+    """How many characters at the end may still become the closing tag, with the line ends before it."""
+    for size in range(min(len(_CLOSE) - 1, len(text)), 0, -1):
+        if text.endswith(_CLOSE[:size]):
+            break
+    else:
+        size = 0
+    body = text[: len(text) - size]
+    return size + len(body) - len(body.rstrip("\n"))

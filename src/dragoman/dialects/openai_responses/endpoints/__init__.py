@@ -1,0 +1,1 @@
+"""What this dialect serves beside plain requests: kept answers, conversations, background work, compaction, sockets."""

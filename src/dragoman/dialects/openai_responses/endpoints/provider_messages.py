@@ -1,0 +1,116 @@
+"""Responses over a WebSocket of a provider: requests as messages, and its messages as the stream of an answer.
+
+A provider keeps the newest answer of a socket. A request that goes on from it leaves out what the provider has: the
+input of the request before, and the answer. It has them only if they are the same, item by item; otherwise all is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.literals import quote, unquote
+from dragoman.dialects.contracts.sockets import KeptAnswer, ProviderTurn
+from dragoman.dialects.openai_responses.endpoints.stored_answers import own_items
+from dragoman.wire.json_reader import render_list, render_object, split_members
+
+_NOT_SENT = frozenset({"stream", "background"})
+_NULL = b"null"
+_OF_THE_SERVER = frozenset({"id", "status"})
+_COMPLETE = frozenset({"response.completed", "response.incomplete"})
+_ENDS = _COMPLETE | {"response.failed", "error"}
+_GONE = frozenset({"previous_response_not_found", "websocket_connection_limit_reached"})
+"""Codes of a socket that cannot answer this request. Nothing was generated, and another one can."""
+
+
+class _Message(msgspec.Struct, frozen=True):
+    """What is read of every message."""
+
+    type: str
+    status: int = 0
+
+
+_decode = msgspec.json.Decoder(_Message).decode
+
+
+def render_turn(body: bytes, kept: KeptAnswer | None) -> ProviderTurn:
+    """A request as a message, without what the provider has."""
+    members = split_members(body)
+    items = [bytes(one) for one in own_items(members)]
+    is_whole = not any(_has(members, name) for name in ("previous_response_id", "conversation"))
+    digests = tuple(map(_digest, items)) if is_whole else ()
+    sent: dict[str, bytes | Raw] = {"type": b'"response.create"'}
+    sent |= {name: value for name, value in members.items() if name not in _NOT_SENT}
+    if kept is not None and is_whole and (count := _count_kept(kept, items, digests)):
+        sent |= {"input": render_list(items[count:]), "previous_response_id": quote(kept.id)}
+    return ProviderTurn(render_object(sent), digests)
+
+
+def _count_kept(kept: KeptAnswer, items: Sequence[bytes], digests: tuple[bytes, ...]) -> int:
+    """How many items the provider has; none if one of them is not the same."""
+    inputs, count = len(kept.inputs), len(kept.inputs) + len(kept.outputs)
+    if len(items) < count or digests[:inputs] != kept.inputs:
+        return 0
+    return count if tuple(map(_digest_output, items[inputs:count])) == kept.outputs else 0
+
+
+def _digest(item: bytes) -> bytes:
+    return blake2b(item, digest_size=16).digest()
+
+
+def _digest_output(item: bytes) -> bytes:
+    """Of what the model wrote. Names of the server's own do not count."""
+    members = split_members(item)
+    own = {name: members[name] for name in sorted(members) if name not in _OF_THE_SERVER and _has(members, name)}
+    return _digest(render_object(own))
+
+
+def _has(members: dict[str, Raw], name: str) -> bool:
+    return bytes(members.get(name, _NULL)) != _NULL
+
+
+class ResponseEvents:
+    """Reads the messages of one answer."""
+
+    def __init__(self) -> None:
+        self.status = 200
+        self.is_over = False
+        self.is_gone = False
+        self._begun = False
+        self._id = ""
+        self._outputs: dict[int, bytes] = {}
+        self._complete = False
+
+    def read(self, message: bytes) -> bytes:
+        """A message as a piece of a stream; as the body of an error, if nothing came before it. Raises DragomanError or
+        a DecodeError."""
+        head = _decode(message)
+        self.is_over = head.type in _ENDS
+        if head.type == "error" and not self._begun:
+            return self._refuse(head.status or 500, message)
+        self._begun = True
+        if head.type == "response.output_item.done":
+            members = split_members(message)
+            self._outputs[int(bytes(members["output_index"]))] = _digest_output(bytes(members["item"]))
+        elif head.type in _COMPLETE:
+            response = split_members(split_members(message)["response"])
+            self._id = unquote(bytes(response["id"]))
+            self._complete = True
+        line = message.replace(b"\r", b" ").replace(b"\n", b" ")  # between its members: inside a text they are escaped
+        return b"event: %b\ndata: %b\n\n" % (head.type.encode(), line)
+
+    def _refuse(self, status: int, message: bytes) -> bytes:
+        self.status = status
+        error = bytes(split_members(message).get("error", b"{}"))
+        code = bytes(split_members(error).get("code", _NULL)) if error[:1] == b"{" else _NULL
+        self.is_gone = code[:1] == b'"' and unquote(code) in _GONE
+        return render_object({"error": error})
+
+    def keep(self, turn: ProviderTurn) -> KeptAnswer | None:
+        """What the provider keeps of an answer that is over; None if a request cannot go on from it."""
+        if not self._complete or not turn.inputs:
+            return None
+        return KeptAnswer(self._id, turn.inputs, tuple(self._outputs[at] for at in sorted(self._outputs)))

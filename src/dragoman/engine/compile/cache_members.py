@@ -1,0 +1,63 @@
+"""What is added to a request beside hints in the prompt: the name of its session, by which the provider finds its
+cache, and the question why it was missed."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec.structs import replace
+
+from dragoman.conversation.changes import Change, Loss
+from dragoman.conversation.literals import quote
+from dragoman.engine.library.adapted import AdaptedRequest
+from dragoman.profiles.facts import Stance
+
+SESSION_KEY, CACHE_QUESTION = "session-key", "cache-question"
+_HEADER = "x-"
+"""How the name of a header begins, and that of no field."""
+
+
+def with_session(request: AdaptedRequest, session: str) -> AdaptedRequest:
+    """The request with the name of its session, in the field or header by which the target finds its cache. The same
+    one if the client has named it there."""
+    name = request.facts.session_field
+    if request.facts.setting(name).support is Stance.REFUSES:
+        return request
+    did = f"named the session in {name}, so that the provider finds its prompt cache"
+    change = Change(SESSION_KEY, "" if name.startswith(_HEADER) else f"/{name}", did, str(Loss.NOTHING), "added")
+    if not name.startswith(_HEADER):
+        body = with_member(request.body, name, quote(session))
+        return request if body is None else replace(request, body=body, changes=(*request.changes, change))
+    if name in request.headers:
+        return request
+    return replace(request, headers={**request.headers, name: session}, changes=(*request.changes, change))
+
+
+class CacheQuestionAsked(msgspec.Struct, frozen=True, gc=False):
+    """A member of a request that asks why the cache was missed."""
+
+    name: str
+    value: bytes
+    beta: tuple[str, str] = ("", "")
+    """The header and the beta without which the member is refused."""
+
+
+def with_question(request: AdaptedRequest, question: CacheQuestionAsked) -> AdaptedRequest:
+    """The request that asks; the same one if the client has that member itself, or if the target refuses it."""
+    name, (header, beta) = question.name, question.beta
+    body = None if name in request.facts.refused_settings else with_member(request.body, name, question.value)
+    if body is None:
+        return request
+    headers = request.headers
+    if header and beta not in headers.get(header, ""):
+        headers = {**headers, header: f"{headers[header]},{beta}" if headers.get(header) else beta}
+    did = "asked the provider why it missed its prompt cache, if it did"
+    change = Change(CACHE_QUESTION, f"/{name}", did, str(Loss.NOTHING), "added")
+    return replace(request, body=body, headers=headers, changes=(*request.changes, change))
+
+
+def with_member(body: bytes, name: str, value: bytes) -> bytes | None:
+    """The body with one more member at its end; None if it has one of this name, or may have."""
+    member, end = b'"%b"' % name.encode(), body.rstrip()
+    if member in body or not end.endswith(b"}"):
+        return None
+    return b"%b,%b:%b}" % (end[:-1], member, value)
