@@ -26,10 +26,13 @@ from dragoman.store import (
     Pin,
     PinOwner,
     SqliteStore,
+    StoredResponse,
     StoreUnavailable,
 )
 from dragoman.store.sqlite import database as database_module
+from dragoman.store.sqlite import table as table_module
 from dragoman.store.sqlite.tables import inode
+from dragoman.store.sqlite.writer import WriteJob
 
 
 @pytest.fixture
@@ -351,6 +354,22 @@ async def test_a_read_that_hangs_costs_one_deadline_and_no_request(
             unread = store.health().unread
             await asyncio.sleep(0.01)
             assert await store.vault.find(OWNER, ["unknown"]) == {}
+
+
+async def test_a_stored_answer_waits_longer_for_a_slow_disk_than_a_request_does(
+    path: Path, clock: Time, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a busy machine makes clients lose turns of their conversations."""
+    monkeypatch.setattr(table_module, "DATA_PATH_DEADLINE", 0.0)
+    async with opened(path, clock, alone=True) as store:
+        released = threading.Event()
+        store._database.write(WriteJob("SELECT ?", (b"",), lambda _: b"%d" % released.wait(60)))
+        keeping = asyncio.create_task(store.responses.put("anna", "resp_1", StoredResponse(b"[]", b"{}")))
+        for _ in range(10):
+            await asyncio.sleep(0.01)
+        assert not keeping.done()
+        released.set()
+        assert await keeping
 
 
 async def test_a_long_report_does_not_hold_up_requests(path: Path, clock: Time) -> None:

@@ -23,6 +23,9 @@ from dragoman.store.sqlite.writer import Sweep, WriteJob, WriterThread
 Result = TypeVar("Result")
 DATA_PATH_DEADLINE = 0.5
 """Seconds that a request waits for a read, and for another worker to be able to see what it wrote."""
+KEPT_DEADLINE = 5.0
+"""Seconds that an answer waits for its turn to be in the file. A model has worked on it: it is not given up because the
+disk is slow."""
 REPORT_DEADLINE = 10.0
 
 
