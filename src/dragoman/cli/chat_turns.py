@@ -34,10 +34,11 @@ from dragoman.wire.sse import SseDecoder
 
 
 class AttemptNote(msgspec.Struct, frozen=True):
-    """A target that was asked without success. `status` is 0 if it did not answer at all."""
+    """A target that was asked without success."""
 
     target: str
     status: int
+    """0 if it did not answer at all."""
     message: str
 
     def __str__(self) -> str:

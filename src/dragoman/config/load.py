@@ -27,17 +27,16 @@ _KEY = re.compile(r"providers\..+\.(api_key|api_keys\[\d+\])")
 
 
 class Loaded(Struct, frozen=True, kw_only=True):
-    """A valid configuration, the origins of its values, and its warnings. `blank`: the file itself says nothing.
-
-    `digest` is the beginning of the file's SHA-256, so that replicas can be compared.
-    """
+    """A valid configuration, the origins of its values, and its warnings."""
 
     config: Config
     origins: Mapping[str, str] = {}
     warnings: tuple[str, ...] = ()
     file: str | None = None
     blank: bool = False
+    """Whether the file itself says nothing."""
     digest: str = ""
+    """The beginning of the file's SHA-256, so that replicas can be compared."""
 
 
 def load(

@@ -35,12 +35,13 @@ class FallbackReason(StrEnum):
 
 
 class ConfiguredTarget(Struct, frozen=True):
-    """A provider and one of its models. `entry` is the model of the file that names them, if any."""
+    """A provider and one of its models."""
 
     provider_name: str
     provider: Provider
     model: str
     entry: Model | None = None
+    """The model of the file that names them, if any."""
 
     @property
     def target(self) -> str:
@@ -48,10 +49,11 @@ class ConfiguredTarget(Struct, frozen=True):
 
 
 class FamilyChoice(Struct, frozen=True):
-    """Who serves a family. `provider` is empty where several do and nobody says which is meant."""
+    """Who serves a family."""
 
     family: str
     provider: str
+    """Empty if several do and nobody says which is meant."""
     among: tuple[str, ...]
 
 

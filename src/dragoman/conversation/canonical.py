@@ -129,15 +129,13 @@ class _Field(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """What of a type is looked at: its meaningful fields in sorted order, and how to get all their values at once.
-
-    `settle`: brings several ways of saying one thing together, in the tree.
-    """
+    """What of a type is looked at: its meaningful fields in sorted order, and how to get all their values at once."""
 
     kind: str
     fields: tuple[_Field, ...]
     values: Callable[[Any], tuple[Any, ...]]
     settle: Callable[[dict[str, Any]], None] | None
+    """Brings several ways of saying one thing together, in the tree."""
 
 
 @cache

@@ -45,7 +45,6 @@ class Note(msgspec.Struct, frozen=True):
     request.
 
     `before` and `after` are the values (or their JSON-able stand-ins) from which the digests are made.
-    `spelling_only`: they mean the same.
     """
 
     did: str
@@ -57,21 +56,23 @@ class Note(msgspec.Struct, frozen=True):
     before: Any = None
     after: Any = None
     spelling_only: bool = False
+    """Whether they mean the same."""
 
 
 class Undo(msgspec.Struct, frozen=True):
-    """The target's tool names, call ids and argument names → the client's. `usage`: a stream tells what the client did
-    not ask for. `answer`: the tool, by the client's names, whose arguments are the answer's text. `whole`: the answer
-    comes whole where the client asked for a stream. `calls`: how the client's dialect writes the calls of tools that
-    became functions, by the target's names."""
+    """The target's tool names, call ids and argument names → the client's."""
 
     names: Mapping[str, str] = {}
     ids: Mapping[str, str] = {}
     keys: Mapping[str, str] = {}
     usage: bool = False
+    """Whether a stream tells what the client did not ask for."""
     answer: str = ""
+    """The tool, by the client's names, whose arguments are the answer's text."""
     whole: bool = False
+    """Whether the answer comes whole though the client asked for a stream."""
     calls: Mapping[str, CallForm] = {}
+    """How the client's dialect writes the calls of tools that became functions, by the target's names."""
 
     def __bool__(self) -> bool:
         return bool(self.names or self.ids or self.keys or self.usage or self.answer or self.whole or self.calls)
@@ -151,7 +152,7 @@ class _Digest:
 
 @dataclass(init=False, unsafe_hash=True)
 class Change:
-    """One entry of the report. `at` is a JSON pointer into the client's request.
+    """One entry of the report.
 
     `before` and `after` are digests of what stood there and of what stands there now. Hashing the values costs more
     than all else about a change, so it waits until a digest is read or the report is written down; until then the
@@ -162,6 +163,7 @@ class Change:
 
     rule: str
     at: str
+    """A JSON pointer into the client's request."""
     did: str
     loses: str
     kind: ChangeKind

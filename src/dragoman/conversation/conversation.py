@@ -17,20 +17,19 @@ SYSTEM_ROLES = (SYSTEM, DEVELOPER)
 
 
 class Conversation(msgspec.Struct, frozen=True, gc=False):
-    """Messages in order, system texts among them where the client put them; tools; settings.
-
-    `extras` are top-level fields of the client's dialect that have no counterpart elsewhere. `hint` is a cache hint
-    for the whole request. `empty_tools`: the client sent an empty list of tools.
-    `near_misses`: what was not written as the client's dialect has it, and still is where its text is copied.
-    """
+    """Messages in order, system texts among them where the client put them; tools; settings."""
 
     messages: tuple[Message, ...]
     tools: tuple[Tool | NativeTool, ...] = ()
     settings: Settings = Settings()
     extras: Extras | None = None
+    """Top-level fields of the client's dialect that have no counterpart elsewhere."""
     hint: CacheHint | None = None
+    """A cache hint for the whole request."""
     empty_tools: bool = False
+    """Whether the client sent an empty list of tools."""
     near_misses: tuple[NearMiss, ...] = ()
+    """What was not written as the client's dialect has it, and still is where its text is copied."""
 
     def __eq__(self, other: object) -> bool:
         from dragoman.conversation.canonical import canonical

@@ -24,7 +24,7 @@ class Event(msgspec.Struct, frozen=True, gc=False, repr_omit_defaults=True):
 
 
 class Started(Event, frozen=True, gc=False):
-    """The head of an answer. `choice`: the one that the provider begins with, which dialects with one choice show."""
+    """The head of an answer."""
 
     id: str = ""
     model: str = ""
@@ -33,14 +33,16 @@ class Started(Event, frozen=True, gc=False):
     service_tier: str | None = None
     extras: Extras | None = None
     choice: int | None = None
+    """The one that the provider begins with, which dialects with one choice show."""
 
 
 class Delta(Event, frozen=True, gc=False):
-    """A piece of text. `literal` is a JSON string literal, `text` the same decoded."""
+    """A piece of text."""
 
     choice: int
     part: int
     literal: bytes
+    """A JSON string literal, `text` the same decoded."""
 
     @property
     def text(self) -> str:

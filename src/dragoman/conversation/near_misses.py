@@ -100,14 +100,12 @@ SENTENCES: dict[Miss, str] = {
 
 
 class NearMiss(msgspec.Struct, frozen=True, gc=False):
-    """`at` is a pointer into the client's request, `item` the place of the message that it belongs to.
-
-    `members` are the top-level members that it touches: where the client wrote the value and where it belongs. `lost`
-    is what the meant value has no place for.
-    """
+    """`at` is a pointer into the client's request, `item` the place of the message that it belongs to."""
 
     kind: Miss
     at: str
     item: int = NO_ITEM
     members: tuple[str, ...] = ()
+    """The top-level members that it touches: where the client wrote the value and where it belongs."""
     lost: Json | None = None
+    """What the meant value has no place for."""

@@ -60,15 +60,13 @@ class Part(msgspec.Struct, frozen=True, gc=False, kw_only=True, repr_omit_defaul
 
 
 class Opaque(Part, frozen=True, gc=False):
-    """A provider's own block or state, kept verbatim: server tools, signatures, encrypted reasoning.
-
-    `words` is what a block says, where it says it in words too: the transcript of a spoken answer.
-    """
+    """A provider's own block or state, kept verbatim: server tools, signatures, encrypted reasoning."""
 
     kind: str
     json: Json
     origin: Origin
     words: Json | None = None
+    """What a block says, where it says it in words too: the transcript of a spoken answer."""
     meant: tuple[Part, ...] | None = None
     """The same as calls and results of functions, if the block belongs to a tool that the client runs. Empty: it says
     nothing that a target without such blocks needs."""
@@ -78,10 +76,11 @@ class Opaque(Part, frozen=True, gc=False):
 
 
 class Text(Part, frozen=True, gc=False):
-    """Words. `signature` is the state that some providers hang on a text."""
+    """Words."""
 
     literal: bytes
     signature: Opaque | None = None
+    """The state that some providers hang on a text."""
 
     @property
     def text(self) -> str:
@@ -97,7 +96,7 @@ NO_ID = "no-id"
 
 
 class Call(Part, frozen=True, gc=False):
-    """The model calls a tool. `arguments` is a JSON object, or a JSON string where the text was no object.
+    """The model calls a tool.
 
     A `custom` tool takes plain text: there `arguments` is always a string.
     """
@@ -105,6 +104,7 @@ class Call(Part, frozen=True, gc=False):
     id: str
     name: str
     arguments: Json
+    """A JSON object, or a JSON string where the text was no object."""
     signature: Opaque | None = None
     custom: bool = False
     wire_form: str = ""
@@ -112,25 +112,28 @@ class Call(Part, frozen=True, gc=False):
 
 
 class Result(Part, frozen=True, gc=False):
-    """The answer to one call. `listed`: its content was written as a list of parts. `name`: the tool's, where given."""
+    """The answer to one call."""
 
     call_id: str
     parts: tuple[Part, ...]
     is_error: bool = False
     name: str | None = None
+    """The name of the tool, if given."""
     listed: bool = False
+    """Whether its content was written as a list of parts."""
     custom: bool = False
     wire_form: str = ""
     """An older or shorter form, like that of its call."""
 
 
 class Reasoning(Part, frozen=True, gc=False):
-    """The model's thinking: its text, the state that proves it, or both. `field` is the spelling it came in."""
+    """The model's thinking: its text, the state that proves it, or both."""
 
     text: Text | None = None
     state: Opaque | None = None
     redacted: bool = False
     field: str = ""
+    """The spelling it came in."""
 
 
 class MediaKind(StrEnum):
@@ -141,10 +144,11 @@ class MediaKind(StrEnum):
 
 
 class Inline(msgspec.Struct, frozen=True, gc=False):
-    """Bytes in the request. `data` is the JSON literal of their base64 text."""
+    """Bytes in the request."""
 
     media_type: str
     data: bytes
+    """The JSON literal of their base64 text."""
 
 
 class Remote(msgspec.Struct, frozen=True, gc=False):

@@ -53,18 +53,20 @@ SUMMARY = "auto"
 
 
 class Thinking(msgspec.Struct, frozen=True, gc=False):
-    """One reasoning intent. `on` is None where the client only named an effort or a budget.
+    """One reasoning intent.
 
-    `adaptive`: the model decides how much. `budget` -1: the provider decides. `visible`: show the thoughts.
-    `summary`: the kind of summary asked for.
+    `adaptive`: the model decides how much. `budget` -1: the provider decides.
     """
 
     on: bool | None = None
+    """None if the client only named an effort or a budget."""
     adaptive: bool = False
     effort: Effort | None = None
     budget: int | None = None
     visible: bool | None = None
+    """Show the thoughts."""
     summary: str | None = None
+    """The kind of summary asked for."""
     wire_form: str = ""
     """Which of its dialect's ways it was written in."""
 

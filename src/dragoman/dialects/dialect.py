@@ -86,11 +86,11 @@ class RewrittenAnswers(Protocol):
 
 
 class RequestAdapter(msgspec.Struct, frozen=True):
-    """Another form of requests. `parse_body` gives the usual one and raises MalformedRequest; `answers` is made for
-    each request."""
+    """Another form of requests. `parse_body` gives the usual one and raises MalformedRequest."""
 
     parse_body: Callable[[bytes], bytes]
     answers: Callable[[], RewrittenAnswers]
+    """Made for each request."""
 
 
 class CloudMembers(msgspec.Struct, frozen=True):
@@ -192,19 +192,19 @@ class WrittenList(msgspec.Struct):
 
 
 class RenderOptions(msgspec.Struct, frozen=True, gc=False):
-    """What a request says in addition to the conversation.
-
-    `usage`: ask a stream to report its usage. `without`: members of the client's own body that are left out.
-    `translated`: the client speaks another dialect, so that its silence is written out where it means something else
-    here. `written`: what was written of the messages on the turn before, and is written again.
-    """
+    """What a request says in addition to the conversation."""
 
     model: str
     stream: bool
     usage: bool = False
+    """Whether a stream is asked to report its usage."""
     without: tuple[str, ...] = ()
+    """Members of the client's own body that are left out."""
     translated: bool = False
+    """Whether the client speaks another dialect, so that its silence is written out where it means something else
+    here."""
     written: WrittenList | None = None
+    """What was written of the messages on the turn before, and is written again."""
 
 
 class ParseRequest(Protocol):
@@ -223,17 +223,16 @@ class RenderRequest(Protocol):
 
 
 class MemberPlaces(msgspec.Struct, frozen=True):
-    """Where requests hold what rules name without knowing the dialect, as JSON pointers.
-
-    `settings`: the name of a setting → where it may stand, the usual place first. `tools`: where their list may stand.
-    `tool`: what leads from an entry of that list to the tool in it; `{inner}` is its place among several. `spellings`:
-    top-level members that are parsed under another name than the client's → that other name.
-    """
+    """Where requests hold what rules name without knowing the dialect, as JSON pointers."""
 
     settings: Mapping[str, tuple[str, ...]] = {}
+    """The name of a setting → where it may stand, the usual place first."""
     tools: tuple[str, ...] = ("/tools",)
+    """Where their list may stand."""
     tool: str = ""
+    """What leads from an entry of that list to the tool in it; `{inner}` is its place among several."""
     spellings: Mapping[str, str] = {}
+    """Top-level members that are parsed under another name than the client's → that other name."""
 
 
 AS_NAMED = MemberPlaces()
@@ -244,7 +243,7 @@ class RequestCodec(msgspec.Struct, frozen=True):
     """Requests, both ways.
 
     `locate` gives the JSON pointer of a parsed message, or of one of its parts; `locate_parts` those of all its parts.
-    `places` tells where everything else stands. `list_name`: the member that holds the messages.
+    `places` tells where everything else stands.
     """
 
     parse: ParseRequest
@@ -253,6 +252,7 @@ class RequestCodec(msgspec.Struct, frozen=True):
     locate_parts: Callable[[Message], list[str]]
     places: MemberPlaces = AS_NAMED
     list_name: str = "messages"
+    """The member that holds the messages."""
 
 
 # Answers
@@ -413,10 +413,9 @@ class AnswerCodec(msgspec.Struct, frozen=True):
 class TokenCount(msgspec.Struct, frozen=True):
     """How a dialect counts tokens before a request is sent.
 
-    `path` is the provider's path and `figure` the member of its answer that holds the count. `parse_question` gives
-    the request inside a question, `render_question` makes a question of a request's body. `parse_foreign` gives a
-    request in another dialect, which its members tell; None: the question holds none. `members` are what else an answer
-    has.
+    `path` is the provider's path and `figure` the member of its answer that holds the count. `parse_question` gives the
+    request inside a question, `render_question` makes a question of a request's body. `parse_foreign` gives a request
+    in another dialect, which its members tell; None: the question holds none.
     """
 
     path: str
@@ -425,11 +424,11 @@ class TokenCount(msgspec.Struct, frozen=True):
     render_question: Callable[[bytes, str], bytes]
     parse_foreign: Callable[[bytes], bytes | None] = no_peek
     members: Mapping[str, Any] = {}
+    """What else an answer has."""
 
 
 class ListedModel(msgspec.Struct, frozen=True):
-    """A model as a list of models shows it. `created` is in seconds since 1970, `metadata` the provider's own entry.
-    `capabilities`: what it can do, in Ollama's words: completion, tools, vision, thinking, audio."""
+    """A model as a list of models shows it. `created` is in seconds since 1970, `metadata` the provider's own entry."""
 
     name: str
     description: str = ""
@@ -438,6 +437,7 @@ class ListedModel(msgspec.Struct, frozen=True):
     output_limit: int | None = None
     metadata: Mapping[str, Any] | None = None
     capabilities: tuple[str, ...] = ("completion",)
+    """What it can do, in Ollama's words: completion, tools, vision, thinking, audio."""
 
 
 class ModelListing(msgspec.Struct, frozen=True):

@@ -141,9 +141,10 @@ class CitedSpan:
 
 @dataclass(frozen=True, slots=True)
 class CacheMiss:
-    """Why an earlier prompt was not found, as the vendor says it. `reason` is empty if nothing was changed."""
+    """Why an earlier prompt was not found, as the vendor says it."""
 
     reason: str
+    """Empty if nothing was changed."""
     tokens: int = 0
 
 

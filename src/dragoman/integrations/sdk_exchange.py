@@ -85,12 +85,12 @@ class SdkResponse(msgspec.Struct, frozen=True):
 
 
 class SdkCount(msgspec.Struct, frozen=True):
-    """A count that the provider is asked for; where it gives none, the estimate stands in. `figure`: the member of its
-    answer that holds the count."""
+    """A count that the provider is asked for; where it gives none, the estimate stands in."""
 
     dialect: str
     outgoing: Outgoing
     figure: str
+    """The member of its answer that holds the count."""
     headers: Mapping[str, str]
     estimate: SdkResponse
 

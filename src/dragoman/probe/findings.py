@@ -22,15 +22,17 @@ class FoundBy(StrEnum):
 
 
 class ProbeFinding(msgspec.Struct, frozen=True):
-    """A verdict on one question. `says`: the refusal in the server's own words. `status`: that of its answer, or 0.
-    `teaches`: facts that the words themselves state."""
+    """A verdict on one question."""
 
     question: str
     verdict: Verdict
     by: FoundBy = FoundBy.ASKED
     says: str = ""
+    """The refusal in the server's own words."""
     status: int = 0
+    """That of its answer, or 0."""
     teaches: Mapping[str, Any] = {}
+    """Facts that the words themselves state."""
 
 
 class ProbeLoss(msgspec.Struct, frozen=True):

@@ -79,19 +79,21 @@ class ProbeRequest(msgspec.Struct, frozen=True):
 
 
 class _Part(msgspec.Struct, frozen=True):
-    """A half of a group that was refused. `siblings`: the other half, if it is asked before."""
+    """A half of a group that was refused."""
 
     questions: tuple[Question, ...]
     siblings: tuple[Question, ...]
+    """The other half, if it is asked before."""
 
 
 class _Suspicion(msgspec.Struct, frozen=True):
-    """A question that a refusal seems to be about. `rest`: those that were asked with it. If they are accepted without
-    it, or refused in other words, it was about this one."""
+    """A question that a refusal seems to be about."""
 
     question: Question
     failure: Failure
     rest: tuple[Question, ...]
+    """Those that were asked with it. If they are accepted without it, or refused in other words, it was about this
+    one."""
 
 
 class Inquiry:

@@ -20,8 +20,7 @@ MEASURED = "MEAS"
 
 
 class FoundProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a file says. `source`: by whom and how it was found. `key`: where it is and how it is sent.
-    `losses`: what the server takes and the model never reads. `like`: a profile that it corrects."""
+    """All that a file says."""
 
     name: str
     facts: Mapping[str, Any]
@@ -29,13 +28,17 @@ class FoundProfile(msgspec.Struct, frozen=True, kw_only=True):
     questions: tuple[Question, ...]
     seen: datetime.date
     source: str
+    """By whom and how it was found."""
     url: str = ""
     model: str = ""
     key: Key | None = None
+    """Where it is and how it is sent."""
     title: str = ""
     remarks: tuple[str, ...] = ()
     losses: tuple[ProbeLoss, ...] = ()
+    """What the server takes and the model never reads."""
     like: str = ""
+    """A profile that it corrects."""
     dialect: DialectName = DEFAULT_DIALECT
 
 

@@ -62,12 +62,12 @@ NO_OUTCOME = Outcome()
 
 
 class Condition(msgspec.Struct, frozen=True):
-    """If `question` has this verdict, another one need not be asked. `then` is the verdict that it has thereby; None:
-    it has none, since it means nothing then."""
+    """If `question` has this verdict, another one need not be asked."""
 
     question: str
     verdict: Verdict
     then: Verdict | None = None
+    """The verdict that it has thereby; None: it has none, since it means nothing then."""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):

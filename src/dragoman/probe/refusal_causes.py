@@ -36,10 +36,11 @@ NO_CONVERSATION = Conversation(())
 
 
 class Blame(msgspec.Struct, frozen=True):
-    """The questions that a refusal may be about. `sure`: it names each of them, so that none need be asked alone."""
+    """The questions that a refusal may be about."""
 
     questions: tuple[Question, ...]
     sure: bool
+    """Whether it names each of them, so that none need be asked alone."""
 
 
 def blame(failure: Failure, asked: Sequence[Question], form: RequestForm) -> Blame:

@@ -167,33 +167,37 @@ class ThoughtRequest(StrEnum):
 
 
 class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a target takes for one setting. `only`: that value and no other. `thinking`: taken while it thinks?
+    """What a target takes for one setting.
 
-    `default` is its own default, which may be given even where the setting is refused. `without` names a setting that
-    may not be given too. `whole`: no fractions, not even `40.0`. `length`: the most characters (0: any number), of each
-    value where the setting has pairs. `pairs` and `key_length`: the most of them, and the longest key. `anonymous`: no
-    e-mail address.
+    `without` names a setting that may not be given too. `length`: the most characters (0: any number), of each value
+    where the setting has pairs. `pairs` and `key_length`: the most of them, and the longest key.
     """
 
     support: Stance = ACCEPTS
     min: float | None = None
     max: float | None = None
     only: float | None = None
+    """That value and no other."""
     default: float | None = None
+    """Its own default, which may be given even where the setting is refused."""
     values: tuple[str, ...] = ()
     thinking: Stance = ACCEPTS
+    """Taken while it thinks?"""
     without: str = ""
     whole: bool = False
+    """Whether fractions are refused, even `40.0`."""
     length: int = 0
     pairs: int = 0
     key_length: int = 0
     anonymous: bool = False
+    """Whether an e-mail address is refused."""
 
 
 class Medium(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a target takes of one kind of media: as bytes, by URL, as a stored file, as plain text; in which turns.
 
-    `https`: a URL of no other scheme. `stored_result`: a stored file inside a result too, whatever `stored` says."""
+    `stored_result`: a stored file inside a result too, whatever `stored` says.
+    """
 
     inline: Stance = ACCEPTS
     url: Stance = ACCEPTS
@@ -205,6 +209,7 @@ class Medium(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     system: Stance = REFUSES
     result: Stance = REFUSES
     https: bool = False
+    """Whether only a URL of this scheme is taken."""
     stored_result: bool = False
 
     def takes_url(self, url: str) -> bool:

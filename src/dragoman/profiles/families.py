@@ -16,11 +16,12 @@ from dragoman.profiles.model_patterns import LONGEST_NAME
 
 
 class NameFamily(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Names that belong together. `default`: the maker's own profile, empty where there is none."""
+    """Names that belong together."""
 
     name: str
     match: tuple[str, ...]
     default: str = ""
+    """The maker's own profile, empty where there is none."""
 
     def has(self, model: str) -> bool:
         """Whether a name, in small letters, belongs to it."""

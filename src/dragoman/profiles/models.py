@@ -22,33 +22,34 @@ from dragoman.profiles.model_patterns import LONGEST_NAME, ModelPattern, model_p
 
 
 class ModelThinking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a model thinks.
-
-    `asked`: can a request tell it how much? The rest says in which form its maker's API is told. `off`: can it be
-    turned off? `dynamic`: is a budget of -1 taken, by which the model decides? `default`: it thinks unless it is told
-    not to. `history`: when its thinking must come back.
-    """
+    """How a model thinks."""
 
     asked: Stance = ACCEPTS
+    """Can a request tell it how much? The rest says in which form its maker's API is told."""
     form: ThinkingForm | None = None
     efforts: tuple[str, ...] = ()
     budget_min: int = 0
     budget_max: int = 0
     dynamic: Stance = REFUSES
+    """Is a budget of -1 taken, by which the model decides?"""
     off: Stance = ACCEPTS
+    """Can it be turned off?"""
     default: bool = False
+    """Whether it thinks unless it is told not to."""
     history: Need = Need.NEVER
+    """When its thinking must come back."""
 
 
 class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One entry. `formats`: text, any JSON, JSON by a schema. `format_with_tools`: the two latter beside tools.
-    `input`: what it reads. `context_window` and `output_limit`: in tokens, 0 where not known."""
+    """One entry. `input`: what it reads. `context_window` and `output_limit`: in tokens, 0 where not known."""
 
     match: str | tuple[str, ...]
     vendor: str = ""
     thinking: ModelThinking = ModelThinking(asked=UNKNOWN)
     formats: tuple[str, ...] = ("text", "json", "schema")
+    """Text, any JSON, JSON by a schema."""
     format_with_tools: Stance = ACCEPTS
+    """The two latter beside tools."""
     tools: Stance = ACCEPTS
     input: tuple[str, ...] = ("text",)
     context_window: int = 0
@@ -66,16 +67,15 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CatalogueUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a profile takes from the catalogue.
-
-    `thinking`: `form`, all of it, as on the maker's own API; `ability`, whether a model can be told, and its bounds;
-    `hint`, the same where the provider ignores what a model cannot do. `formats`: those that the endpoint has a field
-    for, of which a model's own are taken. `limits`: the sizes.
-    """
+    """What a profile takes from the catalogue."""
 
     thinking: str = ""
+    """`form`, all of it, as on the maker's own API; `ability`, whether a model can be told, and its bounds; `hint`, the
+    same where the provider ignores what a model cannot do."""
     formats: tuple[str, ...] = ()
+    """Those that the endpoint has a field for, of which a model's own are taken."""
     limits: bool = False
+    """Whether the sizes are taken from it."""
 
 
 @lru_cache(maxsize=1)

@@ -28,10 +28,7 @@ class Offer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OfferedModel(msgspec.Struct, frozen=True):
-    """One model of one provider. Sizes are in tokens, prices in US dollars for a million tokens; null: not known.
-
-    `thinking`: can a request tell it how much to think?
-    """
+    """One model of one provider. Sizes are in tokens, prices in US dollars for a million tokens; null: not known."""
 
     provider: str
     model: str
@@ -39,6 +36,7 @@ class OfferedModel(msgspec.Struct, frozen=True):
     output_limit: int | None
     input: tuple[str, ...]
     thinking: bool | None
+    """Can a request tell it how much to think?"""
     input_price: float | None
     output_price: float | None
     cached_price: float | None

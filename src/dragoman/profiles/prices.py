@@ -33,10 +33,7 @@ class LongPrice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TokenPrice(msgspec.Struct, frozen=True):
-    """What a million tokens cost. None: cached and newly cached tokens cost what other input costs.
-
-    `kept_long`: newly cached tokens that are kept longer than usual; None: as the others.
-    """
+    """What a million tokens cost. None: cached and newly cached tokens cost what other input costs."""
 
     input: float
     output: float
@@ -44,6 +41,7 @@ class TokenPrice(msgspec.Struct, frozen=True):
     written: float | None = None
     long: LongPrice | None = None
     kept_long: float | None = None
+    """Newly cached tokens that are kept longer than usual; None: as the others."""
 
     @property
     def resending(self) -> float:

@@ -76,8 +76,7 @@ class CloudUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `scheme` authorizes requests that have no key (`upstream/auth`), `service` is the name of the cloud's service there.
     `region` fills `{region}` in the address, by default or from the environment; `regions` has the addresses of regions
-    for those who name a project, `*` that of all others. `paths` are used instead of the profile's path: the first
-    whose `{project}`, `{region}` and `{api_version}` are all known.
+    for those who name a project, `*` that of all others.
     """
 
     scheme: str = ""
@@ -87,6 +86,7 @@ class CloudUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     project_env: tuple[str, ...] = ()
     regions: dict[str, str] = {}
     paths: tuple[str, ...] = ()
+    """Used instead of the profile's path: the first whose `{project}`, `{region}` and `{api_version}` are all known."""
 
 
 class BodyForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -152,14 +152,12 @@ class StreamWrapping(StrEnum):
 
 
 class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a cloud wants around requests and streams of a vendor's own dialect.
-
-    `headers`: headers that become members of the body, as lists of words. `stream`: what stands around the events of a
-    stream.
-    """
+    """What a cloud wants around requests and streams of a vendor's own dialect."""
 
     headers: dict[str, str] = {}
+    """Headers that become members of the body, as lists of words."""
     stream: StreamWrapping = StreamWrapping.NONE
+    """What stands around the events of a stream."""
 
 
 NO_ENVELOPE = Envelope()
@@ -177,15 +175,16 @@ class CountQuestion(StrEnum):
 class CountForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How tokens are counted, where not as the dialect says.
 
-    `model` and `method` fill the profile's path. `question`: the request itself (`bare`), the dialect's question with
-    the model's name (`named`), or the request inside one of AWS (`aws-invoke`). `figure`: the member of the answer
-    that holds the count.
+    `model` and `method` fill the profile's path.
     """
 
     model: str = ""
     method: str = ""
     question: CountQuestion = CountQuestion.OWN
+    """The request itself (`bare`), the dialect's question with the model's name (`named`), or the request inside one of
+    AWS (`aws-invoke`)."""
     figure: str = ""
+    """The member of the answer that holds the count."""
 
 
 AS_DIALECT = CountForm()
@@ -268,17 +267,17 @@ class Layer(msgspec.Struct, frozen=True):
 
 
 class Target(msgspec.Struct, frozen=True, eq=False, weakref=True):
-    """A profile and a model, with the facts that hold for them. Known by identity, so that plans can be remembered.
-
-    `choices`: the option chosen for a rule, by its name. `texts`: configured words of synthetic turns, by reason.
-    `twin`: the same model in the provider's other API, for tools that this one refuses or lacks."""
+    """A profile and a model, with the facts that hold for them. Known by identity, so that plans can be remembered."""
 
     profile: Profile
     model: str
     facts: Facts
     choices: Mapping[str, Any] = {}
+    """The option chosen for a rule, by its name."""
     texts: Mapping[str, str] = {}
+    """Configured words of synthetic turns, by reason."""
     twin: Target | None = None
+    """The same model in the provider's other API, for tools that this one refuses or lacks."""
     versions: tuple[Target, ...] = ()
     """The target for each entry in the profile's `versions`."""
 

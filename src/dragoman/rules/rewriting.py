@@ -21,10 +21,7 @@ Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """What becomes of a message: the messages in its place (none: it is taken out), and the words of the report.
-
-    `spelling_only`: it means what it meant.
-    """
+    """What becomes of a message: the messages in its place (none: it is taken out), and the words of the report."""
 
     messages: tuple[Message, ...]
     did: str
@@ -32,6 +29,7 @@ class Edit(msgspec.Struct, frozen=True):
     loses: Loss | None = None
     kind: ChangeKind = "repair"
     spelling_only: bool = False
+    """Whether it means what it meant."""
 
 
 def edit(message: Message, did: str, part: Part | None = None, loses: Loss | None = None) -> Edit:

@@ -43,10 +43,8 @@ class Viewer(Struct, frozen=True):
 class Entry(Struct, frozen=True, kw_only=True, gc=False):
     """One request in the ledger. Times are seconds, `overhead_us` is what we added, in microseconds.
 
-    `estimated`: the provider reported no usage, or the stream ended before it could. `cost` is what the provider
-    says that it cost, else computed from the tokens and the price, and None where neither is known; `reported_cost`:
-    the provider said so. `tried` are the sends that failed before, as JSON. `lessons` were tried on this request,
-    `known_lessons` were known before and held for it.
+    `tried` are the sends that failed before, as JSON. `lessons` were tried on this request, `known_lessons` were known
+    before and held for it.
     """
 
     id: str
@@ -68,8 +66,12 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     cached_tokens: int = 0
     reasoning_tokens: int = 0
     estimated: bool = False
+    """Whether the provider reported no usage, or the stream ended before it could."""
     cost: float | None = None
+    """What the provider says that it cost, else computed from the tokens and the price, and None where neither is
+    known."""
     reported_cost: bool = False
+    """Whether the provider said so."""
     ttfb: float | None = None
     duration: float = 0.0
     overhead_us: int = 0

@@ -22,17 +22,17 @@ _SPAN = re.compile(r"([0-9]{1,6})([mhdw])")
 
 
 class UsageReport(Struct, frozen=True, kw_only=True):
-    """Sums by group, the largest first, and over all of them. `since` is in seconds since 1970."""
+    """Sums by group, the largest first, and over all of them."""
 
     by: str
     since: float | None
+    """In seconds since 1970."""
     groups: tuple[Totals, ...]
     total: Totals
 
 
 class RequestRow(Struct, frozen=True, kw_only=True):
-    """A request in a list. Its report tells more. `rules` are those that changed something, the heaviest first, with
-    the number of their changes; `loses` is the heaviest loss, empty where nothing was changed."""
+    """A request in a list. Its report tells more."""
 
     id: str
     time: float
@@ -55,7 +55,9 @@ class RequestRow(Struct, frozen=True, kw_only=True):
     client_dialect: str = ""
     upstream_dialect: str = ""
     rules: dict[str, int] = {}
+    """Those that changed something, the heaviest first, with the number of their changes."""
     loses: str = ""
+    """The heaviest loss, empty where nothing was changed."""
 
 
 class RequestPage(Struct, frozen=True):

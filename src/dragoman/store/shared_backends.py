@@ -22,10 +22,11 @@ from dragoman.store.store import HotPart, LedgerPart
 
 
 class StoreOpening(Struct, frozen=True):
-    """What a backend is opened with. `path`: the file of this machine's own store; what must wait is spooled beside."""
+    """What a backend is opened with."""
 
     config: StoreConfig
     path: Path | None
+    """The file of this machine's own store; what must wait is spooled beside."""
     clocks: Clocks
     redactor: Redactor
 

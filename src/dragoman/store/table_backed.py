@@ -31,20 +31,18 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class TableKind(Struct, Generic[Value], frozen=True):
-    """A table of one backend: its name, how its values are written as bytes, and how large they are.
-
-    `fresh`: seconds that a worker may answer from its copy of a value that another worker may have changed.
-    `sweep_every`: writes between two sweeps; a file may hold so many entries more than the bounds say.
-    `waits`: what is put is in the file before its caller goes on.
-    """
+    """A table of one backend: its name, how its values are written as bytes, and how large they are."""
 
     name: str
     encode: Callable[[Value], bytes]
     decode: Callable[[bytes], Value]
     weigh: Callable[[Value], int]
     fresh: float
+    """Seconds that a worker may answer from its copy of a value that another worker may have changed."""
     sweep_every: int = 1024
+    """Writes between two sweeps; a file may hold so many entries more than the bounds say."""
     waits: bool = False
+    """Whether what is put is in the file before its caller goes on."""
 
 
 def _parts_weight(parts: Parts) -> int:

@@ -14,10 +14,11 @@ LIMIT = 4096
 
 
 class TranscriptRecord(msgspec.Struct, frozen=True):
-    """One decoded JSON value of a file. `line` is 0 if it is the whole file."""
+    """One decoded JSON value of a file."""
 
     value: Any
     line: int = 0
+    """0 if it is the whole file."""
 
 
 class Transcript(msgspec.Struct, frozen=True):
@@ -28,19 +29,19 @@ class Transcript(msgspec.Struct, frozen=True):
 
 
 class TranscriptFormat(msgspec.Struct, frozen=True):
-    """A format of files. `fits` recognises one of its records. `dialect`: of its requests; empty if each shows its own.
-
-    `session`: all lines of a file together are the transcript; otherwise every line is one on its own. `lines_only`:
-    a file that is one JSON document cannot be told from a request, and is not taken for it unless the user says so.
-    """
+    """A format of files. `fits` recognises one of its records."""
 
     name: str
     title: str
     dialect: str
+    """Of its requests; empty if each shows its own."""
     fits: Callable[[Any], bool]
     parse: Callable[[Sequence[TranscriptRecord]], list[Transcript]]
     session: bool = False
+    """Whether all lines of a file together are the transcript; otherwise every line is one on its own."""
     lines_only: bool = False
+    """Whether a file that is one JSON document cannot be told from a request, and is not taken for it unless the user
+    says so."""
 
 
 def is_object(value: Any) -> bool:

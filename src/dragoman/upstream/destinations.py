@@ -46,11 +46,7 @@ _AUTH = {
 
 
 class HttpDestination(Destination, frozen=True, eq=False, weakref=True, kw_only=True):
-    """A destination with all it takes to send to it. After `failures` in a row it is left alone for `pause` seconds.
-
-    `emulated`: an emulator of ours stands in for the provider. `rate_limits`: what it is sent at most in a minute.
-    `scheme`: how requests are authorized that have no key. `is_estimated`: its provider counts no tokens beforehand.
-    `has_sockets`: turns of a client's WebSocket go over one to it."""
+    """A destination with all it takes to send to it. After `failures` in a row it is left alone for `pause` seconds."""
 
     base_url: str
     headers: tuple[tuple[str, str], ...]
@@ -62,10 +58,15 @@ class HttpDestination(Destination, frozen=True, eq=False, weakref=True, kw_only=
     connections: int
     ca_file: str | None = None
     emulated: bool = False
+    """Whether an emulator of ours stands in for the provider."""
     rate_limits: ModelRateLimits | None = None
+    """What it is sent at most in a minute."""
     scheme: AuthScheme | None = None
+    """How requests are authorized that have no key."""
     is_estimated: bool = False
+    """Whether its provider counts no tokens beforehand."""
     has_sockets: bool = False
+    """Whether turns of a client's WebSocket go over one to it."""
 
     def url(self, path: str) -> str:
         return self.base_url + path
@@ -92,9 +93,10 @@ _REASONS = {
 
 
 class Lead(ModelLead, frozen=True):
-    """Where a name leads, with the destinations. `route` is None where it leads nowhere."""
+    """Where a name leads, with the destinations."""
 
     route: TargetRoute[HttpDestination] | None = None
+    """None if it leads nowhere."""
 
 
 class Routes:

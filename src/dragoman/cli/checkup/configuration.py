@@ -26,10 +26,11 @@ _QUOTES = ("'", '"')
 
 
 class ConfigurationFound(msgspec.Struct, frozen=True):
-    """What was found out about the configuration; `loaded` is None if it is wrong."""
+    """What was found out about the configuration."""
 
     checks: tuple[Check, ...]
     loaded: Loaded | None = None
+    """None if it is wrong."""
 
 
 def look_at_configuration(path: Path | None, env_files: tuple[Path, ...], known: KnownNames) -> ConfigurationFound:

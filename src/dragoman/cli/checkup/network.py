@@ -29,10 +29,11 @@ _LIMIT = 8 << 20
 
 
 class Reached(msgspec.Struct, frozen=True):
-    """How a provider answered. `ahead`: seconds that our clock is before its, if it sent a date."""
+    """How a provider answered."""
 
     check: Check
     ahead: float | None = None
+    """Seconds that our clock is before its, if it sent a date."""
 
 
 def network_checks(loaded: Loaded, profiles: Profiles, seconds: float) -> list[Check]:

@@ -35,19 +35,22 @@ _UNFINISHED = (b"[", b"{", b",", b":")
 
 
 class RequestItem(msgspec.Struct, frozen=True):
-    """One request. `line` is 0 if it is the whole file; `read` is the number of bytes read for it.
+    """One request.
 
-    `form` is the format of a transcript that the body is still in; `dialect` is that of the request, if it is known;
     `label` names a request among several of one file.
     """
 
     file: str
     line: int
+    """0 if it is the whole file."""
     body: bytes
     read: int
+    """The number of bytes read for it."""
     too_long: bool = False
     form: str = ""
+    """The format of a transcript that the body is still in."""
     dialect: str = ""
+    """That of the request, if it is known."""
     label: str = ""
 
     @property
@@ -87,13 +90,15 @@ def _decoded(body: bytes, line: int = 0) -> TranscriptRecord | None:
 
 
 class RequestSource(msgspec.Struct, frozen=True):
-    """An open file of requests. `lines`: it holds one request per line. `form`: the transcripts that it holds."""
+    """An open file of requests."""
 
     name: str
     lines: bool
+    """Whether it holds one request per line."""
     size: int
     items: Iterator[RequestItem]
     form: TranscriptFormat | None = None
+    """The transcripts that it holds."""
 
 
 @contextmanager

@@ -12,10 +12,11 @@ from dragoman.engine.library.report_summary import FoldedChange, harmless_lines,
 
 
 class RuleTally(msgspec.Struct):
-    """What one rule did in a file. `first` is where it did so first."""
+    """What one rule did in a file."""
 
     did: str
     first: str
+    """Where it did so first."""
     loses: str
     requests: int = 0
     changes: int = 0

@@ -19,10 +19,11 @@ from dragoman.rules import ORDER
 
 
 class PlacedFinding(msgspec.Struct, frozen=True):
-    """A finding with its file and line. `line` is 0 if the file is one request."""
+    """A finding with its file and line."""
 
     file: str
     line: int
+    """0 if the file is one request."""
     finding: Finding
 
 

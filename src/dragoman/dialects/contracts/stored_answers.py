@@ -19,13 +19,15 @@ class StoredTurn(msgspec.Struct, frozen=True):
 
 
 class StoreQuestion(msgspec.Struct, frozen=True):
-    """What a request says about stored answers. `previous`: the id of the answer that it continues, or empty. `keeps`:
-    its own answer is to be stored. `items`: a JSON list of what it sends itself."""
+    """What a request says about stored answers."""
 
     model: str
     previous: str
+    """The id of the answer that it continues, or empty."""
     keeps: bool
+    """Whether its own answer is to be stored."""
     items: Json
+    """A JSON list of what it sends itself."""
     references: tuple[str, ...] = ()
     """Ids of items of earlier answers that it refers to."""
     conversation: str = ""
@@ -33,10 +35,10 @@ class StoreQuestion(msgspec.Struct, frozen=True):
 
 
 class AnswerKeeper(Protocol):
-    """Watches the answer to a request that is stored, and shows in it what the client asked for. `kept` is the answer
-    once it is complete, with its id."""
+    """Watches the answer to a request that is stored, and shows in it what the client asked for."""
 
     kept: tuple[str, Json] | None
+    """The answer once it is complete, with its id."""
 
     def unstored(self, made: bytes) -> bytes:
         """What was just made with the complete answer in it, if that could not be stored after all."""

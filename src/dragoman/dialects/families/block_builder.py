@@ -51,15 +51,16 @@ _NO_PART = -1
 
 
 class BlockForm(msgspec.Struct, frozen=True):
-    """What blocks look like when they open. `dialect` is the one whose own state is shown as it is. `unsigned` is the
-    signature of thinking that nobody signed; empty where it needs none."""
+    """What blocks look like when they open."""
 
     dialect: str
+    """The one whose own state is shown as it is."""
     text: Json
     thinking: Json
     call: Callable[[CallStarted], Json]
     redacted: Callable[[Json], Json]
     unsigned: bytes = b""
+    """The signature of thinking that nobody signed; empty where it needs none."""
     citation: Callable[[Page], Json] | None = None
     """The citation of a page that another vendor's model cites."""
 

@@ -22,15 +22,16 @@ _BEFORE_ITEM = re.compile(rb"[ \t\r\n,]*")
 class CompleteObject(msgspec.Struct, frozen=True):
     """What an object has when it is complete, or each object of a list.
 
-    `added` are the members with their values for when they are missing. `never_null` are members that are taken out
-    where they are null, `never` those that no answer of the dialect's own vendor has. `inside` are members that are
-    looked into. `kinds` says more for objects of one `type`.
+    `never_null` are members that are taken out where they are null, `never` those that no answer of the dialect's own
+    vendor has. `kinds` says more for objects of one `type`.
     """
 
     added: Mapping[str, Json] = {}
+    """The members with their values for when they are missing."""
     never_null: frozenset[str] = frozenset()
     never: frozenset[str] = frozenset()
     inside: Mapping[str, CompleteObject] = {}
+    """Members that are looked into."""
     kinds: Mapping[str, CompleteObject] = {}
 
 
@@ -43,9 +44,10 @@ class _Edit(msgspec.Struct, frozen=True):
 
 
 class _Span(msgspec.Struct, frozen=True):
-    """A value and where it stands. `begin` is the end of what stands before it, so that the comma lies between."""
+    """A value and where it stands."""
 
     begin: int
+    """The end of what stands before it, so that the comma lies between."""
     start: int
     value: bytes
 

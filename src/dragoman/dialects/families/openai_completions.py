@@ -23,11 +23,13 @@ _NULL = b"null"
 
 
 class CompletionRequest(msgspec.Struct, frozen=True):
-    """A legacy request. `chat` is the same as a Chat request; `prompt` is what an answer repeats if asked to."""
+    """A legacy request."""
 
     model: str
     chat: bytes
+    """The same as a Chat request."""
     prompt: str = ""
+    """What an answer repeats if asked to."""
 
 
 def parse_completion(body: bytes) -> CompletionRequest:

@@ -18,17 +18,16 @@ from dragoman.wire.json_reader import render_list
 
 
 class MemberForm(msgspec.Struct, frozen=True):
-    """What a dialect calls its messages and its system text (`system` is empty where it has no field for it).
-
-    `trim_system`: the system text without optional members that do not fit.
-    `fits_system`: does the system text fit the schema? `render_system_texts`: texts as it is written.
-    """
+    """What a dialect calls its messages and its system text (`system` is empty where it has no field for it)."""
 
     messages: str
     system: str
     fits_system: Callable[[Json], bool]
+    """Whether the system text fits the schema."""
     render_system_texts: Callable[[list[Json]], Json]
+    """Texts as it is written."""
     trim_system: Callable[[Json], Trimmed | None] = lambda raw: None
+    """The system text without optional members that do not fit."""
     others: frozenset[str] = frozenset()
     """What other dialects call them."""
 
@@ -41,14 +40,13 @@ _TURNS = frozenset({"messages", "input", "contents"})
 
 
 class MeantMembers(msgspec.Struct, frozen=True):
-    """The members under their dialect's own names. `list_name`: where the messages stood.
-
-    `system` are the texts of a system text for which the dialect has no field.
-    """
+    """The members under their dialect's own names."""
 
     found: Mapping[str, Raw]
     list_name: str
+    """Where the messages stood."""
     system: tuple[Json, ...] = ()
+    """The texts of a system text for which the dialect has no field."""
     misses: tuple[NearMiss, ...] = ()
 
 

@@ -48,17 +48,19 @@ class MeantTool(msgspec.Struct):
 class ToolForm(msgspec.Struct, frozen=True):
     """How a dialect writes tools.
 
-    `fits`: does an entry fit the schema, or is it a provider's own tool? `takes_one`: may a single entry stand in place
-    of the list? `decode` raises where a tool of the client's own does not fit, and says where. `is_empty`: does an
-    entry declare nothing at all? `place`: where the list stands.
+    `takes_one`: may a single entry stand in place of the list? `decode` raises where a tool of the client's own does
+    not fit, and says where.
     """
 
     fits: Callable[[Json], bool]
+    """Does an entry fit the schema, or is it a provider's own tool?"""
     render: Callable[[MeantTool], Json]
     takes_one: bool = False
     decode: Callable[[Json], object] | None = None
     is_empty: Callable[[Json], bool] = lambda entry: False
+    """Does an entry declare nothing at all?"""
     place: str = "/tools"
+    """Where the list stands."""
 
 
 class MeantTools(msgspec.Struct, frozen=True):

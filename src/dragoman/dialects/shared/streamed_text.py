@@ -31,11 +31,11 @@ def string_members(*names: str) -> tuple[StringMember, ...]:
 
 class StreamedText(msgspec.Struct, frozen=True):
     """Patterns for the frames of a dialect: the texts that the model wrote, the calls that it made, each once, opaque
-    state, where a stream has it once, and arguments, where they are no text. `changing` are the members whose values
-    change from frame to frame and tell nothing but those texts."""
+    state, where a stream has it once, and arguments, where they are no text."""
 
     text: tuple[StringMember, ...]
     calls: re.Pattern[bytes]
     state: tuple[StringMember, ...] = ()
     arguments: re.Pattern[bytes] | None = None
     changing: frozenset[bytes] = frozenset()
+    """The members whose values change from frame to frame and tell nothing but those texts."""

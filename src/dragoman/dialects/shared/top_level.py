@@ -45,7 +45,7 @@ ODD_FORM = (msgspec.DecodeError, KeyError, TypeError, ValueError, AttributeError
 
 
 class TopLevel(msgspec.Struct, frozen=True):
-    """What a request says in addition to its messages. `include_usage`: the client wants its stream to report usage."""
+    """What a request says in addition to its messages."""
 
     settings: Settings
     tools: Tools = ()
@@ -53,6 +53,7 @@ class TopLevel(msgspec.Struct, frozen=True):
     empty_tools: bool = False
     hint: CacheHint | None = None
     include_usage: bool = True
+    """Whether the client wants its stream to report usage."""
     near_misses: tuple[NearMiss, ...] = ()
 
     def conversation(self, messages: Iterable[Message], near_misses: tuple[NearMiss, ...] = ()) -> Conversation:

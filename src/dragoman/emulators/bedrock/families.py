@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class BedrockFamily:
-    """A vendor's models. `words_with_calls`: text beside calls or results in one turn. `thinks_unsigned`: its answers
-    have thinking without a signature. `thoughts`: thinking in the history. `alternates`: it wants turns in turn."""
+    """A vendor's models."""
 
     name: str
     tools: bool = True
     words_with_calls: bool = True
+    """Whether text may stand beside calls or results in one turn."""
     streamed_tools: bool = True
     strict: bool = True
     caching: bool = True
@@ -21,11 +21,14 @@ class BedrockFamily:
     image: bool = True
     video: bool = True
     thoughts: bool = True
+    """Whether thinking may stand in the history."""
     alternates: bool = False
+    """Whether it wants turns in turn."""
     stored: bool = True
     results: tuple[str, ...] = ("text", "json", "image", "document", "video", "searchResult")
     choices: tuple[str, ...] = ("auto", "any", "tool")
     thinks_unsigned: bool = False
+    """Whether its answers have thinking without a signature."""
 
 
 UNKNOWN = BedrockFamily("")

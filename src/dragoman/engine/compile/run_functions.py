@@ -29,10 +29,11 @@ from dragoman.rules.native_kinds import find_strange_tools
 
 
 class WantedTool(msgspec.Struct, frozen=True, gc=False):
-    """A tool of a request that its target lacks. `at`: the entry of the client's list; -1: none declares it."""
+    """A tool of a request that its target lacks."""
 
     tool: ProviderTool
     at: int = -1
+    """The entry of the client's list; -1: none declares it."""
 
 
 def find_api(ask: Ask, target: Target, runnable: Container[Family] = ()) -> Target:

@@ -25,8 +25,7 @@ MODEL_AT_FAULT = "tool_use_failed"
 class RetryPolicy(msgspec.Struct, frozen=True):
     """How often the same body is sent to one target, and how long to wait in between.
 
-    `linear`: each wait is one `base` longer than the one before. `client_retries`: the client repeats what may pass
-    (429, 5xx) itself, so nothing is repeated here.
+    `linear`: each wait is one `base` longer than the one before.
     """
 
     attempts: int = 3
@@ -36,15 +35,13 @@ class RetryPolicy(msgspec.Struct, frozen=True):
     jitter: bool = True
     linear: bool = False
     client_retries: bool = False
+    """Whether the client repeats what may pass (429, 5xx) itself, so nothing is repeated here."""
 
 
 class History(msgspec.Struct):
     """What has been tried on the current target, and what is left.
 
     `tries` counts sends of the same body, `corrections` the lessons applied, `total` every send of the request.
-    `careful`: the body that failed was compiled with care; `cared`: that was tried, here or on an earlier target.
-    `reserved`: other targets are named for just this kind of failure. `renewable`: the sender can fetch newer
-    credentials, and has not done so yet.
     """
 
     tries: int = 0
@@ -53,9 +50,13 @@ class History(msgspec.Struct):
     targets_left: int = 0
     total: int = 0
     reserved: bool = False
+    """Whether other targets are named for just this kind of failure."""
     careful: bool = False
+    """Whether the body that failed was compiled with care."""
     cared: bool = False
+    """Whether that was tried, here or on an earlier target."""
     renewable: bool = False
+    """Whether the sender can fetch newer credentials, and has not done so yet."""
     as_caller: bool = False
 
 

@@ -99,13 +99,11 @@ D = TypeVar("D", bound=Destination)
 
 
 class TargetRoute(msgspec.Struct, Generic[D], frozen=True):
-    """The destinations of one model name, the first choice first.
-
-    `reserved` are those for one kind of failure of the first choice; they go before the others.
-    """
+    """The destinations of one model name, the first choice first."""
 
     destinations: tuple[D, ...]
     reserved: Mapping[FailureKind, tuple[D, ...]] = {}
+    """Those for one kind of failure of the first choice; they go before the others."""
 
     @property
     def first(self) -> D:

@@ -120,8 +120,7 @@ class Exchange(Generic[D]):
 
     `destination` was asked last, `request` is what it was sent, and `changes` tell what was changed in it. `attempts`
     knows every send; `lessons` names the corrections that were tried, and `learnt` holds those that an accepted answer
-    has proved and that last. `parts` are the exchanges that ask for one answer each, if the client wants several and
-    the target gives one.
+    has proved and that last.
     """
 
     # What most exchanges never change stands on the class: an instance is made for every request.
@@ -132,6 +131,7 @@ class Exchange(Generic[D]):
     lessons: tuple[str, ...] = ()
     learnt: tuple[Learnt, ...] = ()
     parts: tuple[Exchange[D], ...] = ()
+    """The exchanges that ask for one answer each, if the client wants several and the target gives one."""
     _visit: TargetAttempt[D]
     _joined: JoinedAnswers | None = None
     """What puts several answers together, if this exchange asks for one of them, or for all."""

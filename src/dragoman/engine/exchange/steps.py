@@ -166,10 +166,11 @@ class StreamingAll(msgspec.Struct, frozen=True, gc=False):
 
 
 class GaveUp(msgspec.Struct, frozen=True, gc=False):
-    """The end: the failure that the client gets. `fault` is set where no target could be asked at all."""
+    """The end: the failure that the client gets."""
 
     failure: Failure
     fault: RequestError | None = None
+    """Set where no target could be asked at all."""
 
 
 class Reading(Enum):

@@ -82,11 +82,13 @@ class UsedSummary(msgspec.Struct, frozen=True):
 
 
 class CompactTask(msgspec.Struct, frozen=True):
-    """What is to be summarised. `earlier` is the summary that there is already. `key`: where the new one is kept."""
+    """What is to be summarised."""
 
     key: str
+    """Where the new one is kept."""
     messages: tuple[Message, ...]
     earlier: str
+    """The summary that there is already."""
     count: int
 
 

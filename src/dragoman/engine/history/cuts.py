@@ -43,28 +43,28 @@ class Limit(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class Cut(msgspec.Struct, frozen=True, array_like=True):
-    """What was cut when a conversation had `units` units, whose digest is `digest`.
-
-    `kept` are the turns among them that stayed; instructions always stay. `limits`: what each turn that was shortened
-    may hold.
-    """
+    """What was cut when a conversation had `units` units, whose digest is `digest`."""
 
     units: int
     digest: str
     kept: tuple[int, ...]
+    """The turns among them that stayed; instructions always stay."""
     limits: dict[int, Limit]
+    """What each turn that was shortened may hold."""
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """A conversation as the cutter sees it. `costs` are the bytes of each unit. `fixed` are those that no cut can free:
-    tools and instructions. `bytes_per_token`: what one token holds on this target."""
+    """A conversation as the cutter sees it."""
 
     messages: Sequence[Message]
     units: tuple[Unit, ...]
     sizes: Sequence[Size]
     costs: Sequence[int]
+    """The bytes of each unit."""
     fixed: int
+    """Those that no cut can free: tools and instructions."""
     bytes_per_token: float = BYTES_PER_TOKEN
+    """What one token holds on this target."""
 
 
 def find_cut(measured: Measured, policy: TrimPolicy, kept: Iterable[Cut] = (), break_even: float = 0.0) -> Cut | None:

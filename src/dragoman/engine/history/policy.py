@@ -20,17 +20,14 @@ _COUNTS = (
 class TrimPolicy(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """How a long history is trimmed; all sizes in tokens. The system texts and the tools are never cut.
 
-    `max_history_tokens`: the most that the turns may hold; 0: only the window counts. `window`: the target's context
-    window, of which a request may fill `context_budget`; 0: not known. `keep_recent_exchanges`: the last turns of the
-    user, with all that follows them, are not shortened. While the model works through calls,
-    `keep_recent_user_turns_in_chained_tool_calls` takes its place. The four limits replace those that are worked out
-    from the budget. `step`: the share of the budget that a cut sets free, so that the next cut is many turns away.
-    `until_it_pays`: where the provider reads its cache for less, the turns may hold up to twice as much, until a cut
-    saves more than it costs to write anew what stays.
-    `on_refusal`: where the provider says that the conversation is too long, trim it to what it says and send it again.
+    `window`: the target's context window, of which a request may fill `context_budget`; 0: not known.
+    `keep_recent_exchanges`: the last turns of the user, with all that follows them, are not shortened. While the model
+    works through calls, `keep_recent_user_turns_in_chained_tool_calls` takes its place. The four limits replace those
+    that are worked out from the budget.
     """
 
     max_history_tokens: int = 16_000
+    """The most that the turns may hold; 0: only the window counts."""
     window: int = 0
     context_budget: float = 0.8
     keep_recent_exchanges: int = 3
@@ -40,8 +37,12 @@ class TrimPolicy(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     old_tool_result_max_tokens: int | None = None
     oldest_tool_result_max_tokens: int | None = None
     step: float = 0.25
+    """The share of the budget that a cut sets free, so that the next cut is many turns away."""
     until_it_pays: bool = True
+    """Whether the turns may hold up to twice as much if the provider reads its cache for less: until a cut saves more
+    than it costs to write anew what stays."""
     on_refusal: bool = True
+    """Whether a conversation that the provider finds too long is trimmed to what it says and sent again."""
 
     def __post_init__(self) -> None:
         for name in _COUNTS:

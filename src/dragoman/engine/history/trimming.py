@@ -35,15 +35,16 @@ _MARKER_END = MARKER.encode() + b'"'
 
 
 class TrimRequest(msgspec.Struct, frozen=True):
-    """How one request is to be trimmed. `cuts` were made in earlier turns of the conversation. `tokens_per_estimate`:
-    how many tokens this model counts where we estimate one. `fixed_tokens`: what its provider adds to every request.
-    `break_even`: how many times more it costs to write a token anew than to read it from the provider's cache."""
+    """How one request is to be trimmed. `cuts` were made in earlier turns of the conversation."""
 
     policy: TrimPolicy
     cuts: tuple[Cut, ...] = ()
     tokens_per_estimate: float = 1.0
+    """How many tokens this model counts where we estimate one."""
     fixed_tokens: float = 0.0
+    """What its provider adds to every request."""
     break_even: float = 0.0
+    """How many times more it costs to write a token anew than to read it from the provider's cache."""
 
 
 class TrimStatistics(msgspec.Struct, frozen=True):
@@ -70,10 +71,11 @@ class TrimStatistics(msgspec.Struct, frozen=True):
 
 
 class TrimmedHistory(msgspec.Struct, frozen=True):
-    """The trimmed conversation with the notes of the report. `cut` is new where it is none of those that were given."""
+    """The trimmed conversation with the notes of the report."""
 
     rewrite: Rewrite
     cut: Cut | None
+    """New where it is none of those that were given."""
     statistics: TrimStatistics | None
 
 

@@ -26,12 +26,13 @@ class UnitKind(StrEnum):
 
 
 class Unit(msgspec.Struct, frozen=True, gc=False):
-    """The messages from `start` up to `end`. `continues`: it ends with results, which the model has yet to answer."""
+    """The messages from `start` up to `end`."""
 
     kind: UnitKind
     start: int
     end: int
     continues: bool = False
+    """Whether it ends with results, which the model has yet to answer."""
 
 
 def units_of(messages: Sequence[Message]) -> tuple[Unit, ...]:

@@ -35,7 +35,7 @@ class Reason(msgspec.Struct, frozen=True):
 
 
 class Explained(msgspec.Struct, frozen=True):
-    """One rule that may run for a target. `careful`: only for clients of another dialect, because nobody knows."""
+    """One rule that may run for a target."""
 
     rule: str
     group: str
@@ -43,6 +43,7 @@ class Explained(msgspec.Struct, frozen=True):
     does: str
     loses: str
     careful: bool
+    """Whether it runs only for clients of another dialect, because nobody knows."""
     because: tuple[Reason, ...]
 
 

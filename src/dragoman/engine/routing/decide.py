@@ -19,14 +19,15 @@ MODELS_PER_REQUEST = 3
 
 
 class RoutePolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """How a route chooses. `default` is taken where a router model cannot tell. `caches`: what is assumed of providers'
-    caches."""
+    """How a route chooses."""
 
     strategy: Strategy = Strategy.ORDER
     default: str = ""
+    """Taken where a router model cannot tell."""
     prompt: str = PROMPT
     context_messages: int = 6
     caches: CacheHabits = CacheHabits()
+    """What is assumed of providers' caches."""
 
 
 class LastUse(msgspec.Struct, frozen=True):

@@ -100,10 +100,11 @@ _MOST_COST = 1e9
 
 
 class Spent(msgspec.Struct, frozen=True, gc=False):
-    """Tokens that are booked. `estimated`: the provider has not reported all of them."""
+    """Tokens that are booked."""
 
     usage: Usage = Usage()
     estimated: bool = False
+    """Whether the provider has not reported all of them."""
 
 
 NOTHING_SPENT = Spent()

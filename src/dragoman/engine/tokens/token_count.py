@@ -25,12 +25,13 @@ from dragoman.wire.json_reader import render_object, split_members
 
 
 class CountRequest(msgspec.Struct, frozen=True):
-    """What a provider's counting endpoint is asked. `figure`: the member of its answer that holds the count."""
+    """What a provider's counting endpoint is asked."""
 
     path: str
     headers: Mapping[str, str]
     body: bytes
     figure: str
+    """The member of its answer that holds the count."""
 
 
 def parse_count_request(

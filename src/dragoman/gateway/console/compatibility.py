@@ -108,18 +108,16 @@ PATTERNS: Mapping[str, dict[str, Any]] = {
 
 
 class CompatibilityCell(msgspec.Struct, frozen=True, kw_only=True):
-    """One pattern for one target.
-
-    `unrepaired`: what the emulator says to the request without the repairs, None where it cannot be written or judged.
-    `repaired`: what it says to the body that is sent.
-    """
+    """One pattern for one target."""
 
     verdict: str
     loses: str = "nothing"
     message: str = ""
     report: ShownReport | None = None
     unrepaired: EmulatorVerdict | None = None
+    """What the emulator says to the request without the repairs, None where it cannot be written or judged."""
     repaired: EmulatorVerdict | None = None
+    """What it says to the body that is sent."""
 
 
 class CompatibilityTable(msgspec.Struct, frozen=True):

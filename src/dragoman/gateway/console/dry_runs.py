@@ -42,22 +42,23 @@ class RefusedDryRun(msgspec.Struct, frozen=True):
 
 
 class ShownDryRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One target. `configured`: the gateway can send to it. `judged`: what its emulator says to the body."""
+    """One target."""
 
     target: str
     name: str = ""
     dialect: str = ""
     configured: bool = False
+    """Whether the gateway can send to it."""
     refused: RefusedDryRun | None = None
     path: str = ""
     body: str = ""
     report: ShownReport | None = None
     judged: EmulatorVerdict | None = None
+    """What its emulator says to the body."""
 
 
 class ShownDryRuns(msgspec.Struct, frozen=True):
-    """`source` is the dialect that was recognised, `resend` how a client of it sends requests. `refused`: there is no
-    request to speak about, as while somebody is typing."""
+    """`source` is the dialect that was recognised, `resend` how a client of it sends requests."""
 
     source: str = ""
     title: str = ""
@@ -65,6 +66,7 @@ class ShownDryRuns(msgspec.Struct, frozen=True):
     resend: ResendForm | None = None
     runs: tuple[ShownDryRun, ...] = ()
     refused: RefusedDryRun | None = None
+    """There is no request to speak about, as while somebody is typing."""
 
 
 def dry_runs(services: Services, wanted: DryRunRequest, caller: str) -> ShownDryRuns:

@@ -37,17 +37,18 @@ GONE = (
 
 
 class ShownBody(msgspec.Struct, frozen=True, kw_only=True):
-    """A body as it was, and the dialect that it is in. `cut`: how many characters are missing at its end."""
+    """A body as it was, and the dialect that it is in."""
 
     dialect: str
     title: str
     text: str | None
     cut: int = 0
+    """How many characters are missing at its end."""
     path: str = ""
 
 
 class ShownSend(msgspec.Struct, frozen=True, kw_only=True):
-    """One send. Times are seconds since the request came. `body` is None where it is the body that was sent last."""
+    """One send. Times are seconds since the request came."""
 
     target: str
     begins: float
@@ -58,6 +59,7 @@ class ShownSend(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
     lesson: str = ""
     body: str | None = None
+    """None if it is the body that was sent last."""
 
 
 class ShownRun(msgspec.Struct, frozen=True, kw_only=True):

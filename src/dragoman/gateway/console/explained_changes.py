@@ -71,10 +71,12 @@ class ShownChange(msgspec.Struct, frozen=True):
 
 
 class ShownReport(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a request's changes come to. `verdict` is `as-is` or `repaired`; `loses` is the heaviest loss."""
+    """All that a request's changes come to."""
 
     verdict: str
+    """`as-is` or `repaired`."""
     loses: str
+    """The heaviest loss."""
     summary: tuple[FoldedChange, ...]
     rules: tuple[ShownRule, ...]
     changes: tuple[ShownChange, ...]

@@ -57,7 +57,7 @@ class ServeError(DragomanError):
 
 
 class ServeOptions(msgspec.Struct, frozen=True):
-    """The options of the command line. None: the file decides. `setup`: the console may edit the configuration."""
+    """The options of the command line. None: the file decides."""
 
     path: Path | None = None
     env_files: tuple[Path, ...] = ()
@@ -67,6 +67,7 @@ class ServeOptions(msgspec.Struct, frozen=True):
     watch: bool = True
     profiles: tuple[Path, ...] = ()
     setup: bool = False
+    """Whether the console may edit the configuration."""
 
 
 class ServedFile(ConfigFile):

@@ -33,17 +33,16 @@ class MetricKind(StrEnum):
 
 
 class MetricFamily(msgspec.Struct, frozen=True):
-    """One metric: what it tells and how it is divided. `bounds` are those of a histogram.
-
-    `shared`: every worker sees the same value, so that the largest counts and not the sum.
-    """
+    """One metric: what it tells and how it is divided."""
 
     name: str
     kind: MetricKind
     help: str
     labels: Labels = ()
     bounds: tuple[float, ...] = ()
+    """Those of a histogram."""
     shared: bool = False
+    """Whether every worker sees the same value, so that the largest counts and not the sum."""
 
 
 def _counter(name: str, help: str, *labels: str) -> MetricFamily:

@@ -51,10 +51,11 @@ GONE = 499
 
 
 class Cost(msgspec.Struct, frozen=True, gc=False):
-    """An amount in the currency of the prices. `reported`: by the provider itself, and not computed."""
+    """An amount in the currency of the prices."""
 
     amount: float
     reported: bool = False
+    """Whether the provider itself states it."""
 
     def header(self) -> str:
         """The amount in plain digits, to a billionth."""

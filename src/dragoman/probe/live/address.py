@@ -30,23 +30,27 @@ _THERE = frozenset({200, 400, 401, 402, 403, 415, 422, 429, 500, 503})
 
 
 class FoundServer(msgspec.Struct, frozen=True):
-    """A server that takes requests. `base`: the address without the dialect's path. `models`: what it lists.
-    `window`: the context that it states, or 0."""
+    """A server that takes requests."""
 
     server: ProbedServer
     base: str = ""
+    """The address without the dialect's path."""
     models: tuple[str, ...] = ()
+    """What it lists."""
     window: int = 0
+    """The context that it states, or 0."""
 
 
 class SoughtServer(msgspec.Struct, frozen=True):
-    """What is looked for. `model`: any if empty. `dialects`: those that are tried, in this order. `headers`: those
-    that a dialect wants, with the key."""
+    """What is looked for."""
 
     url: str
     model: str = ""
+    """Any if empty."""
     headers: Callable[[str], Headers] = lambda name: ()
+    """Those that a dialect wants, with the key."""
     dialects: tuple[str, ...] = ()
+    """Those that are tried, in this order."""
 
 
 async def find_server(sought: SoughtServer, transport: Transport, seconds: float) -> FoundServer:

@@ -28,13 +28,15 @@ class QuotedRefusal(msgspec.Struct, frozen=True):
 
 
 class AskedServer(msgspec.Struct, frozen=True):
-    """What was found. `by`: how. `ended`: why it ended early, or nothing."""
+    """What was found."""
 
     facts: dict[str, Any]
     refusals: tuple[QuotedRefusal, ...]
     by: FoundBy
+    """How."""
     requests: int = 0
     ended: str = ""
+    """Why it ended early, or nothing."""
 
 
 async def ask_server(

@@ -33,11 +33,12 @@ Asked = Callable[[ProbeRequest, Failure | None], None]
 
 
 class ProbeTally(msgspec.Struct):
-    """What an inquiry has cost. `ended`: why it ended before its time; empty if it is complete."""
+    """What an inquiry has cost."""
 
     requests: int = 0
     seconds: float = 0.0
     ended: str = ""
+    """Why it ended before its time; empty if it is complete."""
 
 
 class ProbeRun:

@@ -6,10 +6,11 @@ import msgspec
 
 
 class ProbeBudget(msgspec.Struct, frozen=True):
-    """`requests` and `seconds` at most, waits included. `rate`: requests in a second at most.
-    `answer_seconds`: how long one answer may take."""
+    """`requests` and `seconds` at most, waits included."""
 
     requests: int = 100
     seconds: float = 120.0
     rate: float = 5.0
+    """Requests in a second at most."""
     answer_seconds: float = 30.0
+    """How long one answer may take."""

@@ -278,12 +278,13 @@ def stop_questions(
 
 
 class AnswerFormats(msgspec.Struct, frozen=True):
-    """How a request asks for JSON and for a schema. `plain`: formats that are always there."""
+    """How a request asks for JSON and for a schema."""
 
     json: JsonObject | None
     schema: JsonObject
     words: tuple[str, ...]
     plain: tuple[str, ...] = ()
+    """Formats that are always there."""
 
 
 def format_questions(say: Phrases, formats: AnswerFormats) -> Iterator[Question]:

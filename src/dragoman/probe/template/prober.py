@@ -84,20 +84,22 @@ and results as text, an image as a line of text."""
 
 
 class TemplateFindings(msgspec.Struct, frozen=True):
-    """What is known of a template. `facts` are those of a profile that is `like` a built-in one. `losses`: what it
-    leaves out of the prompt. `renderings`: how many conversations were rendered. `unsolved`: why some of the rehearsed
-    conversations fail all the same. `ended`: the template ran into a limit, and more could not be found. `parses`: the
-    server must parse the arguments of calls."""
+    """What is known of a template. `facts` are those of a profile that is `like` a built-in one."""
 
     facts: Mapping[str, Any]
     findings: tuple[ProbeFinding, ...]
     questions: tuple[Question, ...]
     losses: tuple[ProbeLoss, ...]
+    """What it leaves out of the prompt."""
     origin: str
     renderings: int
+    """How many conversations were rendered."""
     unsolved: tuple[str, ...] = ()
+    """Why some of the rehearsed conversations fail all the same."""
     ended: bool = False
+    """Whether the template ran into a limit, and more could not be found."""
     parses: bool = True
+    """Whether the server must parse the arguments of calls."""
     like: str = LIKE
 
 

@@ -30,14 +30,15 @@ _MOST_TRIED = 80
 
 
 class Correction(msgspec.Struct, frozen=True):
-    """Facts that may help where conversations fail. `heavy`: only where no other helps any more, since the structure of
-    calls or the tools are lost. `cause`: the failure that it was chosen for."""
+    """Facts that may help where conversations fail."""
 
     name: str
     about: str
     facts: Mapping[str, Any]
     heavy: bool = False
+    """Whether it is tried only if no other helps any more, since the structure of calls or the tools are lost."""
     cause: Rendering = Rendering()
+    """The failure that it was chosen for."""
 
 
 def _refuses(names: str, **more: Any) -> dict[str, Any]:
@@ -98,10 +99,11 @@ CORRECTIONS = (
 
 
 class Failing(msgspec.Struct, frozen=True):
-    """A conversation that fails. `rendering`: how; it may render and lose words."""
+    """A conversation that fails."""
 
     conversation: Rehearsed
     rendering: Rendering
+    """How; it may render and lose words."""
 
 
 class Rehearsal:

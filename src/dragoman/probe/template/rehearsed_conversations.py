@@ -11,11 +11,12 @@ from dragoman.probe.template.trials import Body, call, result, tool
 
 
 class Rehearsed(msgspec.Struct, frozen=True):
-    """A conversation. `words`: those that must be in the prompt where they are in the request that is sent."""
+    """A conversation."""
 
     name: str
     body: Body
     words: tuple[str, ...]
+    """Those that must be in the prompt where they are in the request that is sent."""
 
 
 class _Words:

@@ -33,23 +33,27 @@ class TemplateEngine(StrEnum):
 
 
 class RenderLimits(msgspec.Struct, frozen=True):
-    """What a template may use. `seconds` of processor time: for one conversation; `total`: for all of them.
-    `characters`: the longest prompt. `memory` is in bytes."""
+    """What a template may use. `seconds` of processor time: for one conversation."""
 
     seconds: float = 2.0
     total: float = 60.0
+    """For all of them."""
     characters: int = 4_000_000
+    """The longest prompt."""
     memory: int = 512 * 1024 * 1024
+    """In bytes."""
 
 
 class Rendering(msgspec.Struct, frozen=True):
     """What became of a conversation. `prompt`: what the model would read. Else `refused`: the words in which the
-    template refuses it; `fault`: an error inside the template; `limit`: a limit that it ran into."""
+    template refuses it."""
 
     prompt: str | None = None
     refused: str | None = None
     fault: str | None = None
+    """An error inside the template."""
     limit: str | None = None
+    """A limit that it ran into."""
 
     @property
     def ok(self) -> bool:

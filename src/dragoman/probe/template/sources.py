@@ -21,19 +21,20 @@ _MOST_TEXT = 1024 * 1024
 
 
 class TemplateSource(msgspec.Struct, frozen=True):
-    """A template with what stands beside it. `tool_template`: the one that servers use where tools are declared.
+    """A template with what stands beside it.
 
     `bos` and `eos` are the model's own marks. `origin` says where it comes from, for the evidence of a profile.
-    `engine` is what runs it.
     """
 
     text: str
     tool_template: str = ""
+    """The one that servers use where tools are declared."""
     bos: str = "<s>"
     eos: str = "</s>"
     context_window: int = 0
     origin: str = "chat template"
     engine: TemplateEngine = TemplateEngine.JINJA2
+    """What runs it."""
 
 
 def read_template_file(path: Path, name: str = "") -> TemplateSource:

@@ -21,12 +21,13 @@ class Period(StrEnum):
 
 
 class PeriodBudget(Struct, frozen=True):
-    """What may be spent in one period; a `limit` of None is none. `ends` is None where it never does."""
+    """What may be spent in one period; a `limit` of None is none."""
 
     period: Period
     name: str
     limit: float | None = None
     ends: datetime | None = None
+    """None if it never does."""
 
 
 Periods = tuple[PeriodBudget, ...]

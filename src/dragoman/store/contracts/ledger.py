@@ -12,7 +12,7 @@ LARGEST_PAGE = 1000
 
 
 class LedgerQuery(Struct, frozen=True, kw_only=True):
-    """Which requests. None asks for all. `since` is included, `until` is not. `after` is `next` of the page before.
+    """Which requests. None asks for all. `since` is included, `until` is not.
 
     `caller` narrows what an admin sees; others see their own requests in any case.
     """
@@ -25,6 +25,7 @@ class LedgerQuery(Struct, frozen=True, kw_only=True):
     failed: bool | None = None
     limit: int = 50
     after: str | None = None
+    """`next` of the page before."""
 
     def page_size(self) -> int:
         return min(max(self.limit, 1), LARGEST_PAGE)

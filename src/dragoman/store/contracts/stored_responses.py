@@ -10,12 +10,12 @@ from msgspec import Struct
 
 class StoredResponse(Struct, frozen=True):
     """One answer. `items` is a JSON list of what the client sent with its request, `response` the answer as it was
-    shown. `previous` is the id of the answer that the request continued, or empty. `provider`: who answered, and
-    `account` with which of its keys; empty if that is not known."""
+    shown. `provider`: who answered, and `account` with which of its keys; empty if that is not known."""
 
     items: bytes
     response: bytes
     previous: str = ""
+    """The id of the answer that the request continued, or empty."""
     provider: str = ""
     account: str = ""
 

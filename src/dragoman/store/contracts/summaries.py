@@ -17,10 +17,11 @@ class SummaryKind(StrEnum):
 
 
 class Summary(Struct, frozen=True):
-    """What stands for a prefix. `value` is opaque to the store."""
+    """What stands for a prefix."""
 
     kind: SummaryKind
     value: bytes
+    """Opaque to the store."""
 
 
 class Summaries(Protocol):

@@ -30,12 +30,13 @@ MOST_UNSENT = 10_000
 
 
 class Booking(Struct, frozen=True):
-    """An amount that Redis does not have for sure. `about`: the reservation whose outcome it settles, and how."""
+    """An amount that Redis does not have for sure."""
 
     key: str
     periods: Periods
     amount: float
     about: int = 0
+    """The reservation whose outcome it settles, and how."""
     admitted: bool = False
 
 

@@ -18,7 +18,7 @@ from dragoman.store.sqlite.tables import inode, open_store_file, transaction
 class WriteJob(Struct, frozen=True, gc=False):
     """One statement and its values. `encode` makes the bytes of the last value, on the writer's thread.
 
-    `topic` names what it adds to, for the sweeps; `weight` is the bytes that it holds while it waits.
+    `topic` names what it adds to, for the sweeps.
     """
 
     statement: str
@@ -26,6 +26,7 @@ class WriteJob(Struct, frozen=True, gc=False):
     encode: Callable[[Any], bytes] | None = None
     topic: str = ""
     weight: int = 0
+    """The bytes that it holds while it waits."""
 
     def bound(self) -> tuple[Any, ...]:
         """The values as SQLite takes them."""

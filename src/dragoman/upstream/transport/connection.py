@@ -35,7 +35,7 @@ def lower_name(name: bytes) -> str:
 
 
 class BodyFraming(msgspec.Struct, gc=False):
-    """What the headers say about the body and the connection. `error` is set if they contradict each other.
+    """What the headers say about the body and the connection.
 
     The parser refuses most contradictions itself. They are checked again here, because its leniency is a build option,
     and with a wrong end one client could get the answer of another.
@@ -46,6 +46,7 @@ class BodyFraming(msgspec.Struct, gc=False):
     chunked: bool = False
     keep_alive_seconds: float | None = None
     error: str = ""
+    """Set if they contradict each other."""
 
     @classmethod
     def parse(cls, headers: list[tuple[str, str]], version: str) -> BodyFraming:

@@ -30,17 +30,15 @@ class Timeouts(msgspec.Struct, frozen=True):
 
 
 class TransportLimits(msgspec.Struct, frozen=True):
-    """Limits per origin and per answer.
-
-    `buffer` is how many bytes may wait for a slow reader before the transport stops reading from the socket. TCP then
-    slows the server down.
-    """
+    """Limits per origin and per answer."""
 
     per_origin: int = 2048
     queued: int = 8192
     idle_seconds: float = 55
     max_headers: int = 65536
     buffer: int = 131072
+    """How many bytes may wait for a slow reader before the transport stops reading from the socket. TCP then slows the
+    server down."""
 
 
 class Stats(msgspec.Struct, frozen=True):

@@ -16,10 +16,11 @@ _MAX_ANSWER = 16384
 
 
 class Proxy(msgspec.Struct, frozen=True):
-    """One proxy. `credentials` is a header line, or empty."""
+    """One proxy."""
 
     origin: HttpOrigin
     credentials: str = ""
+    """A header line, or empty."""
 
     @classmethod
     def parse(cls, url: str) -> Self:

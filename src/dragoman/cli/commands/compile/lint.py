@@ -39,16 +39,18 @@ ALL = "all"
 
 
 class LintOutcome(msgspec.Struct, frozen=True):
-    """What was found in a request, or why it cannot be used. `fixed`: the new text; `changes`: what became of it."""
+    """What was found in a request, or why it cannot be used."""
 
     findings: tuple[PlacedFinding, ...] = ()
     error: str = ""
     fixed: bytes = b""
+    """The new text."""
     changes: tuple[FoldedChange, ...] = ()
+    """What became of it."""
 
 
 class LintTask(msgspec.Struct, frozen=True):
-    """What every request is checked against, in plain values. `fix`: it is repaired first."""
+    """What every request is checked against, in plain values."""
 
     source: str
     targets: tuple[str, ...]
@@ -56,6 +58,7 @@ class LintTask(msgspec.Struct, frozen=True):
     profiles: Path | None
     rules: tuple[str, ...]
     fix: bool
+    """Whether it is repaired first."""
 
     def run(self, item: RequestItem) -> LintOutcome:
         try:

@@ -37,12 +37,13 @@ _FIND_SECONDS = 10.0
 
 
 class _Wanted(msgspec.Struct, frozen=True):
-    """What the user asks for. `target`: the profile whose server is asked, if the user names one."""
+    """What the user asks for."""
 
     sought: SoughtServer
     key: str
     key_env: str
     target: Target | None
+    """The profile whose server is asked, if the user names one."""
 
 
 class _Probed(msgspec.Struct, frozen=True):
