@@ -54,11 +54,13 @@ class LawFailure(msgspec.Struct, frozen=True):
 
 
 class LawResult(msgspec.Struct, frozen=True):
-    """`checked`: how many requests each law was tried with. `refused`: requests that nothing could be made of."""
+    """How a profile did under the laws."""
 
     checked: dict[Law, int]
+    """How many requests each law was tried with."""
     failures: tuple[LawFailure, ...]
     refused: tuple[str, ...]
+    """Requests that nothing could be made of."""
 
 
 def law_requests() -> Iterator[LawRequest]:

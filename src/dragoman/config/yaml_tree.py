@@ -28,12 +28,14 @@ PLAIN_TAGS = {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One value of the file. `text` is a scalar as written; `quoted` distinguishes `"8080"` from `8080`."""
+    """One value of the file."""
 
     value: Any
     line: int
     text: str | None = None
+    """A scalar as written."""
     quoted: bool = False
+    """Distinguishes `"8080"` from `8080`."""
     variables: tuple[str, ...] = field(default=())
 
     def plain(self) -> Any:

@@ -119,13 +119,14 @@ def _mapping_text(mapping: Mapping[str, Any]) -> bytes:
 
 
 class _Field(NamedTuple):
-    """A field that means something. `head` is what stands before its value, `default_text` its default's canonical
-    text."""
+    """A field that means something."""
 
     name: str
     head: bytes
+    """What stands before its value."""
     default: Any
     default_text: bytes | None
+    """The canonical text of its default."""
 
 
 class _Plan(NamedTuple):

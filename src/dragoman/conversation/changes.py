@@ -40,21 +40,20 @@ back, a cache hint, or a question to the provider."""
 
 
 class Note(msgspec.Struct, frozen=True):
-    """A rule's own account of one repair. Where it happened is said by value: a message and part of the conversation,
-    or a `key`: the name of a setting, or the place of a tool. The engine turns that into a pointer into the client's
-    request.
-
-    `before` and `after` are the values (or their JSON-able stand-ins) from which the digests are made.
-    """
+    """A rule's own account of one repair. Where it happened is said by value: by a message and a part of the
+    conversation, or by a key. The engine turns that into a pointer into the client's request."""
 
     did: str
     message: Message | None = None
     part: Part | None = None
     key: str = ""
+    """The name of a setting, or the place of a tool."""
     loses: Loss | None = None
     kind: ChangeKind = "repair"
     before: Any = None
+    """The value, or its JSON-able stand-in, from which the digest of what stood there is made."""
     after: Any = None
+    """The same for what stands there now."""
     spelling_only: bool = False
     """Whether they mean the same."""
 

@@ -49,10 +49,12 @@ class Conversation(msgspec.Struct, frozen=True, gc=False):
 
 
 class RequestWrapper(msgspec.Struct, frozen=True, gc=False):
-    """An object around a request. `at` points at the request in it, `lost` are the members beside it."""
+    """An object around a request."""
 
     at: str
+    """Where the request stands in it."""
     lost: tuple[str, ...] = ()
+    """The members beside the request."""
 
 
 class KnownBeginning(msgspec.Struct):

@@ -50,19 +50,21 @@ class Delta(Event, frozen=True, gc=False):
 
 
 class TextDelta(Delta, frozen=True, gc=False):
-    """`logprobs`, an array of tokens as OpenAI Chat writes them, ride on the delta they belong to; `extras` of the part
-    ride on its first one."""
+    """A piece of the answer's text."""
 
     logprobs: Json | None = None
+    """An array of tokens as OpenAI Chat writes them, on the delta that they belong to."""
     extras: Extras | None = None
+    """Those of the part, on its first delta."""
 
 
 class ReasoningDelta(Delta, frozen=True, gc=False):
-    """`field` is the spelling it came in (`reasoning_content`, `reasoning`, `summary` …). `extras` of the part ride on
-    its first delta."""
+    """A piece of the model's thinking."""
 
     field: str = ""
+    """The spelling it came in: `reasoning_content`, `reasoning`, `summary` and others."""
     extras: Extras | None = None
+    """Those of the part, on its first delta."""
 
 
 class Signed(Event, frozen=True, gc=False):
@@ -76,7 +78,7 @@ class Signed(Event, frozen=True, gc=False):
 
 
 class CallStarted(Event, frozen=True, gc=False):
-    """A call begins. `made`: the provider gave it no id, so `id` is one of ours."""
+    """A call begins."""
 
     choice: int
     part: int
@@ -85,6 +87,7 @@ class CallStarted(Event, frozen=True, gc=False):
     custom: bool = False
     extras: Extras | None = None
     made: bool = False
+    """Whether the id is one of ours, because the provider gave none."""
 
 
 class CallDelta(Delta, frozen=True, gc=False):
@@ -110,16 +113,18 @@ class Cited(Event, frozen=True, gc=False):
 
 
 class MediaDelta(Event, frozen=True, gc=False):
-    """A piece of a picture or sound. `data` is the JSON literal of base64 text; `transcript` too, of plain text. `url`
-    stands for the data where the provider gave an address."""
+    """A piece of a picture or sound."""
 
     choice: int
     part: int
     kind: MediaKind
     media_type: str
     data: bytes
+    """The JSON literal of base64 text."""
     transcript: bytes | None = None
+    """The JSON literal of the words."""
     url: str = ""
+    """Stands for the data if the provider gave an address."""
     extras: Extras | None = None
 
 
@@ -132,12 +137,14 @@ class OpaqueBlock(Event, frozen=True, gc=False):
 
 
 class Stopped(Event, frozen=True, gc=False):
-    """`word` is the provider's own word, `sequence` the stop string that was hit."""
+    """The end of an answer."""
 
     choice: int
     reason: Stop
     word: str = ""
+    """The provider's own word."""
     sequence: str | None = None
+    """The stop string that was hit."""
     extras: Extras | None = None
 
 

@@ -29,14 +29,14 @@ SYSTEM, DEVELOPER, USER, ASSISTANT, TOOL = Role
 class Message(msgspec.Struct, frozen=True, gc=False):
     """One turn, or a part of one.
 
-    Two messages of one wire item share their `at` (a Claude user turn of results and text is TOOL + USER). `listed`,
-    `inline` and `blank` say how the client wrote it: a rule may change them, and they take no part in equality.
+    How the client wrote it (listed, inline, blank) may be changed by a rule, and takes no part in equality.
     """
 
     role: Role
     parts: tuple[Part, ...]
     at: int = MADE
-    """Its index on the client's wire."""
+    """Its index on the client's wire. Two messages of one wire item share it: a Claude user turn of results and text is
+    TOOL and USER."""
     span: int = 1
     """How many wire items it came from."""
     name: str | None = None

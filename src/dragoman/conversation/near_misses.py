@@ -100,11 +100,13 @@ SENTENCES: dict[Miss, str] = {
 
 
 class NearMiss(msgspec.Struct, frozen=True, gc=False):
-    """`at` is a pointer into the client's request, `item` the place of the message that it belongs to."""
+    """One place in which a request does not fit its schema, though its meaning is clear."""
 
     kind: Miss
     at: str
+    """A pointer into the client's request."""
     item: int = NO_ITEM
+    """The place of the message that it belongs to."""
     members: tuple[str, ...] = ()
     """The top-level members that it touches: where the client wrote the value and where it belongs."""
     lost: Json | None = None

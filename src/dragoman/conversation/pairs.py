@@ -18,11 +18,14 @@ Spot = tuple[int, int]
 
 
 class Pairs(msgspec.Struct):
-    """`answers`: call → result. `orphans`: results without a call. `repeats`: results of a call that has one."""
+    """Which result belongs to which call."""
 
     answers: dict[Spot, Spot]
+    """Call → result."""
     orphans: list[Spot]
+    """Results without a call."""
     repeats: list[Spot]
+    """Results of a call that has one."""
     unanswered: list[Spot]
 
 

@@ -96,10 +96,7 @@ NO_ID = "no-id"
 
 
 class Call(Part, frozen=True, gc=False):
-    """The model calls a tool.
-
-    A `custom` tool takes plain text: there `arguments` is always a string.
-    """
+    """The model calls a tool."""
 
     id: str
     name: str
@@ -107,6 +104,7 @@ class Call(Part, frozen=True, gc=False):
     """A JSON object, or a JSON string where the text was no object."""
     signature: Opaque | None = None
     custom: bool = False
+    """Whether the tool takes plain text: then the arguments are always a string."""
     wire_form: str = ""
     """An older or shorter form that the call came in. Its id is then one that we made up."""
 
@@ -174,14 +172,16 @@ class Plain(msgspec.Struct, frozen=True, gc=False):
 
 
 class Media(Part, frozen=True, gc=False):
-    """An image, a sound, a document or a film. `detail` is a JSON literal, `title` the file's name, `transcript` the
-    JSON literal of the words of a sound."""
+    """An image, a sound, a document or a film."""
 
     kind: MediaKind
     source: Inline | Remote | Stored | Plain
     title: str | None = None
+    """The file's name."""
     detail: str | None = None
+    """A JSON literal."""
     transcript: bytes | None = None
+    """The JSON literal of the words of a sound."""
     wire_form: str = ""
     """A shape of one vendor's, not its dialect's own."""
 

@@ -53,16 +53,15 @@ SUMMARY = "auto"
 
 
 class Thinking(msgspec.Struct, frozen=True, gc=False):
-    """One reasoning intent.
-
-    `adaptive`: the model decides how much. `budget` -1: the provider decides.
-    """
+    """One reasoning intent."""
 
     on: bool | None = None
     """None if the client only named an effort or a budget."""
     adaptive: bool = False
+    """Whether the model decides how much."""
     effort: Effort | None = None
     budget: int | None = None
+    """In tokens; -1: the provider decides."""
     visible: bool | None = None
     """Show the thoughts."""
     summary: str | None = None
@@ -90,8 +89,7 @@ class ResponseFormat(msgspec.Struct, frozen=True, gc=False):
 
 
 class Settings(msgspec.Struct, frozen=True, gc=False):
-    """`reasoning_state`: the answer shall carry the encrypted state of its thinking. `limit_as`: what the client called
-    the token limit. `nulls`: top-level keys it wrote as null (their absence)."""
+    """What a request asks for beside its messages and tools."""
 
     max_tokens: int | None = None
     temperature: Number | None = None
@@ -115,11 +113,14 @@ class Settings(msgspec.Struct, frozen=True, gc=False):
     service_tier: str | None = None
     store: bool | None = None
     reasoning_state: bool | None = None
+    """Whether the answer shall carry the encrypted state of its thinking."""
     prompt_cache_key: str | None = None
     limit_as: str = ""
+    """What the client called the token limit."""
     seed_as: str = ""
     stop_listed: bool = True
     nulls: tuple[str, ...] = ()
+    """Top-level keys that it wrote as null, which means their absence."""
 
 
 EFFORT_FIELD = "reasoning_effort"

@@ -103,15 +103,14 @@ class ChoiceMode(StrEnum):
 
 
 class ToolChoice(msgspec.Struct, frozen=True, gc=False):
-    """May the model call a tool, must it, and which. `must` tells for ALLOWED whether one of `names` is a must.
-
-    `json` keeps a choice that only its own dialect has (NATIVE).
-    """
+    """May the model call a tool, must it, and which."""
 
     mode: ChoiceMode
     names: tuple[str, ...] = ()
     must: bool = False
+    """For ALLOWED: whether one of the named tools is a must."""
     json: Json | None = None
+    """A choice that only its own dialect has (NATIVE)."""
     origin: Origin | None = None
     wire_form: str = ""
     """A way to write it that not all servers of its dialect take."""

@@ -94,11 +94,12 @@ class RequestAdapter(msgspec.Struct, frozen=True):
 
 
 class CloudMembers(msgspec.Struct, frozen=True):
-    """Members of a body that a cloud adds to those of the dialect. `headers`: lists of words that the dialect has in a
-    header, by their member. `others` say nothing that the path does not say."""
+    """Members of a body that a cloud adds to those of the dialect."""
 
     headers: Mapping[str, str] = {}
+    """Lists of words that the dialect has in a header, by their member."""
     others: tuple[str, ...] = ()
+    """Members that say nothing that the path does not say."""
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -148,16 +149,19 @@ MODEL_ENDPOINTS = (
 
 
 class Route(msgspec.Struct, frozen=True):
-    """What a client asks for by its path and query. `model` and `stream` are None where the body says them. `cloud`
-    and `load_errors` are those of the endpoint."""
+    """What a client asks for by its path and query."""
 
     dialect: DialectName
     job: Job
     model: str | None = None
+    """None if the body says it."""
     stream: bool | None = None
+    """None if the body says it."""
     framing: Framing = Framing.SSE
     cloud: CloudMembers | None = None
+    """That of the endpoint."""
     load_errors: Callable[[], RenderError] | None = None
+    """Those of the endpoint."""
 
     def render_error(self) -> RenderError | None:
         """How errors are rendered at this path; None: as the dialect does."""
@@ -240,17 +244,16 @@ AS_NAMED = MemberPlaces()
 
 
 class RequestCodec(msgspec.Struct, frozen=True):
-    """Requests, both ways.
-
-    `locate` gives the JSON pointer of a parsed message, or of one of its parts; `locate_parts` those of all its parts.
-    `places` tells where everything else stands.
-    """
+    """Requests, both ways."""
 
     parse: ParseRequest
     render: RenderRequest
     locate: Callable[[Message, int | None], str]
+    """The JSON pointer of a parsed message, or of one of its parts."""
     locate_parts: Callable[[Message], list[str]]
+    """The JSON pointers of all its parts."""
     places: MemberPlaces = AS_NAMED
+    """Where everything else stands."""
     list_name: str = "messages"
     """The member that holds the messages."""
 
@@ -411,31 +414,33 @@ class AnswerCodec(msgspec.Struct, frozen=True):
 
 
 class TokenCount(msgspec.Struct, frozen=True):
-    """How a dialect counts tokens before a request is sent.
-
-    `path` is the provider's path and `figure` the member of its answer that holds the count. `parse_question` gives the
-    request inside a question, `render_question` makes a question of a request's body. `parse_foreign` gives a request
-    in another dialect, which its members tell; None: the question holds none.
-    """
+    """How a dialect counts tokens before a request is sent."""
 
     path: str
+    """The provider's path."""
     figure: str
+    """The member of its answer that holds the count."""
     parse_question: Callable[[bytes], bytes]
+    """The request inside a question."""
     render_question: Callable[[bytes, str], bytes]
+    """A question, made of a request's body."""
     parse_foreign: Callable[[bytes], bytes | None] = no_peek
+    """A request in another dialect, which its members tell. None: the question holds none."""
     members: Mapping[str, Any] = {}
     """What else an answer has."""
 
 
 class ListedModel(msgspec.Struct, frozen=True):
-    """A model as a list of models shows it. `created` is in seconds since 1970, `metadata` the provider's own entry."""
+    """A model as a list of models shows it."""
 
     name: str
     description: str = ""
     created: int = 0
+    """In seconds since 1970."""
     context_window: int | None = None
     output_limit: int | None = None
     metadata: Mapping[str, Any] | None = None
+    """The provider's own entry."""
     capabilities: tuple[str, ...] = ("completion",)
     """What it can do, in Ollama's words: completion, tools, vision, thinking, audio."""
 

@@ -167,15 +167,16 @@ def route(method: str, path: str, query: Mapping[str, str], *, any_prefix: bool 
 
 
 class _Template(msgspec.Struct, frozen=True):
-    """A path, cut where the model's name stands in it. `roots` and `pattern`: what may stand before it; without roots
-    anything may."""
+    """A path, cut where the model's name stands in it."""
 
     dialect: Dialect
     endpoint: Endpoint
     head: str
     tail: str
     roots: frozenset[str] | None
+    """What may stand before it; without roots anything may."""
     pattern: re.Pattern[str] | None
+    """The same as a pattern."""
 
     def match(self, path: str) -> str | None:
         """The model in a path, empty where this path names none; None where the path is another one."""

@@ -15,10 +15,12 @@ from dragoman.emulators.wire import render_json
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """`input` includes `cached` and `written`; `output` includes `reasoning`."""
+    """The tokens of one answer."""
 
     input: int
+    """Cached and written ones included."""
     output: int
+    """Reasoning included."""
     cached: int = 0
     reasoning: int = 0
     written_by_lifetime: Mapping[str, int] = field(default_factory=dict)

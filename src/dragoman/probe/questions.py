@@ -43,11 +43,13 @@ class Topic(StrEnum):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The facts that a verdict settles. `adds` and `removes` change facts that are lists."""
+    """The facts that a verdict settles."""
 
     facts: Mapping[str, Any] = {}
     adds: Mapping[str, tuple[str, ...]] = {}
+    """Entries of facts that are lists."""
     removes: Mapping[str, tuple[str, ...]] = {}
+    """Entries that such facts lose."""
 
     @property
     def names(self) -> frozenset[str]:

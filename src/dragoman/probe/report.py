@@ -12,7 +12,7 @@ from dragoman.probe.findings import ProbeFinding
 
 
 class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
-    """`profile`: the profile that was checked, if any. `host`: only if the user wants it in."""
+    """What a probe found, to be sent to us."""
 
     dragoman: str
     seen: datetime.date
@@ -24,7 +24,9 @@ class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
     facts: dict[str, Any]
     findings: tuple[ProbeFinding, ...]
     profile: str = ""
+    """The profile that was checked, if any."""
     host: str = ""
+    """Only if the user wants it in."""
     compared: tuple[ComparedFact, ...] = ()
 
 

@@ -167,11 +167,7 @@ class ThoughtRequest(StrEnum):
 
 
 class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a target takes for one setting.
-
-    `without` names a setting that may not be given too. `length`: the most characters (0: any number), of each value
-    where the setting has pairs. `pairs` and `key_length`: the most of them, and the longest key.
-    """
+    """What a target takes for one setting."""
 
     support: Stance = ACCEPTS
     min: float | None = None
@@ -184,20 +180,21 @@ class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     thinking: Stance = ACCEPTS
     """Taken while it thinks?"""
     without: str = ""
+    """A setting that may not be given too."""
     whole: bool = False
     """Whether fractions are refused, even `40.0`."""
     length: int = 0
+    """The most characters (0: any number), of each value if the setting has pairs."""
     pairs: int = 0
+    """The most pairs."""
     key_length: int = 0
+    """The longest key of a pair."""
     anonymous: bool = False
     """Whether an e-mail address is refused."""
 
 
 class Medium(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a target takes of one kind of media: as bytes, by URL, as a stored file, as plain text; in which turns.
-
-    `stored_result`: a stored file inside a result too, whatever `stored` says.
-    """
+    """What a target takes of one kind of media: as bytes, by URL, as a stored file, as plain text; in which turns."""
 
     inline: Stance = ACCEPTS
     url: Stance = ACCEPTS
@@ -211,6 +208,7 @@ class Medium(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     https: bool = False
     """Whether only a URL of this scheme is taken."""
     stored_result: bool = False
+    """A stored file inside a result, whatever `stored` says."""
 
     def takes_url(self, url: str) -> bool:
         return self.url is not REFUSES and (not self.https or url.startswith("https:"))

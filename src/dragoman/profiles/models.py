@@ -41,7 +41,7 @@ class ModelThinking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One entry. `input`: what it reads. `context_window` and `output_limit`: in tokens, 0 where not known."""
+    """One entry."""
 
     match: str | tuple[str, ...]
     vendor: str = ""
@@ -52,8 +52,11 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The two latter beside tools."""
     tools: Stance = ACCEPTS
     input: tuple[str, ...] = ("text",)
+    """What it reads."""
     context_window: int = 0
+    """In tokens, 0 if not known."""
     output_limit: int = 0
+    """In tokens, 0 if not known."""
     seen: datetime.date | None = None
     sources: tuple[str, ...] = ()
 

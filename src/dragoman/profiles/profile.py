@@ -72,19 +72,18 @@ class Key(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CloudUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a cloud is asked.
-
-    `scheme` authorizes requests that have no key (`upstream/auth`), `service` is the name of the cloud's service there.
-    `region` fills `{region}` in the address, by default or from the environment; `regions` has the addresses of regions
-    for those who name a project, `*` that of all others.
-    """
+    """How a cloud is asked."""
 
     scheme: str = ""
+    """Authorizes requests that have no key (`upstream/auth`)."""
     service: str = ""
+    """The name of the cloud's service there."""
     region: str = ""
+    """Fills `{region}` in the address, by default or from the environment."""
     region_env: tuple[str, ...] = ()
     project_env: tuple[str, ...] = ()
     regions: dict[str, str] = {}
+    """The addresses of regions for those who name a project; `*` is that of all others."""
     paths: tuple[str, ...] = ()
     """Used instead of the profile's path: the first whose `{project}`, `{region}` and `{api_version}` are all known."""
 
@@ -173,13 +172,12 @@ class CountQuestion(StrEnum):
 
 
 class CountForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How tokens are counted, where not as the dialect says.
-
-    `model` and `method` fill the profile's path.
-    """
+    """How tokens are counted, if not as the dialect says."""
 
     model: str = ""
+    """Fills the profile's path."""
     method: str = ""
+    """Fills the profile's path."""
     question: CountQuestion = CountQuestion.OWN
     """The request itself (`bare`), the dialect's question with the model's name (`named`), or the request inside one of
     AWS (`aws-invoke`)."""

@@ -38,10 +38,12 @@ _BYTES = re.compile(r"(?:data:[^,]{1,256},)?[A-Za-z0-9+/_-]{96,}={0,2}")
 
 
 class BlockWords(msgspec.Struct, frozen=True):
-    """`literal`: the text as a JSON literal. `whole`: no payload, such as the bytes of a picture, was left out."""
+    """What a block says."""
 
     literal: Json
+    """The text as a JSON literal."""
     whole: bool
+    """Whether no payload, such as the bytes of a picture, was left out."""
 
 
 def block_words(block: Opaque) -> BlockWords | None:

@@ -26,14 +26,15 @@ FAIL = "fail"
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """`loses` is the most that a repair may lose; a note may say less. `options` are the choices of this rule, the
-    default first. For the other fields see `rule`."""
+    """One named defect and its repair. For the fields without a word see `rule`."""
 
     name: str
     when: Callable[[Facts], bool]
     looks_for: int
     loses: Loss
+    """The most that a repair may lose; a note may say less."""
     options: tuple[str, ...]
+    """The choices of this rule, the default first."""
     repair: Repair
     text: str
     idle: tuple[str, ...] = ()

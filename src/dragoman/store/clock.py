@@ -11,14 +11,13 @@ Clock = Callable[[], float]
 
 
 class Clocks(Struct, frozen=True):
-    """`wall` dates what is kept, so that a restart knows how old it is. `steady` measures the windows of limits.
-
-    `steady` never goes back and is the same for all processes of a machine, so a wall clock that is set back locks
-    nobody out.
-    """
+    """The two clocks of the stores."""
 
     wall: Clock = time.time
+    """Dates what is kept, so that a restart knows how old it is."""
     steady: Clock = time.monotonic
+    """Measures the windows of limits. It never goes back and is the same for all processes of a machine, so a wall
+    clock that is set back locks nobody out."""
 
 
 REAL_CLOCKS = Clocks()

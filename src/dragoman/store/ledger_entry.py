@@ -41,11 +41,7 @@ class Viewer(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True, kw_only=True, gc=False):
-    """One request in the ledger. Times are seconds, `overhead_us` is what we added, in microseconds.
-
-    `tried` are the sends that failed before, as JSON. `lessons` were tried on this request, `known_lessons` were known
-    before and held for it.
-    """
+    """One request in the ledger. Times are in seconds."""
 
     id: str
     time: float
@@ -59,8 +55,11 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     attempts: int = 1
     changes: bytes = b"[]"
     lessons: tuple[str, ...] = ()
+    """Those that were tried on this request."""
     known_lessons: tuple[str, ...] = ()
+    """Those that were known before and held for it."""
     tried: bytes = b"[]"
+    """The sends that failed before, as JSON."""
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
@@ -75,6 +74,7 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     ttfb: float | None = None
     duration: float = 0.0
     overhead_us: int = 0
+    """What we added, in microseconds."""
     status: int = 200
     error_kind: str | None = None
     error: str | None = None
@@ -150,11 +150,7 @@ class By(StrEnum):
 
 
 class Totals(Struct, frozen=True):
-    """Sums over the requests of one group.
-
-    `estimated` are the requests whose tokens were estimated, `estimated_cost` the part of the cost that follows from
-    them. `unpriced` are the requests that used tokens of a model without a price: they are not in `cost`.
-    """
+    """Sums over the requests of one group."""
 
     name: str
     requests: int = 0
@@ -166,8 +162,11 @@ class Totals(Struct, frozen=True):
     seconds: float = 0.0
     cost: float = 0.0
     estimated: int = 0
+    """The requests whose tokens were estimated."""
     estimated_cost: float = 0.0
+    """The part of the cost that follows from them."""
     unpriced: int = 0
+    """The requests that used tokens of a model without a price: they are not in the cost."""
 
     def plus(self, entry: Entry) -> Totals:
         return Totals(

@@ -46,7 +46,7 @@ _AUTH = {
 
 
 class HttpDestination(Destination, frozen=True, eq=False, weakref=True, kw_only=True):
-    """A destination with all it takes to send to it. After `failures` in a row it is left alone for `pause` seconds."""
+    """A destination with all it takes to send to it."""
 
     base_url: str
     headers: tuple[tuple[str, str], ...]
@@ -54,7 +54,9 @@ class HttpDestination(Destination, frozen=True, eq=False, weakref=True, kw_only=
     auth: tuple[str, str] | None
     timeouts: Timeouts
     failures: int
+    """After so many in a row it is left alone,"""
     pause: float
+    """for so many seconds."""
     connections: int
     ca_file: str | None = None
     emulated: bool = False

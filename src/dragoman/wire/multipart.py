@@ -28,12 +28,14 @@ class BadForm(ValueError):
 
 
 class FormPart(msgspec.Struct, frozen=True):
-    """One field of a form. `filename` and `content_type` are None where the part has none."""
+    """One field of a form."""
 
     name: str
     content: bytes
     filename: str | None = None
+    """None if the part has none."""
     content_type: str | None = None
+    """None if the part has none."""
 
 
 def form_boundary(content_type: str) -> str | None:

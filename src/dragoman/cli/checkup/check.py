@@ -15,10 +15,12 @@ class Mark(StrEnum):
 
 
 class Check(msgspec.Struct, frozen=True):
-    """`text` says what was found, `hint` what to do about it."""
+    """One thing that was looked at."""
 
     section: str
     name: str
     mark: Mark
     text: str
+    """What was found."""
     hint: str = ""
+    """What to do about it."""

@@ -35,10 +35,7 @@ _UNFINISHED = (b"[", b"{", b",", b":")
 
 
 class RequestItem(msgspec.Struct, frozen=True):
-    """One request.
-
-    `label` names a request among several of one file.
-    """
+    """One request."""
 
     file: str
     line: int
@@ -52,6 +49,7 @@ class RequestItem(msgspec.Struct, frozen=True):
     dialect: str = ""
     """That of the request, if it is known."""
     label: str = ""
+    """Names a request among several of one file."""
 
     @property
     def where(self) -> str:

@@ -51,16 +51,16 @@ class AnswerKeeper(Protocol):
 
 
 class StoredAnswers(msgspec.Struct, frozen=True):
-    """How a dialect refers to stored answers.
-
-    `path` shows or removes one, `items_path` lists what was sent for it. `parse_question` gives None for a request that
-    has nothing to do with them. `render_whole` makes a request of one that continues turns, with all of them in it.
-    """
+    """How a dialect refers to stored answers."""
 
     path: str
+    """Shows or removes one."""
     items_path: str
+    """Lists what was sent for one."""
     parse_question: Callable[[bytes], StoreQuestion | None]
+    """None for a request that has nothing to do with them."""
     render_whole: Callable[[bytes, Sequence[StoredTurn], bool], bytes]
+    """Makes a request of one that continues turns, with all of them in it."""
     put_items: Callable[[bytes, Mapping[str, Json]], bytes]
     """The request with items in place of references to them."""
     output_items: Callable[[Json], Mapping[str, Json]]

@@ -20,19 +20,18 @@ _BEFORE_ITEM = re.compile(rb"[ \t\r\n,]*")
 
 
 class CompleteObject(msgspec.Struct, frozen=True):
-    """What an object has when it is complete, or each object of a list.
-
-    `never_null` are members that are taken out where they are null, `never` those that no answer of the dialect's own
-    vendor has. `kinds` says more for objects of one `type`.
-    """
+    """What an object has when it is complete, or each object of a list."""
 
     added: Mapping[str, Json] = {}
     """The members with their values for when they are missing."""
     never_null: frozenset[str] = frozenset()
+    """Members that are taken out if they are null."""
     never: frozenset[str] = frozenset()
+    """Members that no answer of the dialect's own vendor has."""
     inside: Mapping[str, CompleteObject] = {}
     """Members that are looked into."""
     kinds: Mapping[str, CompleteObject] = {}
+    """What else holds for objects of one `type`."""
 
 
 class _Edit(msgspec.Struct, frozen=True):

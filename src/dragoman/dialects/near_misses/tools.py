@@ -46,17 +46,15 @@ class MeantTool(msgspec.Struct):
 
 
 class ToolForm(msgspec.Struct, frozen=True):
-    """How a dialect writes tools.
-
-    `takes_one`: may a single entry stand in place of the list? `decode` raises where a tool of the client's own does
-    not fit, and says where.
-    """
+    """How a dialect writes tools."""
 
     fits: Callable[[Json], bool]
     """Does an entry fit the schema, or is it a provider's own tool?"""
     render: Callable[[MeantTool], Json]
     takes_one: bool = False
+    """Whether a single entry may stand in place of the list."""
     decode: Callable[[Json], object] | None = None
+    """Raises if a tool of the client's own does not fit, and says where."""
     is_empty: Callable[[Json], bool] = lambda entry: False
     """Does an entry declare nothing at all?"""
     place: str = "/tools"

@@ -90,13 +90,15 @@ class MeantPart(msgspec.Struct):
 
 
 class MeantTurn(msgspec.Struct):
-    """What one item means. `rest` are its other members, `role_text` is a role that nobody knows."""
+    """What one item means."""
 
     role: Role
     pieces: list[MeantPart]
     rest: Fields
+    """Its other members."""
     listed: bool = False
     role_text: str = ""
+    """A role that nobody knows."""
 
     def parts(self, kind: type[Part]) -> list[Part]:
         return [piece.meant for piece in self.pieces if type(piece.meant) is kind]

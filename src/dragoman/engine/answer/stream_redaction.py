@@ -13,10 +13,12 @@ _TEXTS = ("message", "code", "type", "param", "provider")
 
 
 class Redaction(msgspec.Struct, frozen=True):
-    """Two pure functions that take our secrets out: `text` out of a provider's words, `data` out of relayed bytes."""
+    """Two pure functions that take our secrets out."""
 
     text: Callable[[str], str]
+    """Out of a provider's words."""
     data: Callable[[bytes], bytes]
+    """Out of relayed bytes."""
 
     def failure(self, failure: Failure) -> Failure:
         """A failure as a client may see it: no field of it holds a secret."""

@@ -23,10 +23,7 @@ MODEL_AT_FAULT = "tool_use_failed"
 
 
 class RetryPolicy(msgspec.Struct, frozen=True):
-    """How often the same body is sent to one target, and how long to wait in between.
-
-    `linear`: each wait is one `base` longer than the one before.
-    """
+    """How often the same body is sent to one target, and how long to wait in between."""
 
     attempts: int = 3
     base: float = 1.0
@@ -34,21 +31,22 @@ class RetryPolicy(msgspec.Struct, frozen=True):
     cap: float = 30.0
     jitter: bool = True
     linear: bool = False
+    """Whether each wait is one `base` longer than the one before."""
     client_retries: bool = False
     """Whether the client repeats what may pass (429, 5xx) itself, so nothing is repeated here."""
 
 
 class History(msgspec.Struct):
-    """What has been tried on the current target, and what is left.
-
-    `tries` counts sends of the same body, `corrections` the lessons applied, `total` every send of the request.
-    """
+    """What has been tried on the current target, and what is left."""
 
     tries: int = 0
+    """Sends of the same body."""
     corrections: int = 0
+    """The lessons applied."""
     keys_left: int = 0
     targets_left: int = 0
     total: int = 0
+    """Every send of the request."""
     reserved: bool = False
     """Whether other targets are named for just this kind of failure."""
     careful: bool = False

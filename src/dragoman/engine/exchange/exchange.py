@@ -116,20 +116,20 @@ SHORTEST_PROMPT = 512 * _TOKEN_BYTES
 
 
 class Exchange(Generic[D]):
-    """One request under way, and afterwards what became of it.
-
-    `destination` was asked last, `request` is what it was sent, and `changes` tell what was changed in it. `attempts`
-    knows every send; `lessons` names the corrections that were tried, and `learnt` holds those that an accepted answer
-    has proved and that last.
-    """
+    """One request under way, and afterwards what became of it. `attempts` knows every send."""
 
     # What most exchanges never change stands on the class: an instance is made for every request.
     destination: D | None = None
+    """The one that was asked last."""
     request: AdaptedRequest | None = None
+    """What it was sent."""
     changes: tuple[Change, ...] = ()
+    """What was changed in that."""
     failure: Failure | None = None
     lessons: tuple[str, ...] = ()
+    """The corrections that were tried."""
     learnt: tuple[Learnt, ...] = ()
+    """Those that an accepted answer has proved and that last."""
     parts: tuple[Exchange[D], ...] = ()
     """The exchanges that ask for one answer each, if the client wants several and the target gives one."""
     _visit: TargetAttempt[D]
@@ -163,9 +163,9 @@ class Exchange(Generic[D]):
     _approvals: tuple[AnsweredCall, ...] = ()
     _run_limits: RunLimits = USUAL_LIMITS
     turn_before: Callable[[Ask], SentTurn | None] | None = None
+    """Finds what the session sent last; asked only if messages or tools are sent otherwise than they came."""
     diagnosis: CacheDiagnosis | None = None
     """What the provider says of its prompt cache; None if nobody wants to know."""
-    """Finds what the session sent last; asked only if messages or tools are sent otherwise than they came."""
     given_summary: UsedSummary | None = None
     """A summary that takes the place of the beginning for every destination, because the client asked for one."""
 

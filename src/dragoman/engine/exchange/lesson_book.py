@@ -21,18 +21,17 @@ _MOST = 4096
 
 
 class LessonRecord(Struct, frozen=True, kw_only=True):
-    """Facts of a target that a refusal corrected; one record for each target, name and caller.
-
-    `caller` is the only one it holds for; empty where it holds for everybody. `request_id` proved it: it takes another
-    one to confirm it. Times are seconds since 1970.
-    """
+    """Facts of a target that a refusal corrected; one record for each target, name and caller. Times are seconds since
+    1970."""
 
     target: str
     name: str
     facts: Patch
     caller: str = ""
+    """The only one that it holds for; empty if it holds for everybody."""
     confirmed: bool = False
     request_id: str = ""
+    """The request that proved it: it takes another one to confirm it."""
     learnt: float = 0.0
     expires: float
 

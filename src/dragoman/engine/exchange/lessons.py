@@ -47,12 +47,13 @@ class Recognised(msgspec.Struct, frozen=True):
 
 
 class Lesson(msgspec.Struct, frozen=True):
-    """`says` recognises the refusal: patterns that are found one after another. `teaches` gives the corrected facts, or
-    None where they say so already."""
+    """A refusal that is understood."""
 
     name: str
     says: tuple[re.Pattern[str], ...]
+    """Patterns that are found one after another in the refusal."""
     teaches: Callable[[Recognised], Patch | None]
+    """The corrected facts, or None if they say so already."""
     statuses: tuple[int, ...] = (400, 404, 422, 500)
     lasting: bool = True
 

@@ -150,12 +150,14 @@ class Answered(msgspec.Struct, frozen=True, gc=False):
 
 
 class Streaming(msgspec.Struct, frozen=True, gc=False):
-    """The client's answer begins with `first`; nothing can be tried again. Feed the rest to `translation` and close it,
-    unless the upstream's stream is `over` already."""
+    """The client's answer begins; nothing can be tried again."""
 
     first: bytes
+    """Its first bytes."""
     translation: Translation
+    """Gets the rest, and is closed."""
     over: bool
+    """Whether the upstream's stream has ended already."""
 
 
 class StreamingAll(msgspec.Struct, frozen=True, gc=False):

@@ -27,10 +27,12 @@ _MOST_HIDDEN = 4_000
 
 
 class TokenScale(msgspec.Struct, frozen=True, gc=False):
-    """How a model counts: `per_estimate` tokens for each that we estimate, and `fixed` ones for every request."""
+    """How a model counts."""
 
     per_estimate: float = 1.0
+    """Its tokens for each that we estimate."""
     fixed: float = 0.0
+    """Its tokens for every request."""
 
 
 AS_ESTIMATED = TokenScale()

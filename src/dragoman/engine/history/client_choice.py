@@ -28,12 +28,14 @@ _MOST_EDITS = 16
 
 
 class HistoryChoice(msgspec.Struct, frozen=True):
-    """`cut`: may the history be cut? None: nothing was said. `clear`: which old results go. `undone` are the kinds of
-    edits that we cannot do ourselves."""
+    """What a client asks to be done with its history."""
 
     cut: bool | None = None
+    """Whether the history may be cut; None: nothing was said."""
     clear: ClearPolicy | None = None
+    """Which old results go."""
     undone: tuple[str, ...] = ()
+    """The kinds of edits that we cannot do ourselves."""
 
 
 class Truncation(StrEnum):

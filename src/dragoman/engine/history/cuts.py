@@ -43,10 +43,12 @@ class Limit(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class Cut(msgspec.Struct, frozen=True, array_like=True):
-    """What was cut when a conversation had `units` units, whose digest is `digest`."""
+    """What was cut of a conversation."""
 
     units: int
+    """How many units the conversation had."""
     digest: str
+    """The digest of those units."""
     kept: tuple[int, ...]
     """The turns among them that stayed; instructions always stay."""
     limits: dict[int, Limit]

@@ -20,18 +20,19 @@ _COUNTS = (
 class TrimPolicy(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """How a long history is trimmed; all sizes in tokens. The system texts and the tools are never cut.
 
-    `window`: the target's context window, of which a request may fill `context_budget`; 0: not known.
-    `keep_recent_exchanges`: the last turns of the user, with all that follows them, are not shortened. While the model
-    works through calls, `keep_recent_user_turns_in_chained_tool_calls` takes its place. The four limits replace those
-    that are worked out from the budget.
+    The four limits replace those that are worked out from the budget.
     """
 
     max_history_tokens: int = 16_000
     """The most that the turns may hold; 0: only the window counts."""
     window: int = 0
+    """The target's context window; 0: not known."""
     context_budget: float = 0.8
+    """How much of the window a request may fill."""
     keep_recent_exchanges: int = 3
+    """The last turns of the user, with all that follows them, that are not shortened."""
     keep_recent_user_turns_in_chained_tool_calls: int = 1
+    """The same while the model works through calls."""
     old_message_max_tokens: int | None = None
     oldest_message_max_tokens: int | None = None
     old_tool_result_max_tokens: int | None = None

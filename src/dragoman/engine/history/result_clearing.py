@@ -23,16 +23,18 @@ _STEP = 0.1
 
 
 class ClearPolicy(msgspec.Struct, frozen=True):
-    """Results are cleared when a request has more than `above_tokens` tokens, or more than `above_uses` results.
-
-    The last `keep` results stay, and those of the tools in `spared`. Nothing is done for less than `at_least` tokens.
-    """
+    """When old results of tools are cleared."""
 
     above_tokens: int | None = 100_000
+    """If a request has more tokens than this,"""
     above_uses: int | None = None
+    """or more results than this."""
     keep: int = 3
+    """So many of the last results stay."""
     at_least: int = 0
+    """Nothing is done for fewer tokens than this."""
     spared: frozenset[str] = frozenset()
+    """The results of these tools stay."""
 
 
 class _OldResult(msgspec.Struct, frozen=True, gc=False):

@@ -49,14 +49,16 @@ class ReportedChange(Protocol):
 
 
 class FoldedChange(msgspec.Struct, frozen=True):
-    """Changes of one rule that did the same. `where` says it in words, `places` are the first pointers."""
+    """Changes of one rule that did the same."""
 
     rule: str
     did: str
     loses: str
     count: int
     where: str
+    """Where, in words."""
     places: tuple[str, ...]
+    """The first pointers."""
     kind: ChangeKind = "repair"
 
     @property
@@ -184,12 +186,16 @@ _AT_ONCE = 500
 
 
 class WrittenReport(msgspec.Struct, frozen=True, gc=False):
-    """`changes` are what was written: `json`, `headers` as clients get them, and `counts` by rule."""
+    """A report as it was written."""
 
     changes: tuple[Change, ...]
+    """What was written."""
     json: bytes
+    """The report."""
     headers: ReportHeaders
+    """As clients get them."""
     counts: dict[str, int]
+    """By rule."""
 
 
 def write_report(changes: tuple[Change, ...], headers: ReportHeaders | None = None) -> WrittenReport:

@@ -8,12 +8,13 @@ from dragoman.engine.routing.candidates import Candidate
 
 
 class CacheHabits(msgspec.Struct, frozen=True, kw_only=True):
-    """What is assumed of caches. One counts as cold `buffer_seconds` before its end. While it lasts, a turn comes every
-    `minutes_per_message`. Where a price does not tell, writing to it and reading from it cost so many times the input.
-    """
+    """What is assumed of providers' caches. If a price does not tell, writing to a cache and reading from it cost so
+    many times the input."""
 
     buffer_seconds: float = 30.0
+    """A cache counts as cold so long before its end."""
     minutes_per_message: float = 2.0
+    """While it lasts, a turn comes so often."""
     create_multiplier: float = 1.25
     hit_multiplier: float = 0.1
 

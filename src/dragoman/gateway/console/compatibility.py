@@ -121,11 +121,13 @@ class CompatibilityCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompatibilityTable(msgspec.Struct, frozen=True):
-    """`rows` are patterns with the request that shows them, `cells` are by pattern and target."""
+    """Which conversations each target takes."""
 
     targets: tuple[str, ...]
     rows: tuple[tuple[str, dict[str, Any]], ...]
+    """Patterns with the request that shows them."""
     cells: tuple[tuple[CompatibilityCell, ...], ...]
+    """By pattern and target."""
 
 
 def compatibility_table(services: Services, targets: tuple[str, ...]) -> CompatibilityTable:

@@ -32,14 +32,15 @@ class ShownProblem(msgspec.Struct, frozen=True):
 
 
 class ConfigView(msgspec.Struct, frozen=True, kw_only=True):
-    """`editable`: the caller may read and write the file; `text` is the file with marks in place of its secrets.
-    Otherwise `text` is what is in effect, without secrets."""
+    """The configuration as the console shows it."""
 
     file: str
     exists: bool
     editable: bool
+    """Whether the caller may read and write the file."""
     why_not: str
     text: str
+    """The file with marks in place of its secrets; if it is not editable, what is in effect, without secrets."""
     digest: str
     can_undo: bool
     problems: tuple[ShownProblem, ...]

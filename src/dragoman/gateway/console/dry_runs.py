@@ -58,12 +58,14 @@ class ShownDryRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShownDryRuns(msgspec.Struct, frozen=True):
-    """`source` is the dialect that was recognised, `resend` how a client of it sends requests."""
+    """A request on several targets."""
 
     source: str = ""
+    """The dialect that was recognised."""
     title: str = ""
     tokens: int = 0
     resend: ResendForm | None = None
+    """How a client of it sends requests."""
     runs: tuple[ShownDryRun, ...] = ()
     refused: RefusedDryRun | None = None
     """There is no request to speak about, as while somebody is typing."""

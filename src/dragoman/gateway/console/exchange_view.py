@@ -78,12 +78,14 @@ class ShownRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExchangeView(msgspec.Struct, frozen=True, kw_only=True):
-    """`kept`: where the bodies come from, `memory` or `store`; empty where there are none, and `note` says why."""
+    """One request as the console shows it."""
 
     id: str
     entry: msgspec.Raw
     kept: str
+    """Where the bodies come from, `memory` or `store`; empty if there are none."""
     note: str
+    """Why there are none."""
     client: ShownBody
     upstream: ShownBody
     report: ShownReport

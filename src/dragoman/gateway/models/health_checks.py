@@ -33,13 +33,15 @@ _RETRY_FACTOR, _LONGEST_RETRY = 2.0, 60.0
 
 
 class CheckResult(msgspec.Struct, frozen=True):
-    """What the last check of a model found. `at` is in seconds since 1970, `latency_ms` until the first byte."""
+    """What the last check of a model found."""
 
     model: str
     healthy: bool
     latency_ms: float | None
+    """Until the first byte."""
     error: str
     at: float
+    """In seconds since 1970."""
 
 
 class HealthChecker:

@@ -362,10 +362,12 @@ _MOST = 4096
 
 
 class LiveFigure(msgspec.Struct):
-    """`first_byte`: seconds until an answer begins, smoothed; None: never measured. `busy`: requests under way."""
+    """How a target is doing."""
 
     first_byte: float | None = None
+    """Seconds until an answer begins, smoothed; None: never measured."""
     busy: int = 0
+    """Requests under way."""
 
     def end(self, first_byte: float) -> None:
         """A request is over. `first_byte`: when its answer began, and 0 if that says nothing about the destination."""

@@ -6,10 +6,12 @@ import msgspec
 
 
 class ProbeBudget(msgspec.Struct, frozen=True):
-    """`requests` and `seconds` at most, waits included."""
+    """What an inquiry may use, waits included."""
 
     requests: int = 100
+    """At most so many."""
     seconds: float = 120.0
+    """At most so long."""
     rate: float = 5.0
     """Requests in a second at most."""
     answer_seconds: float = 30.0

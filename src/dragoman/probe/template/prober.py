@@ -84,9 +84,10 @@ and results as text, an image as a line of text."""
 
 
 class TemplateFindings(msgspec.Struct, frozen=True):
-    """What is known of a template. `facts` are those of a profile that is `like` a built-in one."""
+    """What is known of a template."""
 
     facts: Mapping[str, Any]
+    """Those of its profile."""
     findings: tuple[ProbeFinding, ...]
     questions: tuple[Question, ...]
     losses: tuple[ProbeLoss, ...]
@@ -101,6 +102,7 @@ class TemplateFindings(msgspec.Struct, frozen=True):
     parses: bool = True
     """Whether the server must parse the arguments of calls."""
     like: str = LIKE
+    """The built-in profile that it is like."""
 
 
 def probe_template(source: TemplateSource, limits: RenderLimits | None = None) -> TemplateFindings:

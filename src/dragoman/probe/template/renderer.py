@@ -45,11 +45,12 @@ class RenderLimits(msgspec.Struct, frozen=True):
 
 
 class Rendering(msgspec.Struct, frozen=True):
-    """What became of a conversation. `prompt`: what the model would read. Else `refused`: the words in which the
-    template refuses it."""
+    """What became of a conversation."""
 
     prompt: str | None = None
+    """What the model would read."""
     refused: str | None = None
+    """The words in which the template refuses it."""
     fault: str | None = None
     """An error inside the template."""
     limit: str | None = None

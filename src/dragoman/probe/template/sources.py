@@ -21,18 +21,18 @@ _MOST_TEXT = 1024 * 1024
 
 
 class TemplateSource(msgspec.Struct, frozen=True):
-    """A template with what stands beside it.
-
-    `bos` and `eos` are the model's own marks. `origin` says where it comes from, for the evidence of a profile.
-    """
+    """A template with what stands beside it."""
 
     text: str
     tool_template: str = ""
     """The one that servers use where tools are declared."""
     bos: str = "<s>"
+    """The model's own mark of a beginning."""
     eos: str = "</s>"
+    """The model's own mark of an end."""
     context_window: int = 0
     origin: str = "chat template"
+    """Where it comes from, for the evidence of a profile."""
     engine: TemplateEngine = TemplateEngine.JINJA2
     """What runs it."""
 

@@ -13,10 +13,12 @@ from .vocabulary import mapping, names
 
 
 class Weight(NamedTuple):
-    """`optional`: fields that may be left out. `unions`: fields with a list of types or alternatives. At any depth."""
+    """How much of a schema counts against a target's limits, at any depth."""
 
     optional: int
+    """Fields that may be left out."""
     unions: int
+    """Fields with a list of types or alternatives."""
 
 
 @remembered

@@ -12,14 +12,14 @@ LARGEST_PAGE = 1000
 
 
 class LedgerQuery(Struct, frozen=True, kw_only=True):
-    """Which requests. None asks for all. `since` is included, `until` is not.
-
-    `caller` narrows what an admin sees; others see their own requests in any case.
-    """
+    """Which requests. None asks for all."""
 
     since: float | None = None
+    """Included."""
     until: float | None = None
+    """Not included."""
     caller: str | None = None
+    """Narrows what an admin sees; others see their own requests in any case."""
     target: str | None = None
     asked: str | None = None
     failed: bool | None = None

@@ -17,9 +17,11 @@ class Gravity(StrEnum):
 
 
 class ServerFinding(Struct, frozen=True):
-    """One thing about a server: `text` says how it is, `cure` what to do about it. Neither holds a password."""
+    """One thing about a server, without any password."""
 
     name: str
     gravity: Gravity
     text: str
+    """How it is."""
     cure: str = ""
+    """What to do about it."""

@@ -9,15 +9,18 @@ from msgspec import Struct
 
 
 class StoredResponse(Struct, frozen=True):
-    """One answer. `items` is a JSON list of what the client sent with its request, `response` the answer as it was
-    shown. `provider`: who answered, and `account` with which of its keys; empty if that is not known."""
+    """One answer."""
 
     items: bytes
+    """A JSON list of what the client sent with its request."""
     response: bytes
+    """The answer as it was shown."""
     previous: str = ""
     """The id of the answer that the request continued, or empty."""
     provider: str = ""
+    """Who answered; empty if that is not known."""
     account: str = ""
+    """With which of the provider's keys; empty if that is not known."""
 
     @property
     def size(self) -> int:

@@ -15,17 +15,18 @@ from dragoman.store.rate_windows import MINUTE, SLICE, Tally
 
 
 class KnownUse(Struct, frozen=True):
-    """What a replica knows of a key's last minute.
-
-    `used` is what Redis last said, by its clock, which is `ahead` of ours. `alone` was let through without Redis, and
-    `requests` and `tokens` are on their way to it.
-    """
+    """What a replica knows of a key's last minute."""
 
     used: Tally
+    """What Redis last said, by its clock."""
     ahead: float
+    """How much that clock is ahead of ours."""
     alone: Tally
+    """What was let through without Redis."""
     requests: int = 0
+    """Those on their way to Redis."""
     tokens: int = 0
+    """Those on their way to Redis."""
 
 
 def decide_alone(known: KnownUse, limits: KeyLimits, tokens: int, now: float, sharers: int) -> Allowed | Limited:

@@ -13,10 +13,12 @@ SERVER_TIME = "(function() local t = redis.call('TIME') return t[1] + t[2] / 100
 
 
 class ScriptClock(Struct, frozen=True):
-    """Lua expressions for the time in seconds: `wall` dates what is kept, `steady` measures the windows of limits."""
+    """Lua expressions for the time in seconds."""
 
     wall: str = SERVER_TIME
+    """Dates what is kept."""
     steady: str = SERVER_TIME
+    """Measures the windows of limits."""
 
 
 class LuaScript(Struct, frozen=True):

@@ -16,15 +16,14 @@ from dragoman.store.sqlite.tables import inode, open_store_file, transaction
 
 
 class WriteJob(Struct, frozen=True, gc=False):
-    """One statement and its values. `encode` makes the bytes of the last value, on the writer's thread.
-
-    `topic` names what it adds to, for the sweeps.
-    """
+    """One statement and its values."""
 
     statement: str
     values: tuple[Any, ...]
     encode: Callable[[Any], bytes] | None = None
+    """Makes the bytes of the last value, on the writer's thread."""
     topic: str = ""
+    """What it adds to, for the sweeps."""
     weight: int = 0
     """The bytes that it holds while it waits."""
 
