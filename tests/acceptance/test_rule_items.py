@@ -46,6 +46,41 @@ def test_A15_pictures_and_calls_are_merged_as_parts_or_not_at_all(tmp_path: Path
     assert [one["role"] for one in kept] == ["user", "assistant", "tool", "assistant", "tool"]
 
 
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    assert len({key for key, _ in pairs}) == len(pairs), pairs
+    return dict(pairs)
+
+
+EMPTY_MEMBERS: list[tuple[str, Any]] = [
+    ("tool_calls", []),
+    ("tool_calls", None),
+    ("function_call", None),
+    ("reasoning_content", None),
+    ("reasoning_details", []),
+    ("annotations", []),
+    ("audio", None),
+    ("prefix", False),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), EMPTY_MEMBERS)
+@pytest.mark.parametrize("target", ["lmstudio/m", "perplexity/sonar", STRICT])
+def test_A15_an_empty_member_is_absent_when_turns_are_merged(target: str, name: str, value: Any) -> None:
+    full = {"reasoning_content": "Hm", "reasoning_details": [{"type": "reasoning.text", "text": "Hm"}], "prefix": True}
+    full |= {"audio": {"id": "a"}, "annotations": [{"type": "url_citation", "url_citation": {"url": "https://a/b"}}]}
+    begun = {"role": "assistant", "content": "One", name: value}
+    more = [{"role": "assistant", "content": "Two", name: full[name]}] if name in full else [called(), answered()]
+    compiled = sent(ask(HI, begun, *more), target)
+    turns = json.loads(compiled.body, object_pairs_hook=_without_twins)["messages"]
+    assert name in full or turns[1]["tool_calls"][0]["id"] == turns[2]["tool_call_id"]
+
+
+def test_A15_thinking_that_is_demanded_back_stands_in_place_of_an_empty_field() -> None:
+    turn = {**called(), "reasoning_content": None}
+    compiled = sent({**ask(HI, turn, answered()), "reasoning_effort": "high"}, "deepseek/deepseek-reasoner")
+    assert json.loads(compiled.body, object_pairs_hook=_without_twins)["messages"][1]["reasoning_content"] == " "
+
+
 TWICE = ask(HI, called(), answered(), called(), answered())
 
 

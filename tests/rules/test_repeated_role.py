@@ -86,6 +86,30 @@ def test_a_name_that_not_all_of_them_have_goes(before: str, after: str, loses: s
     assert done.changes == [("/messages/1", loses, False)]
 
 
+FIELDS = {
+    "all stay": ({"mine": 1}, {"yours": 2}, {"mine": 1, "yours": 2}, "nothing"),
+    "one that both have": ({"mine": 1}, {"mine": 1}, {"mine": 1}, "nothing"),
+    "an empty one gives way": ({"mine": None}, {"mine": 2}, {"mine": 2}, "nothing"),
+    "the first of two values": ({"mine": 1}, {"mine": 2}, {"mine": 1}, "metadata"),
+    "a hint": ({}, {"cache_control": {"type": "ephemeral"}}, {"cache_control": {"type": "ephemeral"}}, "nothing"),
+}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_fields_of_all_the_turns_stay(name: str) -> None:
+    one, other, kept, loses = FIELDS[name]
+    turns = [{"role": "user", "content": "A", **one}, {"role": "user", "content": "B", **other}]
+    done = sent({"messages": turns}, "lmstudio/m")
+    assert done.json["messages"] == [{"role": "user", "content": "A\n\nB", **kept}]
+    assert done.changes == [("repeated-role", "/messages/1", loses, False)]
+
+
+def test_what_an_answer_is_to_begin_with_stays_its_beginning() -> None:
+    turns = [{"role": "user", "content": "A"}, {"role": "assistant", "content": "B"}]
+    begun = {"role": "assistant", "content": "C", "prefix": True}
+    assert sent({"messages": [*turns, begun]}, "lmstudio/m").json["messages"][1]["prefix"] is True
+
+
 UNTOUCHED: dict[str, tuple[str, Facts]] = {
     "alternating turns": ("system: S\nuser: A\nassistant: B\nuser: C", ALL),
     "system messages": ("system: S\nsystem: T\nuser: A\nassistant: B\nsystem: U\nsystem: V", ALL),

@@ -47,6 +47,7 @@ _CALL_HEADS = {
 }
 _RESULT_HEAD = b',{"role":"tool","tool_call_id":'
 _BREAKPOINT = f',"{BREAKPOINT_FIELD}":'.encode()
+_PLAIN_THOUGHTS = ("reasoning_content", "reasoning")
 _FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
 
 
@@ -183,7 +184,22 @@ def _assistant(message: Message, out: Pieces) -> None:
     _calls(calls, out)
     if message.prefill:
         out.append(b',"prefix":true')
+    if message.extras is not None:
+        written = {_member_of(part) for part in parts} | ({"prefix"} if message.prefill else set())
+        fields = {key: value for key, value in message.extras.fields.items() if key not in written}
+        message = replace(message, extras=replace(message.extras, fields=fields))
     _tail(message, out)
+
+
+def _member_of(part: Part) -> str:
+    """The member that an assistant's part is written as. An empty one of the client's is not written a second time."""
+    if type(part) is Reasoning:
+        return part.field if part.field in _PLAIN_THOUGHTS else "reasoning_details"
+    if type(part) is Call:
+        return "function_call" if part.wire_form == LEGACY else "tool_calls"
+    if type(part) is Opaque and part.kind == "audio":
+        return "audio"
+    return "annotations" if type(part) is Citation else "refusal" if type(part) is Refusal else "content"
 
 
 def _content(parts: Sequence[Part], listed: bool, role: Role, out: Pieces) -> None:
@@ -213,11 +229,11 @@ def _tail(message: Message, out: Pieces) -> None:
 
 
 def _reasoning(thoughts: list[Reasoning], out: Pieces) -> None:
-    for field in ("reasoning_content", "reasoning"):
+    for field in _PLAIN_THOUGHTS:
         texts = [part.text.literal for part in thoughts if part.field == field and part.text is not None]
         if texts:
             out += (b',"%b":' % field.encode(), joined("\n", texts))
-    details = [part for part in thoughts if part.field not in ("reasoning_content", "reasoning")]
+    details = [part for part in thoughts if part.field not in _PLAIN_THOUGHTS]
     if details:
         out += (b',"reasoning_details":[', b",".join([_detail(part) for part in details]), b"]")
 

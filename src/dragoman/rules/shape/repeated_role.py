@@ -3,7 +3,8 @@ r"""Two turns of one role in a row, for a target that demands alternation.
 They become one turn: plain texts are joined with a blank line, anything else stays as parts of the turn. Some targets
 demand it only of assistant turns at the end.
 
-Loses nothing, except a name that not all of the turns have, which is metadata.
+Loses nothing, except a name that not all of the turns have, and a field of its own for which another turn has another
+value. These are metadata.
 
     user: Hi
     user: Are you there?
@@ -27,6 +28,7 @@ from dragoman.rules.rewriting import plain_text
 from dragoman.rules.rule import rule
 
 _ASIDE = (Call, Reasoning)
+_NOTHING = (b"null", b"[]", b"{}", b'""')
 
 
 @rule(
@@ -66,17 +68,25 @@ def _close(run: list[Message], messages: list[Message], notes: list[Note], flat:
         return
     one = merged(run, flat)
     messages.append(one)
-    loses = Loss.NOTHING if one.name == run[0].name else Loss.METADATA
+    loses = Loss.NOTHING if all(_keeps(one, message) for message in run) else Loss.METADATA
     notes += [
         Note("merged with the turn before it", message, loses=loses, before=message, after=one) for message in run[1:]
     ]
 
 
+def _keeps(one: Message, message: Message) -> bool:
+    """Whether the merged turn has the name and the fields of this one."""
+    if message.extras is None:
+        return one.name == message.name
+    kept = one.extras.fields if one.extras is not None else {}
+    return one.name == message.name and all(
+        kept[key] == value or value in _NOTHING for key, value in message.extras.fields.items()
+    )
+
+
 def merged(run: list[Message], flat: bool = False) -> Message:
     """One turn of several. A name that not all of them have goes. `flat`: the target takes no list of texts."""
-    first = run[0]
-    if any(message.name != first.name for message in run):
-        first = replace(first, name=None)
+    first = _with_members(run)
     parts = tuple(part for message in run for part in message.parts)
     if first.role is Role.TOOL:
         return replace(first, parts=parts, span=len(parts))
@@ -91,3 +101,18 @@ def merged(run: list[Message], flat: bool = False) -> Message:
         calls = [part for part in parts if type(part) is Call]
         return replace(first, parts=(*thoughts, Text(joined("\n\n", words)), *calls), listed=False)
     return replace(first, parts=parts, listed=len(parts) > 1)
+
+
+def _with_members(run: list[Message]) -> Message:
+    """The first turn with what the others have beside their parts. Of two values of a field the first is taken."""
+    fields: dict[str, bytes] = {}
+    for message in run:
+        for key, value in message.extras.fields.items() if message.extras is not None else ():
+            if fields.get(key, b"null") in _NOTHING:
+                fields[key] = value
+    first, last = run[0], run[-1]
+    name = first.name if all(message.name == first.name for message in run) else None
+    hints = [message.hint for message in run if message.hint is not None]
+    owner = next((message.extras for message in run if message.extras is not None), None)
+    extras = replace(owner, fields=fields) if owner is not None else None
+    return replace(first, name=name, extras=extras, hint=hints[-1] if hints else None, prefill=last.prefill)
