@@ -16,7 +16,7 @@ NEAR_ENTRIES = 512
 NEAR_BYTES = 16 * 1024 * 1024
 PAGE_BYTES = 16 * 1024 * 1024
 """Of entries that are read for one page; bodies may be among them. A page that would be larger is shorter."""
-FLUSH_DEADLINE = 2.0
+FLUSH_DEADLINE = 10.0
 
 
 class SharedLedger(Protocol):

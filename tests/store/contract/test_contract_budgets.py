@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.store.contract.backends import Backend
 
 from dragoman.config.schema import Budget
 from dragoman.store.contracts.budgets import Exhausted, Period, periods_at
+from dragoman.store.sqlite import budgets as sqlite_budgets
 from dragoman.store.sqlite.budgets import SqliteBudgets
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC).timestamp()
@@ -115,9 +119,38 @@ async def test_a_file_that_cannot_be_used_leaves_the_budget_on(tmp_path: Path) -
     (tmp_path / "b").write_bytes(b"no database at all" * 100)
     assert await budgets.reserve("anna", periods, 0.75) == (0.75, 0.75, 0.75)
     assert isinstance(await budgets.reserve("anna", periods, 0.5), Exhausted)
-    assert budgets.failed == 2
     assert budgets.last_error is not None
     budgets.close()
+    assert budgets.failed == 3, "two verdicts without the file, and an amount that it does not have"
+
+
+@pytest.mark.parametrize("fault", ["late", "never begun", "failed"])
+async def test_what_is_admitted_without_the_file_is_booked_in_it_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """Or the estimate is taken off when the request is settled, and was never there."""
+    path, periods, released = tmp_path / "b", periods_at(Budget(total=1), NOON), threading.Event()
+    budgets, reserve = SqliteBudgets(path), SqliteBudgets._reserve
+    await budgets.reserve("anna", periods, 0.25)
+
+    def held(*given: Any) -> Any:
+        assert released.wait(60)
+        if fault == "failed":
+            raise sqlite3.OperationalError("database is locked")
+        return reserve(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite_budgets, "DEADLINE", 0.05)
+        patched.setattr(SqliteBudgets, "_reserve", held)
+        if fault == "never begun":
+            budgets._later(lambda: released.wait(60))
+        assert await budgets.reserve("anna", periods, 0.5) == (0.75, 0.75, 0.75)
+    released.set()
+    budgets.settle("anna", periods, -0.125)
+    budgets.close()
+    again = SqliteBudgets(path)
+    assert await again.reserve("anna", periods, 0.0) == (0.625, 0.625, 0.625)
+    again.close()
 
 
 async def test_a_request_that_is_cancelled_while_it_is_booked_leaves_nothing(backend: Backend) -> None:

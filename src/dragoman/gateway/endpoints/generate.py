@@ -352,7 +352,7 @@ def _headers(record: RequestRecord) -> Headers:
     return headers
 
 
-WRITTEN_SECONDS = 2.0
+WRITTEN_SECONDS = 10.0
 """So long an answer waits for a ledger that is to outlive the process."""
 GOING_AWAY = Failure(FailureKind.OVERLOADED, "the gateway is shutting down", 503, retry_after=1.0)
 

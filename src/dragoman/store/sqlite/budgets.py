@@ -14,11 +14,8 @@ from pathlib import Path
 
 from dragoman.store.contracts.budgets import Exhausted, Periods, Spending, find_exhausted
 from dragoman.store.memory.budgets import MemoryBudgets
-from dragoman.store.sqlite.file_thread import FileThread
+from dragoman.store.sqlite.file_thread import DEADLINE, FileThread
 from dragoman.store.sqlite.tables import open_budgets, transaction
-
-DEADLINE = 1.0
-"""Seconds that a request waits for other workers; then what this one last knew decides."""
 
 _READ = "SELECT amount FROM budgets WHERE key = ? AND period = ?"
 _FORGET = "DELETE FROM budgets WHERE key = ?"
@@ -35,16 +32,19 @@ class SqliteBudgets(FileThread):
         self._connection: sqlite3.Connection | None = None
 
     async def reserve(self, key: str, periods: Periods, amount: float) -> Spending | Exhausted:
+        booking = self._begin(partial(self._reserve, key, periods, amount))
         try:
-            booking = self._thread.submit(self._reserve, key, periods, amount)
             async with asyncio.timeout(DEADLINE):
                 verdict = await asyncio.wrap_future(booking)
         except asyncio.CancelledError:  # nobody is left who would settle it
-            booking.add_done_callback(partial(self._give_back, key, periods, amount))
+            self._later(partial(self._correct, booking, key, periods, 0.0, amount))
             raise
         except Exception as error:  # whatever is wrong with the file, this process knows what it knew
             self._note(error)
-            return self._near.decide(key, periods, amount)
+            verdict = self._near.decide(key, periods, amount)
+            admitted = 0.0 if isinstance(verdict, Exhausted) else amount
+            self._later(partial(self._correct, booking, key, periods, admitted, amount))
+            return verdict
         if not isinstance(verdict, Exhausted):
             self._near.know(key, periods, verdict)
         return verdict
@@ -87,7 +87,11 @@ class SqliteBudgets(FileThread):
             self._connection = open_budgets(self._path, wait=DEADLINE / 2)
         return self._connection
 
-    def _give_back(self, key: str, periods: Periods, amount: float, booked: Future[Spending | Exhausted]) -> None:
-        if booked.cancelled() or booked.exception() is not None or isinstance(booked.result(), Exhausted):
-            return
-        self._later(partial(self._settle, key, periods, -amount))
+    def _correct(
+        self, booking: Future[Spending | Exhausted], key: str, periods: Periods, admitted: float, amount: float
+    ) -> None:
+        """After a booking that nobody waited for: have the file hold what was admitted without it, and nothing else."""
+        failed = booking.cancelled() or booking.exception() is not None
+        booked = 0.0 if failed or isinstance(booking.result(), Exhausted) else amount
+        if admitted != booked:
+            self._settle(key, periods, admitted - booked)

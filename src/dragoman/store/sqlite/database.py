@@ -21,11 +21,9 @@ from dragoman.store.sqlite.tables import open_store_file
 from dragoman.store.sqlite.writer import Sweep, WriteJob, WriterThread
 
 Result = TypeVar("Result")
-DATA_PATH_DEADLINE = 0.5
-"""Seconds that a request waits for a read, and for another worker to be able to see what it wrote."""
-KEPT_DEADLINE = 5.0
-"""Seconds that an answer waits for its turn to be in the file. A model has worked on it: it is not given up because the
-disk is slow."""
+DATA_PATH_DEADLINE = 5.0
+"""Seconds that a request waits for a read, and an answer for its state to be in the file. A busy machine may stand
+still for a second or two, and a turn is worth more than that."""
 REPORT_DEADLINE = 10.0
 
 

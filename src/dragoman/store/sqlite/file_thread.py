@@ -6,6 +6,11 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
+
+Result = TypeVar("Result")
+DEADLINE = 2.0
+"""Seconds that a request waits for other workers; then what this one knows decides."""
 
 
 class FileThread:
@@ -25,6 +30,15 @@ class FileThread:
     def _close(self) -> None:
         """Close the connections of the thread, in it."""
         raise NotImplementedError
+
+    def _begin(self, work: Callable[[], Result]) -> Future[Result]:
+        """Have something done that somebody waits for."""
+        try:
+            return self._thread.submit(work)
+        except RuntimeError as error:  # closed
+            failed: Future[Result] = Future()
+            failed.set_exception(error)
+            return failed
 
     def _later(self, work: Callable[[], object]) -> None:
         """Have something done that nobody waits for."""

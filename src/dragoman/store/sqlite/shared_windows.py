@@ -16,11 +16,9 @@ from pathlib import Path
 from dragoman.store.clock import Clock
 from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited
 from dragoman.store.rate_windows import RateWindows, Tally, decide, oldest_slice, slice_of
-from dragoman.store.sqlite.file_thread import FileThread
+from dragoman.store.sqlite.file_thread import DEADLINE, FileThread
 from dragoman.store.sqlite.tables import inode, open_counters, transaction
 
-DEADLINE = 0.25
-"""Seconds that a request waits for other workers; then this worker's own counts decide."""
 OPENING_WAIT = 5.0
 SWEEP_EVERY = 4096
 LOOK_EVERY = 1.0

@@ -13,7 +13,7 @@ from dragoman.store.clock import Clock
 from dragoman.store.contracts.expiring_table import Bounds
 from dragoman.store.errors import StoreUnavailable
 from dragoman.store.memory.expiring_map import OVERHEAD, Address
-from dragoman.store.sqlite.database import DATA_PATH_DEADLINE, KEPT_DEADLINE, Database
+from dragoman.store.sqlite.database import DATA_PATH_DEADLINE, Database
 from dragoman.store.sqlite.writer import Sweep, WriteJob
 from dragoman.store.table_backed import TableKind
 
@@ -66,7 +66,7 @@ class SqliteTable(Generic[Value]):
     async def put(self, caller: str, place: str, entries: Mapping[str, Value]) -> bool:
         for key, value in entries.items():
             self._write(_PUT, (caller, place, key), value)
-        return await (self._database.written(KEPT_DEADLINE) if self._kind.waits else self._database.seen())
+        return await (self._database.written(DATA_PATH_DEADLINE) if self._kind.waits else self._database.seen())
 
     async def put_first(self, caller: str, place: str, key: str, value: Value) -> Value:
         expired = self._clock() - self._bounds.ttl
