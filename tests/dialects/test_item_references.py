@@ -17,11 +17,11 @@ from dragoman.dialects.openai_responses.endpoints.stored_answers import STORED_A
     ],
 )
 def test_items_that_refer_to_others_are_found(items: bytes, expected: tuple[str, ...]) -> None:
-    question = STORED_ANSWERS.parse_question(b'{"model":"m","input":%b}' % items)
+    question = STORED_ANSWERS.parse_question(b'{"model":"m","input":%b}' % items, None)
     assert question is not None
     assert question.references == expected
 
 
 def test_a_request_without_references_that_is_not_stored_has_no_question() -> None:
     body = b'{"model":"m","store":false,"input":[{"role":"user","content":"Hi"}]}'
-    assert STORED_ANSWERS.parse_question(body) is None
+    assert STORED_ANSWERS.parse_question(body, None) is None

@@ -13,7 +13,7 @@ from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.library.adapt import adapt, read
 from dragoman.engine.library.policy import State
 from dragoman.engine.memory import continued_requests
-from dragoman.engine.memory.continued_requests import SHORTEST, count_known
+from dragoman.engine.memory.continued_requests import SHORTEST, recognise
 from dragoman.engine.memory.conversation_memory import (
     LARGEST_SHARE,
     CallerMemory,
@@ -249,11 +249,12 @@ def test_what_is_known_of_a_body_counts_from_its_third_turn() -> None:
     found = []
     for turns in (120, 121, 122, 123):
         compact = json.dumps(json.loads(body(turns)), separators=(",", ":")).encode()
-        found.append(count_known("openai-chat", compact, caller))
+        found.append(recognise("openai-chat", compact, caller).size)
         messages_of(compact, caller)
     assert found[:2] == [0, 0]
     assert found[2] == found[3] > 100_000
-    assert count_known("openai-chat", compact, caller.memory.of("b")) == count_known("openai-chat", compact, None) == 0
+    others = [recognise("openai-chat", compact, one) for one in (caller.memory.of("b"), None)]
+    assert [one.size for one in others] == [0, 0]
 
 
 def test_what_stands_around_the_messages_is_read_once_while_it_stays_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,8 @@ class StoreQuestion(msgspec.Struct, frozen=True):
     """Ids of items of earlier answers that it refers to."""
     conversation: str = ""
     """The id of the conversation that it belongs to, or empty."""
+    is_bare: bool = False
+    """Whether it has no member that is about stored answers: it may go to any provider as it came."""
 
 
 class AnswerKeeper(Protocol):
@@ -57,8 +59,9 @@ class StoredAnswers(msgspec.Struct, frozen=True):
     """Shows or removes one."""
     items_path: str
     """Lists what was sent for one."""
-    parse_question: Callable[[bytes], StoreQuestion | None]
-    """None for a request that has nothing to do with them."""
+    parse_question: Callable[[bytes, tuple[str, ...] | None], StoreQuestion | None]
+    """Of a body, and of the ids that its items refer to, if they are known. None for a request that has nothing to do
+    with stored answers."""
     render_whole: Callable[[bytes, Sequence[StoredTurn], bool], bytes]
     """Makes a request of one that continues turns, with all of them in it."""
     put_items: Callable[[bytes, Mapping[str, Json]], bytes]
@@ -70,6 +73,8 @@ class StoredAnswers(msgspec.Struct, frozen=True):
     unknown_item: Callable[[str], Failure]
     unknown_conversation: Callable[[str], Failure]
     keeper: Callable[[StoreQuestion], AnswerKeeper]
+    find_references: Callable[[Json], tuple[str, ...]]
+    """The ids that the items of a JSON list refer to."""
     render_deleted: Callable[[str], bytes]
     render_items: Callable[[Json, Mapping[str, str]], bytes]
     mark: bytes = b""

@@ -7,8 +7,9 @@ whole requests: the result is the same as without a memory, and so is every erro
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -20,7 +21,7 @@ from dragoman.dialects.shared.parsing import OpenBody, OpenedBytes, open_body
 from dragoman.dialects.shared.read_lists import ListReading
 from dragoman.engine.memory.conversation_memory import CallerMemory, KeptConversation, KnownTop, SentList
 from dragoman.errors import RequestError
-from dragoman.wire.json_reader import find_member, is_utf8
+from dragoman.wire.json_reader import find_member, is_utf8, split_items
 
 SHORTEST = 16 * 1024
 """Bytes of a body that is worth remembering. A shorter one is read as fast as it is found."""
@@ -31,21 +32,82 @@ _HEADS = {name: b'"%b":[' % name.encode() for name in _LISTS}
 _NEXT = re.compile(rb"[ \t\r\n]{0,1000}([,\]])")
 
 
+class KnownBody(msgspec.Struct, frozen=True):
+    """A body, and what is known of it before it is read."""
+
+    body: bytes
+    memory: CallerMemory | None = None
+    """What is remembered of its caller."""
+    begin: int = -1
+    """Where its list of messages seems to begin; -1 if nothing is remembered."""
+    top: KnownTop | None = None
+    """What stands around the list, if it is the same as on the turn before."""
+    kept: KeptConversation | None = None
+    """The conversation that begins most like it."""
+    common: int = 0
+    """With how many equal bytes both lists begin."""
+
+    @property
+    def size(self) -> int:
+        """At least how many bytes need not be read."""
+        return len(self.kept.head) if self.kept is not None and self.common >= len(self.kept.head) else 0
+
+    def holds(self, mark: bytes) -> bool:
+        """Whether a mark stands anywhere in the body. No mark goes beyond the end of an item."""
+        size = self.size
+        if not size or self.kept is None:
+            return mark in self.body
+        if self.kept.search_head(mark, lambda text: (mark,) if mark in text else ()):
+            return True
+        return mark in self.body[: self.begin] or mark in self.body[self.begin + size :]
+
+    def open(self, search: Callable[[bytes], tuple[Any, ...]]) -> tuple[bytes, tuple[Any, ...] | None]:
+        """The body for readers of its members, and what a search finds in the items of its list, each by itself. If it
+        goes on as before with items alone, all else is known. If not, it has to be opened and searched: None."""
+        size, top, kept = self.size, self.top, self.kept
+        following = _NEXT.match(self.body, self.begin + size) if size and top is not None else None
+        if following is None or top is None or kept is None:
+            return self.body, None
+        end = len(self.body) - len(top.after)
+        rest = b"[" + self.body[following.end() if following[1] == b"," else following.start(1) : end]
+        try:
+            split_items(rest)
+        except RequestError:
+            return self.body, None
+        if not rest.isascii() and not is_utf8(rest):
+            return self.body, None
+        listed = msgspec.Raw(memoryview(self.body)[self.begin : end])
+        members = {name: value or listed for name, value in top.members.items()}
+        return _opened(OpenBody(self.body, members, ())), kept.search_head(search, search) + search(rest)
+
+
+def recognise(dialect: str, body: bytes, caller: CallerMemory | None) -> KnownBody:
+    """What is known of a body. Who reads it then need not find that out again."""
+    shelf = None if caller is None else caller.find_shelf(dialect)
+    if shelf is None or caller is None:
+        return KnownBody(body, caller)
+    last = shelf.last
+    top = last.top if last is not None and last.top.fits(body) else None
+    begin = len(top.before) if top is not None else _find_list(body, registry.dialect(dialect).requests.list_name, last)
+    kept, common = caller.find(dialect, body, begin) if begin >= 0 else (None, 0)
+    known = KnownBody(body, caller, begin, top, kept, common)
+    caller.recognised[:] = [known]
+    return known
+
+
 def parse_remembered(dialect: str, body: bytes, headers: Mapping[str, str] | None, caller: CallerMemory) -> Ask:
     """A request as an Ask. Raises MalformedRequest or DuplicateKey."""
     codec = registry.dialect(dialect).requests
-    shelf = caller.find_shelf(dialect)
-    last = None if shelf is None else shelf.last
-    top = last.top if last is not None and last.top.fits(body) else None
-    if shelf is not None:
-        begin = len(top.before) if top is not None else _find_list(body, codec.list_name, last)
-        kept, common = caller.find(dialect, body, begin) if begin >= 0 else (None, 0)
-        if kept is not None and common >= SHORTEST_LIST:
-            number = kept.checkpoint_within(common)
-            for place in range(number, max(number - 2, -1), -1):  # one before, if no turn of the model follows any more
-                ask = _parse_rest(dialect, body, headers, caller, Continuation(kept, place, begin, top))
-                if ask is not None:
-                    return ask
+    known = caller.recognised.pop() if caller.recognised else None
+    if known is None or known.body is not body:
+        known = recognise(dialect, body, caller)
+        caller.recognised.clear()
+    if known.kept is not None and known.common >= SHORTEST_LIST:
+        number = known.kept.checkpoint_within(known.common)
+        for place in range(number, max(number - 2, -1), -1):  # one before, if no turn of the model follows any more
+            ask = _parse_rest(dialect, known, place, headers, caller)
+            if ask is not None:
+                return ask
     opened = open_body(body)
     raw = opened.members.get(codec.list_name, b"")
     if len(raw) < SHORTEST_LIST:
@@ -58,15 +120,6 @@ def parse_remembered(dialect: str, body: bytes, headers: Mapping[str, str] | Non
     top = _make_top(codec.list_name, opened, body[:begin], body[begin + len(raw) :])
     new = caller.keep(dialect, top, SentList(body, begin, begin + len(raw)), reading.done)
     return replace(ask, known=_known(caller, ask, new, reading))
-
-
-def count_known(dialect: str, body: bytes, caller: CallerMemory | None) -> int:
-    """At least how many bytes of a body need not be read, if it continues the conversation that was sent last."""
-    shelf = None if caller is None else caller.find_shelf(dialect)
-    last = None if shelf is None else shelf.last
-    if last is None or not body.startswith(last.head, len(last.top.before)):
-        return 0
-    return len(last.head)
 
 
 def _known(
@@ -109,30 +162,20 @@ def _find_list(body: bytes, name: str, last: KeptConversation | None) -> int:
     return -1 if found is None else found.end() - 1
 
 
-class Continuation(msgspec.Struct, frozen=True, gc=False):
-    """Where a body goes on with a conversation."""
-
-    kept: KeptConversation
-    place: int
-    """The number of the checkpoint up to which both are the same."""
-    begin: int
-    """Where the list of messages begins in the body."""
-    top: KnownTop | None
-    """What stands around the list, if it is the same as on the turn before."""
-
-
 def _parse_rest(
-    dialect: str, body: bytes, headers: Mapping[str, str] | None, caller: CallerMemory, goes_on: Continuation
+    dialect: str, known: KnownBody, place: int, headers: Mapping[str, str] | None, caller: CallerMemory
 ) -> Ask | None:
-    """The request, parsed from a checkpoint of what is kept. None if that cannot be done."""
-    codec, kept, place, begin = registry.dialect(dialect).requests, goes_on.kept, goes_on.place, goes_on.begin
+    """The request, parsed from a checkpoint of what is kept. None if that cannot be done. `place`: the number of the
+    checkpoint up to which both are the same."""
+    codec, body, kept, begin = registry.dialect(dialect).requests, known.body, known.kept, known.begin
+    assert kept is not None
     following = _NEXT.match(body, begin + kept.ends[place])
     if following is None:
         return None
     rest = following.end() if following[1] == b"," else following.start(1)
     reading = ListReading(kept.read, kept.read.checkpoints[place], place)
     try:
-        opened, top = _open_rest(codec.list_name, body, rest, goes_on)
+        opened, top = _open_rest(codec.list_name, known, rest)
         if opened is None:
             return None
         ask = codec.parse(_opened(replace(opened, source=body, reading=reading)), headers=headers)
@@ -144,13 +187,12 @@ def _parse_rest(
     members: dict[str, bytes | msgspec.Raw] = dict(ask.members)
     members[codec.list_name] = msgspec.Raw(memoryview(body)[begin : sent.end])
     new = caller.keep(dialect, top, sent, reading.done, kept, place)
-    known = _known(caller, ask, new, reading, kept.ends[place])
-    return replace(ask, members=members, known=known)
+    return replace(ask, members=members, known=_known(caller, ask, new, reading, kept.ends[place]))
 
 
-def _open_rest(name: str, body: bytes, rest: int, goes_on: Continuation) -> tuple[OpenBody | None, KnownTop]:
+def _open_rest(name: str, known: KnownBody, rest: int) -> tuple[OpenBody | None, KnownTop]:
     """The body without the items that are known, and what stands around its list. None if it cannot be cut."""
-    begin, top = goes_on.begin, goes_on.top
+    body, begin, top = known.body, known.begin, known.top
     if top is not None:
         items = b"[" + body[rest : len(body) - len(top.after)]
         members = top.members | {name: msgspec.Raw(items)}

@@ -125,7 +125,21 @@ class Shelf:
 class KeptConversation:
     """One conversation as it was sent last."""
 
-    __slots__ = ("_text", "ends", "head", "made", "made_sizes", "owner", "read", "shelf", "size", "tail", "top", "used")
+    __slots__ = (
+        "_text",
+        "ends",
+        "found",
+        "head",
+        "made",
+        "made_sizes",
+        "owner",
+        "read",
+        "shelf",
+        "size",
+        "tail",
+        "top",
+        "used",
+    )
 
     def __init__(
         self,
@@ -155,6 +169,8 @@ class KeptConversation:
         self._text: bytes | None = None
         self.top = top
         """What stood around it in its body."""
+        self.found: dict[Any, tuple[int, tuple[Any, ...]]] = {}
+        """What was searched for in the beginning of its text, how far, and what was found there."""
         self.made: dict[Any, Any] = {}
         """What was made of it, for each target."""
         self.made_sizes: dict[Any, int] = {}
@@ -168,6 +184,15 @@ class KeptConversation:
         if self._text is None:
             self._text = self.head + self.tail
         return self._text
+
+    def search_head(self, key: Any, search: Callable[[bytes], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """What a search finds in the items of the head, each by itself. Only those are searched that came since the
+        last time. `key`: by which it is known what was found then."""
+        end, found = self.found.get(key, (0, ()))
+        if end < len(self.head):
+            found += search(list_items(self.head[end:]))
+            self.found[key] = len(self.head), found
+        return found
 
     def count_common(self, body: bytes, begin: int) -> int:
         """How many bytes of the text stand at this place of a body too, of those that checkpoints end. It begins with
@@ -215,6 +240,8 @@ class CallerMemory(msgspec.Struct, frozen=True):
     owner: str
     era: int
     """What was asked for before the memory was told to forget is not kept after it."""
+    recognised: list[Any] = []
+    """The body that was looked at last, with what is known of it, until it is read."""
 
     def find_shelf(self, dialect: str) -> Shelf | None:
         """The caller's conversations in a dialect, if there are any."""
@@ -295,6 +322,8 @@ class ConversationMemory:
             one = KeptConversation(caller.owner, shelf, *found, ends, head, self._clock())
             if one.size > self.budget // LARGEST_SHARE or caller.era != self._era:
                 return None
+            if before is not None and head:
+                one.found = before.found.copy()
             if before is not None:  # what was made of it on the turn before
                 one.made, one.made_sizes = before.made.copy(), before.made_sizes.copy()
                 one.size += sum(one.made_sizes.values())
@@ -363,6 +392,11 @@ def count_common(one: bytes, other: bytes) -> int:
 
 
 _BETWEEN = re.compile(rb"[ \t\r\n,]*+")
+
+
+def list_items(text: bytes) -> bytes:
+    """The text of items as a JSON list: the beginning of one, or what follows the end of an item."""
+    return text + b"]" if text.startswith(b"[") else b"[%b]" % text[_BETWEEN.match(text).end() :]  # type: ignore[union-attr]
 
 
 def find_ends(text: bytes, numbers: Sequence[int], begin: int = 0, inside: bool = False) -> list[int]:

@@ -22,7 +22,7 @@ async def compact(
     vendor = registry.dialect(dialect)
     form, stored = vendor.compactions, vendor.stored_answers
     assert form is not None  # the path is one of its dialect
-    question = stored.parse_question(body) if stored is not None else None
+    question = stored.parse_question(body, None) if stored is not None else None
     if stored is not None and question is not None:
         body = await replace_ids(services, caller.name, dialect, body, (stored, question))
     opened, compaction = await read_compaction(services, caller, dialect, body, form, way=way)

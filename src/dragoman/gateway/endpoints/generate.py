@@ -21,7 +21,7 @@ from dragoman.engine.compile.request_limits import RequestLimits, parse_ask
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.steps import Answered, GaveUp, Streaming, StreamingAll
 from dragoman.engine.history.sizes import reserved_tokens
-from dragoman.engine.memory.continued_requests import SHORTEST, count_known
+from dragoman.engine.memory.continued_requests import SHORTEST, KnownBody, recognise
 from dragoman.engine.memory.conversation_memory import CallerMemory
 from dragoman.engine.path_overrides import parse_routed
 from dragoman.errors import DragomanError
@@ -48,7 +48,7 @@ from dragoman.gateway.state.compaction import begin_summary
 from dragoman.gateway.state.stored_answers import with_stored_turns
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
-from dragoman.upstream.heavy_work import BUSY, LARGE, HeavyWork, RequestWork
+from dragoman.upstream.heavy_work import BUSY, HeavyWork, RequestWork
 
 
 async def generate(
@@ -100,21 +100,21 @@ async def _generate(
     """Answer the request, or give the job if it is to be answered in the background."""
     limits = services.config.limits
     body = await inbound.body(services.config.server.max_body, limits.encodings)
-    vendor, compaction = registry.dialect(record.dialect), None
-    if vendor.background is not None and way is None and b'"background"' in body:
+    vendor, compaction, caller = registry.dialect(record.dialect), None, record.caller
+    known = _recognise(services, record, body)
+    if vendor.background is not None and way is None and known.holds(b'"background"'):
         job = await queue_job(services, record.caller, record.dialect, body)
         if job is not None:
             return job
-    if (stored := vendor.stored_answers) is not None and stored.mark in body:
-        body = await with_stored_turns(services, outbound, record, body, stored)
-    caller = record.caller
-    if (form := vendor.compactions) is not None and (way is not None or form.mark in body):
+    if (stored := vendor.stored_answers) is not None and known.holds(stored.mark):
+        body = await with_stored_turns(services, outbound, record, known, stored)
+        known = known if body is known.body else _recognise(services, record, body)
+    if (form := vendor.compactions) is not None and (way is not None or known.holds(form.mark)):
         named = at.model if at is not None else None
         body, compaction = await read_compaction(services, caller, record.dialect, body, form, model=named, way=way)
-    memory = services.memory_of(caller.name) if len(body) >= SHORTEST else None
-    parse = partial(_parse, record.dialect, caller, body, inbound.headers, at, limits, memory)
-    known = count_known(record.dialect, body, memory) if len(body) > LARGE else 0
-    work = begin_work(services.dispatcher.heavy, caller, body, known)
+        known = _recognise(services, record, body)
+    parse = partial(_parse, record.dialect, caller, body, inbound.headers, at, limits, known.memory)
+    work = begin_work(services.dispatcher.heavy, caller, body, known.size)
     ask, record.estimate = await work.run(parse) if work.is_large else parse()
     record.ask = ask
     record.model = name = ask.model or services.config.default_model or ""
@@ -289,6 +289,13 @@ async def _go_away(outbound: Outbound, record: RequestRecord) -> None:
     last = exchange.cut(GOING_AWAY)
     record.failure = exchange.failure
     await outbound.end(last)
+
+
+def _recognise(services: Services, record: RequestRecord, body: bytes) -> KnownBody:
+    """What is remembered of a body's conversation, if it is long enough."""
+    if len(body) < SHORTEST:
+        return KnownBody(body)
+    return recognise(record.dialect, body, services.memory_of(record.caller.name))
 
 
 def begin_work(heavy: HeavyWork, caller: Caller, body: bytes, known: int = 0) -> RequestWork:

@@ -324,7 +324,7 @@ class SocketSession:
         stored = dialect_of(self._dialect).stored_answers
         if stored is None or services.config.state.enabled:
             return stored is not None
-        question = stored.parse_question(turn.body)
+        question = stored.parse_question(turn.body, None)
         model = (question.model if question is not None else "") or services.config.default_model
         route = services.routes.find(model, self._dialect) if model else None
         return route is not None and route.first.target.dialect == self._dialect
@@ -332,7 +332,7 @@ class SocketSession:
     def _remember(self, turn: SocketTurn, answer: SocketAnswer) -> None:
         memory, stored = self._services.sockets.memory, dialect_of(self._dialect).stored_answers
         kept = memory.find(self, turn.lane, turn.previous) if turn.previous else None
-        question = stored.parse_question(turn.body) if stored is not None else None
+        question = stored.parse_question(turn.body, None) if stored is not None else None
         keeps = question is not None and question.keeps and turn.generates
         own = StoredTurn(turn.items, b'{"output":%b}' % answer.output)
         memory.put(

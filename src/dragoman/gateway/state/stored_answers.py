@@ -19,13 +19,13 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Json
 from dragoman.dialects.contracts.stored_answers import AnswerKeeper, StoredAnswers, StoredTurn, StoreQuestion
 from dragoman.dialects.registry import dialect
-from dragoman.engine.memory.continued_requests import count_known
+from dragoman.engine.memory.continued_requests import KnownBody
 from dragoman.gateway.callers.callers import Refused
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.records.request_record import RequestRecord
 from dragoman.gateway.services import Services
 from dragoman.store import StoredResponse
-from dragoman.upstream.heavy_work import LARGE, RequestWork
+from dragoman.upstream.heavy_work import RequestWork
 
 MOST_TURNS = 1000
 """Of a conversation that is continued by ids."""
@@ -37,15 +37,15 @@ _NONE: frozenset[str] = frozenset()
 
 
 async def with_stored_turns(
-    services: Services, outbound: Outbound, record: RequestRecord, body: bytes, stored: StoredAnswers
+    services: Services, outbound: Outbound, record: RequestRecord, known: KnownBody, stored: StoredAnswers
 ) -> bytes:
     """The request with all stored turns and items that it refers to; and its answer will be stored, if it wants that.
 
     A provider that made what it refers to has it itself: the request stays as it is. Raises Refused if something is
     not known.
     """
-    known = count_known(record.dialect, body, services.memory_of(record.caller.name)) if len(body) > LARGE else 0
-    question = await _work(services, record.caller.name, body, known).run(partial(stored.parse_question, body))
+    body, work = known.body, _work(services, record.caller.name, known.body, known.size)
+    question = await work.run(lambda: stored.parse_question(*known.open(stored.find_references)))
     if question is None:
         return body
     if not services.config.state.enabled and stored.unsupported is not None:
@@ -64,7 +64,7 @@ async def with_counted_turns(services: Services, caller: str, client: str, body:
     stored = dialect(client).stored_answers
     if stored is None or stored.mark not in body:
         return body
-    question = await _work(services, caller, body).run(partial(stored.parse_question, body))
+    question = await _work(services, caller, body).run(partial(stored.parse_question, body, None))
     if question is None or not (question.previous or question.references or question.conversation):
         return body
     return await replace_ids(services, caller, client, body, (stored, question), all_of_them=True)
@@ -149,7 +149,7 @@ async def _continued(
     turns is put into the request."""
     stored, question = about
     if not question.previous:
-        if own[0]:
+        if own[0] or question.is_bare:
             return body
         return await _work(services, caller, body).run(partial(stored.render_whole, body, (), False))
     turns = await find_turns(services, caller, question.previous, services.config.server.max_body)

@@ -35,7 +35,7 @@ class _Thread(msgspec.Struct):
 _decode_thread = msgspec.json.Decoder(_Thread | None).decode
 
 
-def _parse_question(body: bytes) -> StoreQuestion | None:
+def _parse_question(body: bytes, references: tuple[str, ...] | None = None) -> StoreQuestion | None:
     members = open_body(body).members
     try:
         thread = _decode_thread(members.get(_THREAD, b"null"))
@@ -126,6 +126,7 @@ STORED_ANSWERS = StoredAnswers(
     unknown_item=_unknown,
     unknown_conversation=_unknown,
     keeper=MessageKeeper,
+    find_references=lambda items: (),
     render_deleted=lambda id: b"",
     render_items=lambda items, query: b"",
     mark=b'"thread"',

@@ -25,16 +25,18 @@ _ENDS = frozenset({b"response.completed", b"response.incomplete", b"response.fai
 _WITH_RESPONSE = _ENDS | {b"response.created", b"response.in_progress", b"response.queued"}
 _MOST_ITEMS, _USUAL_ITEMS = 100, 20
 _CONVERSATION = "conversation"
+_ABOUT = (_PREVIOUS, _CONVERSATION, _STORE)
 
 
-def _parse_question(body: bytes) -> StoreQuestion | None:
+def _parse_question(body: bytes, references: tuple[str, ...] | None = None) -> StoreQuestion | None:
     members = open_body(body).members
     if bytes(members.get("prompt", _NULL)) != _NULL:  # the provider's own, which is not ours to store
         return None
     previous = bytes(members.get(_PREVIOUS, _NULL))
     keeps = bytes(members.get(_STORE, b"true")) != b"false" and bytes(members.get("background", b"false")) != b"true"
     named = _text(previous)
-    references = _references(members)
+    if references is None:
+        references = _find_references(bytes(members.get(_INPUT, b"")))
     conversation = _conversation(bytes(members.get(_CONVERSATION, _NULL)))
     if conversation and named:
         raise MalformedRequest("previous_response_id and conversation exclude each other", at=f"/{_CONVERSATION}")
@@ -42,16 +44,18 @@ def _parse_question(body: bytes) -> StoreQuestion | None:
     if not keeps and not named and not references and not conversation:
         return None
     model = _text(bytes(members.get("model", _NULL)))
-    return StoreQuestion(model, named, keeps, render_list(own_items(members)), references, conversation)
-
-
-def _references(members: Mapping[str, Raw]) -> tuple[str, ...]:
-    """The ids of items that the request refers to. Nearly always none can be there: no member is called `id`, not even
-    if its letters are escaped."""
     given = bytes(members.get(_INPUT, b""))
-    if b'"id"' not in given and b"\\u006" not in given:
+    items = given if given[:1] == b"[" else render_list(own_items(members))
+    is_bare = members.keys().isdisjoint(_ABOUT)
+    return StoreQuestion(model, named, keeps, items, references, conversation, is_bare)
+
+
+def _find_references(given: Json) -> tuple[str, ...]:
+    """The ids that the items refer to. Mostly none can be there: no member is called `id`, not even if its letters are
+    escaped."""
+    if given[:1] != b"[" or (b'"id"' not in given and b"\\u006" not in given):
         return ()
-    return tuple([id for item in own_items(members) if (id := _referred(item))])
+    return tuple([id for item in split_items(given, "/input") if (id := _referred(bytes(item)))])
 
 
 def _conversation(raw: bytes) -> str:
@@ -125,7 +129,7 @@ def _render_whole(body: bytes, turns: Sequence[StoredTurn], keep_store: bool) ->
     """The request with the turns that it continues in front of its own. `keep_store`: `store` stays as it is."""
     members = open_body(body).members
     items = [item for turn in turns for item in turn_items(turn)]
-    dropped = {_PREVIOUS, _CONVERSATION} | (set() if keep_store else {_STORE})
+    dropped = _ABOUT[:-1] if keep_store else _ABOUT
     kept: dict[str, bytes | Raw] = {name: value for name, value in members.items() if name not in dropped}
     if turns:
         kept[_INPUT] = render_list([*items, *own_items(members)])
@@ -237,6 +241,7 @@ STORED_ANSWERS = StoredAnswers(
     unknown_item=_unknown_item,
     unknown_conversation=_unknown_conversation,
     keeper=ResponseKeeper,
+    find_references=_find_references,
     render_deleted=_render_deleted,
     render_items=render_page,
 )

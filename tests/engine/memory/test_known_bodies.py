@@ -1,0 +1,108 @@
+"""What is known of a body before it is read: the marks in it, its members, and what its items refer to."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from dragoman.dialects.openai_responses.endpoints.stored_answers import STORED_ANSWERS
+from dragoman.dialects.shared.parsing import open_body
+from dragoman.engine.library.adapt import read
+from dragoman.engine.memory.continued_requests import recognise
+from dragoman.engine.memory.conversation_memory import CallerMemory, ConversationMemory
+
+NAME = "openai-responses"
+WORDS = "So it goes on and on. " * 40
+REFERENCE = {"type": "item_reference", "id": "msg_1"}
+
+
+def items(turns: int, odd: dict[int, Any] | None = None) -> list[Any]:
+    """A conversation of so many turns, each answered but the last. `odd`: items in place of the user's."""
+    found: list[Any] = []
+    for turn in range(turns):
+        found.append((odd or {}).get(turn, {"role": "user", "content": f"{turn}: {WORDS}"}))
+        found.append({"type": "message", "role": "assistant", "id": f"msg_{turn}", "content": f"Yes, {turn}."})
+    return found[:-1]
+
+
+def written(listed: list[Any], **more: Any) -> bytes:
+    return json.dumps({"model": "m", "input": listed, **more}, separators=(",", ":")).encode()
+
+
+def taught(turns: tuple[int, ...], odd: dict[int, Any] | None = None, **more: Any) -> CallerMemory:
+    """A memory of the conversation after these turns."""
+    caller = ConversationMemory().of("a")
+    for count in turns:
+        read(written(items(count, odd), **more), source=NAME, memory=caller)
+    return caller
+
+
+@pytest.mark.parametrize("place", [0, 30, 39, 41])
+@pytest.mark.parametrize("mark", [b'"background"', b"compaction"])
+def test_a_mark_is_found_wherever_it_stands(place: int, mark: bytes) -> None:
+    odd = {place: {"role": "user", "content": [{"type": "input_text", "text": "compaction", "background": "no"}]}}
+    caller = taught((40, 41), odd)
+    for count in (42, 43, 44, 45, 46, 60, 61):
+        body = written(items(count, odd))
+        known = recognise(NAME, body, caller)
+        assert known.size or count < 46, "most of it is known"
+        assert known.holds(mark)
+        assert not known.holds(b'"thread"')
+        read(body, source=NAME, memory=caller)
+    assert recognise(NAME, written(items(62, odd), background=True), caller).holds(b'"background"')
+
+
+@pytest.mark.parametrize("odd", [{}, {3: REFERENCE}, {30: REFERENCE, 41: REFERENCE}, {41: REFERENCE}])
+def test_a_known_body_has_the_members_and_references_that_opening_finds(odd: dict[int, Any]) -> None:
+    caller = taught((40, 41), odd, store=False)
+    for count in (42, 43, 44, 45, 46, 60, 61):
+        body = written(items(count, odd), store=False)
+        opened, references = recognise(NAME, body, caller).open(STORED_ANSWERS.find_references)
+        expected = open_body(body).members
+        assert references is not None or count < 46
+        assert references in (None, STORED_ANSWERS.find_references(bytes(expected["input"])))
+        assert list(open_body(opened).members) == list(expected)
+        assert {name: bytes(value) for name, value in open_body(opened).members.items()} == {
+            name: bytes(value) for name, value in expected.items()
+        }
+        read(body, source=NAME, memory=caller)
+
+
+def test_only_what_is_new_is_searched() -> None:
+    caller = taught((200, 201))
+    searched: list[int] = []
+
+    def search(text: bytes) -> tuple[()]:
+        searched.append(len(json.loads(text)))
+        return ()
+
+    for count in (202, 203, 204):
+        body = written(items(count))
+        recognise(NAME, body, caller).open(search)
+        read(body, source=NAME, memory=caller)
+    first, *later = searched
+    assert first > 350
+    assert sum(later) < 60, "each time the items that came since the beginning was kept"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b'],"previous_response_id":"resp_1","n":[1]',
+        b"]]",
+        b",]",
+        b",{}{}]",
+        b',{"role":"user","content":"\xff"}]',
+        b"x]",
+    ],
+)
+def test_a_body_that_goes_on_with_anything_but_items_is_opened(rest: bytes) -> None:
+    caller = taught((40, 41, 42), store=True)
+    body = written(items(42), store=True)
+    cut = body.rindex(b"]")
+    odd = body[:cut] + rest + body[cut + 1 :]
+    assert recognise(NAME, body, caller).open(STORED_ANSWERS.find_references)[1] == ()
+    opened, references = recognise(NAME, odd, caller).open(STORED_ANSWERS.find_references)
+    assert (opened, references) == (odd, None)
