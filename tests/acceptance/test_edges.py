@@ -49,6 +49,14 @@ FAILURES: dict[str, Any] = {
 }
 
 
+@pytest.mark.parametrize("profile", ["openai-compatible", "openrouter"])
+def test_E14_a_stream_that_breaks_off_names_its_provider(tmp_path: Path, profile: str) -> None:
+    with served(tmp_path, streamed(*[SAYS] * 200), profile=profile) as (running, _):
+        told = ask(running, stream=True).text
+    last = json.loads(told.partition('data: {"error"')[2].join(['{"error"', ""]).partition("\n")[0])
+    assert last["error"]["metadata"]["provider_name"] == "p"
+
+
 @pytest.mark.parametrize("name", FAILURES)
 def test_E14_every_error_names_its_provider(tmp_path: Path, name: str) -> None:
     with served(tmp_path, FAILURES[name], retries={"attempts": 1}) as (running, _):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import openai
 import pytest
@@ -74,8 +75,27 @@ def test_B14_an_error_as_finish_reason_is_an_error(tmp_path: Path) -> None:
     many = [SAYS] * 200
     with served(tmp_path, streamed(*many, broken), profile="openrouter") as (running, _):
         told = ask(running, stream=True).text
-        assert '"error"' in told
+        assert "The provider stopped with an error and gave no reason." in told
         assert '"finish_reason":"stop"' not in told.replace(" ", "")
+
+
+ENDINGS: dict[str, tuple[dict[str, Any], str]] = {
+    "without a reason": ({"finish_reason": "error"}, "gave no reason"),
+    "in another server's words": ({"finish_reason": "network_error"}, "stopped with network_error"),
+    "with its reason in the choice": ({"finish_reason": "error", "error": {"code": 502, "message": "Gone"}}, "Gone"),
+}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+@pytest.mark.parametrize("end", [(), (DONE,)])
+def test_B14_a_client_of_a_relayed_stream_raises_the_error(tmp_path: Path, name: str, end: tuple[bytes, ...]) -> None:
+    ending, reason = ENDINGS[name]
+    frames = [*[SAYS] * 200, frame(delta={}, **ending), *end]
+    with (
+        served(tmp_path, streamed(*frames), profile="openrouter") as (running, _),
+        pytest.raises(openai.APIError, match=reason),
+    ):
+        list(running.openai().chat.completions.create(model="m", messages=PLAIN, stream=True))
 
 
 def test_B14_a_routing_block_goes_to_the_router(tmp_path: Path) -> None:

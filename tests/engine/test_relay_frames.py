@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.dialects.openai_chat.dialect import ONE_CALL_EACH, finish_stripped_chunk
+from dragoman.dialects.openai_chat.dialect import finish_stripped_chunk
+from dragoman.dialects.openai_chat.stream import MISREAD_CHUNKS
 from dragoman.engine.answer.relay_frames import RelayFrames
 
 SECRET = b"sk-0123456789abcdef"
@@ -134,7 +135,7 @@ def test_two_calls_of_a_chunk_become_two_chunks(size: int) -> None:
     frame = (
         b"data: " + json.dumps(_chunk(_call("f"), _call("g"), reason="tool_calls", usage={"x": 1})).encode() + b"\n\n"
     )
-    relay = RelayFrames(None, split=ONE_CALL_EACH)
+    relay = RelayFrames(None, rewrite=MISREAD_CHUNKS)
     out = b"".join([relay.feed(frame[at : at + size]) for at in range(0, len(frame), size)]) + relay.close()
     first, last = (json.loads(line[6:]) for line in out.decode().splitlines() if line)
     assert first == _chunk(_call("f", index=0))
@@ -145,4 +146,4 @@ def test_two_calls_of_a_chunk_become_two_chunks(size: int) -> None:
 @pytest.mark.parametrize("chunk", [_chunk(_call("f", index=0)), {"text": '"function": "function":'}, {"choices": []}])
 def test_every_other_chunk_keeps_its_bytes(chunk: dict[str, Any]) -> None:
     frame = b"data:  " + json.dumps(chunk).encode() + b"\n\n"
-    assert RelayFrames(None, split=ONE_CALL_EACH).feed(frame) == frame
+    assert RelayFrames(None, rewrite=MISREAD_CHUNKS).feed(frame) == frame

@@ -369,13 +369,13 @@ def no_item(form: CallForm, call_id: str, arguments: str) -> Json | None:
     return None
 
 
-class ChunkSplit(msgspec.Struct, frozen=True):
-    """How a chunk with several calls becomes several chunks."""
+class ChunkRewrite(msgspec.Struct, frozen=True):
+    """How a relayed chunk that clients misread is written: one with several calls, or one that hides an error."""
 
-    mark: bytes
-    """What stands in a chunk once for each call."""
+    may_be_misread: Callable[[bytes], bool]
+    """Whether the JSON of a chunk looks like one."""
     pieces: Callable[[Any], list[Any]]
-    """The chunks in place of a decoded one; it alone if it has one call at most."""
+    """The chunks in place of a decoded one; it alone if it is fine."""
 
 
 class AnswerCodec(msgspec.Struct, frozen=True):
@@ -399,8 +399,8 @@ class AnswerCodec(msgspec.Struct, frozen=True):
     """Raises DecodeError unless a chunk of a stream is plain text with the usual keys."""
     finish_stripped_chunk: Callable[[Any], Any | None] = unchanged
     """A decoded chunk from which marks were taken, as clients read it; None if nothing is left of it."""
-    split_chunk: ChunkSplit | None = None
-    """Makes one chunk for each call of a chunk with several."""
+    rewrite_chunk: ChunkRewrite | None = None
+    """Writes chunks that clients misread."""
     complete: Callable[[bytes, AnswerContext], bytes] = as_it_is
     """Adds the members that a whole answer of another vendor lacks, and keeps every other byte."""
     streamed_text: StreamedText | None = None

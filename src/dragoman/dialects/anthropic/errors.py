@@ -42,7 +42,7 @@ _DETAILED = ("compaction_", "thread_")
 
 def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
     """A refusal, or an error inside a stream (status 200), as a failure."""
-    return parse_failure(status, headers, body, "anthropic")
+    return parse_failure(status, headers, body)
 
 
 def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:

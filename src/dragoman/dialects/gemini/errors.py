@@ -38,7 +38,7 @@ _TOO_LONG = "The input token count"
 
 def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
     """A refusal, or an error inside a stream (status 200), as a failure."""
-    return parse_failure(status, headers, body, "gemini")
+    return parse_failure(status, headers, body)
 
 
 def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:

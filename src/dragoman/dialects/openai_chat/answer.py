@@ -501,7 +501,7 @@ class ChatAnswerParser:
         choices = [self._choices[index] for index in sorted(self._choices)]
         failed = next((choice for choice in choices if (choice.finish_reason or "").lower() in FAILURES), None)
         if failed is not None:
-            out.append(Failed(_failure_of(failed)))
+            out.append(Failed(failure_of(failed.finish_reason or "", failed.extras.get("error"))))
             return
         self._surrogates.flush(out)
         for choice in choices:
@@ -736,13 +736,13 @@ def _is_error(frame: bytes) -> bool:
     return b'"error"' in frame or not _ERROR_MEMBERS.isdisjoint(decode_members(frame))
 
 
-def _failure_of(choice: OpenChoice) -> Failure:
-    """The failure of a choice that ended in an error."""
-    if "error" in choice.extras:
-        return parse_failure(200, {}, b'{"error":' + choice.extras["error"] + b"}")
-    if choice.finish_reason == "error":
+def failure_of(word: str, error: Json | None) -> Failure:
+    """The failure of a choice that ended in an error: by its own words if it has them."""
+    if error is not None:
+        return parse_failure(200, {}, b'{"error":' + error + b"}")
+    if word == "error":
         return _STOPPED_WITH_ERROR
-    return Failure(FailureKind.SERVER, f"The provider stopped with {choice.finish_reason}.", 502)
+    return Failure(FailureKind.SERVER, f"The provider stopped with {word}.", 502)
 
 
 def _token_logprobs(raw: Raw) -> Json | None:

@@ -11,7 +11,6 @@ from dragoman.dialects.dialect import (
     MODEL_ENDPOINTS,
     SEND_NOW,
     AnswerCodec,
-    ChunkSplit,
     Dialect,
     Endpoint,
     Job,
@@ -41,28 +40,6 @@ def finish_stripped_chunk(chunk: Any) -> Any | None:
     if not kept and not chunk.get("usage"):
         return None
     return {**chunk, "choices": kept}
-
-
-def _split_calls(chunk: dict[str, Any]) -> list[Any]:
-    """A chunk for each call, as OpenAI sends them: some clients read one call of a chunk. What ends the choice or the
-    answer stands in the last one."""
-    choices = chunk.get("choices")
-    choice: Any = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
-    delta: Any = choice.get("delta") if isinstance(choice, dict) else None
-    calls: Any = delta.get("tool_calls") if isinstance(delta, dict) else None
-    if not isinstance(calls, list) or len(calls) < 2 or not all(isinstance(call, dict) for call in calls):
-        return [chunk]
-    shared = {name: value for name, value in chunk.items() if name != "usage"}
-    pieces = []
-    for place, call in enumerate(calls):
-        numbered = call if call.get("index") is not None else {**call, "index": place}
-        piece = {**delta, "tool_calls": [numbered]} if not place else {"tool_calls": [numbered]}
-        pieces.append({**shared, "choices": [{**choice, "delta": piece, "finish_reason": None}]})
-    pieces[-1] = {**chunk, "choices": [{**pieces[-1]["choices"][0], "finish_reason": choice.get("finish_reason")}]}
-    return pieces
-
-
-ONE_CALL_EACH = ChunkSplit(b'"function":', _split_calls)
 
 
 def _says_something(choice: Any) -> bool:
@@ -108,7 +85,13 @@ def _load_provider_tools() -> ProviderToolCodec:
 def _load_answers() -> AnswerCodec:
     from dragoman.dialects.openai_chat.answer import complete_answer, parse_answer, peek_usage, render_answer
     from dragoman.dialects.openai_chat.errors import parse_error, render_error
-    from dragoman.dialects.openai_chat.stream import WORDS, ChatStreamParser, ChatStreamRenderer, check_plain_chunk
+    from dragoman.dialects.openai_chat.stream import (
+        MISREAD_CHUNKS,
+        WORDS,
+        ChatStreamParser,
+        ChatStreamRenderer,
+        check_plain_chunk,
+    )
 
     return AnswerCodec(
         parse_answer,
@@ -122,7 +105,7 @@ def _load_answers() -> AnswerCodec:
         complete=complete_answer,
         streamed_text=WORDS,
         finish_stripped_chunk=finish_stripped_chunk,
-        split_chunk=ONE_CALL_EACH,
+        rewrite_chunk=MISREAD_CHUNKS,
     )
 
 

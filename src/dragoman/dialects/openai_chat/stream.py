@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -30,11 +30,14 @@ from dragoman.conversation.events import (
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Origin
 from dragoman.conversation.replies import Stop, Usage
-from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.dialect import AnswerContext, ChunkRewrite
+from dragoman.dialects.families.openai_errors import error_object
 from dragoman.dialects.families.openai_stream import OpenAiStreamParser
 from dragoman.dialects.openai_chat import ID_PREFIX, NAME, ORIGIN
 from dragoman.dialects.openai_chat.answer import (
+    FAILURES,
     ChatAnswerParser,
+    failure_of,
     is_detailed,
     reasoning_field,
     render_annotation,
@@ -89,7 +92,7 @@ class PlainDelta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 class PlainChoice(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     delta: PlainDelta
     index: int = 0
-    finish_reason: str | None = None
+    finish_reason: Literal["stop", "length", "tool_calls", "content_filter", "function_call"] | None = None
     native_finish_reason: str | None = None
     logprobs: None = None
 
@@ -109,6 +112,49 @@ class PlainChunk(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 check_plain_chunk = msgspec.json.Decoder(PlainChunk).decode
 """Raises DecodeError for any other chunk."""
+
+
+def _split_calls(chunk: dict[str, Any]) -> list[Any]:
+    """A chunk for each call, as OpenAI sends them: some clients read one call of a chunk. What ends the choice or the
+    answer stands in the last one."""
+    choices = chunk.get("choices")
+    choice: Any = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
+    delta: Any = choice.get("delta") if isinstance(choice, dict) else None
+    calls: Any = delta.get("tool_calls") if isinstance(delta, dict) else None
+    if not isinstance(calls, list) or len(calls) < 2 or not all(isinstance(call, dict) for call in calls):
+        return [chunk]
+    shared = {name: value for name, value in chunk.items() if name != "usage"}
+    pieces = []
+    for place, call in enumerate(calls):
+        numbered = call if call.get("index") is not None else {**call, "index": place}
+        piece = {**delta, "tool_calls": [numbered]} if not place else {"tool_calls": [numbered]}
+        pieces.append({**shared, "choices": [{**choice, "delta": piece, "finish_reason": None}]})
+    pieces[-1] = {**chunk, "choices": [{**pieces[-1]["choices"][0], "finish_reason": choice.get("finish_reason")}]}
+    return pieces
+
+
+def _may_be_misread(payload: bytes) -> bool:
+    if payload.count(b'"function":') > 1:
+        return True
+    lowered = payload.lower()
+    return any(word in lowered for word in _FAILURE_WORDS)
+
+
+def _rewrite_misread(chunk: dict[str, Any]) -> list[Any]:
+    """A chunk that ends in an error has it as a member, where clients look for one; one with several calls is split."""
+    choices = chunk.get("choices")
+    if not isinstance(choices, list) or chunk.get("error"):
+        return [chunk]
+    for choice in choices:
+        word = choice.get("finish_reason") if isinstance(choice, dict) else None
+        if isinstance(word, str) and word.lower() in FAILURES:
+            failure = failure_of(word, msgspec.json.encode(choice["error"]) if choice.get("error") else None)
+            return [{**chunk, "error": error_object(failure, failure.message)}]
+    return _split_calls(chunk)
+
+
+_FAILURE_WORDS = tuple(f'"{word}"'.encode() for word in FAILURES)
+MISREAD_CHUNKS = ChunkRewrite(_may_be_misread, _rewrite_misread)
 
 
 class ChatStreamParser(OpenAiStreamParser[ChatAnswerParser]):

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.dialects.dialect import ChunkSplit, unchanged
+from dragoman.dialects.dialect import ChunkRewrite, unchanged
 from dragoman.engine.answer.frame_template import FrameTemplate, without_members
 from dragoman.engine.answer.relay_observer import RelayObserver
 from dragoman.wire.sse import DONE_FRAME
@@ -36,8 +36,8 @@ class RelayFrames:
     """Between the provider's bytes and the client. `redact` takes secrets out; `leftovers` are keys to take out of
     chunks. `check` raises DecodeError unless a chunk is plainly without them, `tidy` gives what goes out in place of a
     chunk that had some, or None. `unasked` are further keys to take out, which chunks mostly have with `null`.
-    `observer` counts words. `split` makes several chunks of one with several calls. `skipped` counts frames that could
-    not be read."""
+    `observer` counts words. `rewrite` writes chunks that clients misread. `skipped` counts frames that could not be
+    read."""
 
     __slots__ = (
         "_check",
@@ -48,7 +48,7 @@ class RelayFrames:
         "_observer",
         "_open",
         "_redact",
-        "_split",
+        "_rewrite",
         "_template",
         "_tidy",
         "_within",
@@ -64,12 +64,12 @@ class RelayFrames:
         tidy: Callable[[Any], Any | None] = unchanged,
         unasked: frozenset[str] = frozenset(),
         observer: RelayObserver | None = None,
-        split: ChunkSplit | None = None,
+        rewrite: ChunkRewrite | None = None,
     ) -> None:
         self._redact = redact
         self._check = None if unasked else check
         self._tidy = tidy
-        self._split = split
+        self._rewrite = rewrite
         self._leftovers = leftovers | unasked
         self._marks = _marks(self._leftovers)
         self._nulls = _nulls(unasked)
@@ -143,7 +143,7 @@ class RelayFrames:
     def _is_clean(self, payload: bytes) -> bool:
         if self._check is not None and _passes(self._check, payload):
             return True
-        if self._split is not None and payload.count(self._split.mark) > 1:
+        if self._rewrite is not None and self._rewrite.may_be_misread(payload):
             return False
         return _passes(_check_json, payload) and not self._has_mark(payload)
 
@@ -166,8 +166,8 @@ class RelayFrames:
         except _UNREADABLE:
             self.skipped += 1
             return b""
-        pieces = [cleaned] if self._split is None or not isinstance(cleaned, dict) else self._split.pieces(cleaned)
-        if cleaned == chunk and len(pieces) == 1:
+        pieces = [cleaned] if self._rewrite is None or not isinstance(cleaned, dict) else self._rewrite.pieces(cleaned)
+        if pieces == [chunk]:
             return frame  # a text or a value that looks like a mark
         tidied = [one for piece in pieces if piece and (one := self._tidy(piece)) is not None]
         head = b"".join([line + b"\n" for line in lines if line and not line.startswith(b"data:")])

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Undo
-from dragoman.conversation.collect import collect, merged
+from dragoman.conversation.collect import UNFINISHED, collect, merged
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.events import (
     CallStarted,
@@ -397,7 +397,7 @@ class Translation:
                 answers.finish_stripped_chunk,
                 unasked if self._undo.usage else frozenset(),
                 observer,
-                answers.split_chunk,
+                answers.rewrite_chunk,
             )
         elif framing is Framing.NDJSON:
             self._frames = RelayLines(redact)
@@ -562,7 +562,7 @@ class Translation:
         if proper or _tells_its_failure(observer):
             rest = self._frames.close() if self._frames is not None else b""
             return rest if proper or observer.marked_end else rest + self._client.stream_end
-        return self._end_of_frame(observer) + self._writer().close()
+        return self._end_of_frame(observer) + self._writer().render([Failed(UNFINISHED.at(self.provider))])
 
     def _close_observer(self, observer: RelayObserver | BinaryObserver) -> bool:
         self.ended = observer.close()

@@ -134,7 +134,7 @@ async def _work(services: Services, inbound: Inbound, client: str, job: Backgrou
     try:
         outbound = Outbound(take, next(services.request_ids))
         await run(services, _Detached(inbound, job.ask.body), outbound, job.caller, client)
-        failure = parse_failure(status, {}, bytes(refused), "") if status != 200 else None
+        failure = parse_failure(status, {}, bytes(refused)) if status != 200 else None
     except asyncio.CancelledError:
         failure = None if job.is_cancelled else _STOPPED
     except Exception as fault:
