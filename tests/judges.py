@@ -35,6 +35,7 @@ JUDGES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "deepseek": ("deepseek", {}),
     "groq": ("groq", {}),
     "xai": ("xai", {}),
+    "xai-responses": ("xai-responses", {}),
     "zai": ("zai", {}),
     "moonshot": ("moonshot", {}),
     "qwen": ("qwen", {}),

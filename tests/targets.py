@@ -49,6 +49,7 @@ MODELS: dict[str, tuple[str, ...]] = {
     "deepseek": ("deepseek-chat", "deepseek-reasoner", "deepseek-v4"),
     "groq": ("llama-3.3-70b-versatile", "openai/gpt-oss-120b", "qwen/qwen3-32b"),
     "xai": ("grok-4", "grok-3-mini"),
+    "xai-responses": ("grok-4.3", "grok-build-1"),
     "zai": ("glm-4.6",),
     "cohere": ("command-a-03-2025", "command-a-reasoning-08-2025", "command-a-plus-05-2026"),
     "ollama": ("qwen3:8b", "llama3.1", "gemma3:4b", "gpt-oss:20b"),
@@ -112,6 +113,8 @@ _SIGNERS = {
     "openai": "openai-responses",
     "openai-responses": "openai-responses",
     "openrouter": "openrouter",
+    "xai": "xai",  # as with azure-openai
+    "xai-responses": "xai",
 }
 
 

@@ -38,7 +38,7 @@ def running(behind: RunningEmulator, tmp_path: Path) -> Iterator[Running]:
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+def sent_over(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """The messages that went over sockets to the provider."""
     messages: list[dict[str, Any]] = []
     say = SocketLine.say
@@ -66,7 +66,7 @@ TURNS = ({"reasoning": "I look.", "calls": [{"name": "look", "arguments": {}}]},
 
 
 def test_a_turn_holds_what_is_new_and_the_provider_reads_the_whole_conversation(
-    running: Running, behind: RunningEmulator, said: list[dict[str, Any]]
+    running: Running, behind: RunningEmulator, sent_over: list[dict[str, Any]]
 ) -> None:
     behind.script(*TURNS, *TURNS)
     with talking(running) as talk:
@@ -77,10 +77,11 @@ def test_a_turn_holds_what_is_new_and_the_provider_reads_the_whole_conversation(
     assert [text(end) for end in posted] == [text(end) for end in ends]
     over, by_post = behind.requests[:3], behind.requests[3:]
     assert [one.headers.get("upgrade") for one in behind.requests] == ["websocket"] * 3 + [None] * 3
-    assert [len(one["input"]) for one in said] == [1, 1, 1], "what is new"
-    assert [one.get("previous_response_id") for one in said] == [None, *(end["response"]["id"] for end in ends[:2])]
+    assert [len(one["input"]) for one in sent_over] == [1, 1, 1], "what is new"
+    named = [one.get("previous_response_id") for one in sent_over]
+    assert named == [None, *(end["response"]["id"] for end in ends[:2])]
     assert [len(one.body["input"]) for one in over] == [len(one.body["input"]) for one in by_post] == [1, 4, 6]
-    assert all(one["instructions"] == "Be brief." and one["tools"] for one in said), "these are not kept"
+    assert all(one["instructions"] == "Be brief." and one["tools"] for one in sent_over), "these are not kept"
 
 
 def test_an_error_is_the_same_as_by_post(running: Running, behind: RunningEmulator) -> None:
@@ -101,13 +102,13 @@ def test_a_stream_that_breaks_ends_with_an_error(running: Running, behind: Runni
 
 
 def test_a_provider_without_sockets_is_asked_by_post(
-    running: Running, behind: RunningEmulator, said: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    running: Running, behind: RunningEmulator, sent_over: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     behind.script("One.", "Two.")
     monkeypatch.setattr(type(behind.provider), "has_socket", lambda self, path: False)
     with talking(running) as talk:
         assert [text(talk.ask("m", "Hi")) for _ in range(2)] == ["One.", "Two."]
-    assert said == []
+    assert sent_over == []
     assert [one.method for one in behind.requests] == ["GET", "POST", "POST"], "it is not tried again at once"
 
 

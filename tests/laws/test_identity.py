@@ -29,6 +29,7 @@ OWN = {
     ("azure-openai", "openai-responses"): "azure-openai-responses",
     ("azure-foundry", "openai-chat"): "azure-foundry",
     ("azure-foundry", "openai-responses"): "azure-openai-responses",
+    ("xai", "openai-responses"): "xai-responses",
     ("anthropic", "anthropic"): "anthropic",
     ("gemini", "gemini"): "gemini",
     ("vertex", "gemini"): "vertex",

@@ -141,6 +141,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "meta-llama/llama-4-scout-17b-16e-instruct",
     ),
     "xai": ("grok-4-fast",),
+    "xai-responses": ("grok-4.3",),
     "zai": ("glm-4.7",),
     "moonshot": (
         "moonshot-v1-8k",

@@ -557,6 +557,9 @@ def _look(part: Wire) -> Wire:
     return {"role": "user", "content": [{"type": "input_text", "text": "Look"}, part]}
 
 
+_WRITTEN: Wire = {"type": "output_text", "text": "OK"}
+_NOTE: Wire = {"type": "url_citation", "url": "https://a.b", "title": "A", "start_index": 0, "end_index": 2}
+
 RESPONSES: dict[str, DoubtCase] = {
     "vendor_header": DoubtCase(_responses({"role": "system", "content": _BILLED}, HI), "billing-header"),
     "system_only": DoubtCase(_responses({"role": "system", "content": "Be brief."}), r'^(?!.*"role":"user")'),
@@ -592,6 +595,35 @@ RESPONSES: dict[str, DoubtCase] = {
         _responses(_look({"type": "input_audio", "input_audio": {"data": SOUND, "format": "wav"}})), r'"input_audio":'
     ),
     "media.document.stored": DoubtCase(_responses(_look({"type": "input_file", "file_id": "file-abc"})), r'"file_id":'),
+    "media.document.inline": DoubtCase(
+        _responses(
+            _look({"type": "input_file", "filename": "a.pdf", "file_data": f"data:application/pdf;base64,{PAPER}"})
+        ),
+        r'"file_data":',
+    ),
+    "media.document.url": DoubtCase(
+        _responses(_look({"type": "input_file", "file_url": "https://example.com/a.pdf"})), r'"file_url":'
+    ),
+    "bad_arguments": DoubtCase(
+        _responses(HI, {**_item(), "arguments": "not json"}, _output(), tools=[_FUNCTION]), r'"arguments":"not json"'
+    ),
+    "choice_without_tools": DoubtCase(_responses(HI, tool_choice="auto"), r'"tool_choice":'),
+    "citation_part": DoubtCase(
+        _responses(HI, {"role": "assistant", "content": [_WRITTEN | {"annotations": [_NOTE]}]}, GO), r'"url_citation"'
+    ),
+    "custom_tools": DoubtCase(_responses(HI, tools=[_FUNCTION, {"type": "custom", "name": "shell"}]), r'"custom"'),
+    "empty_assistant": DoubtCase(
+        _responses(HI, {"role": "assistant", "content": ""}, GO), r'"role":"assistant","content":""'
+    ),
+    "empty_beside": DoubtCase(_responses(_look({"type": "input_text", "text": ""})), r'"text":""'),
+    "empty_tools": DoubtCase(_responses(HI, tools=[]), r'"tools":\[\]'),
+    "empty_user": DoubtCase(_responses(HI, OK, {"role": "user", "content": ""}), r'"role":"user","content":""'),
+    "off_schema": DoubtCase(_responses(HI, tools=[TOOL]), r'"type":"function","function":'),
+    "system_parts": DoubtCase(
+        _responses({**_look({"type": "input_text", "text": "B."}), "role": "system"}, HI),
+        r'"role":"system","content":\[',
+    ),
+    "unknown_fields": DoubtCase(_responses({**HI, "mood": "good"}), r'"mood":'),
 }
 
 _SEEN: Wire = {"role": "tool", "tool_name": "f", "content": "12 degrees", "images": [PIXEL]}

@@ -73,6 +73,8 @@ ENTRIES: Mapping[str, EmulatorEntry] = {
     "azure-foundry": EmulatorEntry("chat.azure", "foundry", takes=_CHAT_OPTIONS),
     "azure-openai": EmulatorEntry("chat.azure", "chat", takes=_CHAT_OPTIONS),
     "azure-openai-responses": EmulatorEntry("chat.azure", "responses"),
+    "xai": EmulatorEntry("openai_responses.xai", "chat", {"provider": "xai"}, _CHAT_OPTIONS),
+    "xai-responses": EmulatorEntry("openai_responses.xai"),
     "openrouter": EmulatorEntry("chat.openrouter"),
     "mistral": EmulatorEntry("chat.mistral"),
     "deepseek": EmulatorEntry("chat.deepseek"),
@@ -91,7 +93,6 @@ ENTRIES: Mapping[str, EmulatorEntry] = {
             "perplexity",
             "qwen",
             "together",
-            "xai",
             "zai",
         )
     },

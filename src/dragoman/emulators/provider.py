@@ -331,6 +331,14 @@ class ServesSockets(Protocol):
         """Whether `GET` at this path may be upgraded."""
         ...
 
+    def has_lanes(self, path: str) -> bool:
+        """Whether several conversations may share a connection, and answers be steered."""
+        ...
+
+    def check_continued(self, body: dict[str, Any]) -> str:
+        """Why a turn that names an earlier answer is refused; empty: it is not."""
+        ...
+
     def render_prepared(self, request: ReceivedRequest) -> Iterable[bytes]:
         """The stream of a turn that generates nothing."""
         ...

@@ -732,6 +732,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         tuple[str, ...],
         Meta(description="how it compacts conversations by itself: now (when asked), threshold, endpoint"),
     ] = ()
+    instructions_with_previous: Annotated[
+        Stance, Meta(description="instructions beside the id of an earlier answer")
+    ] = ACCEPTS
     sockets: Annotated[bool, Meta(description="it answers turns over a WebSocket, at the path of its answers")] = False
     cache_hints: Annotated[Stance, Meta(description="cache hints on parts, tools and messages")] = ACCEPTS
     cache_scope: Annotated[Stance, Meta(description="a `scope` in a cache hint")] = ACCEPTS

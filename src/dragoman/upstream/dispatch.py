@@ -64,6 +64,7 @@ from dragoman.engine.history.session_turns import (
     is_worth_leaving,
 )
 from dragoman.engine.library.report_summary import WrittenReport, write_report
+from dragoman.profiles.facts import Stance
 from dragoman.profiles.profile import Target
 from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.auth.authorizers import Authorizers
@@ -509,8 +510,15 @@ class Dispatch:
         frames = dialect(destination.target.dialect).socket_frames
         if frames is None:
             return None
-        resent, work = self.exchange.resent, self._work
-        return await line.send(transport, outgoing, destination.timeouts, frames, work=work, may_resend=resent)
+        return await line.send(
+            transport,
+            outgoing,
+            destination.timeouts,
+            frames,
+            work=self._work,
+            may_resend=self.exchange.resent,
+            takes_instructions=destination.target.facts.instructions_with_previous is not Stance.REFUSES,
+        )
 
     async def _send_all(self, step: SendAll[HttpDestination]) -> Step[HttpDestination]:
         """Ask for each answer by itself, all at once, if there is room for all of them."""

@@ -68,15 +68,16 @@ class SocketLine:
         *,
         work: RequestWork,
         may_resend: Callable[[], bool],
+        takes_instructions: bool,
     ) -> Incoming | None:
         """Send a turn and wait for the beginning of its answer; None if it is to be posted. `work`: where a large
-        request is put together."""
+        request is put together. `takes_instructions`: the provider does, beside the id of an answer."""
         assert isinstance(outgoing.body, bytes)
         place = _find_place(outgoing)
         if self._socket is not None and not self._is_good(place):
             await self.close()
         kept, self._kept = self._kept, None
-        render = partial(frames.render_turn, outgoing.body, kept)
+        render = partial(frames.render_turn, outgoing.body, kept, takes_instructions)
         turn = await work.run(render) if work.is_large else render()
         if len(turn.message) > LARGEST or not await self._open(transport, place, timeouts):
             return None

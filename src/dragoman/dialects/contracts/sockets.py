@@ -112,6 +112,7 @@ class SocketFrames(msgspec.Struct, frozen=True):
     """An error, from its status, headers and body, for a lane."""
     render_steering: Callable[[str, Mapping[str, Any], str | None], bytes]
     """What became of input: `accepted`, `pending` or `failed`."""
-    render_turn: Callable[[bytes, KeptAnswer | None], ProviderTurn]
-    """A request to a provider as a message, without what its socket keeps."""
+    render_turn: Callable[[bytes, KeptAnswer | None, bool], ProviderTurn]
+    """A request to a provider as a message, without what its socket keeps, and whether the provider takes instructions
+    beside the id of an answer."""
     provider_messages: Callable[[], ProviderMessages]

@@ -34,6 +34,8 @@ class StoreQuestion(msgspec.Struct, frozen=True):
     """The id of the conversation that it belongs to, or empty."""
     is_bare: bool = False
     """Whether it has no member that is about stored answers: it may go to any provider as it came."""
+    instructs: bool = False
+    """It has instructions of its own."""
 
 
 class AnswerKeeper(Protocol):

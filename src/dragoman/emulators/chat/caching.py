@@ -65,9 +65,9 @@ def plan_chat(request: ReceivedRequest, policy: CachePolicy) -> CachePlan:
     return CachePlan(policy, blocks.blocks, _scope(request))
 
 
-def plan_responses(request: ReceivedRequest, answer_id: str) -> CachePlan:
+def plan_responses(request: ReceivedRequest, answer_id: str, policy: CachePolicy) -> CachePlan:
     """The prompt of a Responses request."""
-    policy, body, blocks = openai_policy(request.model), request.body, BlockList()
+    body, blocks = request.body, BlockList()
     text, reasoning = body.get("text") or {}, body.get("reasoning") or {}
     settings = {
         "model_changed": request.model,

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from dragoman.emulators.chat.caching import plan_responses
+from dragoman.emulators.chat.caching import openai_policy, plan_responses
 from dragoman.emulators.native_api import NativeApi
 from dragoman.emulators.openai_responses import answer, events, judge
 from dragoman.emulators.openai_responses.field_checks import ResponsesRefusal
 from dragoman.emulators.openai_responses.kept_answers import KeptAnswers
-from dragoman.emulators.prompt_cache import CachePlan
+from dragoman.emulators.prompt_cache import CachePlan, CachePolicy
 from dragoman.emulators.provider import (
     EmulatedProvider,
     EmulatorOptions,
@@ -86,7 +86,7 @@ class Responses(NativeApi):
     refusal = ResponsesRefusal
     not_json = "We could not parse the JSON body of your request. ({error})"
     not_object = "The JSON body of your request must be an object."
-    known_models = _KNOWN_MODELS
+    known_models: tuple[str, ...] = _KNOWN_MODELS
     limit_form = OPENAI
     stream_type = "text/event-stream; charset=utf-8"
     example: tuple[str, Any] = ("/v1/responses", {"model": "gpt-4o-mini", "input": "Hello"})
@@ -115,7 +115,10 @@ class Responses(NativeApi):
         return super().overflows(request) and request.body.get("truncation") != "auto"
 
     def plan_cache(self, request: ReceivedRequest) -> CachePlan:
-        return plan_responses(request, answer.item_id("resp_", request))
+        return plan_responses(request, answer.item_id("resp_", request), self.cache_policy(request.model))
+
+    def cache_policy(self, model: str) -> CachePolicy:
+        return openai_policy(model)
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         if request.path.endswith("/compact"):
@@ -131,6 +134,14 @@ class Responses(NativeApi):
     def has_socket(self, path: str) -> bool:
         found = _PATH.match(path)
         return found is not None and found["more"] is None
+
+    def has_lanes(self, path: str) -> bool:
+        """On Azure (July 2026) and behind Codex (September 2026) there is one turn at a time, and `stream_id` is
+        refused."""
+        return not path.startswith(("/openai", "/backend-api"))
+
+    def check_continued(self, body: dict[str, Any]) -> str:
+        return ""
 
     def render_prepared(self, request: ReceivedRequest) -> Iterable[bytes]:
         return events.render_prepared(request)

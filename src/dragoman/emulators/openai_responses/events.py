@@ -23,7 +23,12 @@ _UNFILLED: dict[str, Item] = {
 
 def render_stream(request: ReceivedRequest, turn: ModelTurn) -> Iterator[bytes]:
     """The frames, with event names and sequence numbers."""
-    for number, event in enumerate(_events(request, turn)):
+    return render_events(render_frame(request), render_answer(request, turn), turn.interleave)
+
+
+def render_events(frame: Item, finished: Item, interleave: bool) -> Iterator[bytes]:
+    """The frames of a finished answer. `frame`: what it is when it begins."""
+    for number, event in enumerate(_events(frame, finished, interleave)):
         yield render_sse_event({**event, "sequence_number": number}, event=event["type"])
 
 
@@ -39,10 +44,9 @@ def render_prepared(request: ReceivedRequest) -> Iterator[bytes]:
         yield render_sse_event(event, event=name)
 
 
-def _events(request: ReceivedRequest, turn: ModelTurn) -> Iterator[Event]:
-    yield {"type": "response.created", "response": render_frame(request)}
-    yield {"type": "response.in_progress", "response": render_frame(request)}
-    finished = render_answer(request, turn)
+def _events(frame: Item, finished: Item, interleave: bool) -> Iterator[Event]:
+    yield {"type": "response.created", "response": frame}
+    yield {"type": "response.in_progress", "response": frame}
     output = list(enumerate(finished["output"]))
     calls = [(index, item) for index, item in output if item["type"] == "function_call"]
     for index, item in output:
@@ -50,7 +54,7 @@ def _events(request: ReceivedRequest, turn: ModelTurn) -> Iterator[Event]:
             yield from _item_events(index, item)
         elif item["type"] != "function_call":
             yield from item_events(index, item)
-    if turn.interleave:
+    if interleave:
         yield from _call_events(calls)
     else:
         for index, item in calls:

@@ -61,12 +61,6 @@ def error_message(status: int, error: Any, lane: str | None) -> bytes:
     return render_json({"type": "error", "status": status, "error": error, **named})
 
 
-def has_lanes(path: str) -> bool:
-    """Whether several conversations may share a connection, and answers be steered. On Azure (July 2026) and behind
-    Codex (September 2026) there is one turn at a time, and `stream_id` is refused."""
-    return not path.startswith(("/openai", "/backend-api"))
-
-
 class SocketMode:
     """One connection."""
 

@@ -21,8 +21,8 @@ from dragoman.emulators.openai_responses.socket_mode import (
     SocketMode,
     SocketRefusal,
     error_message,
-    has_lanes,
 )
+from dragoman.emulators.provider import ServesSockets
 
 MAX_MESSAGE = 16 << 20  # a larger one closes the socket with 1009; measured in August 2026
 _CHUNK = 1 << 16
@@ -48,7 +48,8 @@ class ClientSocket:
         """Answer messages until either side closes."""
         if not await self._open(headers):
             return
-        self._path, self._headers, self._mode = path, headers, SocketMode(has_lanes(path))
+        self._path, self._headers = path, headers
+        self._mode = SocketMode(self._lanes(path))
         try:
             async with asyncio.timeout(self._seconds):
                 async for message in self._messages(rest):
@@ -61,6 +62,10 @@ class ClientSocket:
         finally:
             for task in self._tasks:
                 task.cancel()
+
+    def _lanes(self, path: str) -> bool:
+        provider = self._core.provider
+        return isinstance(provider, ServesSockets) and provider.has_lanes(path)
 
     async def _open(self, headers: dict[str, str]) -> bool:
         lines = "".join(f"{name}: {headers[name]}\r\n" for name in _HANDSHAKE if name in headers)
@@ -138,11 +143,17 @@ class ClientSocket:
             del self._waiting[lane]
 
     async def _answer(self, turn: EmulatedTurn) -> None:
+        provider = self._core.provider
+        if turn.previous and isinstance(provider, ServesSockets) and (why := provider.check_continued(turn.body)):
+            raise SocketRefusal(why, "invalid-argument", lane=turn.lane)
         raw = self._mode.begin(turn)
         planned = self._core.respond("POST", self._path, {}, self._headers, raw, generates=turn.generates)
         if planned.frames is None:
             self._mode.fail(turn)
-            await self._say(error_message(planned.status, orjson.loads(planned.body).get("error"), turn.lane))
+            body = orjson.loads(planned.body)
+            error = body.get("error")
+            shown = {"code": body.get("code"), "message": error} if isinstance(error, str) else error
+            await self._say(error_message(planned.status, shown, turn.lane))
             return
         await self._send(turn, planned)
 

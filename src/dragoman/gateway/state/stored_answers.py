@@ -24,6 +24,7 @@ from dragoman.gateway.callers.callers import Refused
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.records.request_record import RequestRecord
 from dragoman.gateway.services import Services
+from dragoman.profiles.facts import Facts, Stance
 from dragoman.store import StoredResponse
 from dragoman.upstream.heavy_work import RequestWork
 
@@ -92,7 +93,7 @@ async def replace_ids(
     route = services.routes.find(model, client) if model else None
     same = route is not None and stored.is_kept_by_vendor and route.first.target.dialect == client
     own = find_account(services, route.first.provider) if route is not None and same else _NOBODY
-    if all_of_them:
+    if all_of_them or (question.instructs and route is not None and _takes_one_of_them(route.first.target.facts)):
         own = (own[0], "")
     removed = _NONE
     if question.conversation:
@@ -109,6 +110,11 @@ async def replace_ids(
     if question.references:
         body = await _with_items(services, caller, about, body, own)
     return await _continued(services, caller, about, body, own, partial(_without, client, removed))
+
+
+def _takes_one_of_them(facts: Facts) -> bool:
+    """Whether the provider takes instructions or an id, and not both."""
+    return facts.instructions_with_previous is Stance.REFUSES
 
 
 def removed_items(conversation: StoredResponse) -> frozenset[str]:

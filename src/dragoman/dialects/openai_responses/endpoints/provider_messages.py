@@ -18,7 +18,7 @@ from dragoman.dialects.openai_responses.endpoints.stored_answers import own_item
 from dragoman.wire.json_reader import render_list, render_object, split_members
 
 _NOT_SENT = frozenset({"stream", "background"})
-_NULL = b"null"
+_NULL, _INSTRUCTIONS = b"null", "instructions"
 _OF_THE_SERVER = frozenset({"id", "status"})
 _COMPLETE = frozenset({"response.completed", "response.incomplete"})
 _ENDS = _COMPLETE | {"response.failed", "error"}
@@ -36,10 +36,14 @@ class _Message(msgspec.Struct, frozen=True):
 _decode = msgspec.json.Decoder(_Message).decode
 
 
-def render_turn(body: bytes, kept: KeptAnswer | None) -> ProviderTurn:
-    """A request as a message, without what the provider has."""
+def render_turn(body: bytes, kept: KeptAnswer | None, takes_instructions: bool = True) -> ProviderTurn:
+    """A request as a message, without what the provider has. `takes_instructions`: also beside the id of an answer.
+    Otherwise they are the first item, which the provider keeps with the others."""
     members = split_members(body)
     items = [bytes(one) for one in own_items(members)]
+    if not takes_instructions and bytes(members.get(_INSTRUCTIONS, _NULL))[:1] == b'"':
+        items.insert(0, render_object({"role": b'"system"', "content": members.pop(_INSTRUCTIONS)}))
+        members["input"] = Raw(render_list(items))
     is_whole = not any(_has(members, name) for name in ("previous_response_id", "conversation"))
     digests = tuple(map(_digest, items)) if is_whole else ()
     sent: dict[str, bytes | Raw] = {"type": b'"response.create"'}

@@ -47,7 +47,8 @@ def _parse_question(body: bytes, references: tuple[str, ...] | None = None) -> S
     given = bytes(members.get(_INPUT, b""))
     items = given if given[:1] == b"[" else render_list(own_items(members))
     is_bare = members.keys().isdisjoint(_ABOUT)
-    return StoreQuestion(model, named, keeps, items, references, conversation, is_bare)
+    instructs = bytes(members.get("instructions", _NULL)) != _NULL
+    return StoreQuestion(model, named, keeps, items, references, conversation, is_bare, instructs)
 
 
 def _find_references(given: Json) -> tuple[str, ...]:
