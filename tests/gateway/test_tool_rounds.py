@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -374,6 +375,34 @@ def test_a_responses_client_brings_no_result_and_the_model_sees_it_all_the_same(
     assert roles(seen[1]) == ["user", "assistant", "tool", "tool"]
     assert roles(seen[2]) == ["user", "assistant", "tool", "tool", "assistant", "user"]
     assert seen[2].body["messages"][1:4] == seen[1].body["messages"][1:4]
+
+
+def test_rounds_that_follow_each_other_stay_apart_on_the_next_turns(tmp_path: Path) -> None:
+    """Two rounds without words between them, of two searches and of one, and once more on the second turn."""
+
+    def often(seen: Seen) -> dict[str, Any]:
+        done = sum(one["role"] == "tool" for one in seen.body["messages"])
+        is_new, queries = roles(seen)[-1] == "user", [f"a{done}", f"b{done}"]
+        if done % 3 == 0 and not is_new:
+            return chat("Found.")
+        answer = chat(None, *[("web_search", {"query": query}) for query in (queries if is_new else queries[:1])])
+        for number, call in enumerate(answer["choices"][0]["message"]["tool_calls"]):
+            call["id"] = f"call_{done}_{number}"
+        return answer
+
+    tools: list[Any] = [{"type": "web_search"}]
+    items: list[Any] = []
+    with running(tmp_path, often) as (one, _, seen):
+        for question in (ASKED, "And how wide?", "Thanks."):
+            items.append({"role": "user", "content": question})
+            answer = one.openai().responses.create(model="m", input=items, tools=tools, store=False)
+            items += [item.model_dump() for item in answer.output]
+    turn = ["user", "assistant", "tool", "tool", "assistant", "tool"]
+    assert roles(seen[2]) == turn
+    assert roles(seen[-1]) == [*turn, "assistant", *turn, "assistant", *turn]
+    for before, after in pairwise(seen):
+        count = len(before.body["messages"])
+        assert after.body["messages"][:count] == before.body["messages"]
 
 
 def test_what_was_kept_for_one_key_is_not_for_another(tmp_path: Path) -> None:

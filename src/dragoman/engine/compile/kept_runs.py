@@ -243,7 +243,8 @@ class _RestoredTurn:
     def _close_round(self) -> None:
         if self._calls:
             meant, found = (*self._calls, *self._results), declare_found(self._found)
-            self._parts.append(Opaque(kind=self._kind, json=b"{}", origin=OURS, meant=meant, declares=found))
+            named = msgspec.json.encode(self._round)
+            self._parts.append(Opaque(kind=self._kind, json=named, origin=OURS, meant=meant, declares=found))
             self._thinks_from = len(self._parts)
         self._round, self._calls, self._results, self._found = "", [], [], []
 
