@@ -347,8 +347,9 @@ def test_unknown_fields_are_kept_with_their_dialect() -> None:
 
 def test_model_and_stream_are_told_by_the_path() -> None:
     body = orjson.dumps({"contents": [USER]})
-    ask = parse_request(body, model="gemini-x", stream=True)
-    assert (ask.model, ask.stream) == ("gemini-x", True)
+    ask = parse_request(body)
+    assert (ask.model, ask.stream) == (None, False)
+    assert parse_request(orjson.dumps({"contents": [USER], "model": "models/gemini-x"})).model == "gemini-x"
     assert render_request(ask.conversation, RenderOptions("other", False), ask) == body
     assert request_path(RenderOptions("gemini-x", False)) == "/v1beta/models/gemini-x:generateContent"
     assert (

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from dragoman.conversation.conversation import Ask
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, FIELD, SYSTEM, TOOL, USER, Message
 from dragoman.conversation.near_misses import Miss
@@ -21,42 +18,14 @@ from dragoman.dialects.anthropic.message_render import render_block, render_mess
 from dragoman.dialects.anthropic.schema import decode_block_turns, open_block, open_system, open_text, open_turn
 from dragoman.dialects.anthropic.settings import parse_top_level, render_top_level
 from dragoman.dialects.near_misses.loose_json import fields_of, items_of
-from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
+from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.misfits import Misfit, Trimmed, items_without_misfits
 from dragoman.dialects.near_misses.turns import MeantTurn, WireForm, types_by_members
 from dragoman.dialects.shared.parsed_messages import ListParser, mark_inline
-from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model, request_parser
 from dragoman.dialects.shared.rendering import BodyLayout
+from dragoman.dialects.shared.request_reader import RequestReader
 from dragoman.dialects.shared.wire_schema import fits
-from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object
-
-
-@request_parser
-def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask:
-    """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
-    opened = open_body(body)
-    found = opened.members
-    meant = parse_members_meant(found, MEMBERS)
-    raw = meant.found.get("messages")
-    if raw is None:
-        raise MalformedRequest("there are no messages", at="/messages", hint='a Messages request has "messages"')
-    top = parse_top_level(meant.found)
-    opening = parse_system(bytes(meant.found.get("system", b"")))
-    listed = LIST.parse(raw, meant.list_name, opened.reading)
-    messages, traits = mark_inline(listed).finish(opening)
-    return Ask(
-        NAME,
-        parse_model(found),
-        asks_for_stream(found),
-        top.conversation(messages, (*meant.misses, *listed.misses)),
-        opened.source,
-        found,
-        headers or {},
-        top.include_usage,
-        opened.repairs,
-        traits,
-    )
 
 
 def locate(message: Message, part: int | None) -> str:
@@ -140,3 +109,13 @@ FORM = WireForm(
     ),
 )
 LIST = ListParser(FORM, parse_item, parse_odd_item, decode_block_turns, parse_block_turn)
+READER = RequestReader(
+    NAME,
+    "a Messages request",
+    MEMBERS,
+    LIST,
+    parse_top_level,
+    settle=lambda listed, found: mark_inline(listed),
+    parse_system=parse_system,
+)
+parse_request = READER.parse

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import quote
@@ -16,42 +16,14 @@ from dragoman.dialects.bedrock.schema import decode_turns, open_block, open_syst
 from dragoman.dialects.bedrock.settings import parse_top_level, render_top_level
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of
-from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
+from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.turns import MeantTurn, MissLog, WireForm
 from dragoman.dialects.shared.parsed_messages import ListParser, mark_inline
-from dragoman.dialects.shared.parsing import link_literal, open_body, request_parser
+from dragoman.dialects.shared.parsing import link_literal
 from dragoman.dialects.shared.rendering import BodyLayout, amend_body, render_body
+from dragoman.dialects.shared.request_reader import RequestReader
 from dragoman.dialects.shared.wire_schema import fits
-from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object
-
-
-@request_parser
-def parse_request(
-    body: bytes, *, headers: Mapping[str, str] | None = None, model: str | None = None, stream: bool = False
-) -> Ask:
-    """A client's request. `model` and `stream` come from its path. Raises MalformedRequest or DuplicateKey."""
-    opened = open_body(body)
-    meant = parse_members_meant(opened.members, MEMBERS)
-    raw = meant.found.get("messages")
-    if raw is None:
-        raise MalformedRequest("there are no messages", at="/messages", hint='a Converse request has "messages"')
-    top = parse_top_level(meant.found)
-    opening = parse_system(bytes(meant.found.get("system", b"")))
-    listed = LIST.parse(raw, meant.list_name, opened.reading)
-    messages, traits = mark_inline(listed).finish(opening)
-    return Ask(
-        NAME,
-        model,
-        stream,
-        top.conversation(messages, (*meant.misses, *listed.misses)),
-        opened.source,
-        opened.members,
-        headers or {},
-        top.include_usage,
-        opened.repairs,
-        traits,
-    )
 
 
 def locate(message: Message, part: int | None) -> str:
@@ -169,3 +141,15 @@ FORM = WireForm(
     takes_text=False,
 )
 LIST = ListParser(FORM, parse_item, parse_odd_item, decode_turns, parse_turn)
+READER = RequestReader(
+    NAME,
+    "a Converse request",
+    MEMBERS,
+    LIST,
+    parse_top_level,
+    settle=lambda listed, found: mark_inline(listed),
+    parse_system=parse_system,
+    parse_model=lambda found: None,
+    asks_for_stream=lambda found: False,
+)
+parse_request = READER.parse

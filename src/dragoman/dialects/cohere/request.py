@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Raw
 
-from dragoman.conversation.conversation import Ask
-from dragoman.conversation.messages import FIELD, SYSTEM, TOOL, Message
+from dragoman.conversation.messages import FIELD, TOOL, Message
 from dragoman.conversation.parts import Call, Citation, Part, Text
 from dragoman.dialects.cohere import NAME, ORIGIN
 from dragoman.dialects.cohere.documents import is_documents, parse_documents
@@ -15,49 +14,20 @@ from dragoman.dialects.cohere.message_parse import parse_item, parse_odd_item, p
 from dragoman.dialects.cohere.message_render import render_messages, render_new
 from dragoman.dialects.cohere.schema import decode_messages, open_message, open_part
 from dragoman.dialects.cohere.settings import parse_top_level, render_top_level
-from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
+from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.turns import WireForm, render_items, types_by_members
-from dragoman.dialects.shared.parsed_messages import ListParser, describe
-from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model, request_parser
+from dragoman.dialects.shared.parsed_messages import ListParser
 from dragoman.dialects.shared.rendering import BodyLayout
+from dragoman.dialects.shared.request_reader import RequestReader, no_messages
 from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest
 
 
-@request_parser
-def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask:
-    """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
-    opened = open_body(body)
-    found = opened.members
-    meant = parse_members_meant(found, MEMBERS)
-    raw = meant.found.get("messages")
-    if raw is None:
-        raise _no_messages(found)
-    documents = parse_documents(bytes(meant.found.get("documents", b"")))
-    top = parse_top_level(meant.found, documents is not None)
-    listed = LIST.parse(raw, meant.list_name, opened.reading)
-    texts = tuple([Text(literal) for literal in meant.system])
-    opening = (describe(Message(SYSTEM, texts, FIELD)),) if texts else ()
-    messages, traits = settle(listed, documents).finish(opening)
-    return Ask(
-        NAME,
-        parse_model(found),
-        asks_for_stream(found),
-        top.conversation(messages, (*meant.misses, *listed.misses)),
-        opened.source,
-        found,
-        headers or {},
-        top.include_usage,
-        opened.repairs,
-        traits,
-    )
-
-
-def _no_messages(found: Mapping[str, Raw]) -> MalformedRequest:
+def _explain_missing(found: Mapping[str, Raw]) -> MalformedRequest:
     """Version 1 of the API has tools, documents and search of other kinds: half of such a request would be lost."""
     older = next((name for name in _VERSION_1 if name in found), None)
     if older is None:
-        return MalformedRequest("there are no messages", at="/messages", hint='a Cohere request has "messages"')
+        return no_messages("messages", CALLED)
     return MalformedRequest(
         f'"{older}" belongs to version 1 of Cohere\'s API, which is not served',
         at=f"/{older}",
@@ -66,6 +36,7 @@ def _no_messages(found: Mapping[str, Raw]) -> MalformedRequest:
     )
 
 
+CALLED = "a Cohere request"
 _VERSION_1 = ("message", "chat_history", "preamble")
 
 
@@ -127,3 +98,13 @@ FORM = WireForm(
     optional={"tool_plan": b'"n', "citations": b"[n"},
 )
 LIST = ListParser(FORM, parse_item, parse_odd_item, decode_messages, parse_turn)
+READER = RequestReader(
+    NAME,
+    CALLED,
+    MEMBERS,
+    LIST,
+    parse_top_level,
+    settle=lambda listed, found: settle(listed, parse_documents(bytes(found.get("documents", b"")))),
+    explain_missing=_explain_missing,
+)
+parse_request = READER.parse

@@ -15,7 +15,7 @@ from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.cohere import NAME, ORIGIN
-from dragoman.dialects.cohere.documents import render_documents
+from dragoman.dialects.cohere.documents import parse_documents, render_documents
 from dragoman.dialects.cohere.schema import CohereCitationOptions, CohereFormat, CohereThinkingConfig
 from dragoman.dialects.cohere.tools import parse_tools, render_tools
 from dragoman.dialects.dialect import RenderOptions
@@ -195,11 +195,11 @@ SKIPPED = frozenset({"model", "messages", "stream", "tools", "documents"})
 """Members that are no settings."""
 
 
-def parse_top_level(source: Mapping[str, Raw], documents_known: bool) -> TopLevel:
+def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     """Settings, tools and the fields that we do not know. Documents of an unknown form are such a field."""
     settings, extras, misses = parse_settings(setting_members(source, SKIPPED))
     documents = bytes(source.get("documents", b"[]"))
-    if not documents_known and documents not in (b"[]", b"null"):
+    if documents not in (b"[]", b"null") and parse_documents(documents) is None:
         extras = Extras(NAME, {**(extras.fields if extras is not None else {}), "documents": documents})
     found = parse_tools(bytes(source.get("tools", b"")))
     near_misses = joined_misses(found.misses, misses, stream_misses(source))

@@ -22,49 +22,20 @@ from dragoman.dialects.gemini.proto_schema import camel
 from dragoman.dialects.gemini.schema import GeminiAnyPart, decode_usual_contents, open_content, open_part
 from dragoman.dialects.gemini.settings import SNAKE, parse_top_level, render_top_level
 from dragoman.dialects.near_misses.loose_json import NULL, Fields, as_text, embedded_object, fields_of, items_of
-from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
+from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.misfits import Trimmed, items_without_misfits
 from dragoman.dialects.near_misses.parts import odd_text
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm, whole_call
 from dragoman.dialects.shared.parsed_messages import ListParser
-from dragoman.dialects.shared.parsing import link_literal, open_body, parse_model, request_parser
+from dragoman.dialects.shared.parsing import link_literal, parse_model
 from dragoman.dialects.shared.rendering import BodyLayout, Pieces, amend_body, render_body
+from dragoman.dialects.shared.request_reader import RequestReader
 from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import DuplicateKey, MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object
 
 
-@request_parser
-def parse_request(
-    body: bytes, *, headers: Mapping[str, str] | None = None, model: str | None = None, stream: bool = False
-) -> Ask:
-    """A client's request. `model` and `stream` come from its path. Raises MalformedRequest or DuplicateKey."""
-    opened = open_body(body)
-    found = _renamed(opened.members)
-    meant = parse_members_meant(found, MEMBERS)
-    raw = meant.found.get("contents")
-    if raw is None:
-        raise MalformedRequest("there are no contents", at="/contents", hint='a Gemini request has "contents"')
-    top = parse_top_level(meant.found)
-    opening = parse_system(bytes(meant.found.get("systemInstruction", b"")))
-    listed = LIST.parse(raw, meant.list_name, opened.reading)
-    messages, traits = settle(listed).finish(opening)
-    named = model or (parse_model(found) or "").removeprefix("models/") or None
-    return Ask(
-        NAME,
-        named,
-        stream,
-        top.conversation(messages, (*meant.misses, *listed.misses)),
-        opened.source,
-        found,
-        headers or {},
-        top.include_usage,
-        opened.repairs,
-        traits,
-    )
-
-
-def _renamed(found: Mapping[str, Raw]) -> dict[str, Raw]:
+def _rename(found: Mapping[str, Raw]) -> dict[str, Raw]:
     """The members under their camelCase names."""
     if not found.keys() & SNAKE.keys():
         return dict(found)
@@ -75,6 +46,11 @@ def _renamed(found: Mapping[str, Raw]) -> dict[str, Raw]:
             raise DuplicateKey(f'the key "{name}" stands twice, in two spellings', at=f"/{key}", hint="send it once")
         out[name] = value
     return out
+
+
+def _parse_named_model(found: Mapping[str, Raw]) -> str | None:
+    """A body may name the model too, as its path does."""
+    return (parse_model(found) or "").removeprefix("models/") or None
 
 
 def locate(message: Message, part: int | None) -> str:
@@ -314,3 +290,16 @@ FORM = WireForm(
     no_id=NO_ID,
 )
 LIST = ListParser(FORM, parse_item, parse_odd_item, decode_usual_contents, parse_content)
+READER = RequestReader(
+    NAME,
+    "a Gemini request",
+    MEMBERS,
+    LIST,
+    parse_top_level,
+    settle=lambda listed, found: settle(listed),
+    parse_system=parse_system,
+    rename=_rename,
+    parse_model=_parse_named_model,
+    asks_for_stream=lambda found: False,
+)
+parse_request = READER.parse

@@ -7,52 +7,25 @@ from collections.abc import Mapping
 from msgspec import Raw
 from msgspec.structs import replace
 
-from dragoman.conversation.conversation import Ask
 from dragoman.conversation.literals import joined
-from dragoman.conversation.messages import ASSISTANT, FIELD, SYSTEM, TOOL, USER, Message, Role
+from dragoman.conversation.messages import ASSISTANT, FIELD, TOOL, USER, Message, Role
 from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import NO_ID, Call, Inline, Json, Media, Part, Reasoning, Result, Text
 from dragoman.dialects.near_misses.loose_json import fields_of, items_of
-from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
+from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.turns import MeantTurn, MissLog, WireForm, render_items, whole_call
 from dragoman.dialects.ollama import NAME
 from dragoman.dialects.ollama.message_parse import DATA_URL, parse_item, parse_odd_item, parse_turn, settle
 from dragoman.dialects.ollama.message_render import render_messages
 from dragoman.dialects.ollama.schema import decode_messages, open_message
 from dragoman.dialects.ollama.settings import parse_top_level, render_top_level
-from dragoman.dialects.shared.parsed_messages import ListParser, describe
-from dragoman.dialects.shared.parsing import asks_for_stream, link_literal, open_body, parse_model, request_parser
+from dragoman.dialects.shared.parsed_messages import ListParser
+from dragoman.dialects.shared.parsing import asks_for_stream, link_literal
 from dragoman.dialects.shared.rendering import BodyLayout
+from dragoman.dialects.shared.request_reader import RequestReader
 from dragoman.dialects.shared.wire_schema import fits
-from dragoman.errors import MalformedRequest, Unrepresentable
+from dragoman.errors import Unrepresentable
 from dragoman.wire.json_reader import render_list, render_object
-
-
-@request_parser
-def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask:
-    """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
-    opened = open_body(body)
-    found = opened.members
-    meant = parse_members_meant(found, MEMBERS)
-    raw = meant.found.get("messages")
-    if raw is None:
-        raise MalformedRequest("there are no messages", at="/messages", hint='a chat request has "messages"')
-    top = parse_top_level(meant.found)
-    listed = LIST.parse(raw, meant.list_name, opened.reading)
-    texts = tuple([Text(literal) for literal in meant.system])
-    messages, traits = settle(listed).finish((describe(Message(SYSTEM, texts, FIELD)),) if texts else ())
-    return Ask(
-        NAME,
-        parse_model(found),
-        _streams(found),
-        top.conversation(messages, (*meant.misses, *listed.misses)),
-        opened.source,
-        found,
-        headers or {},
-        top.include_usage,
-        opened.repairs,
-        traits,
-    )
 
 
 def _streams(members: Mapping[str, Raw]) -> bool:
@@ -176,3 +149,13 @@ FORM = WireForm(
     argument_objects=True,
 )
 LIST = ListParser(FORM, parse_item, parse_odd_item, decode_messages, parse_turn)
+READER = RequestReader(
+    NAME,
+    "a chat request",
+    MEMBERS,
+    LIST,
+    parse_top_level,
+    settle=lambda listed, found: settle(listed),
+    asks_for_stream=_streams,
+)
+parse_request = READER.parse

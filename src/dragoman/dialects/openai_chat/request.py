@@ -2,54 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from dragoman.conversation.conversation import Ask
-from dragoman.conversation.messages import FIELD, SYSTEM, TOOL, Message
-from dragoman.conversation.parts import Call, Json, Opaque, Part, Reasoning, Refusal, Text
-from dragoman.dialects.near_misses.members import MemberForm, parse_members_meant
+from dragoman.conversation.messages import FIELD, TOOL, Message
+from dragoman.conversation.parts import Call, Opaque, Part, Reasoning, Refusal
+from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.turns import WireForm, render_items, types_by_members
 from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.message_parse import parse_item, parse_odd_item, parse_turn, settle
 from dragoman.dialects.openai_chat.message_render import render_messages, render_unnamed
 from dragoman.dialects.openai_chat.schema import decode_messages, open_message, open_part
 from dragoman.dialects.openai_chat.settings import parse_top_level, render_top_level
-from dragoman.dialects.shared.parsed_messages import ListParser, ParsedMessage, describe
-from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model, request_parser
+from dragoman.dialects.shared.parsed_messages import ListParser
 from dragoman.dialects.shared.rendering import BodyLayout
+from dragoman.dialects.shared.request_reader import RequestReader
 from dragoman.dialects.shared.wire_schema import fits
-from dragoman.errors import MalformedRequest
-
-
-@request_parser
-def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask:
-    """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
-    opened = open_body(body)
-    found = opened.members
-    meant = parse_members_meant(found, MEMBERS)
-    raw = meant.found.get("messages")
-    if raw is None:
-        raise MalformedRequest("there are no messages", at="/messages", hint='a Chat request has "messages"')
-    top = parse_top_level(meant.found)
-    listed = LIST.parse(raw, meant.list_name, opened.reading)
-    messages, traits = settle(listed).finish(_open(meant.system) if meant.system else ())
-    return Ask(
-        NAME,
-        parse_model(found),
-        asks_for_stream(found),
-        top.conversation(messages, (*meant.misses, *listed.misses)),
-        opened.source,
-        found,
-        headers or {},
-        top.include_usage,
-        opened.repairs,
-        traits,
-    )
-
-
-def _open(texts: tuple[Json, ...]) -> tuple[ParsedMessage]:
-    """A system text in a field of its own opens the messages."""
-    return (describe(Message(SYSTEM, tuple([Text(literal) for literal in texts]), FIELD)),)
 
 
 def locate(message: Message, part: int | None) -> str:
@@ -111,3 +76,5 @@ FORM = WireForm(
     pictures_apart=True,
 )
 LIST = ListParser(FORM, parse_item, parse_odd_item, decode_messages, parse_turn)
+READER = RequestReader(NAME, "a Chat request", MEMBERS, LIST, parse_top_level, lambda listed, found: settle(listed))
+parse_request = READER.parse

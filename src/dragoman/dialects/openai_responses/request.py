@@ -30,8 +30,9 @@ from dragoman.dialects.openai_responses.message_render import render_messages, t
 from dragoman.dialects.openai_responses.schema import decode_items, open_input_part, open_output_part, open_summary
 from dragoman.dialects.openai_responses.settings import parse_top_level, render_top_level
 from dragoman.dialects.shared.parsed_messages import ListParser, ParsedList, describe
-from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model, request_parser
+from dragoman.dialects.shared.read_lists import ListReading
 from dragoman.dialects.shared.rendering import BodyLayout, amend_body, render_body
+from dragoman.dialects.shared.request_reader import RequestReader
 from dragoman.dialects.shared.top_level import decoded
 from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest
@@ -41,38 +42,26 @@ _STORED = ("previous_response_id", "conversation", "prompt")
 """Members beside which there need not be any input."""
 
 
-@request_parser
-def parse_request(body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask:
-    """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer."""
-    opened = open_body(body)
-    found = opened.members
-    stored = any(key in found for key in _STORED)
-    meant = parse_members_meant(found, MEMBERS) if not stored else MeantMembers(found, "input")
-    raw = meant.found.get("input", Raw(b"null"))
-    first = bytes(memoryview(raw)[:1])
-    if first == b"n" and not stored:
+def _find_members(found: Mapping[str, Raw], form: MemberForm) -> MeantMembers:
+    return MeantMembers(found, form.messages) if _is_stored(found) else parse_members_meant(found, form)
+
+
+def _is_stored(found: Mapping[str, Raw]) -> bool:
+    return any(key in found for key in _STORED)
+
+
+def _parse_input(raw: Raw | None, meant: MeantMembers, reading: ListReading | None) -> ParsedList:
+    """A text alone is a message of the user."""
+    first = bytes(memoryview(raw)[:1]) if raw is not None else b"n"
+    if first == b"n" and not _is_stored(meant.found):
         raise MalformedRequest("there is no input", at="/input", hint='a Responses request has "input"')
-    top = parse_top_level(meant.found)
-    opening = parse_system(bytes(meant.found.get("instructions", b"")))
-    if meant.list_name == "input" and first in (b'"', b"n"):
-        listed = ParsedList([describe(Message(USER, (Text(bytes(raw)),), 0))] if first == b'"' else [])
-    elif first not in (b"[", b"{", b'"'):
+    if raw is not None and first == b'"' and meant.list_name == "input":
+        return ParsedList([describe(Message(USER, (Text(bytes(raw)),), 0))])
+    if raw is None or (first == b"n" and meant.list_name == "input"):
+        return ParsedList([])
+    if first not in (b"[", b"{", b'"'):
         raise MalformedRequest("input is neither a string nor a list of items", at="/input")
-    else:
-        listed = settle(LIST.parse(raw, meant.list_name, opened.reading))
-    messages, traits = listed.finish(opening)
-    return Ask(
-        NAME,
-        parse_model(found),
-        asks_for_stream(found),
-        top.conversation(messages, (*meant.misses, *listed.misses)),
-        opened.source,
-        found,
-        headers or {},
-        top.include_usage,
-        opened.repairs,
-        traits,
-    )
+    return LIST.parse(raw, meant.list_name, reading)
 
 
 def locate(message: Message, part: int | None) -> str:
@@ -221,3 +210,15 @@ FORM = WireForm(
     ),
 )
 LIST = ListParser(FORM, parse_item, parse_odd_item, decode_items, parse_turn)
+READER = RequestReader(
+    NAME,
+    "a Responses request",
+    MEMBERS,
+    LIST,
+    parse_top_level,
+    settle=lambda listed, found: settle(listed),
+    parse_system=parse_system,
+    find_members=_find_members,
+    parse_list=_parse_input,
+)
+parse_request = READER.parse

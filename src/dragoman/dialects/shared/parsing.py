@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from binascii import b2a_base64
-from collections.abc import Callable, Mapping
-from functools import lru_cache, wraps
+from collections.abc import Mapping
+from functools import lru_cache
 from hashlib import blake2b
-from typing import ParamSpec
 from urllib.parse import unquote_to_bytes
 
 import msgspec
 from msgspec import Raw
 
-from dragoman.conversation.conversation import Ask
 from dragoman.conversation.envelope import may_be_sealed, unseal
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote, unquote
-from dragoman.conversation.near_misses import LISTS, Miss, NearMiss
+from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import CacheHint, Extras, Inline, Json, Opaque, Origin, Remote
-from dragoman.conversation.tools import Tool, ToolChoice
-from dragoman.conversation.traits import Trait
 from dragoman.dialects.shared.read_lists import ListReading
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import malformed, open_object, refuse_duplicates, too_deep
+from dragoman.wire.json_reader import open_object, refuse_duplicates
 
 FRAME_TOO_LONG = Failure(FailureKind.ANSWER_TOO_LARGE, "The provider sent an event that is too long to be one.", 502)
 
@@ -199,48 +195,3 @@ def parse_model(members: Mapping[str, Raw]) -> str | None:
     if raw[:1] != b'"':
         raise MalformedRequest("the model is not a string", at="/model")
     return unquote(raw)
-
-
-P = ParamSpec("P")
-_MESSAGE_EXTRAS = int(Trait.MESSAGE_EXTRAS)
-
-
-def request_parser(parse: Callable[P, Ask]) -> Callable[P, Ask]:
-    """A parser of requests whose faults are all our own: a value of the wrong type anywhere is a malformed request."""
-
-    from dragoman.dialects.near_misses.two_readings import refuse_two_turns  # with the codec, not with the gateway
-
-    @wraps(parse)
-    def parsed(*args: P.args, **kwargs: P.kwargs) -> Ask:
-        try:
-            ask = parse(*args, **kwargs)
-        except msgspec.DecodeError as fault:
-            raise malformed(fault) from None
-        except RecursionError:
-            raise too_deep() from None
-        choice = ask.conversation.settings.tool_choice
-        if choice is not None and choice.names:
-            _check_choice(ask, choice)
-        if ask.traits is not None and ask.traits & _MESSAGE_EXTRAS:
-            refuse_two_turns(ask.conversation.messages, next((name for name in LISTS if name in ask.members), ""))
-        return ask
-
-    return parsed
-
-
-def _check_choice(ask: Ask, choice: ToolChoice) -> None:
-    """Raise MalformedRequest where a tool choice names a tool that is not there. Without tools it means nothing."""
-    tools = ask.conversation.tools
-    declared = [tool.name for tool in tools if isinstance(tool, Tool)]
-    missing = [name for name in choice.names if name not in declared]
-    if not missing or len(declared) < len(tools) or not declared:
-        return
-    member = next((key for key in _CHOICE_MEMBERS if key in ask.members), "tool_choice")
-    raise MalformedRequest(
-        f'the tool choice names "{missing[0]}", which is not among the tools',
-        at=f"/{member}",
-        hint=f"declare it, or choose one of: {', '.join(sorted(declared)[:10])}",
-    )
-
-
-_CHOICE_MEMBERS = ("tool_choice", "toolChoice", "toolConfig", "function_call")

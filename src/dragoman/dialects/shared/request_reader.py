@@ -1,0 +1,126 @@
+"""A client's body to an `Ask`: one reader for all dialects. A `RequestReader` declares what differs between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.conversation import Ask
+from dragoman.conversation.messages import FIELD, SYSTEM, Message
+from dragoman.conversation.near_misses import LISTS
+from dragoman.conversation.parts import Json, Text
+from dragoman.conversation.tools import Tool, ToolChoice
+from dragoman.conversation.traits import Trait
+from dragoman.dialects.near_misses.members import MeantMembers, MemberForm, parse_members_meant
+from dragoman.dialects.near_misses.two_readings import refuse_two_turns
+from dragoman.dialects.shared.parsed_messages import ListParser, ParsedList, ParsedMessage, describe
+from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model
+from dragoman.dialects.shared.read_lists import ListReading
+from dragoman.dialects.shared.top_level import TopLevel
+from dragoman.errors import MalformedRequest
+from dragoman.wire.json_reader import malformed, too_deep
+
+Members = Mapping[str, Raw]
+_MESSAGE_EXTRAS = int(Trait.MESSAGE_EXTRAS)
+_CHOICE_MEMBERS = ("tool_choice", "toolChoice", "toolConfig", "function_call")
+
+
+class RequestReader(msgspec.Struct, frozen=True):
+    """How requests of one dialect are read."""
+
+    dialect: str
+    called: str
+    """What the dialect's own vendor calls a request, for errors."""
+    members: MemberForm
+    parser: ListParser
+    parse_top_level: Callable[[Members], TopLevel]
+    """All but the messages and the system text."""
+    settle: Callable[[ParsedList, Members], ParsedList]
+    """The second pass over the messages: what one of them means may depend on its neighbours."""
+    parse_system: Callable[[Json], Sequence[ParsedMessage]] | None = None
+    """What stands in the field for the system text; None if the dialect has no such field."""
+    rename: Callable[[Members], Members] | None = None
+    """The members under the names that the dialect prefers."""
+    find_members: Callable[[Members, MemberForm], MeantMembers] = parse_members_meant
+    parse_list: Callable[[Raw | None, MeantMembers, ListReading | None], ParsedList] | None = None
+    """Takes the place of `parser` for a dialect whose messages need not be a list."""
+    explain_missing: Callable[[Members], MalformedRequest] | None = None
+    """Why there are no messages, if the dialect has something to say about it."""
+    parse_model: Callable[[Members], str | None] = parse_model
+    asks_for_stream: Callable[[Members], bool] = asks_for_stream
+
+    def parse(self, body: bytes, *, headers: Mapping[str, str] | None = None) -> Ask:
+        """A client's request. Raises MalformedRequest or DuplicateKey, with a pointer: a value of the wrong type
+        anywhere is a malformed request."""
+        try:
+            ask = self._parse(body, headers or {})
+        except msgspec.DecodeError as fault:
+            raise malformed(fault) from None
+        except RecursionError:
+            raise too_deep() from None
+        choice = ask.conversation.settings.tool_choice
+        if choice is not None and choice.names:
+            _check_choice(ask, choice)
+        if ask.traits is not None and ask.traits & _MESSAGE_EXTRAS:
+            refuse_two_turns(ask.conversation.messages, next((name for name in LISTS if name in ask.members), ""))
+        return ask
+
+    def _parse(self, body: bytes, headers: Mapping[str, str]) -> Ask:
+        opened = open_body(body)
+        found: Members = opened.members if self.rename is None else self.rename(opened.members)
+        meant = self.find_members(found, self.members)
+        raw = meant.found.get(self.members.messages)
+        if raw is None and self.parse_list is None:
+            raise self._missing(found)
+        top = self.parse_top_level(meant.found)
+        if self.parse_list is not None:
+            listed = self.parse_list(raw, meant, opened.reading)
+        else:
+            listed = self.parser.parse(raw, meant.list_name, opened.reading)  # type: ignore[arg-type]
+        messages, traits = self.settle(listed, meant.found).finish(self._parse_opening(meant))
+        return Ask(
+            self.dialect,
+            self.parse_model(found),
+            self.asks_for_stream(found),
+            top.conversation(messages, (*meant.misses, *listed.misses)),
+            opened.source,
+            found,
+            headers,
+            top.include_usage,
+            opened.repairs,
+            traits,
+        )
+
+    def _parse_opening(self, meant: MeantMembers) -> Sequence[ParsedMessage]:
+        """What stands outside the list opens the messages."""
+        if self.parse_system is not None:
+            return self.parse_system(bytes(meant.found.get(self.members.system, b"")))
+        if not meant.system:
+            return ()
+        return (describe(Message(SYSTEM, tuple([Text(literal) for literal in meant.system]), FIELD)),)
+
+    def _missing(self, found: Members) -> MalformedRequest:
+        if self.explain_missing is not None:
+            return self.explain_missing(found)
+        return no_messages(self.members.messages, self.called)
+
+
+def no_messages(name: str, called: str) -> MalformedRequest:
+    return MalformedRequest(f"there are no {name}", at=f"/{name}", hint=f'{called} has "{name}"')
+
+
+def _check_choice(ask: Ask, choice: ToolChoice) -> None:
+    """Raise MalformedRequest if a tool choice names a tool that is not there. Without tools it means nothing."""
+    tools = ask.conversation.tools
+    declared = [tool.name for tool in tools if isinstance(tool, Tool)]
+    missing = [name for name in choice.names if name not in declared]
+    if not missing or len(declared) < len(tools) or not declared:
+        return
+    member = next((key for key in _CHOICE_MEMBERS if key in ask.members), "tool_choice")
+    raise MalformedRequest(
+        f'the tool choice names "{missing[0]}", which is not among the tools',
+        at=f"/{member}",
+        hint=f"declare it, or choose one of: {', '.join(sorted(declared)[:10])}",
+    )
