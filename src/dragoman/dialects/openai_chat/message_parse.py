@@ -64,6 +64,7 @@ from dragoman.dialects.shared.parsed_messages import (
     check_object,
     describe,
     is_blank,
+    join_run,
     share_places,
 )
 from dragoman.dialects.shared.parsing import (
@@ -233,12 +234,12 @@ def settle(listed: ParsedList) -> ParsedList:
             run.append(one)
             continue
         if run:
-            done.append(run[0] if len(run) == 1 else _join(run))
+            done.append(run[0] if len(run) == 1 else join_run(run))
             run = []
         done.append(one)
         marked = marked or one.message.prefill
     if run:
-        done.append(run[0] if len(run) == 1 else _join(run))
+        done.append(run[0] if len(run) == 1 else join_run(run))
     if seen & _ODD_CALLS:
         done = _identify(done)
     if marked:
@@ -247,18 +248,6 @@ def settle(listed: ParsedList) -> ParsedList:
 
 
 _ODD_CALLS = int(Trait.LEGACY | Trait.ODD_IDS)
-
-
-def _join(run: list[ParsedMessage]) -> ParsedMessage:
-    """One message of several results."""
-    first, last = run[0].message, run[-1].message
-    seen = 0
-    ids: list[str] = []
-    for one in run:
-        seen |= one.traits
-        ids += one.ids
-    parts = tuple([part for one in run for part in one.message.parts])
-    return ParsedMessage(Message(TOOL, parts, first.at, last.at - first.at + 1), seen, "t", ids)
 
 
 def _identify(messages: list[ParsedMessage]) -> list[ParsedMessage]:

@@ -302,15 +302,15 @@ def join_results(messages: Sequence[ParsedMessage]) -> list[ParsedMessage]:
             run.append(one)
             continue
         if run:
-            done.append(run[0] if len(run) == 1 else _join(run))
+            done.append(run[0] if len(run) == 1 else join_run(run))
             run = []
         done.append(one)
     if run:
-        done.append(run[0] if len(run) == 1 else _join(run))
+        done.append(run[0] if len(run) == 1 else join_run(run))
     return done
 
 
-def _join(run: list[ParsedMessage]) -> ParsedMessage:
+def join_run(run: list[ParsedMessage]) -> ParsedMessage:
     """One message of several results."""
     first, last = run[0].message, run[-1].message
     traits = 0
