@@ -225,6 +225,35 @@ def test_C30_closeness_of_elo_becomes_fallbacks() -> None:
 def test_C23_pins_that_are_switched_off_stay_off() -> None:
     assert good(import_lazyrouter({"router": {"skip_router_on_tool_results": False}}, {})).pin_tool_results is False
     assert good(import_lazyrouter({"router": {"skip_router_on_tool_results": True}}, {})).pin_tool_results is True
+    beside_trimming = import_lazyrouter({"context_compression": {"skip_router_on_tool_results": False}}, {})
+    assert good(beside_trimming).pin_tool_results is False
+    assert not beside_trimming.notes
+
+
+BASES = [
+    ("https://openrouter.ai/api", "https://openrouter.ai/api/v1"),
+    ("https://openrouter.ai/api/v1/", "https://openrouter.ai/api/v1"),
+    ("https://gw.example", "https://gw.example/v1"),
+    ("https://gw.example/openai", "https://gw.example/openai/v1"),
+    ("https://gw.example/v1beta/openai", "https://gw.example/v1beta/openai"),
+]
+
+
+@pytest.mark.parametrize(("given", "url"), BASES)
+def test_C43_lazyrouters_addresses_get_the_version_that_it_adds(given: str, url: str) -> None:
+    provider = {"api_key": "k", "base_url": given, "api_style": "openai-completions"}
+    assert good(import_lazyrouter({"providers": {"p": provider}}, {})).providers["p"].base_url == url
+
+
+def test_C42_lazyrouters_switch_for_debugging_is_the_level_of_the_log() -> None:
+    assert good(import_lazyrouter({"serve": {"debug": True}}, {})).log.level == "debug"
+    assert not import_lazyrouter({"serve": {"debug": False}}, {}).notes
+
+
+@pytest.mark.parametrize("models", [["m"], {"models": ["m"]}])
+def test_C26_routes_of_lazyrouter_are_lists_or_sections(models: object) -> None:
+    document = {"providers": {"p": {"api_key": "k"}}, "llms": {"m": {"provider": "p", "model": "x"}}}
+    assert good(import_lazyrouter({**document, "routes": {"r": models}}, {})).routes["r"].models == ("m",)
 
 
 @pytest.mark.parametrize("alone", ["provider_fallback", "model_fallback"])

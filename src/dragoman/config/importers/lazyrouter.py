@@ -78,8 +78,7 @@ def _router(source: ForeignSection, config: dict[str, Any]) -> None:
         _target_of(section, "provider", "model"),
         _target_of(section, "provider_fallback", "model_fallback"),
     )
-    if section.take("skip_router_on_tool_results", default=True) is False:
-        config[PINNING] = False
+    _pin(section, config)
     fields = {name: section.take(name) for name in ("temperature", "context_messages", "prompt")}
     caches = without_empty({ours: section.take(theirs) for theirs, ours in CACHE_KEYS.items()})
     if caches:
@@ -90,9 +89,14 @@ def _router(source: ForeignSection, config: dict[str, Any]) -> None:
     routes = source.take("routes")
     if isinstance(routes, dict):
         strategy = "model" if first is not None else "order"
-        config["routes"] = {
-            str(name): {"models": models, "strategy": strategy} for name, models in routes.items() if models
-        }
+        named = {str(name): one.get("models") if isinstance(one, dict) else one for name, one in routes.items()}
+        config["routes"] = {name: {"models": models, "strategy": strategy} for name, models in named.items() if models}
+
+
+def _pin(section: ForeignSection, config: dict[str, Any]) -> None:
+    """Whether results of tools stay with their model: it stands beside the router's keys or those of trimming."""
+    if section.take("skip_router_on_tool_results", default=True) is False:
+        config[PINNING] = False
 
 
 def _target_of(section: ForeignSection, provider: str, model: str) -> str | None:
@@ -115,6 +119,7 @@ def _health_checks(section: ForeignSection, config: dict[str, Any]) -> None:
 
 def _trim(section: ForeignSection, config: dict[str, Any]) -> None:
     """The trimming of long histories. Its keys have the same names here; `enabled` is an older name of the switch."""
+    _pin(section, config)
     older = section.take("enabled", default=False)
     switched_on = section.take("history_trimming", default=older)
     keys = {name: section.take(name) for name in TRIM_KEYS}
@@ -153,7 +158,8 @@ def _sdk_base(style: str, base: Any) -> str | None:
         return url.removesuffix("/v1")
     if style == "gemini":
         return url  # a version at its end is not repeated when a request is sent
-    return url if urlsplit(url).path.strip("/") else f"{url}/v1"
+    is_versioned = any(part[:1] == "v" and part[1:2].isdigit() for part in urlsplit(url).path.split("/"))
+    return url if is_versioned else f"{url}/v1"
 
 
 def _models(source: ForeignSection) -> dict[str, Any]:
@@ -206,6 +212,8 @@ def _add_fallbacks(source: ForeignSection, models: dict[str, Any], scores: dict[
 def _serve(section: ForeignSection, config: dict[str, Any], process: Mapping[str, str]) -> None:
     server = without_empty({"host": section.take("host"), "port": section.take("port")})
     digest = hash_client_key(section, "api_key", section.take("api_key"), process)
+    if section.take("debug"):
+        config["log"] = {"level": "debug"}
     if section.take("show_model_prefix"):
         for model in config["models"].values():
             model["show_model_prefix"] = True
