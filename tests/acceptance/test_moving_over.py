@@ -80,7 +80,7 @@ def test_litellms_file_is_carried_over(tmp_path: Path) -> None:
     assert models["*"]["target"] == "openrouter/*"
     assert config["routes"]["fast"] == {"models": ["fast-1", "fast-2"], "strategy": "weighted"}
     assert config["routes"]["quick"] == config["routes"]["fast"]
-    assert (models["fast-1"]["weight"], models["fast-1"]["fallbacks"]) == (3, ["local"])
+    assert (models["fast-1"]["weight"], models["fast-1"]["fallbacks"]) == (3, ["fast-2", "local"])
     assert models["fast-1"]["rate_limits"] == {"requests_per_minute": 60, "input_tokens_per_minute": 9000}
     assert models["fast-2"]["price"] == {"input": 0.15, "output": 0.6}
     assert models["fast-2"]["context_window"] == 128000

@@ -114,7 +114,7 @@ def test_litellm_is_carried_over() -> None:
     shared = config.routes["gpt-4o"]
     assert (shared.models, shared.strategy) == (("gpt-4o-1", "gpt-4o-2"), "least_busy")
     assert config.models["gpt-4o-1"].target == "azure/my-dep"
-    assert config.models["gpt-4o-1"].fallbacks == ("claude",)
+    assert config.models["gpt-4o-1"].fallbacks == ("gpt-4o-2", "claude")
     assert config.models["gpt-4o-2"].options == {"temperature": 0}
     assert (config.models["gpt-4o-2"].context_window, config.models["gpt-4o-2"].hidden) == (128000, True)
     assert config.models["gpt-4o-2"].fallbacks_on.context_length == ("claude",)
@@ -133,6 +133,50 @@ def test_litellm_is_carried_over() -> None:
     assert (local.cooldown.failures, local.cooldown.seconds) == (4, 30.0)
     assert config.keys["master"].sha256 == sha256_of("sk-master")
     assert config.keys["master"].admin
+
+
+DEPLOYED = """
+model_list:
+  - model_name: team
+    litellm_params: {model: azure/prod-2, api_base: "https://b.openai.azure.com", api_key: k, order: 2}
+    model_info: {base_model: azure/gpt-5, mode: chat, supports_vision: true}
+  - model_name: team
+    litellm_params: {model: azure/prod-1, litellm_credential_name: west, order: 1}
+    model_info: {base_model: gpt-5}
+  - model_name: cached
+    litellm_params: {model: anthropic/claude-sonnet-4-5, cache_control_injection_points: [{location: message, role: system}]}
+  - model_name: lost
+    litellm_params: {model: openai/gpt-4o, litellm_credential_name: nowhere}
+credential_list:
+  - credential_name: west
+    credential_values: {api_key: os.environ/WEST_KEY, api_base: "https://a.openai.azure.com"}
+    credential_info: {description: the west}
+litellm_settings: {num_retries: 5, request_timeout: 600, default_fallbacks: [cached], fallbacks: [{team: [lost]}], model_alias_map: {crew: team}}
+router_settings: {num_retries: 2, timeout: 30, routing_strategy: simple-shuffle}
+general_settings: {max_request_size_mb: 2, background_health_checks: true, health_check_interval: 60, infer_model_from_keys: true}
+"""  # noqa: E501
+
+
+def test_litellms_deployments_keep_their_model_their_credentials_and_their_order() -> None:
+    imported = import_litellm(yaml.safe_load(DEPLOYED), {})
+    config = good(imported)
+    assert (config.routes["team"].models, config.routes["team"].strategy) == (("team-2", "team-1"), "order")
+    assert config.routes["crew"] == config.routes["team"]
+    assert [config.models[name].base_model for name in ("team-1", "team-2")] == ["gpt-5", "gpt-5"]
+    west = imported.config["providers"][config.models["team-2"].target.partition("/")[0]]
+    assert (west["api_key"], west["base_url"]) == ("${WEST_KEY}", "https://a.openai.azure.com")
+    assert config.models["cached"].cache == "auto"
+    assert '"nowhere" is not in credential_list' in noted(imported)
+    assert "infer_model_from_keys: True has no counterpart" in noted(imported)
+
+
+def test_litellms_router_settings_win_and_a_deployment_is_followed_by_its_siblings() -> None:
+    config = good(import_litellm(yaml.safe_load(DEPLOYED), {}))
+    assert {provider.retries.attempts for provider in config.providers.values()} == {3}
+    assert {provider.timeouts.total for provider in config.providers.values()} == {30.0}
+    assert config.models["team-2"].fallbacks == ("team-1", "lost")
+    assert config.models["lost"].fallbacks == ("cached",)
+    assert (config.server.max_body, config.health_checks.interval) == (2 << 20, 60)
 
 
 LITELLM_LEFT = [

@@ -13,6 +13,7 @@ import openai
 import pytest
 from tests.gateway.running import Running, gateway
 from tests.gateway.speakers import SPEAKERS, AskedFor
+from tests.gateway.upstream import upstream
 from tests.upstream.test_cloud_tokens import server, service_account
 
 from dragoman.emulators.serving.background_server import RunningEmulator as Emulator
@@ -225,3 +226,26 @@ def test_a_beta_that_a_cloud_does_not_know_is_left_out_at_the_second_attempt(clo
         named = [one.headers["anthropic-beta"] for one in upstream.requests[before:]]
         assert named == [betas, "context-1m-2025-08-07"][-sends:]
         assert "refused-setting" in got.headers["x-dragoman-changes"]
+
+
+@pytest.mark.parametrize(("base_model", "limit"), [("gpt-4o", "max_tokens"), ("gpt-5", "max_completion_tokens")])
+@pytest.mark.parametrize("version", [{}, {"api_version": "2024-10-21"}])
+def test_a_deployment_is_treated_and_billed_as_the_model_that_it_runs(
+    tmp_path: Path, base_model: str, limit: str, version: dict[str, str]
+) -> None:
+    with upstream() as behind:
+        azure = {
+            "profile": "azure-openai",
+            "base_url": behind.url.removesuffix("/v1"),
+            "api_key": "k",
+            "cloud": version,
+        }
+        models = {"team": {"target": "azure/prod-eu", "base_model": base_model}}
+        with gateway({"providers": {"azure": azure}, "models": models}, tmp_path) as running:
+            asked = {"model": "team", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9}
+            answer = running.post("/v1/chat/completions", asked)
+    assert answer.status_code == 200
+    assert (behind.seen[0].body["model"], behind.seen[0].body[limit]) == ("prod-eu", 9)
+    assert ("/deployments/prod-eu/" in behind.seen[0].path) is bool(version)
+    assert answer.headers["x-dragoman-model"] == "azure/prod-eu"
+    assert float(answer.headers["x-dragoman-cost"]) > 0

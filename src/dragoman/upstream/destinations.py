@@ -173,7 +173,10 @@ def destination(
     if treated.context_window:
         facts["context_window"] = treated.context_window
     place = _place(provider, profile)
-    target = _in_cloud(profiles.target(f"{profile.name}/{found.model}"), place)
+    runs = _base_model(found)
+    target = _in_cloud(profiles.target(f"{profile.name}/{runs}"), place)
+    if runs != found.model:
+        target = _deployed(target, found.model)
     if facts or treated.rules or config.texts:
         target = patched(target, Layer("configuration", facts, treated.rules, config.texts))
     keys = tuple(key.reveal() for key in provider.key_pool())
@@ -268,11 +271,22 @@ def _scheme(provider: Provider, profile: Profile, place: dict[str, str], name: s
     return AuthScheme(cloud.scheme, cloud.service, place.get("region", ""), provider.cloud.account or "")
 
 
+def _base_model(found: ConfiguredTarget) -> str:
+    """The model by whose name facts and price are known."""
+    return (found.entry.base_model if found.entry is not None else None) or found.model
+
+
+def _deployed(target: Target, name: str) -> Target:
+    """The target under the name by which its provider knows it, with the facts of the model that it runs."""
+    twin = _deployed(target.twin, name) if target.twin is not None else None
+    return replace(target, model=name, twin=twin, versions=tuple(_deployed(one, name) for one in target.versions))
+
+
 def _price(found: ConfiguredTarget, profile: str) -> TokenPrice | None:
     """What the file says wins over what is published."""
     own = found.entry.price if found.entry is not None else None
     if own is None:
-        return find_price(profile, found.model)
+        return find_price(profile, _base_model(found))
     return TokenPrice(own.input, own.output, own.cached, own.written)
 
 

@@ -74,10 +74,17 @@ class ForeignSection:
     def note(self, name: str, message: str) -> None:
         self.notes.append(ImportNote(self._at(name) if name else self.path, message))
 
-    def note_rest(self, message: str = NO_COUNTERPART) -> None:
-        """Note all keys that are left."""
+    def add(self, values: Mapping[str, Any]) -> None:
+        """Further keys, where the section does not have them itself."""
+        self._left = {**values, **self._left}
+
+    def left(self) -> tuple[str, ...]:
+        return tuple(self._left)
+
+    def note_rest(self, message: str = NO_COUNTERPART, hints: Mapping[str, str] = {}) -> None:
+        """Note all keys that are left. `hints`: what to do about some of them."""
         for name, value in self._left.items():
-            self.note(name, f"{_shown(name, value)} {message}; not imported")
+            self.note(name, hints.get(name) or f"{_shown(name, value)} {message}; not imported")
         self._left = {}
 
     def _listed(self, name: str, value: list[Any]) -> Iterator[ForeignSection]:
@@ -93,6 +100,8 @@ def _shown(name: str, value: Any) -> str:
     if isinstance(value, Mapping | list):
         return "(a section)" if isinstance(value, Mapping) else "(a list)"
     text = str(value)
+    if isinstance(value, bool | int | float) or name.endswith("_name"):
+        return text
     if is_secret_name(name) or re.search(r"key|token|secret|password|credential|_url$", name):
         return mask(text)
     return text if len(text) <= 60 else text[:57] + "…"

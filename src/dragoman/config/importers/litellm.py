@@ -74,6 +74,38 @@ FALLBACKS = {
     "context_window_fallbacks": "context_length",
     "content_policy_fallbacks": "content_filter",
 }
+HINTS = {
+    **dict.fromkeys(
+        ("success_callback", "failure_callback", "callbacks", "service_callback"),
+        "has no counterpart: every request is in the ledger, the log, `/metrics` and OpenTelemetry's traces",
+    ),
+    **dict.fromkeys(
+        ("redis_host", "redis_port", "redis_password", "redis_url"),
+        "is not imported: `store.hot` is the Redis in which replicas share limits and cooldowns",
+    ),
+    **dict.fromkeys(
+        ("database_url", "store_model_in_db"),
+        "is not imported: keys are made with `dragoman keys create`, and `store.ledger` is a PostgreSQL for the ledger",
+    ),
+    **dict.fromkeys(("cache", "cache_params"), "has no counterpart: answers are not cached"),
+    **dict.fromkeys(
+        ("max_budget", "budget_duration", "provider_budget_config"),
+        "has no counterpart: budgets belong to keys, and limits of a minute to models (`rate_limits`)",
+    ),
+    "mode": "is not needed: the path of a request says what it asks for",
+    "json_logs": "is not needed: the log is JSON",
+    "turn_off_message_logging": "is not needed: conversations are not logged unless `log.content` says so",
+    "enable_pre_call_checks": "is not needed: what is too long goes to the fallbacks for `context_length`",
+    "retry_policy": "has no counterpart: `retries.attempts` counts for every failure that is worth a retry",
+    "allowed_fails_policy": "has no counterpart: `cooldown.failures` counts 5xx and timeouts",
+    "guardrails": "has no counterpart: contents are not judged",
+    "mcp_servers": "is not imported: MCP servers whose tools the gateway calls are `tool_servers`",
+    "pass_through_endpoints": "has no counterpart: only the routes of the reference are served",
+    "max_parallel_requests": "is not imported: `rate_limits` of a model, or `server.max_concurrent`",
+    "tags": "has no counterpart: `allowed_models` of a key decides who may ask for what",
+    "enable_tag_filtering": "has no counterpart: `allowed_models` of a key decides who may ask for what",
+}
+"""What to do about a key that is not imported."""
 OLLAMA_OPTIONS = (
     *("num_ctx", "num_predict", "num_keep", "num_gpu", "num_thread", "repeat_penalty", "repeat_last_n", "min_p"),
     *("typical_p", "mirostat", "mirostat_eta", "mirostat_tau", "tfs_z", "keep_alive", "think", "format"),
@@ -108,32 +140,53 @@ def import_litellm(document: object, process: Mapping[str, str]) -> Imported:
     """Translate one file. `process` is the environment, which may hold the master key."""
     notes: list[ImportNote] = []
     source = ForeignSection(document, "", notes)
-    models = _Models()
+    models = _Models(_credentials(source))
     for entry in source.items("model_list"):
         models.add(entry)
-    settings = [source.section("litellm_settings"), source.section("router_settings")]
+    # LiteLLM's router takes what its own section says, and else what the other says.
+    settings = [source.section("router_settings"), source.section("litellm_settings")]
     config: dict[str, Any] = {"providers": models.providers, "models": models.models, "routes": models.routes}
     _general(source.section("general_settings"), config, process)
     for section in settings:
         _strategy(section, models)
+    models.order()
+    for section in settings:
         _fallbacks(section, models)
+    for section in settings:
+        _default_fallbacks(section, models)
+    models.share_failures()
+    for section in settings:
         _retries(section, models)
         _settings(section, models)
         _budget(section, config)
         if section.take("set_verbose"):
             config["log"] = {"level": "debug"}
-        section.note_rest()
+        section.note_rest(hints=HINTS)
     variables = source.section("environment_variables")
     variables.note_rest("is a variable; put it into .env next to the file")
-    source.note_rest()
+    source.note_rest(hints=HINTS)
     return Imported(without_empty(config), tuple(notes))
+
+
+def _credentials(source: ForeignSection) -> dict[str, Mapping[str, Any]]:
+    """What deployments may name instead of a key and an address of their own."""
+    found = {}
+    for entry in source.items("credential_list"):
+        values, name = entry.take("credential_values"), entry.take("credential_name")
+        entry.take("credential_info")
+        if isinstance(values, Mapping):
+            found[str(name)] = values
+        entry.note_rest()
+    return found
 
 
 class _Models:
     """Collects the models and their providers: one provider per prefix, address and key. Several deployments of one
     name become a route that shares requests out among them."""
 
-    def __init__(self) -> None:
+    def __init__(self, credentials: Mapping[str, Mapping[str, Any]]) -> None:
+        self._credentials = credentials
+        self._orders: dict[str, float] = {}
         self.providers: dict[str, dict[str, Any]] = {}
         self.models: dict[str, dict[str, Any]] = {}
         self.routes: dict[str, dict[str, Any]] = {}
@@ -142,15 +195,44 @@ class _Models:
     def add(self, entry: ForeignSection) -> None:
         public = str(entry.take("model_name", default=""))
         params = entry.section("litellm_params")
+        self._take_credentials(params)
+        order = _amount(params, "order", params.take("order"))
         model = str(params.take("model", default=""))
         prefix, name = _split(model, params.take("custom_llm_provider"))
         cloud, name = _cloud(prefix, name, params)
         provider = self._provider(cloud, params)
         if provider is not None:
             profile = str(self.providers[provider]["profile"])
-            self._named(entry, public or model, f"{provider}/{name}", _model_fields(params, entry, profile))
-        params.note_rest()
+            member = self._named(entry, public or model, f"{provider}/{name}", _model_fields(params, entry, profile))
+            if order is not None and member:
+                self._orders[member] = order
+        params.note_rest(hints=HINTS)
         entry.note_rest()
+
+    def order(self) -> None:
+        """Deployments that have an order are asked in it, as long as they can answer."""
+        for route in self.routes.values():
+            if any(member in self._orders for member in route["models"]):
+                route["models"].sort(key=lambda member: self._orders.get(member, float("inf")))
+                route["strategy"] = "order"
+
+    def share_failures(self) -> None:
+        """A deployment that fails is followed by the others of its name, and then by the fallbacks."""
+        for route in self.routes.values():
+            for member in route["models"]:
+                others = [other for other in route["models"] if other != member]
+                model = self.models[member]
+                if "fallbacks" in model:
+                    model["fallbacks"] = list(dict.fromkeys([*others, *model["fallbacks"]]))
+
+    def _take_credentials(self, params: ForeignSection) -> None:
+        name = params.take("litellm_credential_name")
+        if name is None:
+            return
+        if str(name) not in self._credentials:
+            params.note("litellm_credential_name", f'"{name}" is not in credential_list; set api_key of the provider')
+        else:
+            params.add(self._credentials[str(name)])
 
     def members(self, public: str) -> list[str]:
         """The models behind a name: itself, or the deployments that share it."""
@@ -171,28 +253,34 @@ class _Models:
             self.providers[self._names[identity]] = fields
         return self._names[identity]
 
-    def _named(self, entry: ForeignSection, public: str, target: str, fields: dict[str, Any]) -> None:
+    def _named(self, entry: ForeignSection, public: str, target: str, fields: dict[str, Any]) -> str:
+        """The name that the deployment has here; empty if it is no model of its own."""
         if not _is_good_pattern(public, target):
             entry.note(
                 "", f'"{public}" to "{target}" is a pattern without a counterpart; bare names find their provider'
             )
         elif not self.knows(public):
             self.models[public] = {"target": target, **fields}
+            return public
         elif "*" in public:
             entry.note("", f'another deployment of the pattern "{public}": imported as a fallback')
             self.models[public].setdefault("fallbacks", []).append(target)
         else:
-            self._shared(entry, public, {"target": target, **fields})
+            return self._shared(entry, public, {"target": target, **fields})
+        return ""
 
-    def _shared(self, entry: ForeignSection, public: str, deployment: dict[str, Any]) -> None:
+    def _shared(self, entry: ForeignSection, public: str, deployment: dict[str, Any]) -> str:
         """One more deployment of a name: the name becomes a route."""
         if public not in self.routes:
             self.models[f"{public}-1"] = {**self.models.pop(public), "hidden": True}
+            if public in self._orders:
+                self._orders[f"{public}-1"] = self._orders.pop(public)
             self.routes[public] = {"models": [f"{public}-1"], "strategy": "weighted"}
         number = len(self.routes[public]["models"]) + 1
         self.models[f"{public}-{number}"] = {**deployment, "hidden": True}
         self.routes[public]["models"].append(f"{public}-{number}")
         entry.note("", f'another deployment of "{public}": requests are shared out by the route "{public}"')
+        return f"{public}-{number}"
 
 
 def _is_good_pattern(public: str, target: str) -> bool:
@@ -319,18 +407,34 @@ def _model_fields(params: ForeignSection, entry: ForeignSection, profile: str) -
     options = ollama_server.options_for(profile, options) if is_ollama else options
     about = entry.section("model_info")
     fields = {
+        "base_model": _base_model(about.take("base_model") or params.take("base_model")),
         "options": options,
         "omit": params.take("additional_drop_params"),
         "context_window": whole_number(about, "max_input_tokens", about.take("max_input_tokens")),
         "price": _price(params, about),
         "rate_limits": _rate_limits(params),
         "weight": _amount(params, "weight", params.take("weight")),
+        "cache": _cache(params),
     }
-    about.note_rest()
+    about.note_rest(hints=HINTS | {name: _KNOWN for name in about.left() if name.startswith("supports_")})
     _note_needless(params)
     return without_empty(fields)
 
 
+def _base_model(named: Any) -> str | None:
+    """The model that a deployment runs, without LiteLLM's prefix."""
+    prefix, slash, model = str(named or "").partition("/")
+    return model if slash and (prefix in PROFILES or prefix in builtin_names()) else str(named or "") or None
+
+
+def _cache(params: ForeignSection) -> str | None:
+    if not params.take("cache_control_injection_points"):
+        return None
+    params.note("cache_control_injection_points", "is imported as `cache: auto`: the gateway places the hints")
+    return "auto"
+
+
+_KNOWN = "is not needed: facts say what a model takes; `facts` of the model correct them"
 _NEEDLESS = {
     "drop_params": "is not needed: settings that a target refuses are removed and reported",
     "modify_params": "is not needed: what a target refuses in messages is repaired and reported",
@@ -404,9 +508,14 @@ def _fallbacks(section: ForeignSection, models: _Models) -> None:
                 continue
             for public, others in pair.items():
                 _add_fallbacks(section, models, key, str(public), _names(others), reason)
+
+
+def _default_fallbacks(section: ForeignSection, models: _Models) -> None:
+    """Those of the models that have none of their own."""
     others = _names(section.take("default_fallbacks"))
-    for public in list(models.models) if others else ():
-        _add_fallbacks(section, models, "default_fallbacks", public, [o for o in others if o != public], None)
+    for public, model in list(models.models.items()) if others else ():
+        if "fallbacks" not in model:
+            _add_fallbacks(section, models, "default_fallbacks", public, [o for o in others if o != public], None)
 
 
 def _names(value: Any) -> list[str]:
@@ -476,7 +585,8 @@ def _retries(section: ForeignSection, models: _Models) -> None:
 
 def _settings(section: ForeignSection, models: _Models) -> None:
     _note_needless(section)
-    for alias, target in (section.take("model_group_alias") or {}).items():
+    aliases = {**(section.take("model_alias_map") or {}), **(section.take("model_group_alias") or {})}
+    for alias, target in aliases.items():
         name = target.get("model") if isinstance(target, Mapping) else target
         hidden = {"hidden": True} if isinstance(target, Mapping) and target.get("hidden") else {}
         if name in models.routes:
@@ -491,9 +601,18 @@ def _general(section: ForeignSection, config: dict[str, Any], process: Mapping[s
     digest = hash_client_key(section, "master_key", section.take("master_key"), process)
     if digest:
         config["keys"] = {"master": {"sha256": digest, "admin": True}}
-    server = without_empty({"max_concurrent": section.take("global_max_parallel_requests")})
+    size = _amount(section, "max_request_size_mb", section.take("max_request_size_mb"))
+    server = without_empty(
+        {
+            "max_concurrent": section.take("global_max_parallel_requests"),
+            "max_body": int(size * 1024 * 1024) if size else None,
+        }
+    )
     if server:
         config["server"] = server
     if default := section.take("completion_model"):
         config["default_model"] = default
-    section.note_rest()
+    interval = section.take("health_check_interval", default=300)
+    if section.take("background_health_checks"):
+        config["health_checks"] = {"interval": interval}
+    section.note_rest(hints=HINTS)

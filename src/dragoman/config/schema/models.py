@@ -93,6 +93,14 @@ class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             examples=["anthropic/claude-sonnet-4-6"],
         ),
     ]
+    base_model: Annotated[
+        str | None,
+        Meta(
+            description="The model that the target runs, if its name does not say so, such as that of a deployment. "
+            "Facts, size and price are those of this model.",
+            examples=["gpt-4o"],
+        ),
+    ] = None
     options: Annotated[
         dict[str, Any],
         Meta(description="Merged deeply into every request for this model.", examples=[{"temperature": 0.2}]),
