@@ -64,16 +64,7 @@ _USAGE_ASKED = Undo(usage=True)
 
 
 class Translation:
-    """One answer on its way back. Afterwards it has what it saw: `usage`, `stop`, `failure`, `kept`.
-
-    `relays`: the bytes go through as they are. `started`: the client has been given something. `kept` is state that the
-    client's dialect cannot carry, by the key under which the next turn finds it; it is gathered where `keep` is set.
-    `completes`: a whole answer gets the members that the dialect's own vendor always sends. `origin` says who made that
-    state; by default only the upstream's dialect is known. `redaction` takes our own secrets out. `ended`: the
-    answer came to its proper end. `turn` is the key of the request's last turn, where calls may come back without ids.
-    `seek`: state is gathered only if the answer shows early that it has thinking.
-    `prompt` is what was asked: its tokens are estimated for a client of another dialect if nobody reports them.
-    """
+    """One answer on its way back. Afterwards it has what it saw: `usage`, `stop`, `failure`, `kept`."""
 
     __slots__ = (
         "_alters",
@@ -122,6 +113,7 @@ class Translation:
         client: str,
         undo: Undo = NOTHING_TO_UNDO,
         context: AnswerContext = _NO_CONTEXT,
+        *,
         keep: bool = False,
         think_tags: bool = False,
         origin: Origin | None = None,
@@ -132,12 +124,24 @@ class Translation:
         seek: bool = False,
         prompt: Conversation | None = None,
     ) -> None:
+        """What is given decides how the answer is read.
+
+        - `keep`: state that the client's dialect cannot carry is gathered.
+        - `seek`: the same, but only if the answer shows early that it has thinking.
+        - `origin`: who made that state; by default only the upstream's dialect is known.
+        - `redaction`: takes our own secrets out.
+        - `completes`: a whole answer gets the members that the dialect's own vendor always sends.
+        - `turn`: the key of the request's last turn, if calls may come back without ids.
+        - `prompt`: what was asked. Its tokens are estimated for a client of another dialect if nobody reports them.
+        """
         # Every piece of a stream asks for these: what stands on the class is found ten times as slowly.
         self.usage: Usage | None = None
         self.stop: Stop | None = None
         self.failure: Failure | None = None
         self.kept: Mapping[str, tuple[Part, ...]] = {}
+        """State that the client's dialect cannot carry, by the key under which the next turn finds it."""
         self.started = self.ended = self._is_closed = False
+        """The client has been given something; the answer came to its proper end."""
         self.provider = self._stop_word = ""
         self._renaming: Renaming | None = None
         self._answer_tool: AnswerTool | None = None
@@ -191,6 +195,7 @@ class Translation:
         self._alters = undoes or bool(context.prefix) or context.opening is not None
         """Whether events may have to be altered; nearly always false, and asked of every piece."""
         self.relays = self._relays_whole and not context.completes
+        """The bytes go through as they are."""
         if seek and not keep and self._upstream.thinking_mark:
             self._beginning = b""
 
@@ -610,13 +615,13 @@ def translation_of(adapted: AdaptedRequest, context: AnswerContext, redaction: R
         client,
         adapted.undo,
         context,
-        keep,
-        facts.think_tags,
-        Origin(adapted.dialect, issuer(facts), facts.model),
-        redaction,
-        not facts.complete_answers,
-        last_turn(adapted.ask) if keep and dialect(client).optional_ids else "",
-        None if adapted.envelope is NO_ENVELOPE else unwrapping(adapted.envelope),
+        keep=keep,
+        think_tags=facts.think_tags,
+        origin=Origin(adapted.dialect, issuer(facts), facts.model),
+        redaction=redaction,
+        completes=not facts.complete_answers,
+        turn=last_turn(adapted.ask) if keep and dialect(client).optional_ids else "",
+        unwrap=None if adapted.envelope is NO_ENVELOPE else unwrapping(adapted.envelope),
         seek=not keep and may_keep(facts, adapted.ask),
         prompt=adapted.ask.conversation,
     )
