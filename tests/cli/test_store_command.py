@@ -54,7 +54,7 @@ def written(folder: Path) -> Path:
 
 def configured(folder: Path, url: str | None) -> list[str]:
     file = folder / "dragoman.yaml"
-    store = {"hot": url, "redis": {"deadline_ms": 2000}} if url is not None else {}
+    store = {"hot": url, "redis": {"deadline_ms": 0.001}} if url is not None else {}  # no command is in a hurry
     file.write_text(yaml.safe_dump({"store": store}))
     return ["--config", str(file)]
 
@@ -74,9 +74,10 @@ def test_a_file_is_moved_to_redis_and_twice_is_once(tmp_path: Path, server: Redi
         )
 
     async def read() -> None:
-        options = StoreConfig(redis=RedisOptions(deadline_ms=2000))
+        options = StoreConfig(redis=RedisOptions(deadline_ms=10_000))
         store = RedisStore(parse_address(server.url), options)
-        await store.start()
+        while store.health().away is not None:
+            await store.start()
         assert await store.vault.find(OWNER, ["call_1"]) == {"call_1": parts()}
         assert await store.pins.find(PinOwner("anna"), ["call_1"]) == {"call_1": Pin("groq/x", 1.0)}
         assert [record.name for record in await store.lessons.all()] == ["a"]

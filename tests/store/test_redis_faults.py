@@ -6,6 +6,7 @@ Every test has a server of its own, a real one, and does to it what an operator 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
 
@@ -18,6 +19,7 @@ from dragoman.config.schema import Budget, RedisOptions, StoreConfig
 from dragoman.store import Allowed, KeyLimits, Limited, Pin, PinOwner, StoreUnavailable
 from dragoman.store.contracts.budgets import Exhausted, periods_at
 from dragoman.store.redis_store import RedisStore, parse_address
+from dragoman.store.redis_store.link import LOOK_SECONDS, STUCK_LOOKS
 
 PERIODS = periods_at(Budget(total=10), datetime(2026, 11, 15, 12, tzinfo=UTC).timestamp())
 TEN = KeyLimits(requests_per_minute=10)
@@ -245,6 +247,18 @@ async def test_a_redis_that_stands_still_is_waited_for_once(server: RedisServer,
     await until(lambda: is_back(fresh))
     await fresh.flush()
     assert await fresh.limits.reserve("k", TEN) == Allowed(4)
+
+
+@pytest.mark.slow
+async def test_a_process_that_stands_still_keeps_its_connection(server: RedisServer, fleet: Fleet) -> None:
+    """Redis counts what it was sent all the same, and would count it twice if it were sent again."""
+    (store,) = await fleet.add(server)
+    server.stop()
+    store.limits.settle("k", 1)
+    time.sleep(STUCK_LOOKS * LOOK_SECONDS * 1.5)  # noqa: ASYNC251 - the loop itself stands still
+    server.go_on()
+    assert await store.flush(60)
+    assert store.health().reconnects == 0
 
 
 async def test_a_late_answer_tells_what_others_have_used(server: RedisServer, fleet: Fleet) -> None:

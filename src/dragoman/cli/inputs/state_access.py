@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import click
+from msgspec.structs import replace
 
 from dragoman.cli.commands.gateway.config import chosen_file, loaded_or_exit
 from dragoman.errors import OptionError
@@ -17,6 +18,10 @@ from dragoman.store import Store, open_store, store_file
 from dragoman.wire.error_bodies import parse_failure
 
 _TIMEOUT = 30
+_ANSWER_MS = 10_000.0
+"""A command waits so long for an answer of Redis: nobody's request waits for the command."""
+_STARTS = 3
+"""Seconds to reach the servers of the store."""
 
 url_option = click.option("--url", help="Ask the gateway at this address instead of reading the store.")
 key_option = click.option("--key", help="An admin key of that gateway.", envvar="DRAGOMAN_KEY")
@@ -52,11 +57,15 @@ async def opened_store(
     if not shared and file is not None and not file.exists():
         yield None
         return
-    opened = open_store(config, file)
+    redis = replace(config.store.redis, deadline_ms=_ANSWER_MS)
+    opened = open_store(replace(config, store=replace(config.store, redis=redis)), file)
     if opened.warning is not None:
         raise OptionError(opened.warning, at=str(file))
     try:
-        await opened.store.start()
+        for _ in range(_STARTS):
+            await opened.store.start()
+            if opened.store.health().away is None:
+                break
         yield opened.store
     finally:
         await opened.store.aclose()

@@ -34,9 +34,11 @@ from dragoman.store.redis_store.connection import (
 from dragoman.store.redis_store.servers import RedisDialer
 
 SLOW_ANSWERS = 3
-STUCK_SECONDS = 2.0
-"""Without any answer for so long, a connection is taken as dead."""
-PROBE_SECONDS = 0.1
+PREPARE_SECONDS = 2.0
+LOOK_SECONDS = 0.1
+STUCK_LOOKS = 20
+"""After so many looks at one command without an answer, a connection is taken as dead. They are counted, and not the
+seconds: while this process stands still, it reads no answers either."""
 BYTES_PER_SECOND = 50e6
 """A large value gets so much more time."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
@@ -266,7 +268,7 @@ class RedisLink:
         self._gone.clear()
         connection = RedisConnection(await self._dialer.connect(), self._answered, self._lost)
         try:
-            async with asyncio.timeout(STUCK_SECONDS):
+            async with asyncio.timeout(PREPARE_SECONDS):
                 lost_since = await self.prepare(connection) if self.prepare is not None else None
         except BaseException:
             await connection.aclose()
@@ -293,15 +295,18 @@ class RedisLink:
         """Probe a slow connection, and end one that no longer answers."""
         assert self._gone is not None
         loop = asyncio.get_running_loop()
+        oldest, looks = None, 0
         while not self._gone.is_set():
             try:
-                async with asyncio.timeout(PROBE_SECONDS):
+                async with asyncio.timeout(LOOK_SECONDS):
                     await self._gone.wait()
             except TimeoutError:
                 if self._gone.is_set():  # at the very last moment
                     return
-                oldest = connection.waiting[0].sent if connection.waiting else loop.time()
-                if loop.time() - oldest > STUCK_SECONDS or connection.full or len(connection.waiting) > MOST_WAITING:
+                first = connection.waiting[0] if connection.waiting else None
+                looks = looks + 1 if first is not None and first is oldest else 0
+                oldest = first
+                if looks > STUCK_LOOKS or connection.full or len(connection.waiting) > MOST_WAITING:
                     self.why = "it does not answer"
                     connection.end()
                 elif self._slow and (self._probe is None or self._probe.done()):
