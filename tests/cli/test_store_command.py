@@ -12,6 +12,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 from tests.store.contract.backends import OWNER, Time, lesson, parts
+from tests.store.patience import NEVER_LATE, reached
 from tests.store.redis_server import RedisServer
 
 from dragoman.cli import cli
@@ -74,10 +75,8 @@ def test_a_file_is_moved_to_redis_and_twice_is_once(tmp_path: Path, server: Redi
         )
 
     async def read() -> None:
-        options = StoreConfig(redis=RedisOptions(deadline_ms=10_000))
-        store = RedisStore(parse_address(server.url), options)
-        while store.health().away is not None:
-            await store.start()
+        options = StoreConfig(redis=RedisOptions(deadline_ms=NEVER_LATE))
+        store = await reached(RedisStore(parse_address(server.url), options))
         assert await store.vault.find(OWNER, ["call_1"]) == {"call_1": parts()}
         assert await store.pins.find(PinOwner("anna"), ["call_1"]) == {"call_1": Pin("groq/x", 1.0)}
         assert [record.name for record in await store.lessons.all()] == ["a"]

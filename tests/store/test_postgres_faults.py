@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.store.contract.backends import ADMIN, Time, entry
+from tests.store.patience import until
 from tests.store.postgres_server import PostgresServer, programs, running_postgres
 
 from dragoman.config.schema import Config, PostgresOptions, StoreConfig, StoreKind
@@ -57,12 +58,6 @@ def mortal() -> Any:
     server = PostgresServer(folder)
     yield server
     server.stop()
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110 (what changes it is another thread)
-            await asyncio.sleep(0.02)
 
 
 async def count(part: PostgresPart) -> int:

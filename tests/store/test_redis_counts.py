@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 import pytest
 from tests.store.contract.backends import ServerTime
+from tests.store.patience import NEVER_LATE, hurried, reached, until
 from tests.store.redis_server import RedisServer
 
 from dragoman.config.schema import Budget, RedisOptions, StoreConfig
 from dragoman.store import Allowed, KeyLimits, Limited
 from dragoman.store.contracts.budgets import Exhausted, periods_at
-from dragoman.store.redis_store import RedisStore, parse_address
+from dragoman.store.redis_store import RedisStore, parse_address, slow_answers
 
 TEN = KeyLimits(requests_per_minute=10)
 MANY = KeyLimits(requests_per_minute=10_000, tokens_per_minute=1_000_000)
@@ -31,13 +32,11 @@ class Cluster:
         self.time = ServerTime(self.server)
         self.stores: list[RedisStore] = []
 
-    async def add(self, count: int, replicas: int | None = None, deadline_ms: int = 5_000) -> list[RedisStore]:
-        config = StoreConfig(redis=RedisOptions(deadline_ms=deadline_ms, replicas=replicas or count))
+    async def add(self, count: int, replicas: int | None = None) -> list[RedisStore]:
+        config = StoreConfig(redis=RedisOptions(deadline_ms=NEVER_LATE, replicas=replicas or count))
         address, clock = parse_address(self.server.url), self.time.script_clock
         new = [RedisStore(address, config, self.time.clocks, clock, beat_seconds=0.05) for _ in range(count)]
-        for store in new:
-            await store.start()
-        self.stores += new
+        self.stores += [await reached(store) for store in new]
         return new
 
     def advance(self, seconds: float) -> None:
@@ -60,14 +59,6 @@ class Cluster:
         for store in self.stores:
             await until(lambda store=store: store.health().away is None)  # type: ignore[misc]
             await store.flush()
-
-
-async def until(true: Callable[[], bool]) -> None:
-    for _ in range(6000):
-        if true():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it did not happen within ten seconds")
 
 
 @pytest.fixture
@@ -196,20 +187,28 @@ async def test_after_an_outage_a_replica_spends_its_share_until_all_are_back(clu
     assert await other.budgets.reserve("anna", PERIODS, 1.0) == (10.0, 10.0, 10.0)
 
 
-async def test_a_replica_that_does_not_know_what_was_spent_waits_for_a_slow_redis(cluster: Cluster) -> None:
+async def test_a_replica_that_does_not_know_what_was_spent_waits_for_a_slow_redis(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slow_answers, "FIRST_ANSWER_SECONDS", 60)
     (other,) = await cluster.add(1, replicas=2)
     await other.budgets.reserve("anna", PERIODS, 10.0)
-    (fresh,) = await cluster.add(1, replicas=2, deadline_ms=10)
-    cluster.server.client().client_pause(150)
-    verdicts = await asyncio.gather(*(fresh.budgets.reserve("anna", PERIODS, 1.0) for _ in range(5)))
-    assert [type(one) for one in verdicts] == [Exhausted] * 5
+    (fresh,) = await cluster.add(1, replicas=2)
+    cluster.server.stop()
+    with hurried(fresh):
+        asked = [asyncio.create_task(fresh.budgets.reserve("anna", PERIODS, 1.0)) for _ in range(5)]
+        await until(lambda: fresh.health().away is not None)
+    cluster.server.go_on()
+    assert [type(await one) for one in asked] == [Exhausted] * 5
     await until(lambda: fresh.health().away is None)
     assert await other.budgets.reserve("anna", PERIODS, 0.0) != ()
-    cluster.server.client().client_pause(200)
-    left = asyncio.create_task(fresh.budgets.reserve("ben", PERIODS, 1.0))
-    await asyncio.sleep(0.05)
+    cluster.server.stop()
+    with hurried(fresh):
+        left = asyncio.create_task(fresh.budgets.reserve("ben", PERIODS, 1.0))
+        await asyncio.sleep(0.05)
     left.cancel()
     await asyncio.gather(left, return_exceptions=True)
+    cluster.server.go_on()
     await until(lambda: fresh.health().away is None)
     await fresh.flush()
     await fresh.flush()

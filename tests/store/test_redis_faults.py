@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 
 import pytest
 from tests.store.contract.backends import OWNER, lesson, parts
 from tests.store.contract.backends import Time as FakeTime
+from tests.store.patience import NEVER_LATE, hurried, reached, until
 from tests.store.redis_server import RedisServer, commands_of
 
 from dragoman.config.schema import Budget, RedisOptions, StoreConfig
 from dragoman.store import Allowed, KeyLimits, Limited, Pin, PinOwner, StoreUnavailable
 from dragoman.store.contracts.budgets import Exhausted, periods_at
-from dragoman.store.redis_store import RedisStore, parse_address
+from dragoman.store.redis_store import RedisStore, parse_address, slow_answers
 from dragoman.store.redis_store.link import LOOK_SECONDS, STUCK_LOOKS
 
 PERIODS = periods_at(Budget(total=10), datetime(2026, 11, 15, 12, tzinfo=UTC).timestamp())
@@ -48,11 +49,9 @@ class Fleet:
         self.stores: list[RedisStore] = []
 
     async def add(self, server: RedisServer, count: int = 1, **options: object) -> list[RedisStore]:
-        config = StoreConfig(redis=RedisOptions(**{"deadline_ms": 100, **options}))  # type: ignore[arg-type]
+        config = StoreConfig(redis=RedisOptions(**{"deadline_ms": NEVER_LATE, **options}))  # type: ignore[arg-type]
         new = [RedisStore(parse_address(server.url), config, beat_seconds=0.05) for _ in range(count)]
-        for store in new:
-            await store.start()
-        self.stores += new
+        self.stores += [await reached(store) for store in new]
         for store in new:
             await until(lambda store=store: store.replicas.count == len(self.stores))  # type: ignore[misc]
         return new
@@ -64,14 +63,6 @@ async def fleet() -> AsyncIterator[Fleet]:
     yield one
     for store in one.stores:
         await store.aclose()
-
-
-async def until(true: Callable[[], bool]) -> None:
-    for _ in range(6000):
-        if true():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it did not happen within ten seconds")
 
 
 def is_away(store: RedisStore) -> bool:
@@ -129,7 +120,7 @@ async def test_the_share_can_be_configured(server: RedisServer, fleet: Fleet) ->
 @pytest.mark.parametrize("keeps", [False, True], ids=["empty", "kept"])
 async def test_after_a_restart_every_request_is_counted_once(keeps: bool, fleet: Fleet) -> None:
     server = RedisServer(*KEEP if keeps else ())
-    one, two = await fleet.add(server, 2, deadline_ms=10_000)  # no answer is late, however busy the machine
+    one, two = await fleet.add(server, 2)
     limits = KeyLimits(requests_per_minute=100, tokens_per_minute=10_000)
     for store in (one, two):
         for _ in range(5):
@@ -195,12 +186,13 @@ async def test_while_redis_is_away_a_budget_is_not_overdrawn(server: RedisServer
 async def test_what_stands_still_costs_three_requests_their_deadline_and_then_nothing(
     server: RedisServer, fleet: Fleet
 ) -> None:
-    (store,) = await fleet.add(server, deadline_ms=20)
+    (store,) = await fleet.add(server)
     limits = KeyLimits(requests_per_minute=1000)
     await store.limits.reserve("k", limits)
     server.stop()
-    for _ in range(4):  # the heartbeat may be one of the three
-        await store.limits.reserve("k", limits)
+    with hurried(store):
+        for _ in range(4):  # the heartbeat may be one of the three
+            await store.limits.reserve("k", limits)
     assert "too slowly" in (store.health().away or "")
     waiting = [store.limits.reserve("k", limits) for _ in range(100)]
     for one in waiting:
@@ -212,33 +204,44 @@ async def test_what_stands_still_costs_three_requests_their_deadline_and_then_no
     assert await store.limits.reserve("k", limits) == Allowed(1000 - 106)
 
 
-@pytest.mark.slow
-async def test_a_replica_that_knows_nothing_of_a_key_waits_for_a_slow_redis(server: RedisServer, fleet: Fleet) -> None:
+async def test_a_replica_that_knows_nothing_of_a_key_waits_for_a_slow_redis(
+    server: RedisServer, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It has just started, and would allow its share on top of what others have used."""
+    monkeypatch.setattr(slow_answers, "FIRST_ANSWER_SECONDS", 60)
     (other,) = await fleet.add(server, replicas=2)
     for key in ("k", "later"):
         for _ in range(10):
             assert isinstance(await other.limits.reserve(key, TEN), Allowed)
-    (fresh,) = await fleet.add(server, deadline_ms=10, replicas=2)
-    server.client().client_pause(150)
-    verdicts = await asyncio.gather(*(fresh.limits.reserve("k", TEN) for _ in range(5)))
-    assert [type(one) for one in verdicts] == [Limited] * 5
+    (fresh,) = await fleet.add(server, replicas=2)
+    server.stop()
+    with hurried(fresh):
+        asked = [asyncio.create_task(fresh.limits.reserve("k", TEN)) for _ in range(5)]
+        await until(lambda: is_away(fresh))
+    server.go_on()
+    assert [type(await one) for one in asked] == [Limited] * 5
     await until(lambda: is_back(fresh))
-    server.client().client_pause(300)
-    for _ in range(4):
-        await fresh.limits.reserve("k", TEN)
+    server.stop()
+    with hurried(fresh):
+        for _ in range(4):
+            await fresh.limits.reserve("k", TEN)
     assert is_away(fresh)  # nobody asks any more, and yet
-    assert isinstance(await fresh.limits.reserve("later", TEN), Limited)
-    assert isinstance(await fresh.limits.reserve("new", TEN), Allowed)
+    later, new = (asyncio.create_task(fresh.limits.reserve(key, TEN)) for key in ("later", "new"))
+    await asyncio.sleep(0.02)
+    assert not later.done()
+    server.go_on()
+    assert isinstance(await later, Limited)
+    assert isinstance(await new, Allowed)
     await until(lambda: is_back(fresh))
     await fresh.flush()
     assert await other.limits.reserve("new", TEN) == Allowed(8)
 
 
 async def test_a_redis_that_stands_still_is_waited_for_once(server: RedisServer, fleet: Fleet) -> None:
-    (fresh,) = await fleet.add(server, deadline_ms=10, replicas=2)
+    (fresh,) = await fleet.add(server, replicas=2)
     server.stop()
-    first = await asyncio.gather(*(fresh.limits.reserve("k", TEN) for _ in range(7)))
+    with hurried(fresh):
+        first = await asyncio.gather(*(fresh.limits.reserve("k", TEN) for _ in range(7)))
     assert [type(one) for one in first] == [Allowed] * 5 + [Limited] * 2
     one = fresh.limits.reserve("another", TEN)
     with pytest.raises(StopIteration):
@@ -262,17 +265,21 @@ async def test_a_process_that_stands_still_keeps_its_connection(server: RedisSer
 
 
 async def test_a_late_answer_tells_what_others_have_used(server: RedisServer, fleet: Fleet) -> None:
-    (one,) = await fleet.add(server, deadline_ms=10, replicas=2)
+    (one,) = await fleet.add(server, replicas=2)
     (other,) = await fleet.add(server, replicas=2)
     assert isinstance(await one.limits.reserve("k", TEN), Allowed)
     for _ in range(9):
         assert isinstance(await other.limits.reserve("k", TEN), Allowed)
-    server.client().client_pause(200)
-    assert isinstance(await one.limits.reserve("k", TEN), Allowed)  # its share of what was left when it last heard
+    server.stop()
+    with hurried(one):  # its share of what was left when it last heard
+        assert isinstance(await one.limits.reserve("k", TEN), Allowed)
+    server.go_on()
     await one.flush()
     await until(lambda: is_back(one))
-    server.client().client_pause(100)
-    assert isinstance(await one.limits.reserve("k", TEN), Limited)
+    server.stop()
+    with hurried(one):
+        assert isinstance(await one.limits.reserve("k", TEN), Limited)
+    server.go_on()
 
 
 @pytest.mark.slow
@@ -301,16 +308,17 @@ async def test_what_was_decided_twice_is_corrected_when_the_late_answer_comes(
     server: RedisServer, fleet: Fleet
 ) -> None:
     """Redis admits what this replica, with a third of the room, has refused; and the other way round."""
-    (store,) = await fleet.add(server, deadline_ms=20, replicas=3)
-    (other,) = await fleet.add(server, deadline_ms=20, replicas=3)
+    (store,) = await fleet.add(server, replicas=3)
+    (other,) = await fleet.add(server, replicas=3)
     await store.budgets.reserve("anna", PERIODS, 1.0)
     server.stop()
-    refused = await store.budgets.reserve("anna", PERIODS, 6.0)
-    assert isinstance(refused, Exhausted)
-    admitted = await store.budgets.reserve("anna", PERIODS, 2.0)
-    assert not isinstance(admitted, Exhausted)
-    assert isinstance(await store.limits.reserve("k", KeyLimits(requests_per_minute=3)), Allowed)
-    assert isinstance(await store.limits.reserve("k", KeyLimits(requests_per_minute=3)), Limited)
+    with hurried(store):
+        refused = await store.budgets.reserve("anna", PERIODS, 6.0)
+        assert isinstance(refused, Exhausted)
+        admitted = await store.budgets.reserve("anna", PERIODS, 2.0)
+        assert not isinstance(admitted, Exhausted)
+        assert isinstance(await store.limits.reserve("k", KeyLimits(requests_per_minute=3)), Allowed)
+        assert isinstance(await store.limits.reserve("k", KeyLimits(requests_per_minute=3)), Limited)
     server.go_on()
     await until(lambda: is_back(store) and is_back(other))
     await store.flush()
@@ -324,11 +332,12 @@ async def test_a_connection_that_is_lost_before_the_answer_books_nothing_twice(
 ) -> None:
     """Redis has got the commands, and dies with the connection; nobody knows what it has done with them."""
     server = lasting_server
-    (store,) = await fleet.add(server, deadline_ms=20)
+    (store,) = await fleet.add(server)
     await store.budgets.reserve("anna", PERIODS, 1.0)
     server.stop()
-    for _ in range(4):
-        await store.budgets.reserve("anna", PERIODS, 0.5)
+    with hurried(store):
+        for _ in range(4):
+            await store.budgets.reserve("anna", PERIODS, 0.5)
     store.budgets.settle("anna", PERIODS, 0.25)
     server.kill()  # wakes it up first: it may or may not work through what it was sent
     server.start()
@@ -406,16 +415,19 @@ def test_the_loop_of_the_gateway_serves_too(server: RedisServer) -> None:
     uvloop = pytest.importorskip("uvloop")
 
     async def work() -> tuple[str | None, int, bool]:
-        config = StoreConfig(redis=RedisOptions(deadline_ms=5))
-        store = RedisStore(parse_address(server.url), config, beat_seconds=0.05)
-        await store.start()
+        config = StoreConfig(redis=RedisOptions(deadline_ms=NEVER_LATE))
+        store = await reached(RedisStore(parse_address(server.url), config, beat_seconds=0.05))
         many = KeyLimits(requests_per_minute=10_000)
-        for stops in (False, True):
-            if stops:
-                server.stop()
+
+        async def ask() -> None:
             for _ in range(3):
                 await asyncio.gather(*(store.limits.reserve("k", many) for _ in range(20)))
                 await asyncio.sleep(0.01)
+
+        await ask()
+        server.stop()
+        with hurried(store):
+            await ask()
         was_away = is_away(store)
         server.go_on()
         await until(lambda: is_back(store))

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from tests.child_processes import dies_with_us
 from tests.store.contract.backends import ADMIN, ANNA, OWNER, Time, entry, lesson, parts
+from tests.store.patience import until
 from tests.upstream.transport_servers import on_a_stepped_clock, step
 
 from dragoman.config.schema import StoreConfig
@@ -331,7 +332,7 @@ async def test_deleted_counts_are_begun_anew_and_workers_find_each_other_there(p
         clock.advance(61)
         for worker in (one, two):
             await worker.limits.reserve("other", limits)
-        await _until(lambda: {worker.limits._shared._file.inode for worker in (one, two)} == {inode(counters)} - {None})
+        await until(lambda: {worker.limits._shared._file.inode for worker in (one, two)} == {inode(counters)} - {None})
         verdicts = [await worker.limits.reserve("k", limits) for worker in (one, two, one)]
         assert [type(verdict) for verdict in verdicts] == [Allowed, Allowed, Limited]
 
@@ -432,18 +433,10 @@ async def test_a_second_gateway_on_the_file_is_noticed_and_both_agree_from_then_
         assert await two.vault.find(OWNER, ["k"]) == {"k": parts()}
         for store in (one, two):
             await store.limits.reserve("open", KeyLimits(requests_per_minute=100))
-        await _until(lambda: one.limits._shared is not None and two.limits._shared is not None)
+        await until(lambda: one.limits._shared is not None and two.limits._shared is not None)
         limits = KeyLimits(requests_per_minute=10)
         verdicts = [await (one, two)[at % 2].limits.reserve("k", limits) for at in range(20)]
         assert sum(isinstance(verdict, Allowed) for verdict in verdicts) == 9, "and what was counted before counts"
-
-
-async def _until(true) -> None:  # type: ignore[no-untyped-def]
-    for _ in range(6000):
-        if true():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it did not come true")
 
 
 async def test_a_process_that_is_alone_stays_so_whatever_it_writes_itself(path: Path, clock: Time) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
+from tests.store.patience import NEVER_LATE, reached
 from tests.store.postgres_server import running_postgres
 from tests.store.redis_server import RedisServer, running_redis
 
@@ -69,8 +70,7 @@ class Backend:
     async def open(self, **settings: Any) -> Store:
         store = self.make(StoreOptions(**settings), Redactor([SECRET]))
         self.stores.append(store)
-        await store.start()
-        return store
+        return await reached(store)
 
     def make(self, config: StoreConfig, redactor: Redactor) -> Store:
         raise NotImplementedError
@@ -136,7 +136,7 @@ class Redis(Backend):
 
     def make(self, config: StoreConfig, redactor: Redactor) -> Store:
         # A busy machine may take its time: what a deadline does is tested elsewhere.
-        options = RedisOptions(prefix=self.prefix, deadline_ms=5_000)
+        options = RedisOptions(prefix=self.prefix, deadline_ms=NEVER_LATE)
         config = replace(config, redis=options)
         address = parse_address(self.server.url)
         hot = RedisStore(address, config, self.time.clocks, self.time.script_clock, beat_seconds=0.05)
