@@ -17,9 +17,10 @@ from tests.store.patience import NEVER_LATE, hurried, reached, until
 from tests.store.redis_server import RedisServer, commands_of
 
 from dragoman.config.schema import Budget, RedisOptions, StoreConfig
-from dragoman.store import Allowed, KeyLimits, Limited, Pin, PinOwner, StoreUnavailable
+from dragoman.store import Allowed, KeyLimits, Limited, Pin, PinOwner, StoredResponse, StoreUnavailable
 from dragoman.store.contracts.budgets import Exhausted, periods_at
 from dragoman.store.redis_store import RedisStore, parse_address, slow_answers
+from dragoman.store.redis_store import store as redis_store
 from dragoman.store.redis_store.link import LOOK_SECONDS, STUCK_LOOKS
 
 PERIODS = periods_at(Budget(total=10), datetime(2026, 11, 15, 12, tzinfo=UTC).timestamp())
@@ -381,6 +382,20 @@ async def test_state_and_lessons_come_back_to_a_server_that_lost_them(server: Re
     assert await two.pins.find(PinOwner("anna"), ["call_1"]) == {"call_1": Pin("t", 1.0)}
     assert [record.name for record in await two.lessons.all()] == ["a"]
     assert one.health().reconnects >= 1
+
+
+async def test_state_is_waited_for_longer_than_a_limit(
+    server: RedisServer, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A replica can decide a limit alone, and cannot make up a turn."""
+    monkeypatch.setattr(redis_store, "VALUE_SECONDS", 60.0)
+    (store,) = await fleet.add(server, deadline_ms=5)
+    server.stop()
+    keeping = asyncio.create_task(store.responses.put("anna", "resp_1", StoredResponse(b"[]", b"{}")))
+    await store.limits.reserve("k", TEN)
+    assert not keeping.done()
+    server.go_on()
+    assert await keeping
 
 
 async def test_an_absent_redis_is_not_asked(server: RedisServer, fleet: Fleet) -> None:

@@ -39,7 +39,8 @@ class RedisOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         Meta(
             gt=0,
             le=10_000,
-            description="Milliseconds that a request waits for Redis; then what this replica knows decides.",
+            description="Milliseconds that a request waits for limits and budgets in Redis; then what this replica "
+            "knows decides. State of conversations is waited for a second at least.",
         ),
     ] = 5.0
     replicas: Annotated[

@@ -40,6 +40,9 @@ from dragoman.store.transfer import ValueRow
 
 Value = TypeVar("Value")
 START_SECONDS = 1.0
+VALUE_SECONDS = 1.0
+"""A request waits so long for state that only Redis has, and an answer for its turn to be there: nothing can stand in
+for either, as a replica's own counts do for a limit."""
 CLOSE_SECONDS = 5.0
 PUSHED_AGAIN = 2_000
 """Values of each table that this process gives back to a Redis that has lost them."""
@@ -69,7 +72,7 @@ class RedisStore(TableStore):
         dialer = RedisDialer(address, options.ca_file, keys.replicas)
         deadline = options.deadline_ms / 1000
         self._counts = counts = RedisLink(dialer, deadline, clocks.steady)
-        self._values = RedisLink(dialer, deadline, clocks.steady)
+        self._values = RedisLink(dialer, max(deadline, VALUE_SECONDS), clocks.steady)
         self._values.prepare = self._prepare_values
         self.replicas = replicas = Replicas(counts, scripts, keys, clocks.steady, options.replicas, beat_seconds)
         replicas.listeners.append(self._drop_forgotten)
