@@ -12,7 +12,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 from tests.store.contract.backends import OWNER, Time, lesson, parts
-from tests.store.patience import NEVER_LATE, reached
+from tests.store.deadlines import NEVER_LATE, reached
 from tests.store.redis_server import RedisServer
 
 from dragoman.cli import cli

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.store.contract.backends import ADMIN, Time, entry
-from tests.store.patience import until
+from tests.store.deadlines import until
 from tests.store.postgres_server import PostgresServer, programs, running_postgres
 
 from dragoman.config.schema import Config, PostgresOptions, StoreConfig, StoreKind

@@ -10,7 +10,7 @@ import trustme
 from tests.child_processes import dies_with_us
 from tests.free_ports import free_port
 from tests.store.contract.backends import OWNER, Time, lesson, parts
-from tests.store.patience import NEVER_LATE, reached, until
+from tests.store.deadlines import NEVER_LATE, reached, until
 from tests.store.redis_server import RedisNodes, RedisServer, server_program
 
 from dragoman.config.schema import Budget, Config, RedisOptions, StoreConfig

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from tests.store.contract.backends import ServerTime
-from tests.store.patience import NEVER_LATE, hurried, reached, until
+from tests.store.deadlines import NEVER_LATE, hurried, reached, until
 from tests.store.redis_server import RedisServer
 
 from dragoman.config.schema import Budget, RedisOptions, StoreConfig

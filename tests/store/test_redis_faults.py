@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 import pytest
 from tests.store.contract.backends import OWNER, lesson, parts
 from tests.store.contract.backends import Time as FakeTime
-from tests.store.patience import NEVER_LATE, hurried, reached, until
+from tests.store.deadlines import NEVER_LATE, hurried, reached, until
 from tests.store.redis_server import RedisServer, commands_of
 
 from dragoman.config.schema import Budget, RedisOptions, StoreConfig

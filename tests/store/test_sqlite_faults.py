@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.child_processes import dies_with_us
 from tests.store.contract.backends import ADMIN, ANNA, OWNER, Time, entry, lesson, parts
-from tests.store.patience import until
+from tests.store.deadlines import until
 from tests.upstream.transport_servers import on_a_stepped_clock, step
 
 from dragoman.config.schema import StoreConfig

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
-from tests.store.patience import NEVER_LATE, reached
+from tests.store.deadlines import NEVER_LATE, reached
 from tests.store.postgres_server import running_postgres
 from tests.store.redis_server import RedisServer, running_redis
 
