@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.conversation.parts import Json, Opaque
+from dragoman.conversation.parts import Json, Media, Opaque
 from dragoman.conversation.tools import NativeTool, Tool
 
 
@@ -121,6 +121,8 @@ class ToolRun(msgspec.Struct, frozen=True, gc=False):
     """The block tells only what was asked; another one tells what came of it."""
     output: str | None = None
     """What the model was given to read, as text. None: the provider does not show it, or another block does."""
+    media: tuple[Media, ...] = ()
+    """Pictures, sounds and documents that the model is given beside the text, which names each of them."""
     pages: tuple[FoundPage, ...] = ()
     """What was found, of the families that find pages."""
     tools: tuple[Tool, ...] = ()

@@ -53,7 +53,7 @@ from dragoman.engine.exchange.steps import (
     StreamingAll,
     Wait,
 )
-from dragoman.engine.exchange.tool_rounds import OVER, TOO_LATE, TOO_MANY, FinishedCall
+from dragoman.engine.exchange.tool_rounds import OVER, TOO_LATE, TOO_MANY, FinishedCall, fit_media, run_size
 from dragoman.engine.history.sent_prompts import KEPT_SECONDS
 from dragoman.engine.history.session_turns import (
     NO_USE,
@@ -587,7 +587,7 @@ class Dispatch:
         if wanted is not None:
             began = perf_counter()
             done = await asyncio.gather(*[self._run_tool(one, wanted.seconds) for one in wanted.runs])
-            if sum([len(one.run.output or "") for one in done]) > LARGE:
+            if sum([run_size(one.run) for one in done]) > LARGE:
                 self._work.is_large = True
             following = await self._tell(exchange.ran, done, perf_counter() - began)
         if exchange.rounds is not None and exchange.rounds.kept:
@@ -604,8 +604,9 @@ class Dispatch:
         if self._sends_nothing:
             return [FinishedCall(replace(one.call, output=_NOT_RUN)) for one in approved]
         late = [FinishedCall(replace(one.call, output=OVER, error=TOO_MANY)) for one in approved[limits.calls :]]
-        ran = await asyncio.gather(*[self._run_tool(one, limits.seconds) for one in approved[: limits.calls]])
-        if sum([len(one.run.output or "") for one in ran]) > LARGE:
+        done = await asyncio.gather(*[self._run_tool(one, limits.seconds) for one in approved[: limits.calls]])
+        ran = fit_media(done, limits.media_bytes)
+        if sum([run_size(one.run) for one in ran]) > LARGE:
             self._work.is_large = True
         return [*ran, *late]
 

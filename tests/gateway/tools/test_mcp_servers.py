@@ -19,6 +19,7 @@ from tests.gateway.upstream import Answer, Seen
 
 from dragoman.config.schema import ServerLogin, ToolsConfig, ToolServer
 from dragoman.config.secret import Secret
+from dragoman.conversation.parts import Inline, Media, MediaKind
 from dragoman.gateway.tools.mcp_servers import CalledTool, McpServers, ToolListing
 
 SMALL = ToolsConfig(answer_bytes=20_000, max_tools=10)
@@ -85,12 +86,25 @@ async def test_a_forgotten_session_is_opened_anew_and_the_call_made_once(
     assert len(made) == 2
 
 
+IMAGE, SOUND = MediaKind.IMAGE, MediaKind.AUDIO
 RESULTS: dict[str, tuple[Json, CalledTool]] = {
     "text": (text("one\n{{two}}"), CalledTool("one\n{{two}}")),
     "error": (text("wrong arguments", isError=True), CalledTool("wrong arguments", failed=True)),
     "image": (
         {"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]},
+        CalledTool("[image: image/png, 3 bytes]", media=(Media(kind=IMAGE, source=Inline("image/png", b'"AAAA"')),)),
+    ),
+    "sound": (
+        {"content": [{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}]},
+        CalledTool("[audio: audio/wav, 3 bytes]", media=(Media(kind=SOUND, source=Inline("audio/wav", b'"AAAA"')),)),
+    ),
+    "no-base64": (
+        {"content": [{"type": "image", "data": "AA A", "mimeType": "image/png"}]},
         CalledTool("[image: image/png, 3 bytes, not shown]"),
+    ),
+    "odd-type": (
+        {"content": [{"type": "image", "data": "AAAA", "mimeType": 'image/png", evil'}]},
+        CalledTool('[image: image/png", evil, 3 bytes, not shown]'),
     ),
     "resource": (
         {"content": [{"type": "resource", "resource": {"uri": "file:///a", "text": "inside"}}]},
@@ -113,6 +127,13 @@ async def test_a_result_becomes_text(servers: McpServers, scripted: ScriptedMcp,
     sent, read = RESULTS[kind]
     scripted.on_call = lambda params: sent
     assert await call(servers, scripted.server()) == read
+
+
+async def test_a_picture_that_is_a_secret_is_not_shown(servers: McpServers, scripted: ScriptedMcp) -> None:
+    token = "c2VjcmV0LXRva2VuLTEy"
+    scripted.on_call = lambda params: {"content": [{"type": "image", "data": token, "mimeType": "image/png"}]}
+    called = await call(servers, scripted.server(token=Secret(token)))
+    assert called == CalledTool("[image: image/png, 15 bytes, not shown]")
 
 
 async def test_a_result_that_does_not_fit_its_schema_is_shown_all_the_same(

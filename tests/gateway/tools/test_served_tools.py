@@ -16,7 +16,9 @@ from tests.gateway.tools.scripted_mcp import ScriptedMcp, scripted_mcp, text
 from tests.gateway.upstream import Answer, Seen, Upstream, upstream
 
 from dragoman.config.schema import ToolApproval
+from dragoman.engine.compile.run_functions import server_function_name
 from dragoman.store.journals.redaction import Redactor
+from dragoman.testing import emulator
 
 CONFIGURED, CLIENTS = "configured-secret-01234", "secret-of-the-client-56789"
 FACT = "The bridge is 1312 metres long. {{secret}} ${HOME}"
@@ -193,3 +195,27 @@ def with_approval(running: Running) -> Any:
     config = running.services.config
     tracker = replace(config.tool_servers["tracker"], approval=ToolApproval.ALWAYS)
     return replace(config, tool_servers={"tracker": tracker})
+
+
+@pytest.mark.parametrize("kind", ["openai-responses", "anthropic"])
+def test_a_target_of_the_clients_own_dialect_is_asked_again(mcp: ScriptedMcp, tmp_path: Path, kind: str) -> None:
+    """The model calls without a word, so that its turn is nothing but the run."""
+    call = {"calls": [{"name": server_function_name("tracker", "find"), "arguments": {"what": "bridge"}}]}
+    with emulator(kind, script=[call, "1312 metres."]) as one:
+        target = {
+            "target": f"p/{'gpt-5.6' if kind != 'anthropic' else 'claude-sonnet-4-6'}",
+            "tool_servers": ["tracker"],
+        }
+        config = {
+            "providers": {"p": provider(kind, one.base_url)},
+            "models": {"m": target},
+            "tool_servers": {"tracker": {"url": mcp.url}},
+        }
+        with gateway(config, tmp_path) as running:
+            if kind == "anthropic":
+                turn: Any = {"role": "user", "content": "How long is it?"}
+                answer: Any = running.anthropic().messages.create(model="m", max_tokens=100, messages=[turn])
+                assert answer.content[-1].text == "1312 metres."
+            else:
+                assert running.openai().responses.create(model="m", input="How long?").output_text == "1312 metres."
+        assert "The bridge is 1312 metres long." in json.dumps(one.requests[1].body)

@@ -61,7 +61,7 @@ def require_known_content(ask: Ask, target: Target) -> None:
     Beside others such a part may be newer than this program, and the provider knows best.
     """
     for message in ask.conversation.messages:
-        kinds = [part.kind for part in message.parts if isinstance(part, Opaque) and part.words is None]
+        kinds = [part.kind for part in message.parts if isinstance(part, Opaque) and not _is_understood(part)]
         if not kinds or len(kinds) < len(message.parts) or message.role in SYSTEM_ROLES:
             continue
         if any(_may_stand_alone(kind, target.facts) for kind in kinds):
@@ -71,6 +71,11 @@ def require_known_content(ask: Ask, target: Target) -> None:
             at=ReportBuilder(ask).pointer(Note("", message=message, part=message.parts[0])),
             hint="send a text or another part that the target takes",
         )
+
+
+def _is_understood(part: Opaque) -> bool:
+    """Whether it says in words, or as calls and results, what it is about."""
+    return part.words is not None or bool(part.meant)
 
 
 def _may_stand_alone(kind: str, facts: Facts) -> bool:

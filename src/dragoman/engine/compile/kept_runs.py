@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.envelope import seal, unseal
-from dragoman.conversation.literals import quote
+from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.messages import ASSISTANT, Message
-from dragoman.conversation.parts import OURS, Call, Opaque, Part, Reasoning, Result, Text
+from dragoman.conversation.parts import OURS, Call, Inline, Media, MediaKind, Opaque, Part, Reasoning, Result, Text
 from dragoman.conversation.provider_tools import ToolRun
 from dragoman.conversation.tools import Tool
 from dragoman.dialects.registry import dialect
@@ -26,6 +26,17 @@ from dragoman.engine.compile.tool_catalogue import declare_found
 
 RUN = "run"
 """The kind of the block that stands for runs of one round."""
+
+
+class KeptMedia(msgspec.Struct, frozen=True, gc=False):
+    """A picture, a sound or a document of a result."""
+
+    kind: MediaKind
+    media_type: str
+    base64: str
+
+    def part(self) -> Media:
+        return Media(kind=self.kind, source=Inline(self.media_type, quote(self.base64)))
 
 
 class KeptRun(msgspec.Struct, frozen=True, gc=False):
@@ -41,12 +52,14 @@ class KeptRun(msgspec.Struct, frozen=True, gc=False):
     is_error: bool = False
     found: tuple[str, ...] = ()
     """The names of tools that the run has found."""
+    media: tuple[KeptMedia, ...] = ()
 
     def call(self, signature: Opaque | None) -> Call:
         return Call(id=self.id, name=self.name, arguments=self.arguments.encode(), signature=signature)
 
     def result(self) -> Result:
-        return Result(call_id=self.id, parts=(Text(quote(self.output)),), is_error=self.is_error)
+        media = [one.part() for one in self.media]
+        return Result(call_id=self.id, parts=(Text(quote(self.output)), *media), is_error=self.is_error)
 
     def words(self) -> bytes:
         """What is told of the run if the function is not declared."""
@@ -59,9 +72,17 @@ _decode = msgspec.json.Decoder(KeptRun).decode
 def keep_run(round: str, call: Call, run: ToolRun, thoughts: Sequence[Reasoning]) -> KeptParts:
     """What is kept: the thinking before the call, the run, and the state of the call."""
     found = tuple([tool.name for tool in run.tools])
-    kept = KeptRun(round, call.id, call.name, call.arguments.decode(), run.output or "", bool(run.error), found)
+    media = tuple([_keep_media(one) for one in run.media])
+    asked = (round, call.id, call.name, call.arguments.decode())
+    kept = KeptRun(*asked, run.output or "", bool(run.error), found, media)
     signature = () if call.signature is None else (call.signature,)
     return (*thoughts, Opaque(kind=RUN, json=msgspec.json.encode(kept), origin=OURS), *signature)
+
+
+def _keep_media(media: Media) -> KeptMedia:
+    source = media.source
+    assert isinstance(source, Inline)
+    return KeptMedia(media.kind, source.media_type, unquote(source.data))
 
 
 def seal_run(kept: KeptParts) -> str:
@@ -96,7 +117,8 @@ def _run_of(parts: KeptParts) -> KeptRun | None:
 def run_block(pairs: Sequence[tuple[Call, ToolRun]]) -> Opaque:
     """The runs of one round: all calls, and then all results."""
     results = [
-        Result(call_id=call.id, parts=(Text(quote(run.output or "")),), is_error=bool(run.error)) for call, run in pairs
+        Result(call_id=call.id, parts=(Text(quote(run.output or "")), *run.media), is_error=bool(run.error))
+        for call, run in pairs
     ]
     found = declare_found([tool for _, run in pairs for tool in run.tools])
     return Opaque(kind=RUN, json=b"{}", origin=OURS, meant=(*[call for call, _ in pairs], *results), declares=found)

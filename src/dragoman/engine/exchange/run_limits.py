@@ -16,6 +16,9 @@ class RunLimits(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unkn
     seconds: Annotated[float, Meta(gt=0, description="All runs of an answer together, by the clock.")] = 60.0
     bytes: Annotated[int, Meta(ge=256, description="What the model reads of one run.")] = 65_536
     total_bytes: Annotated[int, Meta(ge=256, description="What the model reads of all runs.")] = 524_288
+    media_bytes: Annotated[
+        int, Meta(ge=0, description="Pictures, sounds and documents of all runs, as base64; 0: none is shown.")
+    ] = 4_194_304
     listed_bytes: Annotated[
         int, Meta(ge=256, description="What the lists of all servers of a request add to it; one with more is refused.")
     ] = 4_194_304

@@ -17,7 +17,7 @@ from dragoman.conversation.changes import Change, Loss, Note
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.events import Stopped
 from dragoman.conversation.messages import ASSISTANT, Message
-from dragoman.conversation.parts import Call, Opaque, Part, Reasoning, Text
+from dragoman.conversation.parts import Call, Inline, Media, Opaque, Part, Reasoning, Text
 from dragoman.conversation.provider_tools import ProviderTool, ToolRun
 from dragoman.conversation.replies import Stop
 from dragoman.conversation.tools import TOOLS, ChoiceMode, ToolChoice
@@ -56,6 +56,23 @@ class FinishedCall(msgspec.Struct, frozen=True, gc=False):
     seconds: float = 0.0
     cost: float = 0.0
     """In dollars."""
+    left_out: int = 0
+    """How many pictures, sounds and documents were too large for the model."""
+
+
+def fit_media(calls: Sequence[FinishedCall], most: int) -> list[FinishedCall]:
+    """The calls with as much of their media as the model may be shown, in bytes of base64."""
+    fitting: list[FinishedCall] = []
+    for call in calls:
+        kept: list[Media] = []
+        for one in call.run.media:
+            if _media_size(one) <= most:
+                most -= _media_size(one)
+                kept.append(one)
+        left_out = len(call.run.media) - len(kept)
+        cut = replace(call, run=replace(call.run, media=tuple(kept)), left_out=left_out)
+        fitting.append(cut if left_out else call)
+    return fitting
 
 
 class FinishedRun(msgspec.Struct, frozen=True, gc=False):
@@ -73,13 +90,17 @@ class FinishedRun(msgspec.Struct, frozen=True, gc=False):
     error: str
     began: float = 0.0
     """Seconds since 1970."""
+    left_out: int = 0
+    """How many pictures, sounds and documents were too large for the model."""
 
     def change(self, ask: Ask) -> Change:
         """The entry of the report."""
         figures = [f"{self.seconds:.2f} s", f"{self.size} bytes", *([f"cost {self.cost:g}"] if self.cost else [])]
         failed = f", which failed: {self.error}" if self.error else ""
+        lost = f", and left out {self.left_out} of its media, too large" if self.left_out else ""
         place = ReportBuilder(ask).pointer(Note("", key=TOOLS if self.at < 0 else f"{TOOLS}/{self.at}"))
-        return Change(TOOL_RUN, place, f"ran {self.name} ({', '.join(figures)}){failed}", str(Loss.NOTHING), "added")
+        loss = str(Loss.CONTENT if lost else Loss.NOTHING)
+        return Change(TOOL_RUN, place, f"ran {self.name} ({', '.join(figures)}){failed}{lost}", loss, "added")
 
 
 class ToolRounds:
@@ -103,7 +124,7 @@ class ToolRounds:
         """Calls of this round that the client must be asked about."""
         self._codec = dialect(ask.dialect).provider_tools
         self._uses: dict[str, int] = {}
-        self._spent: dict[str, float] = {"seconds": 0.0, "bytes": 0, "cost": 0.0}
+        self._spent: dict[str, float] = {"seconds": 0.0, "bytes": 0, "media": 0, "cost": 0.0}
 
     def begin(self, context: AnswerContext) -> RoundWriter:
         """Write the round. One that failed before anything of it was written may begin again."""
@@ -153,7 +174,9 @@ class ToolRounds:
         writer = self._writer
         assert writer is not None
         self._spent["seconds"] += seconds
-        came = {one.run.id: one for one in results}
+        fitting = fit_media(results, self._limits.media_bytes - int(self._spent["media"]))
+        self._spent["media"] += sum([_media_size(media) for one in fitting for media in one.run.media])
+        came = {one.run.id: one for one in fitting}
         unapproved = {id(call) for call in self._unapproved}
         finished: list[FinishedRun] = []
         pairs: list[tuple[Call, ToolRun]] = []
@@ -163,12 +186,12 @@ class ToolRounds:
             done = came.get(asked.id) or FinishedCall(self._answered[asked.id])
             run = self._bounded(done.run) if asked.id in came else done.run
             pairs.append((call, run))
-            size = len((run.output or "").encode())
-            self._spent["bytes"] += size
+            self._spent["bytes"] += len((run.output or "").encode())
             self._spent["cost"] += done.cost
             name = f"{run.server}/{run.name}" if run.server else call.name
             family, error = tool.tool.family, run.error
-            finished.append(FinishedRun(family, name, tool.at, done.seconds, size, done.cost, error, done.began))
+            figures = (done.seconds, run_size(run), done.cost, error, done.began, done.left_out)
+            finished.append(FinishedRun(family, name, tool.at, *figures))
         self.finished = tuple(finished)
         thoughts = [part for part in writer.parts() if isinstance(part, Reasoning)]
         self._show(pairs, thoughts)
@@ -211,9 +234,9 @@ class ToolRounds:
         opening: list[Opaque] = []
         for call, done in calls:
             assert codec is not None
-            run, size = done.run, len((done.run.output or "").encode())
-            name, error = f"{run.server}/{run.name}", run.error
-            finished.append(FinishedRun(run.family, name, -1, done.seconds, size, done.cost, error, done.began))
+            run, name = done.run, f"{done.run.server}/{done.run.name}"
+            figures = (done.seconds, run_size(run), done.cost, run.error, done.began, done.left_out)
+            finished.append(FinishedRun(run.family, name, -1, *figures))
             blocks = codec.render_run(run) if run.error != NOT_APPROVED else ()
             kept = keep_run(f"{self._joined.id}.0", call, run, ())
             self.kept |= {one.id: kept for one in map(codec.parse_run, blocks) if one is not None and one.id}
@@ -285,6 +308,16 @@ def _query(arguments: bytes) -> str:
     """The words of a search."""
     values = msgspec.json.decode(arguments).values()
     return " ".join([str(value) for value in values])
+
+
+def run_size(run: ToolRun) -> int:
+    """The bytes that the model reads of it."""
+    return len((run.output or "").encode()) + sum(map(_media_size, run.media))
+
+
+def _media_size(media: Media) -> int:
+    assert isinstance(media.source, Inline)
+    return len(media.source.data)
 
 
 def _words(run: ToolRun) -> str:

@@ -20,11 +20,12 @@ from msgspec.structs import replace
 
 from dragoman.config.schema import McpTransport, ToolsConfig, ToolServer
 from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.parts import Media
 from dragoman.conversation.tools import Tool
 from dragoman.gateway.tools.answer_bounds import AnswerBounds
 from dragoman.gateway.tools.found_text import hide
 from dragoman.gateway.tools.mcp_connections import ConnectionOptions, McpConnection, ServerFailed, ServerWay
-from dragoman.gateway.tools.mcp_results import render_result
+from dragoman.gateway.tools.mcp_results import read_result
 from dragoman.upstream.transport import Proxies, public_only
 from dragoman.upstream.transport.transport import Transport
 
@@ -60,6 +61,7 @@ class CalledTool(msgspec.Struct, frozen=True):
     """The tool says that it could not do what it was asked."""
     broken: bool = False
     """The server did not answer. `text` says why."""
+    media: tuple[Media, ...] = ()
 
 
 class _Place:
@@ -108,7 +110,8 @@ class McpServers:
             result, connection = await self._ask(caller, server, call)
         except ServerFailed as failed:
             return CalledTool(f"The server of the tool failed: {failed.why}.", broken=True)
-        return CalledTool(hide(render_result(result), connection.secrets), result.is_error)
+        text, media = read_result(result, connection.secrets)
+        return CalledTool(text, result.is_error, media=media)
 
     async def _list(self, caller: str, server: ToolServer) -> ToolListing:
         identity = server_identity(server)

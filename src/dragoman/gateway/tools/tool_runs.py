@@ -127,7 +127,7 @@ class GatewayTools:
         servers = await self._load_servers()
         called = await servers.try_call(caller, server, name, arguments)
         error = _SERVER_FAILED if called.broken else _TOOL_FAILED if called.failed else ""
-        return replace(call, output=called.text, error=error)
+        return replace(call, output=called.text, error=error, media=called.media)
 
     async def _search(
         self, caller: str, config: SearchConfig, tool: ProviderTool, call: ToolRun, query: str
@@ -137,6 +137,7 @@ class GatewayTools:
             return replace(call, output=render_pages(pages), pages=pages)
         server = self.config.tool_servers[config.server]
         done = await self._call_tool(caller, server, call, config.tool, {config.argument: query})
+        done = replace(done, media=())  # nobody knows of which page they are
         if done.error:
             return replace(done, error="unavailable")
         found = await asyncio.to_thread(find_pages, done.output or "")
