@@ -9,9 +9,12 @@ import pytest
 
 from dragoman.dialects.openai_responses.endpoints.stored_answers import STORED_ANSWERS
 from dragoman.dialects.shared.parsing import open_body
+from dragoman.engine.compile import request_limits
+from dragoman.engine.compile.request_limits import RequestLimits
 from dragoman.engine.library.adapt import read
 from dragoman.engine.memory.continued_requests import recognise
 from dragoman.engine.memory.conversation_memory import CallerMemory, ConversationMemory
+from dragoman.errors import LimitExceeded
 
 NAME = "openai-responses"
 WORDS = "So it goes on and on. " * 40
@@ -106,3 +109,36 @@ def test_a_body_that_goes_on_with_anything_but_items_is_opened(rest: bytes) -> N
     assert recognise(NAME, body, caller).open(STORED_ANSWERS.find_references)[1] == ()
     opened, references = recognise(NAME, odd, caller).open(STORED_ANSWERS.find_references)
     assert (opened, references) == (odd, None)
+
+
+def test_values_are_counted_where_the_conversation_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    caller, limits = ConversationMemory().of("a"), RequestLimits(values=10_000)
+    counted: list[int] = []
+    plain = request_limits.count_separators
+    monkeypatch.setattr(request_limits, "count_separators", lambda text: counted.append(len(text)) or plain(text))
+    for count in (200, 201, 202, 203):
+        counted.clear()
+        body = written(items(count), metadata={"note": WORDS * 10})
+        read(body, source=NAME, limits=limits, memory=caller)
+    assert len(body) > 10 * limits.values
+    assert sum(counted) < 20_000, "not the known beginning, nor what stands around the list"
+
+
+@pytest.mark.parametrize("kind", ["values", "escapes"])
+def test_a_conversation_that_grows_beyond_a_limit_is_refused_as_without_a_memory(kind: str) -> None:
+    caller, refused = ConversationMemory().of("a"), []
+    for count in range(40, 60):
+        body = written([{**one, "content": one["content"] + ' "So, {he} [said]"'} for one in items(count)])
+        most = {"values": 400, "escapes": 200}[kind]
+        found = []
+        for memory in (caller, None):
+            try:
+                read(body, source=NAME, limits=RequestLimits(**{kind: most}), memory=memory)
+                found.append("")
+            except LimitExceeded as fault:
+                found.append(str(fault))
+        assert found[0] == found[1]
+        refused.append(found[0] != "")
+    assert not refused[0]
+    assert refused[-1]
+    assert refused == sorted(refused)

@@ -18,10 +18,10 @@ from dragoman.conversation.tools import Tool
 from dragoman.dialects import registry
 from dragoman.engine.compile.member_places import RequestPlaces, place_in
 from dragoman.engine.compile.request_wrappers import find_wrapped
-from dragoman.engine.memory.continued_requests import SHORTEST, parse_remembered
+from dragoman.engine.memory.continued_requests import SHORTEST, KnownBody, parse_remembered, recognise
 from dragoman.engine.memory.conversation_memory import CallerMemory
 from dragoman.errors import LimitExceeded, MalformedRequest, RequestError
-from dragoman.wire.json_size import count_escapes, count_values
+from dragoman.wire.json_size import count_escapes, count_separators, count_values
 
 Count = Annotated[int, Meta(ge=1)]
 
@@ -62,7 +62,8 @@ def parse_ask(
 ) -> Ask:
     """A request as an Ask. Raises LimitExceeded, MalformedRequest or DuplicateKey. `memory`: what is remembered of the
     caller's conversations."""
-    if len(body) > limits.escapes or len(body) > limits.values:
+    is_long = len(body) > limits.escapes or len(body) > limits.values
+    if is_long and (memory is None or not _holds_little(recognise(dialect, body, memory), limits)):
         check_body(body, limits)
     try:
         if memory is not None and len(body) >= SHORTEST:
@@ -97,6 +98,22 @@ def check_body(body: bytes, limits: RequestLimits = DEFAULT_LIMITS) -> None:
         raise _exceeded(found, "escapes", "escapes", limits.escapes)
     if len(body) > limits.values and (found := count_values(body, limits.values)) > limits.values:
         raise _exceeded(found, "JSON values", "values", limits.values)
+
+
+def _holds_little(known: KnownBody, limits: RequestLimits) -> bool:
+    """Whether a body is within the limits by what was counted in its known beginning on the turn before."""
+    size = len(known.body)
+    counted = ((_count_values, limits.values), (_count_escapes, limits.escapes))
+    return known.size > 0 and all(size <= most or sum(known.search(count, count)) <= most for count, most in counted)
+
+
+def _count_values(text: bytes) -> tuple[int]:
+    """At most how many values there are."""
+    return (count_separators(text),)
+
+
+def _count_escapes(text: bytes) -> tuple[int]:
+    return (text.count(b"\\"),)
 
 
 def check_conversation(ask: Ask, size: int, limits: RequestLimits = DEFAULT_LIMITS) -> None:

@@ -19,7 +19,7 @@ from dragoman.conversation.traits import codes_of
 from dragoman.dialects import registry
 from dragoman.dialects.shared.parsing import OpenBody, OpenedBytes, open_body
 from dragoman.dialects.shared.read_lists import ListReading
-from dragoman.engine.memory.conversation_memory import CallerMemory, KeptConversation, KnownTop, SentList
+from dragoman.engine.memory.conversation_memory import CallerMemory, KeptConversation, KnownTop, SentList, list_items
 from dragoman.errors import RequestError
 from dragoman.wire.json_reader import find_member, is_utf8, split_items
 
@@ -52,14 +52,20 @@ class KnownBody(msgspec.Struct, frozen=True):
         """At least how many bytes need not be read."""
         return len(self.kept.head) if self.kept is not None and self.common >= len(self.kept.head) else 0
 
-    def holds(self, mark: bytes) -> bool:
-        """Whether a mark stands anywhere in the body. No mark goes beyond the end of an item."""
+    def search(self, key: Any, search: Callable[[bytes], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """What a search finds in the body, piece by piece. Pieces end with items. `key`: by which it is known what was
+        found in the known one."""
         size = self.size
         if not size or self.kept is None:
-            return mark in self.body
-        if self.kept.search_head(mark, lambda text: (mark,) if mark in text else ()):
-            return True
-        return mark in self.body[: self.begin] or mark in self.body[self.begin + size :]
+            return search(self.body)
+        begin, end, top = self.begin, len(self.body), self.top
+        around = search(self.body[:begin]) if top is None else top.search(key, search)
+        rest = self.body[begin + size : end if top is None else end - len(top.after)]
+        return around + self.kept.search_head(key, search) + search(rest)
+
+    def holds(self, mark: bytes) -> bool:
+        """Whether a mark stands anywhere in the body. No mark goes beyond the end of an item."""
+        return bool(self.search(mark, lambda text: (mark,) if mark in text else ()))
 
     def open(self, search: Callable[[bytes], tuple[Any, ...]]) -> tuple[bytes, tuple[Any, ...] | None]:
         """The body for readers of its members, and what a search finds in the items of its list, each by itself. If it
@@ -78,11 +84,14 @@ class KnownBody(msgspec.Struct, frozen=True):
             return self.body, None
         listed = msgspec.Raw(memoryview(self.body)[self.begin : end])
         members = {name: value or listed for name, value in top.members.items()}
-        return _opened(OpenBody(self.body, members, ())), kept.search_head(search, search) + search(rest)
+        found = kept.search_head(search, lambda text: search(list_items(text))) + search(rest)
+        return _opened(OpenBody(self.body, members, ())), found
 
 
 def recognise(dialect: str, body: bytes, caller: CallerMemory | None) -> KnownBody:
     """What is known of a body. Who reads it then need not find that out again."""
+    if caller is not None and caller.recognised and caller.recognised[0].body is body:
+        return caller.recognised[0]  # type: ignore[no-any-return]
     shelf = None if caller is None else caller.find_shelf(dialect)
     if shelf is None or caller is None:
         return KnownBody(body, caller)
@@ -98,10 +107,8 @@ def recognise(dialect: str, body: bytes, caller: CallerMemory | None) -> KnownBo
 def parse_remembered(dialect: str, body: bytes, headers: Mapping[str, str] | None, caller: CallerMemory) -> Ask:
     """A request as an Ask. Raises MalformedRequest or DuplicateKey."""
     codec = registry.dialect(dialect).requests
-    known = caller.recognised.pop() if caller.recognised else None
-    if known is None or known.body is not body:
-        known = recognise(dialect, body, caller)
-        caller.recognised.clear()
+    known = recognise(dialect, body, caller)
+    caller.recognised.clear()
     if known.kept is not None and known.common >= SHORTEST_LIST:
         number = known.kept.checkpoint_within(known.common)
         for place in range(number, max(number - 2, -1), -1):  # one before, if no turn of the model follows any more

@@ -50,6 +50,14 @@ class KnownTop(msgspec.Struct, frozen=True, gc=False):
     """Its text after the list."""
     members: dict[str, Any] = {}
     """Its members in their order, each as `bytes`, whose hash is known. The list is an empty text among them."""
+    found: dict[Any, tuple[Any, ...]] = {}
+    """What was searched for in both texts, and what was found there."""
+
+    def search(self, key: Any, search: Callable[[bytes], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """What a search finds in both texts. `key`: by which it is known what was found the last time."""
+        if key not in self.found:
+            self.found[key] = search(self.before) + search(self.after)
+        return self.found[key]
 
     def fits(self, body: bytes) -> bool:
         """Whether a body begins and ends alike. If what is between is one JSON value, it has the same members."""
@@ -190,7 +198,7 @@ class KeptConversation:
         last time. `key`: by which it is known what was found then."""
         end, found = self.found.get(key, (0, ()))
         if end < len(self.head):
-            found += search(list_items(self.head[end:]))
+            found += search(self.head[end:])
             self.found[key] = len(self.head), found
         return found
 
