@@ -537,6 +537,8 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     """Whether a conversation asks for the thinking to be shown."""
     hides_unasked: bool = False
     """Whether its clients are not prepared for thinking that they did not ask for."""
+    lists_items: bool = False
+    """Whether items of other types stand among its messages, as an agent's records do."""
     optional_ids: bool = False
     """Whether calls and results may come without ids."""
     token_count: TokenCount | None = None

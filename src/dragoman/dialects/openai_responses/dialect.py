@@ -146,6 +146,7 @@ DIALECT = Dialect(
         Endpoint(Job.SOCKET, "/responses", "OpenAI Responses over a WebSocket", method="GET"),
     ),
     unserved=_UNSERVED,
+    lists_items=True,
     prefixes=("/v1", "", "/openai/v1", "/openai"),
     chunk_leftovers=frozenset({"content_filters"}),
     request_path=fixed_path("/responses"),

@@ -281,10 +281,13 @@ def _parse_texts(
 # What fits
 
 
+OLD_COMPACTION = "compaction_summary"
+"""What a compaction was called at first. Codex reads both names."""
 _OTHERS = frozenset(
     {
         *("text", "image_url", "image", "input_text", "output_text", "input_image", "tool_use", "tool_result"),
         *("human", "ai", "system", "user", "assistant"),
+        OLD_COMPACTION,
     }
 )
 """Types of parts and messages that are no items of Responses."""

@@ -18,6 +18,7 @@ from dragoman.dialects.near_misses.members import MeantMembers, MemberForm, pars
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, WireForm, render_items, types_by_members
 from dragoman.dialects.openai_responses import NAME
 from dragoman.dialects.openai_responses.message_parse import (
+    OLD_COMPACTION,
     fits_item,
     parse_item,
     parse_odd_item,
@@ -149,8 +150,12 @@ def _part(piece: MeantPart) -> Part:
 
 
 def _repair_item(item: Json, log: MissLog) -> Json | None:
-    """Reasoning without its summary, or with null as its content. Raises MalformedRequest where the summary is none."""
+    """A compaction under its old name; reasoning without its summary, or with null as its content. Raises
+    MalformedRequest where the summary is none."""
     fields = fields_of(item)
+    if fields is not None and text_of(fields.get("type")) == OLD_COMPACTION:
+        log.note(Miss.PART)
+        return render_object({**fields, "type": b'"compaction"'})
     if fields is not None and "type" not in fields and "summary" in fields and "role" not in fields:
         log.note(Miss.PART)  # nothing else has a summary
         fields = {"type": b'"reasoning"', **fields}

@@ -58,13 +58,17 @@ def require_content(conversation: Conversation, changes: list[Change], target: T
 def require_known_content(ask: Ask, target: Target) -> None:
     """Raise MalformedRequest where a message says nothing but parts of kinds that nobody knows.
 
-    Beside others such a part may be newer than this program, and the provider knows best.
+    Beside others such a part may be newer than this program, and the provider knows best. So may an item among the
+    messages, of a dialect that has them.
     """
+    may_be_item = registry.dialect(ask.dialect).lists_items and len(ask.conversation.messages) > 1
     for message in ask.conversation.messages:
         kinds = [part.kind for part in message.parts if isinstance(part, Opaque) and not _is_understood(part)]
         if not kinds or len(kinds) < len(message.parts) or message.role in SYSTEM_ROLES:
             continue
-        if any(_may_stand_alone(kind, target.facts) for kind in kinds):
+        if any(_may_stand_alone(kind, target.facts) or kind in target.facts.refused_blocks for kind in kinds):
+            continue  # what is refused was left out, with a word in the report
+        if may_be_item and not message.listed and kinds[0] != "message":
             continue
         raise MalformedRequest(
             f'nothing of this message can be sent to {target.name}: no part of the kind "{kinds[0]}" is known',

@@ -1,0 +1,55 @@
+"""Items that Codex has among its messages and that are no part of the published types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragoman.engine.library.adapt import AdaptedRequest, adapt
+from dragoman.errors import MalformedRequest
+
+OPENAI, AZURE, CLAUDE, GEMINI = (
+    "openai-responses/gpt-5.4",
+    "azure-openai-responses/gpt-5.4",
+    "anthropic/claude-opus-4-8",
+    "gemini/gemini-3-pro-preview",
+)
+HI = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]}
+SNAPSHOT = {"type": "ghost_snapshot", "ghost_commit": {"id": "0a1b", "parent": None}}
+COMPACTED = {"type": "compaction_summary", "encrypted_content": "gAAAAAB"}
+
+
+def sent(target: str, *items: dict[str, Any]) -> AdaptedRequest:
+    return adapt({"model": "m", "input": list(items)}, target=target, source="openai-responses")
+
+
+@pytest.mark.parametrize("target", [OPENAI, AZURE, CLAUDE, GEMINI])
+def test_what_no_model_reads_is_left_out_and_reported(target: str) -> None:
+    done = sent(target, HI, SNAPSHOT, HI)
+    assert b"ghost" not in done.body
+    assert [(change.rule, change.at) for change in done.changes if change.kind == "repair"] == [
+        ("refused-part", "/input/1")
+    ]
+
+
+@pytest.mark.parametrize("target", [OPENAI, AZURE])
+def test_a_compaction_under_its_old_name_is_one(target: str) -> None:
+    done = sent(target, HI, COMPACTED, HI)
+    assert done.json["input"] == [HI, {"type": "compaction", "encrypted_content": "gAAAAAB"}, HI]
+    assert [(change.rule, change.at, change.loses) for change in done.changes] == [
+        ("off-schema", "/input/1", "nothing")
+    ]
+
+
+def test_a_compaction_of_openai_is_left_out_elsewhere() -> None:
+    assert ("refused-part", "/input/1") in [(change.rule, change.at) for change in sent(CLAUDE, HI, COMPACTED).changes]
+
+
+def test_an_item_that_is_newer_than_this_program_goes_to_openai_as_it_is() -> None:
+    newer = {"type": "agent_message", "author": "scout", "content": "Found it."}
+    assert sent(OPENAI, HI, newer, HI).json["input"] == [HI, newer, HI]
+    with pytest.raises(MalformedRequest, match='no part of the kind "agent_message" is known'):
+        sent(OPENAI, newer)
+    with pytest.raises(MalformedRequest, match='no part of the kind "mystery" is known'):
+        sent(OPENAI, HI, {**HI, "content": [{"type": "mystery"}]})
