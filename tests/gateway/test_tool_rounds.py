@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from google.genai import types
 from msgspec.structs import replace
-from tests.gateway.running import Running, gateway, provider
+from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.gateway.upstream import Answer, Seen, refusal, upstream
 
 from dragoman.conversation.failures import Failure
@@ -27,6 +27,7 @@ from dragoman.emulators.signatures import mint
 from dragoman.engine.compile.run_functions import runnable_tool
 from dragoman.engine.exchange import exchange
 from dragoman.engine.exchange.run_limits import RunLimits
+from dragoman.store.contracts.budgets import Period, PeriodBudget
 
 FACT = "The bridge is 1312 metres long."
 PAGE = FoundPage("https://example.com/bridge", "The bridge", FACT)
@@ -319,6 +320,70 @@ def test_the_ledger_books_every_round_and_tells_what_was_run(tmp_path: Path) -> 
     assert answer.headers["x-dragoman-added"] == "tool-run;n=1"
     assert float(answer.headers["x-dragoman-cost"]) == pytest.approx(0.07)
     assert 'dragoman_tool_runs_total{family="web-search",outcome="done"} 1' in counted
+
+
+PRICED = {"m": {"target": "p/gpt-4o", "price": {"input": 1000, "output": 1000}}}
+"""A round costs 0.015, and a search 0.01."""
+
+
+def with_budget(limit: float) -> dict[str, Any]:
+    return {"models": PRICED, "keys": {"ann": {"sha256": sha256(b"sk-ann").hexdigest(), "budget": {"total": limit}}}}
+
+
+def spent_by_ann(one: Running) -> float:
+    wait_for(lambda: one.busy() == (0, 0))
+    (spent,) = one.do(lambda: one.services.store.budgets.reserve("ann", (PeriodBudget(Period.TOTAL, "total"),), 0.0))
+    return spent
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_spent_budget_ends_the_rounds_and_the_client_is_told(tmp_path: Path, stream: bool) -> None:
+    given: Any = {"model": "m", "max_tokens": 9, "tools": ANTHROPIC, "messages": [{"role": "user", "content": ASKED}]}
+    with running(tmp_path, endless, **with_budget(0.075)) as (one, runner, seen):
+        client = one.anthropic().with_options(api_key="sk-ann")
+        if stream:
+            with client.messages.stream(**given) as events:
+                answer = events.get_final_message()
+        else:
+            answer = client.messages.create(**given)
+        rows = list(one.services.records.recent._entries)
+        spent = spent_by_ann(one)
+    assert (len(seen), len(runner.ran)) == (3, 2), "0.015 + 0.01 for each round, and the fourth has no room"
+    *_, failed, words = answer.content
+    assert failed.type == "web_search_tool_result"
+    assert failed.content.error_code == "unavailable"
+    assert words.text.startswith("[No further tools were run: the key's budget of 0.075 in total is spent")
+    assert answer.stop_reason == "pause_turn"
+    (last,) = [json.loads(row.changes)[-1] for row in rows[-1:]]
+    assert (last["rule"], last["did"]) == ("tool-run", "did not run web_search: the key's budget is spent")
+    assert spent == pytest.approx(0.065)
+
+
+@pytest.mark.parametrize("client", ["chat", "responses"])
+def test_openai_clients_are_told_of_a_spent_budget_in_words(tmp_path: Path, client: str) -> None:
+    with running(tmp_path, endless, **with_budget(0.029)) as (one, runner, seen):
+        sdk = one.openai().with_options(api_key="sk-ann")
+        if client == "chat":
+            turns: Any = [{"role": "user", "content": ASKED}]
+            chosen = sdk.chat.completions.create(model="m", messages=turns, web_search_options={}).choices[0]
+            words = chosen.message.content
+        else:
+            answer = sdk.responses.create(model="m", input=ASKED, tools=[{"type": "web_search"}])
+            assert [item.type for item in answer.output] == ["web_search_call", "message"]
+            assert answer.output[0].status == "failed"
+            words = answer.output_text
+    assert (len(seen), runner.ran) == (1, [])
+    assert words.startswith("[No further tools were run: the key's budget")
+
+
+def test_a_budget_with_room_for_all_rounds_changes_nothing(tmp_path: Path) -> None:
+    with running(tmp_path, **with_budget(10)) as (one, runner, seen):
+        turns: Any = [{"role": "user", "content": ASKED}]
+        client = one.anthropic().with_options(api_key="sk-ann")
+        answer = client.messages.create(model="m", max_tokens=9, messages=turns, tools=ANTHROPIC)
+        spent = spent_by_ann(one)
+    assert (answer.stop_reason, len(runner.ran), len(seen)) == ("end_turn", 1, 2)
+    assert spent == pytest.approx(0.07), "what the ledger says, once"
 
 
 def test_a_round_is_tried_again_while_nothing_of_it_was_sent(tmp_path: Path) -> None:

@@ -260,6 +260,8 @@ class Dispatch:
     if tools are run for the answer."""
     reserve: Callable[[int], Awaitable[None]] | None = None
     """Counts so many more requests of the caller before the first of them is sent."""
+    afford: Callable[[], Awaitable[str]] | None = None
+    """Books what the rounds so far cost, and the next one; says why that cannot be."""
     line: SocketLine | None = None
     """A WebSocket for providers that have one, if the request came over one."""
     _sends_nothing = False
@@ -584,7 +586,10 @@ class Dispatch:
         exchange = self.exchange
         wanted = await self._tell(exchange.round_ended)
         following: Exchange[HttpDestination] | None = None
-        if wanted is not None:
+        refused = await self.afford() if wanted is not None and self.afford is not None else ""
+        if refused:
+            await self._tell(exchange.stop_rounds, refused)
+        elif wanted is not None:
             began = perf_counter()
             done = await asyncio.gather(*[self._run_tool(one, wanted.seconds) for one in wanted.runs])
             if sum([run_size(one.run) for one in done]) > LARGE:

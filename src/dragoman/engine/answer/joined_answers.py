@@ -23,7 +23,7 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure
-from dragoman.conversation.literals import joined, prefixed, unquote
+from dragoman.conversation.literals import joined, prefixed, quote, unquote
 from dragoman.conversation.parts import OURS, Extras, Opaque, Part
 from dragoman.conversation.provider_tools import FoundPage, ToolRun
 from dragoman.conversation.replies import Usage, sum_usage
@@ -263,6 +263,14 @@ class RoundWriter:
             self._joined.parts += len(blocks)
             self._joined.ends_in_text = self._joined.ends_in_text and not blocks
             self._joined.write([OpaqueBlock(0, number, block) for number, block in enumerate(blocks, first)])
+
+    def say(self, text: str) -> None:
+        """Add a text of the gateway's own."""
+        with self._joined.lock:
+            words = f"\n\n{text}" if self._joined.ends_in_text else text
+            self._joined.write([TextDelta(0, self._joined.parts, quote(words))])
+            self._joined.parts += 1
+            self._joined.ends_in_text = True
 
     def next_round(self) -> None:
         """Another round follows."""

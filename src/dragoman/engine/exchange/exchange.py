@@ -867,6 +867,12 @@ class Exchange(Generic[D]):
         self._note_runs(last, self.rounds.finished)
         return None if ask is None else self._round(ask, TargetRoute((last._visit.destination,)), last._visit)
 
+    def stop_rounds(self, why: str) -> None:
+        """End the answer without running what the last round has asked for."""
+        assert self.rounds is not None
+        self.rounds.stop(why)
+        self._note_runs(self.parts[-1], self.rounds.finished)
+
     def _note_runs(self, round: Exchange[D], runs: tuple[FinishedRun, ...]) -> None:
         round.runs = (*round.runs, *runs)
         round.changes = (*round.changes, *[run.change(self.ask) for run in runs])

@@ -34,9 +34,11 @@ from dragoman.engine.exchange.run_limits import USUAL_LIMITS, RunLimits
 
 TOO_MANY = "max_uses_exceeded"
 TOO_LATE = "unavailable"
+UNPAID = "budget_exhausted"
 TOOL_RUN = "tool-run"
 """What the report calls a run of the gateway's."""
 OVER = "This tool cannot be used again for this answer. Answer with what you have found so far."
+_SPENT = "the key's budget is spent"
 _CUT = "\n[cut here: the result is longer than it may be]"
 
 
@@ -95,10 +97,12 @@ class FinishedRun(msgspec.Struct, frozen=True, gc=False):
 
     def change(self, ask: Ask) -> Change:
         """The entry of the report."""
+        place = ReportBuilder(ask).pointer(Note("", key=TOOLS if self.at < 0 else f"{TOOLS}/{self.at}"))
+        if self.error == UNPAID:
+            return Change(TOOL_RUN, place, f"did not run {self.name}: {_SPENT}", str(Loss.CONTENT), "added")
         figures = [f"{self.seconds:.2f} s", f"{self.size} bytes", *([f"cost {self.cost:g}"] if self.cost else [])]
         failed = f", which failed: {self.error}" if self.error else ""
         lost = f", and left out {self.left_out} of its media, too large" if self.left_out else ""
-        place = ReportBuilder(ask).pointer(Note("", key=TOOLS if self.at < 0 else f"{TOOLS}/{self.at}"))
         loss = str(Loss.CONTENT if lost else Loss.NOTHING)
         return Change(TOOL_RUN, place, f"ran {self.name} ({', '.join(figures)}){failed}{lost}", loss, "added")
 
@@ -205,6 +209,21 @@ class ToolRounds:
         self.ask = self._next(writer.parts(), pairs)
         self.rounds += 1
         return self.ask
+
+    def stop(self, why: str) -> None:
+        """End the answer without running what the round has asked for. The client is told why."""
+        writer = self._writer
+        assert writer is not None
+        pairs: list[tuple[Call, ToolRun]] = []
+        finished: list[FinishedRun] = []
+        for tool, call, asked in self._asked:
+            name = f"{asked.server}/{asked.name}" if asked.server else call.name
+            pairs.append((call, replace(asked, arguments=asked.arguments or b"{}", output=why, error=TOO_LATE)))
+            finished.append(FinishedRun(tool.tool.family, name, tool.at, 0.0, 0, 0.0, UNPAID))
+        self.finished = tuple(finished)
+        self._show(pairs, [part for part in writer.parts() if isinstance(part, Reasoning)])
+        writer.say(f"[{why}]")
+        writer.finish(None if writer.has_client_calls else Stopped(0, Stop.PAUSE))
 
     def _ask_client(self, writer: RoundWriter) -> None:
         """End the answer with a question about each call that must be approved."""

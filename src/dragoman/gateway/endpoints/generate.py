@@ -19,6 +19,7 @@ from dragoman.engine.answer.client_failures import render_failed_stream
 from dragoman.engine.compile.compile_options import NOTHING_SET, USAGE_ASKED, caller_options
 from dragoman.engine.compile.request_limits import RequestLimits, parse_ask
 from dragoman.engine.exchange.destination import TargetRoute
+from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.steps import Answered, GaveUp, Streaming, StreamingAll
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.memory.continued_requests import SHORTEST, KnownBody, recognise
@@ -178,6 +179,8 @@ async def _dispatch(
         exchange.given_summary = record.carried.summary
     if ask.conversation.settings.n is not None:
         dispatch.reserve = partial(_reserve_more, services, record, route)
+    if record.hold is not None:
+        dispatch.afford = partial(_hold_round, services, record, exchange)
     figure = services.figures.begin(first.name)
     try:
         await _answer(services, outbound, record, dispatch)
@@ -204,6 +207,22 @@ async def _reserve_more(
     if caller.budget is not None and record.hold is not None:
         more = await hold(services.store.budgets, services.clocks, caller, caller.budget, record.hold.amount * count)
         record.hold = replace(more, amount=record.hold.amount + more.amount)
+
+
+async def _hold_round(services: Services, record: RequestRecord, exchange: Exchange[HttpDestination]) -> str:
+    """Book what the rounds so far cost, and for the next one as much as the last did. Why the key's budget has no room
+    for it; empty if it has."""
+    caller, held = record.caller, record.hold
+    assert caller.budget is not None
+    assert held is not None
+    rounds = [cost.amount for part in exchange.parts if (cost := find_cost(part, part.spent())) is not None]
+    amount = max(sum(rounds) + (rounds[-1] if rounds else 0.0) - held.amount, 0.0)
+    try:
+        more = await hold(services.store.budgets, services.clocks, caller, caller.budget, amount)
+    except Refused as refused:
+        return f"No further tools were run: {refused.failure.message}"
+    record.hold = replace(more, amount=held.amount + amount)
+    return ""
 
 
 def _context(record: RequestRecord, ask: Ask) -> AnswerContext:
