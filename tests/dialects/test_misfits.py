@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from dragoman.dialects.near_misses import lists, turns
+from dragoman.dialects.near_misses.turns import TurnReader
 from dragoman.engine.library.adapt import adapt
 from dragoman.errors import MalformedRequest
 
@@ -157,3 +159,38 @@ def test_what_means_nothing_is_refused_with_its_place(source: str, body: dict[st
     with pytest.raises(MalformedRequest) as caught:
         adapt(body, source=source, target=CHAT if source == "openai-chat" else CLAUDE)
     assert caught.value.at == at
+
+
+def users(*contents: list[Any]) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": content} for content in contents]
+
+
+TOO_ODD = {
+    "parts of one message": users([{"a": 1}] * 101),
+    "parts of a list in place of a part": users([["a"] * 101]),
+    "parts of several messages": users(*[[{"type": "text", "text": 1}] * 40] * 3),
+    "messages": ["a"] * 101,
+}
+
+
+@pytest.mark.parametrize("messages", TOO_ODD.values(), ids=TOO_ODD)
+def test_more_odd_parts_than_a_client_slips_into_are_refused(
+    messages: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (lists, turns):
+        monkeypatch.setattr(module, "MOST_ODD", 100)
+    with pytest.raises(MalformedRequest, match="do not fit the schema"):
+        adapt({"model": "m", "messages": messages}, source="openai-chat", target=CHAT)
+
+
+@pytest.mark.parametrize(
+    "dialect", ["openai-chat", "openai-responses", "anthropic", "gemini", "bedrock", "ollama", "cohere"]
+)
+def test_what_is_no_message_in_any_form_is_refused_at_once(dialect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are not read before."""
+    read: list[bytes] = []
+    monkeypatch.setattr(TurnReader, "read", lambda self, item: read.append(item))
+    name = {"openai-responses": "input", "gemini": "contents"}.get(dialect, "messages")
+    with pytest.raises(MalformedRequest):
+        adapt({name: [{"odd": 1}] * 50 + [1]}, source=dialect, target=CHAT)
+    assert read == []

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.gateway.upstream import Upstream, upstream
 
-from dragoman.upstream.heavy_work import LARGE
+from dragoman.wire.json_size import LARGE
 
 INLINE = {"facts": {"media": {"image": {"inline": "accepts", "url": "refuses"}}}}
 

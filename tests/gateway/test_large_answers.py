@@ -13,7 +13,8 @@ from tests.gateway.running import gateway, provider
 from tests.gateway.upstream import GOOD, Answer, Seen, upstream
 
 from dragoman.dialects.openai_chat.answer import MOST_CHOICES
-from dragoman.upstream.heavy_work import LARGE, HeavyWork
+from dragoman.upstream.heavy_work import HeavyWork
+from dragoman.wire.json_size import LARGE
 
 CLIENTS = ("openai-chat", "anthropic")
 """One for which the answer is relayed, one for which it is translated."""

@@ -23,7 +23,7 @@ from dragoman.gateway.http.inbound import ClientWatch, Inbound
 from dragoman.gateway.records import recent_exchanges
 from dragoman.gateway.records.request_record import RequestRecord
 from dragoman.gateway.services import Services, open_services
-from dragoman.upstream.heavy_work import LARGE
+from dragoman.wire.json_size import LARGE
 
 CHAT = "/v1/chat/completions"
 

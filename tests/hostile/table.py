@@ -39,6 +39,8 @@ class Raw(NamedTuple):
     make: Callable[[int], bytes]
     count: int
     good: frozenset[int] = EITHER
+    is_heavy: bool = False
+    """One request that holds many values."""
 
 
 class Answer(NamedTuple):
@@ -103,6 +105,10 @@ def _image(dialect: str, url: str) -> bytes:
     turn = texts(dialect, "user", ["x"])
     turn["parts" if dialect == "gemini" else "content"].append(part)
     return dump(body(dialect, [turn]))
+
+
+def _odd_parts(dialect: str, part: Any, count: int) -> dict[str, Any]:
+    return {"role": "user", "parts" if dialect == "gemini" else "content": [part] * count}
 
 
 def _doubling(count: int) -> dict[str, Any]:
@@ -265,6 +271,13 @@ REQUESTS: tuple[Request, ...] = (
     Request("only quotes", lambda d, n: b'"' * n, 8_000_000, REFUSED),
     Request("a text where an object belongs", lambda d, n: dump(body(d, ["x"] * n)), 9_000),  # type: ignore[list-item]
     Request("numbers where messages belong", lambda d, n: dump(body(d, [1] * n)), 90_000),  # type: ignore[list-item]
+    Request("objects of nothing where messages belong", lambda d, n: dump(body(d, [{}] * n)), 60_000),
+    Request("lists where messages belong", lambda d, n: dump(body(d, [[]] * n)), 60_000),  # type: ignore[list-item]
+    Request("numbers where parts belong", lambda d, n: dump(body(d, [_odd_parts(d, 1, n)])), 90_000),
+    Request("objects of nothing where parts belong", lambda d, n: dump(body(d, [_odd_parts(d, {}, n)])), 60_000),
+    Request("parts of a part", lambda d, n: dump(body(d, [_odd_parts(d, ["x"] * n, 1)])), 90_000),
+    Request("numbers where tools belong", lambda d, n: dump(body(d, [user(d)], [1] * n)), 90_000),  # type: ignore[list-item]
+    Request("objects of nothing where tools belong", lambda d, n: dump(body(d, [user(d)], [{}] * n)), 60_000),
 )
 
 
@@ -318,6 +331,11 @@ _OPENED = (
     b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 )
 UPGRADED = frozenset({101})
+
+
+def _responses(path: str, count: int, **members: Any) -> bytes:
+    """A request of Responses with so many texts where items belong."""
+    return post("/v1" + path, dump({"model": "anthropic/hello", "input": ["x"] * count, **members}))
 
 
 def _frame(opcode: int, data: bytes, fin: bool = True, length: int | None = None) -> bytes:
@@ -380,6 +398,8 @@ RAW: tuple[Raw, ...] = (
     Raw("a socket of many lanes", lambda n: _socket(*[_create(stream_id=f"s{at}") for at in range(n)]), 2_000, UPGRADED),
     Raw("a socket of prepared turns", lambda n: _socket(*[_create(generate=False, stream_id=f"s{at}") for at in range(n)]), 2_000, UPGRADED),
     Raw("a socket of unknown answers", lambda n: _socket(*[_create(previous_response_id="r" * 1000)] * n), 2_000, UPGRADED),
+    Raw("a socket with a turn of texts", lambda n: _socket(_create(input=["x"] * n)), 15_000, UPGRADED, True),
+    Raw("a socket with a prepared turn of texts", lambda n: _socket(_create(generate=False, input=["x"] * n)), 15_000, UPGRADED, True),
     Raw("a socket of steering", lambda n: _socket(*[_frame(1, dump({"type": "response.steer", "previous_response_id": "r", "input": "x"}))] * n), 20_000, UPGRADED),
     Raw("bytes that are no HTTP", lambda n: b"\x16\x03\x01" * n + b"\r\n\r\n", 100_000, ANY),
     Raw("a form of one field", lambda n: form(_FIELD % (b"model", b"chat/hello") * n + b"--B--\r\n"), 100_000, ANY),
@@ -395,6 +415,16 @@ RAW: tuple[Raw, ...] = (
     Raw("a form that opens quotes", lambda n: form(_FIELD % (b'a"; x="' * n, b"x") + b"--B--\r\n"), 100_000, ANY),
     Raw("embeddings of numbers", lambda n: post("/v1/embeddings", b'{"model":"chat/hello","input":[' + b"1," * n + b"1]}"), 5_000_000, ANY),
     Raw("a dry run of nothing", lambda n: post("/dragoman/adapt", b'{"request":' + b"[" * n), 150_000, ANY),
+    Raw("a dry run of texts", lambda n: post("/dragoman/adapt", dump({"request": body("openai-chat", ["x"] * n), "from": "openai-chat", "to": "anthropic/hello"})), 15_000, ANY, True),  # type: ignore[list-item]
+    Raw("an answer in the background of texts", lambda n: _responses("/responses", n, background=True), 15_000, ANY, True),
+    Raw("an answer that is stored of texts", lambda n: _responses("/responses", n, previous_response_id="resp_x"), 15_000, ANY, True),
+    Raw("a compaction of texts", lambda n: _responses("/responses/compact", n), 15_000, ANY, True),
+    Raw("a conversation that is to be compacted of texts", lambda n: _responses("/responses", n, context_management=[{"type": "compaction", "compact_threshold": 1}]), 15_000, ANY, True),
+    Raw("a conversation of texts", lambda n: post("/v1/conversations", dump({"items": ["x"] * n})), 15_000, ANY, True),
+    Raw("a completion of numbers", lambda n: post("/v1/completions", dump({"model": "chat/hello", "prompt": [1] * n})), 90_000, ANY, True),
+    Raw("a prompt of pictures", lambda n: post("/api/generate", dump({"model": "chat/hello", "prompt": "x", "images": ["x"] * n})), 15_000, ANY, True),
+    Raw("embeddings of texts", lambda n: post("/api/embed", dump({"model": "chat/hello", "input": ["x"] * n})), 15_000, ANY, True),
+    Raw("counting texts", lambda n: post("/v1/messages/count_tokens", dump(body("anthropic", ["x"] * n)).replace(b"MODEL", b"anthropic/hello")), 15_000, ANY, True),  # type: ignore[list-item]
     Raw("a dry run of many messages", lambda n: post("/dragoman/adapt", dump({"request": body("openai-chat", [user("openai-chat")] * n), "from": "openai-chat", "to": "anthropic/hello"})), 9_000, ANY),
     Raw("counting many messages", lambda n: post("/v1/messages/count_tokens", dump(body("anthropic", [user("anthropic")] * n)).replace(b"MODEL", b"anthropic/hello")), 9_000, ANY),
     Raw("a long name of a model", lambda n: post(_CHAT, _HELLO.replace(b"hello", b"m" * n)), 4_000_000, ANY),

@@ -46,8 +46,9 @@ from dragoman.conversation.bounded_cache import POOL
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.answer.translation import Translation
 from dragoman.errors import ConfigError, DragomanError
-from dragoman.upstream.heavy_work import LARGE as HEAVY
 from dragoman.wire.error_bodies import parse_failure
+from dragoman.wire.json_size import LARGE as LARGE_BODY
+from dragoman.wire.json_size import is_heavy
 
 SMALL = 60
 PROFILES = {
@@ -252,7 +253,7 @@ def large_requests(line: Request) -> Iterator[tuple[str, bytes]]:
     turn = REQUESTS.index(line) % max(1, len(line.dialects))
     for dialect in (*line.dialects[turn:], *line.dialects[:turn]):
         content = line.make(dialect, min(line.count, LARGE)).replace(b"MODEL", b"anthropic/hello")
-        if len(content) > HEAVY:
+        if is_heavy(content):
             yield dialect, content
             if not FULL:
                 return
@@ -271,6 +272,34 @@ def test_a_large_request_is_worked_on_beside_the_loop(gateway: Running, line: Re
         small = line.make(dialect, SMALL).replace(b"MODEL", b"anthropic/hello")
         ask(gateway, post(path, small))  # the first of its kind loads code
         assert calls_on_the_loop(gateway, post(path, content)) < MOST_ON_THE_LOOP, dialect
+
+
+SHORT = 4_000
+
+
+@pytest.mark.parametrize("line", [line for line in RAW if line.is_heavy], ids=lambda line: line.name)
+def test_a_heavy_request_to_any_path_is_worked_on_beside_the_loop(gateway: Running, line: Raw) -> None:
+    sent = line.make(SHORT)
+    assert is_heavy(sent)
+    assert len(sent) < LARGE_BODY
+    ask(gateway, sent)  # the first of its kind loads code
+    assert calls_on_the_loop(gateway, sent) < MOST_ON_THE_LOOP
+
+
+def test_a_conversation_that_goes_on_oddly_is_read_beside_the_loop(gateway: Running) -> None:
+    """It is known, and would be read on the loop if it went on as it began."""
+
+    def asked(turns: int, *more: Any) -> bytes:
+        said = [user("openai-chat", f"{turn} " + "word " * 30) for turn in range(turns)]
+        answered = [one for turn in said for one in (turn, {"role": "assistant", "content": "Yes."})]
+        content = dump(body("openai-chat", [*answered, user("openai-chat"), *more]))
+        return post(PATHS["openai-chat"], content.replace(b"MODEL", b"anthropic/hello"))
+
+    for turns in (1_000, 1_001, 1_002):
+        ask(gateway, asked(turns))
+    known = calls_on_the_loop(gateway, asked(1_003))
+    assert known < MOST_ON_THE_LOOP
+    assert calls_on_the_loop(gateway, asked(1_004, "And?")) < MOST_ON_THE_LOOP
 
 
 # Depth: what can be decoded in one place of the program is too deep a few calls further in.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.wire import json_size
-from dragoman.wire.json_size import count_read_values, count_values
+from dragoman.wire.json_size import LARGE, MANY_VALUES, count_read_values, count_values, is_heavy
 
 TOP = [{"token": f' "{n}\\', "logprob": -0.5, "bytes": [1, 2, 3]} for n in range(20)]
 TOKEN = {"token": "a", "logprob": -0.1, "bytes": [97], "top_logprobs": TOP}
@@ -47,3 +47,17 @@ def test_log_probabilities_are_not_counted(
 def test_what_is_below_the_limit_is_counted_once() -> None:
     text = json.dumps(CHAT).encode()
     assert count_read_values(text, 1 << 30) == count_values(text, 1 << 30)
+
+
+@pytest.mark.parametrize(
+    ("body", "heavy"),
+    [
+        (b"x" * LARGE, False),
+        (b"x" * (LARGE + 1), True),
+        (b"{}," * MANY_VALUES + b" " * 4_000, False),
+        (b"{}," * (MANY_VALUES + 1) + b" " * 4_000, True),
+        (b"," * 4_096, False),
+    ],
+)
+def test_a_body_is_heavy_by_its_length_or_by_what_it_holds(body: bytes, heavy: bool) -> None:
+    assert is_heavy(body) is heavy

@@ -22,12 +22,13 @@ def parse_routed(
     headers: Mapping[str, str],
     limits: RequestLimits = DEFAULT_LIMITS,
     memory: CallerMemory | None = None,
+    continues: bool = False,
 ) -> Ask:
-    """A request with what its path says. Raises RequestError."""
+    """A request with what its path says. Raises RequestError, and with `continues` NotContinued."""
     if route.cloud is not None:
         check_body(body, limits)
         body, headers = without_members(body, headers, route.cloud)
-    return apply_path(parse_ask(route.dialect, body, headers, limits, memory), route.model, route.stream)
+    return apply_path(parse_ask(route.dialect, body, headers, limits, memory, continues), route.model, route.stream)
 
 
 def without_members(body: bytes, headers: Mapping[str, str], cloud: CloudMembers) -> tuple[bytes, Mapping[str, str]]:

@@ -71,13 +71,13 @@ from dragoman.upstream.auth.authorizers import Authorizers
 from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.health import Health
-from dragoman.upstream.heavy_work import LARGE, HeavyWork, RequestWork
+from dragoman.upstream.heavy_work import HeavyWork, RequestWork
 from dragoman.upstream.refusals import error_body, transport_failure
 from dragoman.upstream.side_by_side import SideBySide
 from dragoman.upstream.tool_runner import ToolRunner
 from dragoman.upstream.transport import Incoming, Outgoing, Tls, TransportFailure, TransportLimits
 from dragoman.upstream.transport.transport import Transport
-from dragoman.wire.json_size import count_escapes, count_read_values
+from dragoman.wire.json_size import LARGE, count_escapes, count_read_values, is_heavy
 
 if TYPE_CHECKING:
     from dragoman.upstream.socket_line import SocketLine
@@ -235,7 +235,8 @@ class Dispatcher:
             exchange.runnable = self.tools.families
             if self.tools.offers:
                 exchange.offered = self.tools.offered(caller, route.first.tool_servers)
-        return Dispatch(self, exchange, caller, work or RequestWork(self.heavy, caller, len(ask.source)), credential)
+        work = work or RequestWork(self.heavy, caller, is_heavy(ask.source))
+        return Dispatch(self, exchange, caller, work, credential)
 
 
 class Dispatch:
@@ -287,7 +288,8 @@ class Dispatch:
         self.credential = credential
         self._shared = shared
         self._caller = caller
-        self._work = work
+        self.work = work
+        """Where what it reads is worked on."""
 
     async def run(self) -> End:
         """Send until there is an answer for the client, or nothing left to try."""
@@ -345,7 +347,7 @@ class Dispatch:
                         note(chunk)
                     if tail is not None:
                         tail = (tail + chunk)[-LARGE:]
-                    out = feed(chunk) if held <= LARGE else await self._work.run_to_end(partial(feed, chunk))
+                    out = feed(chunk) if held <= LARGE else await self.work.run_to_end(partial(feed, chunk))
                     if out:
                         held = 0
                         yield out
@@ -417,9 +419,9 @@ class Dispatch:
 
     async def _tell(self, verb: Callable[Given, Result], *given: Given.args, **named: Given.kwargs) -> Result:
         """Tell the exchange what became of a step: beside the event loop if the request is a large one."""
-        if not self._work.is_large:
+        if not self.work.is_large:
             return verb(*given, **named)
-        return await self._work.run(partial(self._with_report, verb, *given, **named))
+        return await self.work.run(partial(self._with_report, verb, *given, **named))
 
     def _with_report(self, verb: Callable[Given, Result], *given: Given.args, **named: Given.kwargs) -> Result:
         """The report and the digests are made here too: they would hold up everybody where they are put down."""
@@ -437,7 +439,7 @@ class Dispatch:
         """Read a piece of a stream: beside the event loop if it is large, or of an event that has become large."""
         if size <= LARGE:
             return verb(*given, **named)
-        return await self._work.run_to_end(partial(verb, *given, **named))
+        return await self.work.run_to_end(partial(verb, *given, **named))
 
     async def _choose(self, candidates: tuple[HttpDestination, ...]) -> Step[HttpDestination]:
         shared = self._shared
@@ -452,7 +454,7 @@ class Dispatch:
         self._picked = picked
         key = shared.health.key(picked, perf_counter()) if picked.key_count > 1 else 0
         target, self._lessons = shared.memory.correct(picked, self._caller)
-        if not self._work.is_large:
+        if not self.work.is_large:
             return self.exchange.chosen(picked, target, key)
         return await self._tell(self.exchange.chosen, picked, target, key)
 
@@ -477,7 +479,7 @@ class Dispatch:
             media.let_go()
             return refused.failure
         if media.size > LARGE:
-            self._work.is_large = True
+            self.work.is_large = True
         return found
 
     async def _send(self, send: Send[HttpDestination]) -> Step[HttpDestination]:
@@ -517,7 +519,7 @@ class Dispatch:
             outgoing,
             destination.timeouts,
             frames,
-            work=self._work,
+            work=self.work,
             may_resend=self.exchange.resent,
             takes_instructions=destination.target.facts.instructions_with_previous is not Stance.REFUSES,
         )
@@ -548,7 +550,7 @@ class Dispatch:
 
     def _part(self, exchange: Exchange[HttpDestination]) -> Dispatch:
         """What carries out the exchange for one of several answers, or for one round."""
-        return Dispatch(self._shared, exchange, self._caller, self._work, self.credential)
+        return Dispatch(self._shared, exchange, self._caller, self.work, self.credential)
 
     async def _list_tools(
         self, tools: tuple[ProviderTool, ...], limits: RunLimits
@@ -578,7 +580,7 @@ class Dispatch:
                 return _refuse_lists(tools, f"hold more than {most} bytes (tools.limits.listed_bytes)")
             found.append(listed)
         if size > LARGE:
-            self._work.is_large = True
+            self.work.is_large = True
         return found
 
     async def _next_round(self) -> Dispatch | None:
@@ -593,7 +595,7 @@ class Dispatch:
             began = perf_counter()
             done = await asyncio.gather(*[self._run_tool(one, wanted.seconds) for one in wanted.runs])
             if sum([run_size(one.run) for one in done]) > LARGE:
-                self._work.is_large = True
+                self.work.is_large = True
             following = await self._tell(exchange.ran, done, perf_counter() - began)
         if exchange.rounds is not None and exchange.rounds.kept:
             await self._shared.memory.keep(self._caller, StateToKeep("", "", runs=exchange.rounds.kept))
@@ -612,7 +614,7 @@ class Dispatch:
         done = await asyncio.gather(*[self._run_tool(one, limits.seconds) for one in approved[: limits.calls]])
         ran = fit_media(done, limits.media_bytes)
         if sum([run_size(one.run) for one in ran]) > LARGE:
-            self._work.is_large = True
+            self.work.is_large = True
         return [*ran, *late]
 
     async def _run_tool(self, wanted: WantedRun, seconds: float) -> FinishedCall:
@@ -664,7 +666,7 @@ class Dispatch:
     async def _receive(self, incoming: Incoming) -> Step[HttpDestination]:
         exchange = self.exchange
         # To find out what kind of answer it is, the last turn of the request is read again, and may be large.
-        if self._work.is_large:
+        if self.work.is_large:
             reading = await self._tell(exchange.head, incoming.status, incoming.headers)
         else:
             reading = exchange.head(incoming.status, incoming.headers)
@@ -672,8 +674,8 @@ class Dispatch:
             return await self._receive_opening(incoming)
         body = await incoming.read(self._shared.limits.answer) if reading is _WHOLE else await error_body(incoming)
         if len(body) > LARGE:
-            self._work.is_large = True
-        return await self._tell(self._take_body, body) if self._work.is_large else self._take_body(body)
+            self.work.is_large = True
+        return await self._tell(self._take_body, body) if self.work.is_large else self._take_body(body)
 
     async def _receive_opening(self, incoming: Incoming) -> Step[HttpDestination]:
         """A stream as far as nothing of it is for the client."""

@@ -1,4 +1,5 @@
-"""Large bodies are parsed and compiled beside the event loop, so that nobody waits for somebody else's megabytes.
+"""Heavy bodies are parsed and compiled beside the event loop, so that nobody waits for somebody else's megabytes. Which
+ones these are is decided in `wire/json_size.py`.
 
 Keys take turns, one piece of work each, and a key has at most one under way. There are two threads, so a key with many
 large bodies leaves one of them to everybody else. More would not pay: Python runs one thread at a time, and the loop
@@ -22,9 +23,6 @@ from dragoman.conversation.failures import Failure, FailureKind
 
 Result = TypeVar("Result")
 
-LARGE = 96 * 1024
-"""Bytes from which on a body is worked on beside the event loop. So much of the oddest JSON takes 0.1 s. The turn of an
-agent is mostly shorter, and takes 2 ms."""
 THREADS = 2
 MOST_WAITING = 64
 """Requests that wait for a thread. Each of them holds a body of up to `server.max_body`."""
@@ -182,9 +180,8 @@ class RequestWork:
 
     __slots__ = ("_heavy", "_key", "is_large")
 
-    def __init__(self, heavy: HeavyWork, key: str, size: int) -> None:
-        """`size`: the bytes of the request."""
-        self.is_large = size > LARGE
+    def __init__(self, heavy: HeavyWork, key: str, is_large: bool) -> None:
+        self.is_large = is_large
         """Of an answer or media that are large it becomes true, too."""
         self._heavy = heavy
         self._key = key

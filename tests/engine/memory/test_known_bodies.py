@@ -10,11 +10,12 @@ import pytest
 from dragoman.dialects.openai_responses.endpoints.stored_answers import STORED_ANSWERS
 from dragoman.dialects.shared.parsing import open_body
 from dragoman.engine.compile import request_limits
-from dragoman.engine.compile.request_limits import RequestLimits
+from dragoman.engine.compile.request_limits import RequestLimits, parse_ask
 from dragoman.engine.library.adapt import read
-from dragoman.engine.memory.continued_requests import recognise
+from dragoman.engine.memory.continued_requests import NotContinued, recognise
 from dragoman.engine.memory.conversation_memory import CallerMemory, ConversationMemory
 from dragoman.errors import LimitExceeded
+from dragoman.wire.json_size import MANY_VALUES
 
 NAME = "openai-responses"
 WORDS = "So it goes on and on. " * 40
@@ -142,3 +143,27 @@ def test_a_conversation_that_grows_beyond_a_limit_is_refused_as_without_a_memory
     assert not refused[0]
     assert refused[-1]
     assert refused == sorted(refused)
+
+
+def test_what_is_new_is_all_of_a_body_that_is_not_known() -> None:
+    body = written(items(45))
+    assert recognise(NAME, body, ConversationMemory().of("a")).new is body
+
+
+@pytest.mark.parametrize("entries", [1, MANY_VALUES + 1])
+def test_what_stands_around_the_messages_is_new_if_it_holds_much(entries: int) -> None:
+    around = {"metadata": {f"key {number}": "v" for number in range(entries)}}
+    new = recognise(NAME, written(items(47), **around), taught((40, 41, 46), **around)).new
+    assert b"45: So it goes" in new
+    assert b"30: So it goes" not in new
+    assert (b"metadata" in new) is (entries > 1)
+
+
+def test_a_body_that_goes_on_in_an_unusual_way_is_not_read_as_a_whole_unasked() -> None:
+    """Somebody has to decide where that is done."""
+    caller, body = taught((40, 41, 46)), written([*items(46), "And?"])
+    assert recognise(NAME, body, caller).new is not body
+    with pytest.raises(NotContinued):
+        parse_ask(NAME, body, memory=caller, continues=True)
+    assert parse_ask(NAME, body, memory=caller).known is None
+    assert parse_ask(NAME, written(items(47)), memory=caller, continues=True).known is not None

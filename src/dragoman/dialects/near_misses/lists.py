@@ -13,6 +13,7 @@ from dragoman.conversation.near_misses import ROLES, Miss, NearMiss
 from dragoman.conversation.parts import Call, Json, Result
 from dragoman.dialects.near_misses.call_ids import CallIds
 from dragoman.dialects.near_misses.loose_json import Fields, fields_of, items_of, text_of
+from dragoman.dialects.near_misses.misfits import MOST_ODD, refuse_too_odd
 from dragoman.dialects.near_misses.parts import parse_part_of_any
 from dragoman.dialects.near_misses.turns import MeantPart, MeantTurn, MissLog, TurnReader, WireForm
 from dragoman.errors import MalformedRequest, Unrepresentable
@@ -33,7 +34,13 @@ class MeantItems(msgspec.Struct, frozen=True):
 def meant_items(items: Sequence[Json | Raw], refused: Sequence[int], form: WireForm, member: str) -> MeantItems:
     """The items at the places that a strict parser refused. `member`: where the list stands."""
     unfit = [index for index in refused if not _fits(bytes(items[index]), form)]
-    turns = {index: _parse_item(bytes(items[index]), index, form, f"/{member}/{index}") for index in unfit}
+    turns: dict[int, _ItemTurn] = {}
+    pieces = 0
+    for index in unfit:
+        turns[index] = one = _parse_unfit(bytes(items[index]), index, form, f"/{member}/{index}")
+        pieces += 1 if one.turn is None else len(one.turn.pieces) or 1
+        if pieces > MOST_ODD:
+            refuse_too_odd(f"/{member}/{index}")
     made: frozenset[str] = frozenset()
     if (turns and not form.needs_ids) or any(turn.lacks_id() for turn in turns.values()):
         # An id is told by the calls and results around it, so now all items are read.
@@ -100,12 +107,18 @@ def _with_rest(items: list[Json], rest: Fields) -> list[Json]:
 
 
 def _parse_item(item: Json, index: int, form: WireForm, at: str) -> _ItemTurn:
+    if not _fits(item, form):
+        return _parse_unfit(item, index, form, at)
     log = MissLog(index, at)
-    fits = _fits(item, form)
-    repaired = None if fits else form.repair_item(item, log)
+    return _ItemTurn(item, log, TurnReader(form, log).read(item), True)
+
+
+def _parse_unfit(item: Json, index: int, form: WireForm, at: str) -> _ItemTurn:
+    log = MissLog(index, at)
+    repaired = form.repair_item(item, log)
     if repaired is not None:
-        return _ItemTurn(repaired, log, None, fits)
-    return _ItemTurn(item, log, TurnReader(form, log).read(item), fits)
+        return _ItemTurn(repaired, log, None, False)
+    return _ItemTurn(item, log, TurnReader(form, log).read(item), False)
 
 
 def _identify(turns: list[_ItemTurn], form: WireForm) -> frozenset[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import NoReturn
 
 import msgspec
 
@@ -14,6 +15,7 @@ from dragoman.conversation.near_misses import Miss
 from dragoman.conversation.parts import Json
 from dragoman.dialects.near_misses.loose_json import NULL, fields_of, items_of
 from dragoman.dialects.shared.raw_json import UNREADABLE
+from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import malformed, render_list, render_object
 
 _MOST = 16
@@ -26,6 +28,17 @@ _SCHEMAS = ("schema", "json_schema", "input_schema", "parameters", "format")
 _FORMS = ("responseMimeType", "response_mime_type", "mode", "functionCallingConfig", "function_calling_config")
 _CONTENT_MEMBERS = frozenset((*_MESSAGES, *_MEDIA, *_CALLS, *_SCHEMAS, *_FORMS))
 """Members that hold what a value says. They are never left out."""
+
+
+MOST_ODD = 20_000
+"""Parts of messages that do not fit the schema and are read all the same. More are no slip of a client, and each takes
+many times as long as one that fits."""
+
+
+def refuse_too_odd(at: str) -> NoReturn:
+    """Raise MalformedRequest: too much of a request does not fit the schema."""
+    message = f"more than {MOST_ODD} parts of messages do not fit the schema"
+    raise MalformedRequest(message, at=at, hint="write messages as the dialect has them")
 
 
 class Misfit(msgspec.Struct, frozen=True):

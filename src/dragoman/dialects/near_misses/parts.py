@@ -122,6 +122,8 @@ def _hint(fields: Fields) -> CacheHint | None:
 
 
 def _parse_wrapped_call(fields: Fields) -> Part | None:
+    if fields.keys().isdisjoint(_CALL_WRAPPERS):
+        return None
     for key in _CALL_WRAPPERS:
         inner = fields_of(fields.get(key))
         if inner is not None and first_of(inner, _NAMES) is not None:
@@ -155,6 +157,8 @@ def parse_any_arguments(raw: Json | None) -> Json:
 
 
 def _parse_wrapped_result(fields: Fields) -> Part | None:
+    if fields.keys().isdisjoint(_RESULT_WRAPPERS):
+        return None
     for key in _RESULT_WRAPPERS:
         inner = fields_of(fields.get(key))
         if inner is not None:

@@ -19,7 +19,7 @@ from dragoman.conversation.near_misses import CONTENTS, ROLE_TYPES, ROLES, Miss,
 from dragoman.conversation.parts import Call, Extras, Json, Opaque, Origin, Part, Reasoning, Result, Text
 from dragoman.dialects.near_misses.loose_json import NULL, Fields, as_text, fields_of, first_of, items_of, text_of
 from dragoman.dialects.near_misses.members import find_texts
-from dragoman.dialects.near_misses.misfits import without_misfits
+from dragoman.dialects.near_misses.misfits import MOST_ODD, refuse_too_odd, without_misfits
 from dragoman.dialects.near_misses.parts import (
     CALL_KEYS,
     CONSUMED,
@@ -50,6 +50,8 @@ _ALONE = frozenset(
 _ALONE_KEYS = ("functionCall", "functionResponse", "function_response", "toolUse", "toolResult")
 
 
+_BEGINNINGS = (b"{", b'"')
+"""Letters that parts of any dialect begin with."""
 _CLASSES = {"HumanMessage": "human", "AIMessage": "ai", "SystemMessage": "system", "ToolMessage": "tool"}
 """LangChain's classes of messages, each with the type that it gives them."""
 _MISSING = re.compile(r"missing required field `(\w+)`")
@@ -326,8 +328,7 @@ class TurnReader:
         """The content, and the member that holds it."""
         own = self._form.content_name
         if fields.get(own, NULL) != NULL:
-            words = "".join([text_of(text) for text in find_texts(fields[own]).texts])
-            refuse_two_contents(words, fields, self._log.at, own)
+            refuse_two_contents(lambda: find_texts(fields[own]).texts, fields, self._log.at, own)
             return own, fields[own]
         found = [key for key in CONTENTS if fields.get(key, NULL) != NULL]
         if not found:
@@ -351,9 +352,12 @@ class TurnReader:
         if items is not None:
             if self._form.string_content:
                 self._log.note(Miss.CONTENT, f"/{key}")
-            return [
-                piece for index, item in enumerate(items) for piece in self._inner_pieces(item, role, f"/{key}/{index}")
-            ]
+            pieces: list[MeantPart] = []
+            for index, item in enumerate(items):
+                pieces += self._inner_pieces(item, role, f"/{key}/{index}")
+                if len(pieces) > MOST_ODD:
+                    refuse_too_odd(f"{self._log.at}/{key}/{index}")
+            return pieces
         if key == self._form.content_name:
             self._log.note(Miss.CONTENT, f"/{key}")
         return [self._piece(content if _may_be_part(content, key) else as_text(content), role, f"/{key}")]
@@ -367,6 +371,8 @@ class TurnReader:
         if inner is None:
             return [self._piece(item, role, below)]
         self._log.note(Miss.CONTENT, below)
+        if len(inner) > MOST_ODD:
+            refuse_too_odd(self._log.at + below)
         return [self._piece(one if one[:1] == b"{" else as_text(one), role, below) for one in inner]
 
     def _pictures(self, rest: Fields, role: Role) -> list[MeantPart]:
@@ -383,6 +389,8 @@ class TurnReader:
 
     def _piece(self, item: Json, role: Role, below: str) -> MeantPart:
         """A part of the dialect's own as it is; another one as what it means; else as it is."""
+        if item[:1] not in _BEGINNINGS:
+            return MeantPart(None, item, below)
         if self._form.fits_part(item, role):
             return MeantPart(parse_part_of_any(item), item, below)
         refuse_two_kinds(fields_of(item) or {}, self._log.at + below)

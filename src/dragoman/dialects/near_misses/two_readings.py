@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import NoReturn
 
 from dragoman.conversation.conversation import SYSTEM_ROLES
@@ -38,15 +39,20 @@ def refuse_two_turns(messages: Iterable[Message], name: str) -> None:
         extras = message.extras
         if extras is not None and not _TELLING.isdisjoint(extras.fields):
             _refuse_two_authors(message, extras.fields, f"/{name}/{message.at}")
-            words = "".join([part.text for part in message.parts if type(part) is Text])
-            refuse_two_contents(words, extras.fields, f"/{name}/{message.at}")
+            refuse_two_contents(partial(_find_literals, message), extras.fields, f"/{name}/{message.at}")
 
 
-def refuse_two_contents(words: str, beside: Fields | Mapping[str, Json], at: str, own: str = "") -> None:
-    """Raise MalformedRequest if the words of a message differ from those that stand beside them under another name."""
+def _find_literals(message: Message) -> list[Json]:
+    return [part.literal for part in message.parts if type(part) is Text]
+
+
+def refuse_two_contents(
+    texts: Callable[[], list[Json]], beside: Fields | Mapping[str, Json], at: str, own: str = ""
+) -> None:
+    """Raise MalformedRequest if the texts of a message differ from those that stand beside them under another name."""
     for key in CONTENTS:
         if key != own and beside.get(key, NULL) not in _NOTHING:
-            others = "".join([text_of(text) for text in find_texts(beside[key]).texts])
+            words, others = ("".join(map(text_of, found)) for found in (texts(), find_texts(beside[key]).texts))
             if others.strip() and others.split() != words.split():
                 message = f'a message that may say "{words[:_SHOWN]}" or "{others[:_SHOWN]}", which stands in `{key}`'
                 raise MalformedRequest(message, at=at, hint="send one content")

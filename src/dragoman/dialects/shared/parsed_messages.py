@@ -46,6 +46,8 @@ _DUPLICATE_ID = int(Trait.DUPLICATE_ID)
 _MODEL = frozenset("ac")
 """The letters of a model's messages."""
 _MODEL_OR_NONE = frozenset(("a", "c", ""))
+_BEGINNINGS = (b"{", b"[", b'"', b"n")
+"""Letters that messages of any form begin with, and null."""
 _LATE, _EACH = 48, 16
 """Checkpoints are at all turns of the model among the last messages, and at some among those before."""
 
@@ -267,6 +269,10 @@ class ListParser(msgspec.Struct, frozen=True):
         misses: tuple[NearMiss, ...],
     ) -> ParsedList:
         refused = [index for index, one in enumerate(found) if one is None]
+        for index in refused:
+            if not bytes(items[index]).startswith(_BEGINNINGS):
+                self.parse_odd_item(bytes(items[index]), index)  # it is no message in any form, and this says so
+                break
         meant = meant_items(items, refused, self.form, member)
         done: list[ParsedMessage] = []
         for index, one in enumerate(found):

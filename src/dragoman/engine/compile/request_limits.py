@@ -59,15 +59,16 @@ def parse_ask(
     headers: Mapping[str, str] | None = None,
     limits: RequestLimits = DEFAULT_LIMITS,
     memory: CallerMemory | None = None,
+    continues: bool = False,
 ) -> Ask:
     """A request as an Ask. Raises LimitExceeded, MalformedRequest or DuplicateKey. `memory`: what is remembered of the
-    caller's conversations."""
+    caller's conversations. `continues`: raise NotContinued if it is not the next turn of one of them."""
     is_long = len(body) > limits.escapes or len(body) > limits.values
     if is_long and (memory is None or not _holds_little(recognise(dialect, body, memory), limits)):
         check_body(body, limits)
     try:
         if memory is not None and len(body) >= SHORTEST:
-            ask = parse_remembered(dialect, body, headers, memory)
+            ask = parse_remembered(dialect, body, headers, memory, continues)
         else:
             ask = registry.dialect(dialect).requests.parse(body, headers=headers)
     except RequestError as fault:

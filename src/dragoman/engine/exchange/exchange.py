@@ -154,6 +154,7 @@ class Exchange(Generic[D]):
     _chance = 0.0
     _waits = False
     _cost: float | None = None
+    _estimated: tuple[str, int] | None = None
     _cared = False
     _earlier: Failure | None = None
     _fault: RequestError | None = None
@@ -221,8 +222,15 @@ class Exchange(Generic[D]):
             return Spent(usage)
         if not usage.input:
             estimated = True
-            usage = replace(usage, input=estimate_request(self.ask.conversation, self._visit.target.model))
+            usage = replace(usage, input=self._estimate_input())
         return Spent(replace(usage, output=output), estimated)
+
+    def _estimate_input(self) -> int:
+        """About how many tokens the request has. It is counted once: there may be many parts."""
+        model = self._visit.target.model
+        if self._estimated is None or self._estimated[0] != model:
+            self._estimated = model, estimate_request(self.ask.conversation, model)
+        return self._estimated[1]
 
     @property
     def cost(self) -> float | None:

@@ -22,6 +22,7 @@ from dragoman.dialects.shared.read_lists import ListReading
 from dragoman.engine.memory.conversation_memory import CallerMemory, KeptConversation, KnownTop, SentList, list_items
 from dragoman.errors import RequestError
 from dragoman.wire.json_reader import find_member, is_utf8, split_items
+from dragoman.wire.json_size import is_heavy
 
 SHORTEST = 16 * 1024
 """Bytes of a body that is worth remembering. A shorter one is read as fast as it is found."""
@@ -51,6 +52,17 @@ class KnownBody(msgspec.Struct, frozen=True):
     def size(self) -> int:
         """At least how many bytes need not be read."""
         return len(self.kept.head) if self.kept is not None and self.common >= len(self.kept.head) else 0
+
+    @property
+    def new(self) -> bytes:
+        """What has to be read; the body itself if nothing of it is known. What stands around the list is known if it is
+        read quickly: nobody keeps what was made of it for this conversation alone."""
+        size, begin, top = self.size, self.begin, self.top
+        if not size:
+            return self.body
+        if top is None or any(top.search(is_heavy, lambda text: (is_heavy(text),))):
+            return self.body[:begin] + self.body[begin + size :]
+        return self.body[begin + size : len(self.body) - len(top.after)]
 
     def search(self, key: Any, search: Callable[[bytes], tuple[Any, ...]]) -> tuple[Any, ...]:
         """What a search finds in the body, piece by piece. Pieces end with items. `key`: by which it is known what was
@@ -104,8 +116,14 @@ def recognise(dialect: str, body: bytes, caller: CallerMemory | None) -> KnownBo
     return known
 
 
-def parse_remembered(dialect: str, body: bytes, headers: Mapping[str, str] | None, caller: CallerMemory) -> Ask:
-    """A request as an Ask. Raises MalformedRequest or DuplicateKey."""
+class NotContinued(Exception):
+    """A request that is not the next turn of a remembered conversation, or is unusual: it is read as a whole."""
+
+
+def parse_remembered(
+    dialect: str, body: bytes, headers: Mapping[str, str] | None, caller: CallerMemory, continues: bool = False
+) -> Ask:
+    """A request as an Ask. Raises MalformedRequest or DuplicateKey, and with `continues` NotContinued."""
     codec = registry.dialect(dialect).requests
     known = recognise(dialect, body, caller)
     caller.recognised.clear()
@@ -115,6 +133,8 @@ def parse_remembered(dialect: str, body: bytes, headers: Mapping[str, str] | Non
             ask = _parse_rest(dialect, known, place, headers, caller)
             if ask is not None:
                 return ask
+    if continues:
+        raise NotContinued
     opened = open_body(body)
     raw = opened.members.get(codec.list_name, b"")
     if len(raw) < SHORTEST_LIST:

@@ -32,6 +32,7 @@ _SAMPLE = 1 << 16
 """Bytes of a long text that are looked at. The rest is taken to be like them."""
 _PER_MESSAGE = 4
 _PER_MEDIA = 800
+_OF_MEDIA = (None,)
 _decode = msgspec.json.Decoder(str).decode
 
 
@@ -79,8 +80,8 @@ def estimate_text(text: bytes) -> int:
 
 def estimate_request(conversation: Conversation, model: str = "") -> int:
     """About how many tokens a conversation has, its tools included; never zero."""
-    pieces = list(_texts(conversation))
-    media = sum(piece is None for piece in pieces)
+    pieces = _texts(conversation)
+    media = pieces.count(None)
     content = b" ".join([piece for piece in pieces if piece])
     count = count_literal(content, token_weights(model))
     return max(1, round(count) + media * _PER_MEDIA + len(conversation.messages) * _PER_MESSAGE)
@@ -88,18 +89,24 @@ def estimate_request(conversation: Conversation, model: str = "") -> int:
 
 def may_exceed(conversation: Conversation, tokens: int) -> bool:
     """Whether it is worth estimating: a text has no more tokens than bytes."""
-    pieces = list(_texts(conversation))
+    pieces = _texts(conversation)
     most = sum(_PER_MEDIA if piece is None else len(piece) + 1 for piece in pieces)
     return most + len(conversation.messages) * _PER_MESSAGE > tokens
 
 
-def _texts(conversation: Conversation) -> Iterator[bytes | None]:
-    """The texts of a conversation, as they stand between their quotes; None for a picture, a sound or a file."""
+def _texts(conversation: Conversation) -> list[bytes | None]:
+    """The texts of a conversation, as they stand between their quotes; None for a picture, a sound or a file. There may
+    be many: texts and media are taken without a call for each."""
+    found: list[bytes | None] = []
     for message in conversation.messages:
         for part in message.parts:
-            yield from texts_of(part)
+            if type(part) is Text:
+                found += (part.literal[1:-1],)
+            else:
+                found += _OF_MEDIA if type(part) is Media else texts_of(part)
     for tool in conversation.tools:
-        yield from (tool.json,) if isinstance(tool, NativeTool) else _texts_of_tool(tool)
+        found += (tool.json,) if isinstance(tool, NativeTool) else _texts_of_tool(tool)
+    return found
 
 
 def _texts_of_tool(tool: Tool) -> Iterator[bytes]:

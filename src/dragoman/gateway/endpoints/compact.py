@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from dragoman.dialects import registry
 from dragoman.dialects.contracts.compaction import CompactionWay
 from dragoman.gateway.callers.callers import Caller
+from dragoman.gateway.callers.request_work import begin_work
 from dragoman.gateway.endpoints.generate import generate
 from dragoman.gateway.endpoints.relay import relay
 from dragoman.gateway.http.inbound import Inbound, ReadInbound
@@ -22,9 +25,10 @@ async def compact(
     vendor = registry.dialect(dialect)
     form, stored = vendor.compactions, vendor.stored_answers
     assert form is not None  # the path is one of its dialect
-    question = stored.parse_question(body, None) if stored is not None else None
-    if stored is not None and question is not None:
-        body = await replace_ids(services, caller.name, dialect, body, (stored, question))
+    if stored is not None:
+        question = await begin_work(services, caller.name, body).run(partial(stored.parse_question, body, None))
+        if question is not None:
+            body = await replace_ids(services, caller.name, dialect, body, (stored, question))
     opened, compaction = await read_compaction(services, caller, dialect, body, form, way=way)
     if compaction is None:
         await relay(services, ReadInbound(inbound, opened), outbound, caller, path, client=dialect, form=dialect)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from functools import partial
 
 import msgspec
 
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.dialects.families.openai_completions import COMPLETIONS_PATH, CompletionAnswers, parse_completion
 from dragoman.gateway.callers.callers import Caller
+from dragoman.gateway.callers.request_work import begin_work
 from dragoman.gateway.endpoints.generate import generate
 from dragoman.gateway.endpoints.relay import relay
 from dragoman.gateway.http.inbound import Inbound, ReadInbound
@@ -21,20 +23,23 @@ from dragoman.wire.json_reader import split_members
 async def complete(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     body = await inbound.body(services.config.server.max_body, services.config.limits.encodings)
     read = ReadInbound(inbound, body)
-    if _is_passed_on(services, caller, body):
+    work = begin_work(services, caller.name, body)
+    if _is_passed_on(services, caller, await work.run(partial(_parse_model, body))):
         await relay(services, read, outbound, caller, COMPLETIONS_PATH)
         return
-    asked = parse_completion(body)
+    asked = await work.run(partial(parse_completion, body))
     outbound.rewriter = CompletionAnswers(asked.prompt)
     await generate(services, ReadInbound(inbound, asked.chat), outbound, caller, DEFAULT_DIALECT)
 
 
-def _is_passed_on(services: Services, caller: Caller, body: bytes) -> bool:
-    """Whether the provider of the model has this endpoint for it."""
+def _parse_model(body: bytes) -> str:
     raw = bytes(split_members(body).get("model", b'""'))
-    name = msgspec.json.decode(raw, type=str) if raw[:1] == b'"' else ""
-    name = name or services.config.default_model or ""
-    lead = find_lead(services, caller, name, DEFAULT_DIALECT)
+    return msgspec.json.decode(raw, type=str) if raw[:1] == b'"' else ""
+
+
+def _is_passed_on(services: Services, caller: Caller, name: str) -> bool:
+    """Whether the provider of the model has this endpoint for it."""
+    lead = find_lead(services, caller, name or services.config.default_model or "", DEFAULT_DIALECT)
     if lead.candidates is not None or lead.route is None:
         return False
     target = lead.route.first.target

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
@@ -12,11 +13,14 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.contracts.stored_answers import ConversationForm, StoredAnswers, StoredTurn
 from dragoman.dialects.dialect import Dialect
 from dragoman.gateway.callers.callers import Caller, Refused
+from dragoman.gateway.callers.request_work import begin_work
 from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.services import Services
 from dragoman.gateway.state.stored_answers import find_turns, removed_items
 from dragoman.store import StoredResponse
+from dragoman.upstream.heavy_work import RequestWork
+from dragoman.wire.json_size import LARGE
 
 MOST_REMOVED = 1000
 """Items of a conversation that may be removed one by one."""
@@ -38,8 +42,9 @@ async def conversation(
     assert stored is not None
     posts = inbound.method == "POST"
     body = await inbound.body(services.config.server.max_body, services.config.limits.encodings) if posts else b""
+    work = begin_work(services, caller.name, body)
     if template == form.new_path:
-        await outbound.whole(200, await _create(services, caller.name, form, body))
+        await outbound.whole(200, await _create(services, caller.name, form, body, work))
         return
     steps = inbound.path.rstrip("/").split("/")
     id = steps[{form.path: -1, form.items_path: -2, form.item_path: -3}[template]]
@@ -47,17 +52,17 @@ async def conversation(
     if found is None:
         raise Refused(stored.unknown_conversation(id))
     if template == form.path:
-        await outbound.whole(200, await _show(services, inbound, caller.name, form, id, found, body))
+        await outbound.whole(200, await _show(services, inbound, caller.name, form, id, found, body, work))
     elif posts:
-        items = form.parse_items(body, secrets.token_hex(24))
+        items = await work.run(partial(form.parse_items, body, secrets.token_hex(24)))
         await _add(services, caller.name, id, found, items)
-        await outbound.whole(200, form.render_items(items, {"order": "asc", "limit": "100"}))
+        await outbound.whole(200, await work.run(partial(form.render_items, items, {"order": "asc", "limit": "100"})))
     else:
-        items = await _list(services, caller.name, form, stored, found)
+        items = await _list(services, caller.name, form, stored, found, work)
         if template == form.items_path:
-            await outbound.whole(200, form.render_items(items, inbound.query))
+            await outbound.whole(200, await work.run(partial(form.render_items, items, inbound.query)))
             return
-        item = form.find_item(items, steps[-1])
+        item = await work.run(partial(form.find_item, items, steps[-1]))
         if item is None:
             raise Refused(Failure(FailureKind.NOT_FOUND, f"Item with id '{steps[-1][:200]}' not found.", 404))
         if inbound.method == "DELETE":
@@ -65,8 +70,8 @@ async def conversation(
         await outbound.whole(200, found.response if inbound.method == "DELETE" else item)
 
 
-async def _create(services: Services, caller: str, form: ConversationForm, body: bytes) -> bytes:
-    id, shown, items = form.create(body, secrets.token_hex(24), int(time.time()))
+async def _create(services: Services, caller: str, form: ConversationForm, body: bytes, work: RequestWork) -> bytes:
+    id, shown, items = await work.run(partial(form.create, body, secrets.token_hex(24), int(time.time())))
     made = StoredResponse(b"", shown)
     if items == b"[]":
         await _put(services, caller, id, made)
@@ -105,22 +110,33 @@ async def _show(
     id: str,
     found: StoredResponse,
     body: bytes,
+    work: RequestWork,
 ) -> bytes:
     if inbound.method == "DELETE":
         await services.store.responses.forget(caller, id)
         return form.render_deleted(id)
     if inbound.method == "POST":
-        found = replace(found, response=form.update(found.response, body))
+        found = replace(found, response=await work.run(partial(form.update, found.response, body)))
         await _put(services, caller, id, found)
     return found.response
 
 
 async def _list(
-    services: Services, caller: str, form: ConversationForm, stored: StoredAnswers, found: StoredResponse
+    services: Services,
+    caller: str,
+    form: ConversationForm,
+    stored: StoredAnswers,
+    found: StoredResponse,
+    work: RequestWork,
 ) -> bytes:
     turns = await find_turns(services, caller, found.previous, services.config.server.max_body)
     if turns is None:
         raise Refused(stored.unknown_answer(found.previous))
-    items = form.all_items([StoredTurn(turn.items, turn.response) for turn in turns])
-    removed = removed_items(found)
+    work.is_large = work.is_large or sum([turn.size for turn in turns]) > LARGE
+    parts = [StoredTurn(turn.items, turn.response) for turn in turns]
+    return await work.run(partial(_left_items, form, parts, removed_items(found)))
+
+
+def _left_items(form: ConversationForm, turns: list[StoredTurn], removed: frozenset[str]) -> bytes:
+    items = form.all_items(turns)
     return msgspec.json.encode([one for one in msgspec.json.decode(items) if one["id"] not in removed])

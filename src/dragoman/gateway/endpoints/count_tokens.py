@@ -15,7 +15,7 @@ from dragoman.engine.history.calibration import calibration_key
 from dragoman.engine.tokens.token_count import count_request, estimated_count, parse_count_request, render_count
 from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit
 from dragoman.gateway.callers.credentials import find_credential
-from dragoman.gateway.endpoints.generate import begin_work
+from dragoman.gateway.callers.request_work import begin_work
 from dragoman.gateway.http.inbound import Inbound, noticing
 from dragoman.gateway.http.outbound import ESTIMATED, Outbound, header
 from dragoman.gateway.models.model_names import find_destinations
@@ -42,7 +42,7 @@ async def count(
         body = await inbound.body(services.config.server.max_body, limits.encodings)
         body = await with_counted_turns(services, caller.name, dialect, body)
         parse = partial(parse_count_request, dialect, body, inbound.headers, model, limits)
-        work = begin_work(services.dispatcher.heavy, caller, body)
+        work = begin_work(services, caller.name, body)
         ask = await work.run(parse)
         name = ask.model or services.config.default_model or ""
         first = find_destinations(services, caller, name, dialect).first

@@ -22,13 +22,14 @@ from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.steps import Answered, GaveUp, Streaming, StreamingAll
 from dragoman.engine.history.sizes import reserved_tokens
-from dragoman.engine.memory.continued_requests import SHORTEST, KnownBody, recognise
+from dragoman.engine.memory.continued_requests import SHORTEST, KnownBody, NotContinued, recognise
 from dragoman.engine.memory.conversation_memory import CallerMemory
 from dragoman.engine.path_overrides import parse_routed
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers.budgets import hold, hold_request
 from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit, limit_headers
 from dragoman.gateway.callers.credentials import find_credential
+from dragoman.gateway.callers.request_work import begin_work
 from dragoman.gateway.http.client_errors import BODY_ERRORS, as_failure
 from dragoman.gateway.http.inbound import ClientGone, ClientWatch, Inbound
 from dragoman.gateway.http.outbound import EMULATED, ESTIMATED, Headers, Outbound, header
@@ -49,7 +50,7 @@ from dragoman.gateway.state.compaction import begin_summary
 from dragoman.gateway.state.stored_answers import with_stored_turns
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
-from dragoman.upstream.heavy_work import BUSY, HeavyWork, RequestWork
+from dragoman.upstream.heavy_work import RequestWork
 
 
 async def generate(
@@ -115,8 +116,13 @@ async def _generate(
         body, compaction = await read_compaction(services, caller, record.dialect, body, form, model=named, way=way)
         known = _recognise(services, record, body)
     parse = partial(_parse, record.dialect, caller, body, inbound.headers, at, limits, known.memory)
-    work = begin_work(services.dispatcher.heavy, caller, body, known.size)
-    ask, record.estimate = await work.run(parse) if work.is_large else parse()
+    new = known.new
+    work = begin_work(services, caller.name, new)
+    try:
+        ask, record.estimate = await work.run(parse) if work.is_large else parse(new is not body)
+    except NotContinued:
+        work = begin_work(services, caller.name, body)
+        ask, record.estimate = await work.run(parse)
     record.ask = ask
     record.model = name = ask.model or services.config.default_model or ""
     lead = find_lead(services, caller, name, record.dialect)
@@ -128,7 +134,9 @@ async def _generate(
         record.reserved = record.estimate if caller.counts_tokens else None
     watch = ClientWatch(inbound)
     try:
-        if compaction is None or not await answer_with_summary(services, inbound, outbound, record, compaction, ask):
+        if compaction is None or not await answer_with_summary(
+            services, inbound, outbound, record, compaction, ask, work
+        ):
             await _dispatch(services, inbound, outbound, record, ask=ask, route=route, work=work)
     except asyncio.CancelledError:
         if watch.gone:
@@ -256,13 +264,13 @@ async def _answer(services: Services, outbound: Outbound, record: RequestRecord,
         outbound.before_end = partial(_write_down, services, record)
     if isinstance(end, Answered):
         record.answer = end.body
-        record.spent = exchange.spent()
+        record.spent = await dispatch.work.run(exchange.spent) if dispatch.work.is_large else exchange.spent()
         record.cost = find_cost(exchange, record.spent)
         await outbound.whole(200, end.body, _headers(record))
     else:
         await _stream(services, outbound, record, dispatch, end)
     if exchange.destination is not None and exchange.destination.compact is not None:
-        begin_summary(services, record.caller, exchange, exchange.destination.compact, dispatch.credential)
+        await begin_summary(services, record.caller, dispatch, exchange.destination.compact)
 
 
 async def _write_down(services: Services, record: RequestRecord) -> None:
@@ -317,15 +325,6 @@ def _recognise(services: Services, record: RequestRecord, body: bytes) -> KnownB
     return recognise(record.dialect, body, services.memory_of(record.caller.name))
 
 
-def begin_work(heavy: HeavyWork, caller: Caller, body: bytes, known: int = 0) -> RequestWork:
-    """Where the work for a request is done. Raises Refused if it is a large one and too many of them wait already.
-    `known`: bytes of the body that are remembered."""
-    work = RequestWork(heavy, caller.name, len(body) - known)
-    if work.is_large and heavy.is_full:
-        raise Refused(BUSY)
-    return work
-
-
 def _parse(
     dialect: str,
     caller: Caller,
@@ -334,12 +333,14 @@ def _parse(
     at: Route | None,
     limits: RequestLimits,
     memory: CallerMemory | None,
+    continues: bool = False,
 ) -> tuple[Ask, int]:
-    """The request, and the tokens that it reserves if its caller has a limit or a budget."""
+    """The request, and the tokens that it reserves if its caller has a limit or a budget. `continues`: raise
+    NotContinued rather than read what was read before."""
     if at is None:
-        ask = parse_ask(dialect, body, headers, limits, memory)
+        ask = parse_ask(dialect, body, headers, limits, memory, continues)
     else:
-        ask = parse_routed(at, body, headers, limits, memory)
+        ask = parse_routed(at, body, headers, limits, memory, continues)
     return ask, reserved_tokens(ask.conversation, ask.known) if caller.counts_tokens or caller.budget is not None else 0
 
 

@@ -11,13 +11,13 @@ import msgspec
 from dragoman.conversation.changes import ChangeKind
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.compile.request_limits import check_body
+from dragoman.engine.compile.request_limits import RequestLimits, check_body
 from dragoman.engine.exchange.steps import Send
 from dragoman.engine.library.adapt import read
 from dragoman.engine.library.report_summary import fold
 from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit
+from dragoman.gateway.callers.request_work import begin_work
 from dragoman.gateway.endpoints.dry_run_options import DryRunOptions
-from dragoman.gateway.endpoints.generate import begin_work
 from dragoman.gateway.http.inbound import Inbound, noticing
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.models.model_names import find_destinations
@@ -127,8 +127,8 @@ async def adapt(services: Services, inbound: Inbound, outbound: Outbound, caller
     limits = services.config.limits
     with Slot(services, caller):
         body = await inbound.body(services.config.server.max_body, limits.encodings)
-        check_body(body, limits)
-        wanted = _dry_run(body)
+        work = begin_work(services, caller.name, body)
+        wanted = await work.run(partial(_dry_run, body, limits))
         route = find_destinations(services, caller, wanted.to, wanted.source)
         if caller.limits is not None:
             await admit(services.store.limits, caller, caller.limits, 0)
@@ -136,7 +136,6 @@ async def adapt(services: Services, inbound: Inbound, outbound: Outbound, caller
         parse = partial(
             read, request, source=wanted.source, headers=inbound.headers, stream=wanted.stream, limits=limits
         )
-        work = begin_work(services.dispatcher.heavy, caller, request)
         ask = await work.run(parse)
         context = AnswerContext(model=wanted.to, id=outbound.id)
         dispatch = services.dispatcher.open(ask, route, context, caller.name, options=wanted.options(), work=work)
@@ -150,14 +149,15 @@ async def adapt(services: Services, inbound: Inbound, outbound: Outbound, caller
         "headers": step.request.headers,
         "body": msgspec.Raw(step.request.body),
         "changes": step.request.changes,
-        "summary": fold(step.request.changes),
+        "summary": await work.run(partial(fold, step.request.changes)),
         "media_to_fetch": step.request.media_to_fetch,
         "trimmed": step.request.trimmed.figures() if step.request.trimmed is not None else None,
     }
-    await outbound.whole(200, msgspec.json.encode(shown))
+    await outbound.whole(200, await work.run(partial(msgspec.json.encode, shown)))
 
 
-def _dry_run(body: bytes) -> _DryRun:
+def _dry_run(body: bytes, limits: RequestLimits) -> _DryRun:
+    check_body(body, limits)
     try:
         return msgspec.json.decode(body, type=_DryRun)
     except (msgspec.DecodeError, RecursionError) as fault:

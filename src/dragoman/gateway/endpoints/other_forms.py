@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from dragoman.dialects.dialect import RequestAdapter
 from dragoman.dialects.shared.parsing import parse_model
 from dragoman.errors import MalformedRequest
 from dragoman.gateway.callers.callers import Caller
+from dragoman.gateway.callers.request_work import begin_work
 from dragoman.gateway.endpoints import models
 from dragoman.gateway.endpoints.generate import generate
 from dragoman.gateway.endpoints.relay import relay
@@ -33,11 +36,16 @@ async def _body(services: Services, inbound: Inbound) -> bytes:
     return await inbound.body(services.config.server.max_body, services.config.limits.encodings)
 
 
+async def _adapted(services: Services, inbound: Inbound, caller: Caller, form: RequestAdapter) -> bytes:
+    body = await _body(services, inbound)
+    return await begin_work(services, caller.name, body).run(partial(form.parse_body, body))
+
+
 async def prompt(
     services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, dialect: str, form: RequestAdapter
 ) -> None:
     """One prompt, asked as a conversation."""
-    body = form.parse_body(await _body(services, inbound))
+    body = await _adapted(services, inbound, caller, form)
     outbound.rewriter = _FormRewriter(form)
     await generate(services, ReadInbound(inbound, body), outbound, caller, dialect)
 
@@ -46,14 +54,15 @@ async def embed(
     services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, dialect: str, form: RequestAdapter
 ) -> None:
     """Embeddings, passed on to the provider of the model in the form that providers have."""
-    body = form.parse_body(await _body(services, inbound))
+    body = await _adapted(services, inbound, caller, form)
     outbound.rewriter = _FormRewriter(form)
     await relay(services, ReadInbound(inbound, body), outbound, caller, EMBEDDINGS, dialect)
 
 
 async def show(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
     """The model that a body names."""
-    members = open_object(await _body(services, inbound))[1]
+    body = await _body(services, inbound)
+    _, members, _ = await begin_work(services, caller.name, body).run(partial(open_object, body))
     name = parse_model(members) or parse_model({"model": members["name"]} if "name" in members else {})
     if not name:
         raise MalformedRequest("model is required", at="/model")

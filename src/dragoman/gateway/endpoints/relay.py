@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 
 import msgspec
 
@@ -20,6 +21,7 @@ from dragoman.engine.tokens.token_estimate import estimate_text
 from dragoman.gateway.callers.budgets import hold, refuse_unpriced
 from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit
 from dragoman.gateway.callers.credentials import find_credential
+from dragoman.gateway.callers.request_work import begin_work
 from dragoman.gateway.http.inbound import ClientGone, Inbound, noticing
 from dragoman.gateway.http.outbound import JSON, Headers, Outbound, header
 from dragoman.gateway.models.model_names import find_destinations
@@ -92,7 +94,7 @@ async def relay(
     started = time.perf_counter()
     with Slot(services, caller):
         received = await inbound.body(services.config.server.max_body, services.config.limits.encodings)
-        body = _parse(inbound.headers, received)
+        body = await begin_work(services, caller.name, received).run(partial(_parse, inbound.headers, received))
         name = _member(services.config, body.model or _default_model(services.config, path))
         route = find_destinations(services, caller, name, form)
         destination = route.first

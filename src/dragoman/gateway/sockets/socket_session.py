@@ -22,7 +22,8 @@ from dragoman.dialects.registry import dialect as dialect_of
 from dragoman.engine.answer.client_failures import render_failure
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers.callers import Caller, Refused, identify
-from dragoman.gateway.endpoints.generate import GOING_AWAY, begin_work, generate, is_ending
+from dragoman.gateway.callers.request_work import begin_work
+from dragoman.gateway.endpoints.generate import GOING_AWAY, generate, is_ending
 from dragoman.gateway.faults import tell_fault
 from dragoman.gateway.http.client_errors import as_failure
 from dragoman.gateway.http.inbound import ClientGone, Inbound, Message
@@ -32,6 +33,7 @@ from dragoman.gateway.services import Services
 from dragoman.gateway.sockets.open_sockets import RememberedAnswer
 from dragoman.gateway.sockets.socket_turn import TurnInbound, TurnSender, prepare
 from dragoman.upstream.socket_line import SocketLine
+from dragoman.wire.json_size import LARGE
 
 LANES = 8
 """Conversations that may be answered at a time."""
@@ -210,7 +212,7 @@ class SocketSession:
             return
         try:
             caller = identify(self._services, self._inbound)
-            work = begin_work(self._services.dispatcher.heavy, caller, data)
+            work = begin_work(self._services, caller.name, data)
             parse = partial(self._frames.parse, data)
             parsed = await work.run(parse) if work.is_large else parse()
         except (Refused, DragomanError) as fault:
@@ -307,24 +309,24 @@ class SocketSession:
         if not turn.previous or (kept is not None and kept.is_stored):
             return turn.body
         if kept is None:
-            if not self._may_be_elsewhere(turn):
+            if not await self._may_be_elsewhere(turn):
                 raise Refused(_unknown(turn.previous))
             return turn.body
         size = kept.size + len(turn.body)
         if size > limit:
             what = "the conversation is longer than one request may be; begin a new one"
             raise Refused(Failure(FailureKind.TOO_LARGE, what, 413, param="previous_response_id"))
-        make = partial(self._frames.continued, turn, kept.turns, kept.before)
-        heavy = self._services.dispatcher.heavy
-        return await heavy.run(make, self.key) if size > LARGE else make()
+        work = begin_work(self._services, self.key, turn.body)
+        work.is_large = work.is_large or size > LARGE
+        return await work.run(partial(self._frames.continued, turn, kept.turns, kept.before))
 
-    def _may_be_elsewhere(self, turn: SocketTurn) -> bool:
+    async def _may_be_elsewhere(self, turn: SocketTurn) -> bool:
         """Whether an answer that this socket does not know may be stored: here, or by a provider of this dialect."""
         services = self._services
         stored = dialect_of(self._dialect).stored_answers
         if stored is None or services.config.state.enabled:
             return stored is not None
-        question = stored.parse_question(turn.body, None)
+        question = await begin_work(services, self.key, turn.body).run(partial(stored.parse_question, turn.body, None))
         model = (question.model if question is not None else "") or services.config.default_model
         route = services.routes.find(model, self._dialect) if model else None
         return route is not None and route.first.target.dialect == self._dialect
@@ -406,10 +408,6 @@ class SocketSession:
                 "steer": {"id": id, "previous_response_id": steering.previous},
             }
             await self._say(self._frames.render_steering("pending", event, lane.name))
-
-
-LARGE = 256 * 1024
-"""Bytes of a conversation that is put together in a thread."""
 
 
 def _answer_id(lane: Lane) -> str | None:

@@ -6,6 +6,7 @@ import asyncio
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
 from dragoman.conversation.events import Ended, Started, Stopped, Used
 from dragoman.conversation.replies import Stop, Usage
@@ -15,6 +16,7 @@ from dragoman.dialects.registry import dialect as dialect_of
 from dragoman.engine.compile.request_limits import parse_ask
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit
+from dragoman.gateway.callers.request_work import begin_work
 from dragoman.gateway.http.client_errors import as_failure
 from dragoman.gateway.http.inbound import Inbound, Message, Scope
 from dragoman.gateway.http.outbound import Outbound
@@ -120,7 +122,8 @@ async def prepare(services: Services, inbound: Inbound, outbound: Outbound, call
     try:
         with Slot(services, caller):
             body = await inbound.body(services.config.server.max_body)
-            record.ask = ask = parse_ask(dialect, body, inbound.headers, services.config.limits)
+            parse = partial(parse_ask, dialect, body, inbound.headers, services.config.limits)
+            record.ask = ask = await begin_work(services, caller.name, body).run(parse)
             record.model = ask.model or services.config.default_model or ""
             find_lead(services, caller, record.model, dialect)
             if caller.limits is not None:

@@ -10,6 +10,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.contracts.background import BackgroundAsk, BackgroundForm
 from dragoman.dialects.registry import dialect
 from dragoman.gateway.callers.callers import Caller, Refused
+from dragoman.gateway.callers.request_work import begin_work
 from dragoman.gateway.http.inbound import Inbound, ReadInbound
 from dragoman.gateway.http.outbound import SSE, Outbound
 from dragoman.gateway.services import Services
@@ -82,8 +84,10 @@ async def queue_job(services: Services, caller: Caller, client: str, body: bytes
     """An answer that waits to be begun, and is stored as such; None if the client waits for its answer itself. Raises
     Refused."""
     form = dialect(client).background
-    ask = form.parse(body) if form is not None else None
-    if form is None or ask is None:
+    if form is None:
+        return None
+    ask = await begin_work(services, caller.name, body).run(partial(form.parse, body))
+    if ask is None:
         return None
     if not services.config.state.enabled:
         what = "background answers are not kept here (state: off); send the request without `background`"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 
 import msgspec
 
@@ -35,6 +36,7 @@ from dragoman.engine.history.compaction import PrefixSummary, UsedSummary
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.gateway.callers.callers import Caller, Refused
 from dragoman.gateway.callers.credentials import find_credential
+from dragoman.gateway.callers.request_work import begin_work
 from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.http.outbound import Outbound, header
 from dragoman.gateway.models.model_names import find_lead
@@ -44,6 +46,7 @@ from dragoman.gateway.state.seals import PREFIX, SECRET_BYTES, BrokenSeal, Seals
 from dragoman.gateway.state.side_requests import ask_route
 from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination
+from dragoman.upstream.heavy_work import RequestWork
 
 _SECONDS = 300.0
 """For one part of a summary."""
@@ -94,7 +97,8 @@ async def read_compaction(
     Refused.
     """
     seals = await _find_seals(services)
-    ask = form.parse(body, lambda sealed, shown: _open(seals, caller, form, sealed, shown))
+    parse = partial(form.parse, body, partial(_open, seals, caller, form))
+    ask = await begin_work(services, caller.name, body).run(parse)
     if way is not None:
         ask = msgspec.structs.replace(ask, way=way)
     if ask.way is None:
@@ -153,18 +157,21 @@ async def answer_with_summary(
     record: RequestRecord,
     compaction: Compaction,
     ask: Ask,
+    work: RequestWork,
 ) -> bool:
     """Send the summary, if the client wants nothing else: then it is all done. Otherwise note what the answer begins
     with, if the conversation is so long that a summary is due."""
     way = compaction.ask.way
     assert way is not None
-    if way is CompactionWay.THRESHOLD and reserved_tokens(ask.conversation) <= compaction.ask.above:
-        return False
-    if not has_words(ask.conversation):
+    if way is CompactionWay.THRESHOLD:
+        tokens = await work.run(partial(reserved_tokens, ask.conversation))
+        if tokens <= compaction.ask.above:
+            return False
+    if not await work.run(partial(has_words, ask.conversation)):
         what = "there is nothing to compact: the conversation is empty"
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 400, "compaction_nothing_to_summarize"))
     credential = find_credential(services, inbound, record.dialect, compaction.route.first)
-    made = await _summarise(services, record, compaction, ask, credential)
+    made = await _summarise(services, record, compaction, ask, credential, work)
     whole = way is CompactionWay.THRESHOLD
     seals = await _find_seals(services)
     sealed = seals.seal(record.caller.name, msgspec.json.encode(SealedSummary(made.text, whole)))
@@ -172,15 +179,14 @@ async def answer_with_summary(
     item = compaction.form.render_item(secrets.token_hex(25), carried, sealed, way)
     block = Opaque(_KIND, item, Origin(record.dialect))
     if way is CompactionWay.THRESHOLD and not compaction.ask.pauses:
-        units = replaced_units(ask.conversation)
+        units = await work.run(partial(replaced_units, ask.conversation))
         prefix = PrefixSummary(made.text, len(ask.conversation.messages))
         record.carried = CarriedBlock(block, UsedSummary(units, prefix) if units else None)
         return False
     record.notices += (header(b"x-dragoman-model", compaction.route.first.name),)
     if way is CompactionWay.ENDPOINT and compaction.form.render_answer is not None:
-        body = compaction.form.render_answer(
-            _answer_id(record), compaction.ask.bare, item, made.usage, int(time.time())
-        )
+        render, given = compaction.form.render_answer, compaction.ask.bare
+        body = await work.run(partial(render, _answer_id(record), given, item, made.usage, int(time.time())))
         outbound.rewriter = None  # such an answer is not continued by its id
         await outbound.whole(200, body, list(record.notices))
         return True
@@ -221,7 +227,12 @@ async def _render_stream(renderer: StreamRenderer, events: list[Event]) -> Async
 
 
 async def _summarise(
-    services: Services, record: RequestRecord, compaction: Compaction, ask: Ask, credential: CallerCredential | None
+    services: Services,
+    record: RequestRecord,
+    compaction: Compaction,
+    ask: Ask,
+    credential: CallerCredential | None,
+    work: RequestWork,
 ) -> MadeSummary:
     """A summary of the whole conversation. Raises Refused if there is none that is whole."""
     policy = compaction.route.first.compact
@@ -230,7 +241,8 @@ async def _summarise(
         (own, policy.model) if own is not None and policy is not None else (compaction.route, compaction.model)
     )
     text, usage = "", Usage()
-    for number, part in enumerate(summary_parts(ask.conversation, route.first.target.facts.context_window)):
+    window = route.first.target.facts.context_window
+    for number, part in enumerate(await work.run(lambda: list(summary_parts(ask.conversation, window)))):
         question = summary_question(part, text, compaction.ask.instructions)
         answer = await ask_route(
             services,

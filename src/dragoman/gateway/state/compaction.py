@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from dragoman.config.schema import LogLevel
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.history.compaction import (
@@ -18,28 +20,23 @@ from dragoman.gateway.services import Services
 from dragoman.gateway.state.side_requests import ask_model
 from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination
+from dragoman.upstream.dispatch import Dispatch
 
 _CHARACTERS_PER_TOKEN = 8
 """A summary that is longer was not asked for, and would be sent with every turn that follows."""
 
 
-def begin_summary(
-    services: Services,
-    caller: Caller,
-    exchange: Exchange[HttpDestination],
-    policy: CompactPolicy,
-    credential: CallerCredential | None,
-) -> None:
-    """Begin a summary, if this conversation has become long enough for one. `credential`: the caller's, if the
-    conversation was sent with it."""
+async def begin_summary(services: Services, caller: Caller, dispatch: Dispatch, policy: CompactPolicy) -> None:
+    """Begin a summary, if this conversation has become long enough for one."""
+    exchange, credential = dispatch.exchange, dispatch.credential
     if (
         exchange.forbids_cuts
         or len(exchange.ask.source) <= policy.above_tokens
         or services.summaries.breaker.is_open(policy.model)
     ):
         return
-    task = task_for(exchange.ask.conversation, policy, exchange.summary)
-    if task is not None and _pays(services, exchange, task, policy.model):
+    task = await dispatch.work.run(partial(task_for, exchange.ask.conversation, policy, exchange.summary))
+    if task is not None and await dispatch.work.run(partial(_pays, services, exchange, task, policy.model)):
         services.summaries.start(task.key, lambda: _summarise(services, caller, policy, task, credential))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -96,7 +97,8 @@ async def ask_route(
         record_request(services.records, services.store, services.clocks, record)
     if not isinstance(end, Answered):
         return exchange.failure or Failure(FailureKind.SERVER, "the model did not answer", 502)
-    return SideAnswer(_words(end.body) or "", exchange.stop, exchange.spent().usage)
+    text = await dispatch.work.run(partial(_words, end.body))
+    return SideAnswer(text or "", exchange.stop, exchange.spent().usage)
 
 
 def _route(services: Services, models: Sequence[str]) -> TargetRoute[HttpDestination] | None:

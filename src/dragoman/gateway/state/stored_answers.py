@@ -21,12 +21,13 @@ from dragoman.dialects.contracts.stored_answers import AnswerKeeper, StoredAnswe
 from dragoman.dialects.registry import dialect
 from dragoman.engine.memory.continued_requests import KnownBody
 from dragoman.gateway.callers.callers import Refused
+from dragoman.gateway.callers.request_work import begin_work
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.records.request_record import RequestRecord
 from dragoman.gateway.services import Services
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.store import StoredResponse
-from dragoman.upstream.heavy_work import RequestWork
+from dragoman.wire.json_size import LARGE
 
 MOST_TURNS = 1000
 """Of a conversation that is continued by ids."""
@@ -45,7 +46,7 @@ async def with_stored_turns(
     A provider that made what it refers to has it itself: the request stays as it is. Raises Refused if something is
     not known.
     """
-    body, work = known.body, _work(services, record.caller.name, known.body, known.size)
+    body, work = known.body, begin_work(services, record.caller.name, known.new)
     question = await work.run(lambda: stored.parse_question(*known.open(stored.find_references)))
     if question is None:
         return body
@@ -65,16 +66,10 @@ async def with_counted_turns(services: Services, caller: str, client: str, body:
     stored = dialect(client).stored_answers
     if stored is None or stored.mark not in body:
         return body
-    question = await _work(services, caller, body).run(partial(stored.parse_question, body, None))
+    question = await begin_work(services, caller, body).run(partial(stored.parse_question, body, None))
     if question is None or not (question.previous or question.references or question.conversation):
         return body
     return await replace_ids(services, caller, client, body, (stored, question), all_of_them=True)
-
-
-def _work(services: Services, caller: str, body: bytes, known: int = 0) -> RequestWork:
-    """Where a request is read and written anew: beside the event loop if it is large. `known`: bytes of it that are
-    remembered."""
-    return RequestWork(services.dispatcher.heavy, caller, len(body) - known)
 
 
 async def replace_ids(
@@ -103,7 +98,7 @@ async def replace_ids(
                 return body
             raise Refused(stored.unknown_conversation(question.conversation))
         if not found.previous:
-            return await _work(services, caller, body).run(partial(stored.render_whole, body, (), bool(own[0])))
+            return await begin_work(services, caller, body).run(partial(stored.render_whole, body, (), bool(own[0])))
         question = replace(question, previous=found.previous)
         about, own = (stored, question), (own[0], "")  # no provider knows it
         removed = removed_items(found)
@@ -157,7 +152,7 @@ async def _continued(
     if not question.previous:
         if own[0] or question.is_bare:
             return body
-        return await _work(services, caller, body).run(partial(stored.render_whole, body, (), False))
+        return await begin_work(services, caller, body).run(partial(stored.render_whole, body, (), False))
     turns = await find_turns(services, caller, question.previous, services.config.server.max_body)
     if turns is None:
         if _passes(services, own):
@@ -166,7 +161,8 @@ async def _continued(
     if _is_own(turns[-1], own):
         return body
     parts = [StoredTurn(turn.items, turn.response) for turn in turns]
-    work = RequestWork(services.dispatcher.heavy, caller, len(body) + sum([len(turn.items) for turn in turns]))
+    work = begin_work(services, caller, body)
+    work.is_large = work.is_large or sum([turn.size for turn in turns]) > LARGE
     return await work.run(lambda: stored.render_whole(body, choose(parts), bool(own[0])))
 
 
