@@ -33,6 +33,12 @@ REPAIRS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = {
         [turn("assistant", "A\nB", tool_calls=[CALL])],
         "/messages/0",
     ),
+    "an empty list beside calls": (
+        [turn("assistant", [], tool_calls=[CALL])],
+        [turn("assistant", None, tool_calls=[CALL])],
+        "/messages/0",
+    ),
+    "an empty list alone": ([turn("assistant", [])], [turn("assistant", "")], "/messages/0"),
     "a result": (
         [ASKED, turn("tool", TWO, tool_call_id="a")],
         [ASKED, turn("tool", "A\nB", tool_call_id="a")],

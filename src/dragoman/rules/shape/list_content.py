@@ -55,6 +55,8 @@ def _as_string(message: Message) -> Edit | None:
     if len(message.parts) < 2 and not message.listed:
         return None  # nearly all messages
     content = [part for part in message.parts if not isinstance(part, (Call, Reasoning))]
+    if not content and message.listed:
+        return respell(_without_list(message), _DID)
     if not plain_text(content) or (len(content) < 2 and not (content and message.listed)):
         return None
     thoughts = [part for part in message.parts if isinstance(part, Reasoning)]
@@ -63,6 +65,13 @@ def _as_string(message: Message) -> Edit | None:
     parts = (*thoughts, one, *calls)
     same = len(content) == 1 and all(map(is_, parts, message.parts))
     return (respell if same else edit)(replace(message, parts=parts, listed=False), _DID)
+
+
+def _without_list(message: Message) -> Message:
+    """A turn with an empty list: none beside calls, and else an empty text."""
+    if any(isinstance(part, Call) for part in message.parts):
+        return replace(message, listed=False, blank=b"null")
+    return replace(message, listed=False, parts=(*message.parts, Text(b'""')))
 
 
 _DID = "wrote a list of texts as a string"
