@@ -58,6 +58,8 @@ def test_explain_speaks_in_sentences() -> None:
     assert text.startswith("gemini/gemini-2.5-flash uses the gemini dialect.")
     assert "late-system: A system message after the first turn. The option is `user`." in text
     assert "because of where a system message may stand: top-level" in text
+    assert "because it refuses parallel_tool_calls [settings.parallel_tool_calls]" in text
+    assert "support, min, max" not in text
     assert "“Please use a valid role: user, model.”" in text
 
 

@@ -14,7 +14,7 @@ from google import genai
 from google.genai import types
 
 from dragoman import Policy, RequestLimits, TrimPolicy
-from dragoman.errors import OptionError, TargetError
+from dragoman.errors import ConfigError, OptionError, TargetError
 from dragoman.integrations.sdk_transport import AsyncDragomanTransport, DragomanTransport
 from dragoman.testing import emulator
 
@@ -324,3 +324,16 @@ def test_state_that_chat_cannot_carry_goes_back() -> None:
         parts = one.requests[-1].body["contents"][1]["parts"]
         assert one.requests[-1].verdict == "accepted"
         assert any(part.get("thoughtSignature") for part in parts), parts
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"api_key": "sk-ant-…"}, "^api_key contains characters that a header cannot carry"),
+        ({"api_key": "k\n"}, "^api_key contains characters"),
+        ({"api_key": "k", "base_url": "localhost:8000"}, "^base_url is not a valid URL"),
+    ],
+)
+def test_what_cannot_be_sent_is_refused_at_once(arguments: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        DragomanTransport("anthropic/claude-sonnet-4-6", **arguments)

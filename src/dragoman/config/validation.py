@@ -6,7 +6,6 @@ import ipaddress
 import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -28,6 +27,7 @@ from dragoman.config.schema import (
     ToolsConfig,
     ToolServer,
 )
+from dragoman.config.sendable import key_fault, url_fault
 from dragoman.engine.routing.router_model import PLACES, PROMPT
 from dragoman.engine.routing.strategies import Strategy
 from dragoman.errors import near_match, nearest_first
@@ -100,9 +100,9 @@ def _provider(path: str, name: str, provider: Provider, known: KnownNames) -> It
     yield from _base_url(f"{path}.base_url", provider.base_url)
     yield from _headers(f"{path}.headers", provider.headers)
     for i, key in enumerate(provider.key_pool()):
-        if not key.reveal().isprintable() or not key.reveal().isascii():
+        if (fault := key_fault(key.reveal())) is not None:
             where = f"{path}.api_keys[{i}]" if provider.api_keys else f"{path}.api_key"
-            yield where, f"{where} contains characters that a header cannot carry; does it contain a line break?"
+            yield where, f"{where} {fault}"
     yield from _facts(f"{path}.facts", provider.facts, known)
     yield from _rules(f"{path}.rules", provider.rules, known)
 
@@ -118,19 +118,8 @@ def _profile(path: str, name: str, provider: Provider, known: KnownNames) -> Ite
 
 
 def _base_url(path: str, url: str | None) -> Iterator[LocatedMessage]:
-    if url is None:
-        return
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        usable = False
-    if not usable or not url.isprintable() or " " in url:
-        yield path, f'{path} is not a valid URL; write it like "https://api.example.com/v1"'
-    elif parts.username or parts.password:
-        yield path, f"{path} contains a user name or password; use headers instead"
-    elif parts.query or parts.fragment:
-        yield path, f"{path} has a query or fragment; give only scheme, host and path"
+    if url is not None and (fault := url_fault(url)) is not None:
+        yield path, f"{path} {fault}"
 
 
 def _headers(path: str, headers: Mapping[str, str]) -> Iterator[LocatedMessage]:

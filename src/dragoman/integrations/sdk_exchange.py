@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from dragoman.config import Config, Provider, Secret
 from dragoman.config.schema import Cloud, MaxLoss, Synthetic
+from dragoman.config.sendable import key_fault, url_fault
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.conversation.failures import Failure, FailureKind
@@ -49,7 +50,7 @@ from dragoman.engine.library.policy import Policy
 from dragoman.engine.library.report_summary import report_headers
 from dragoman.engine.path_overrides import parse_routed
 from dragoman.engine.tokens.token_count import count_request, estimated_count, parse_count_request, render_count
-from dragoman.errors import DragomanError, RequestError
+from dragoman.errors import ConfigError, DragomanError, RequestError
 from dragoman.integrations.sdk_state import SdkState
 from dragoman.profiles.facts import Doubt
 from dragoman.profiles.profile import Profiles
@@ -273,6 +274,10 @@ def _provider(name: str, settings: TransportSettings, profiles: Profiles) -> Pro
     if key is None and settings.base_url is None:  # a vendor's key goes to that vendor's own address only
         names = profiles.profile(name).key.names
         key = next((os.environ[variable] for variable in names if os.environ.get(variable)), None)
+    if key and (fault := key_fault(key)) is not None:
+        raise ConfigError(f"api_key {fault}")
+    if settings.base_url and (fault := url_fault(settings.base_url)) is not None:
+        raise ConfigError(f"base_url {fault}")
     cloud = profiles.profile(name).cloud
     return Provider(
         profile=profiles.profile(name).name,

@@ -98,6 +98,9 @@ def _render_fact(reason: Reason) -> str:
     if reason.value in DOUBTS:
         return f"it is unknown whether it accepts {reason.about}"
     if isinstance(reason.value, dict):
-        return f"it does not accept every value of {', '.join(reason.value)}"
+        member = reason.fact.partition(".")[2]
+        if member and reason.value.get("support") == Stance.REFUSES:
+            return f"it refuses {member}"
+        return f"it does not accept every value of {member or ', '.join(reason.value)}"
     value = reason.value if isinstance(reason.value, str) else msgspec.json.encode(reason.value).decode()
     return f"of {reason.about}: {value or 'none'}"
