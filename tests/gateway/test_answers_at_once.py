@@ -221,6 +221,13 @@ def test_limits_and_budgets_count_every_answer_before_the_first_is_sent(tmp_path
         assert running.busy() == (0, 0)
 
 
+def test_answers_that_do_not_fit_any_more_do_not_use_up_the_rest_of_the_minute(tmp_path: Path) -> None:
+    with claude(tmp_path, lambda seen: None, keys=key("calls", requests_per_minute=6)) as (running, seen):
+        asked = [running.post(CHAT, body("openai-chat", "m", n=n), "calls").status_code for n in (2, 5, 3, 1)]
+        assert asked == [200, 429, 200, 429]  # two, the one that asked for five, and three
+        assert len(seen) == 5
+
+
 def test_answers_that_can_never_fit_do_not_use_up_the_limit(tmp_path: Path) -> None:
     with claude(tmp_path, lambda seen: None, keys=key("calls", requests_per_minute=3)) as (running, seen):
         refused = running.post(CHAT, body("openai-chat", "m", n=4), "calls")

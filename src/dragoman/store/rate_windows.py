@@ -74,17 +74,17 @@ class Tally:
         self.buckets.append((number, requests, tokens))
 
 
-def decide(tally: Tally, limits: KeyLimits, now: float, tokens: int = 0) -> Allowed | Limited:
-    """Whether one more request, of about so many tokens, may go on."""
+def decide(tally: Tally, limits: KeyLimits, now: float, tokens: int = 0, count: int = 1) -> Allowed | Limited:
+    """Whether so many more requests, of about so many tokens, may go on."""
     rpm, tpm = limits.requests_per_minute, limits.tokens_per_minute
-    if rpm is not None and tally.requests >= rpm:
-        return Limited(_wait(tally, 1, tally.requests - rpm + 1, now), "requests", rpm)
+    if rpm is not None and tally.requests + count > rpm:
+        return Limited(_wait(tally, 1, tally.requests - rpm + count, now), "requests", rpm)
     used = tally.tokens
     wanted = tokens if tokens > 1 else 1
     if tpm is not None and used > 0 and used + wanted > tpm:
         return Limited(_wait(tally, 2, min(used, used + wanted - tpm), now), "tokens", tpm)
     left = None if tpm is None else tpm - used - tokens
-    return Allowed(None if rpm is None else rpm - tally.requests - 1, 0 if left is not None and left < 0 else left)
+    return Allowed(None if rpm is None else rpm - tally.requests - count, 0 if left is not None and left < 0 else left)
 
 
 def _wait(tally: Tally, column: int, excess: int, now: float) -> float:
@@ -105,16 +105,16 @@ class RateWindows:
         self._lock = Lock()
         self._many = MANY_KEYS
 
-    async def reserve(self, key: str, limits: KeyLimits, tokens: int = 0) -> Allowed | Limited:
+    async def reserve(self, key: str, limits: KeyLimits, tokens: int = 0, count: int = 1) -> Allowed | Limited:
         now = self._now()
         number = slice_of(now)
         if not -MOST_TOKENS <= tokens <= MOST_TOKENS:
             tokens = bounded(tokens)
         with self._lock:
             tally = self._fresh(key, number)
-            verdict = decide(tally, limits, now, tokens)
+            verdict = decide(tally, limits, now, tokens, count)
             if type(verdict) is Allowed:
-                tally.add(number, 1, tokens)
+                tally.add(number, count, tokens)
             return verdict
 
     def settle(self, key: str, tokens: int) -> None:

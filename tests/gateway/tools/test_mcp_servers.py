@@ -293,6 +293,33 @@ async def test_connections_are_bounded_and_the_oldest_goes(scripted: ScriptedMcp
     await servers.close()
 
 
+async def test_a_key_has_at_most_half_of_the_connections(
+    scripted: ScriptedMcp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes the place of its own oldest one, and never that of another key; if all of its own are in use, it waits
+    while others are served."""
+    servers = McpServers(ToolsConfig(max_connections=4))
+
+    def owners() -> list[str]:
+        return sorted(owner for owner, _ in servers._places)
+
+    async def ask(caller: str, number: int) -> str:
+        return (await call(servers, scripted.server(headers={"x-number": Secret(str(number))}), caller)).text
+
+    for caller, number in (("a", 0), *[("greedy", number) for number in range(5)], ("b", 0), ("c", 0)):
+        assert await ask(caller, number) == "found it"
+    assert owners() == ["a", "b", "c", "greedy"], "who has the most makes room"
+    assert await ask("greedy", 5) == "found it"
+    assert owners() == ["b", "c", "greedy", "greedy"]
+    monkeypatch.setattr(type(next(iter(servers._places.values()))), "free", False)
+    assert "all connections that a key may have are in use" in await ask("greedy", 6)
+    assert "all connections to servers of tools are in use" in await ask("d", 0)
+    servers.config = ToolsConfig(max_connections=5)
+    assert "all connections that a key may have are in use" in await ask("greedy", 6)
+    assert await ask("d", 0) == "found it"
+    await servers.close()
+
+
 async def test_an_idle_connection_closes_itself(scripted: ScriptedMcp) -> None:
     servers = McpServers(ToolsConfig(idle=0.05))
     await call(servers, scripted.server())

@@ -34,6 +34,25 @@ async def test_a_client_that_keeps_to_its_limit_is_never_refused(backend: Backen
         backend.time.advance(1)
 
 
+async def test_several_requests_at_once_are_all_counted_or_none(backend: Backend) -> None:
+    limits, allowance = (await backend.open()).limits, KeyLimits(requests_per_minute=5, tokens_per_minute=100)
+    assert await limits.reserve("k", allowance, tokens=30, count=3) == Allowed(2, 70)
+    backend.time.advance(10)
+    assert await limits.reserve("k", allowance, count=3) == Limited(50.0, "requests", 5)
+    assert await limits.reserve("k", allowance, tokens=71, count=2) == Limited(50.0, "tokens", 100)
+    assert await limits.reserve("k", allowance, tokens=20, count=2) == Allowed(0, 50)
+    assert await limits.reserve("other", allowance, count=6) == Limited(60.0, "requests", 5), "they never fit"
+    backend.time.advance(50)
+    assert await limits.reserve("k", allowance, count=3) == Allowed(0, 80)
+
+
+async def test_of_many_tasks_with_several_requests_none_has_a_part(backend: Backend) -> None:
+    limits, allowance = (await backend.open()).limits, KeyLimits(requests_per_minute=50)
+    verdicts = await asyncio.gather(*[limits.reserve("k", allowance, count=3) for _ in range(40)])
+    assert sum(isinstance(verdict, Allowed) for verdict in verdicts) == 16
+    assert await limits.reserve("k", allowance, count=2) == Allowed(0)
+
+
 async def test_tokens_are_settled_when_they_are_known(backend: Backend) -> None:
     limits, allowance = (await backend.open()).limits, KeyLimits(tokens_per_minute=1000)
     assert await limits.reserve("k", allowance, tokens=200) == Allowed(None, 800)

@@ -148,4 +148,6 @@ class ToolsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     max_tools: Annotated[int, Meta(ge=1, description="Tools of one server. One with more is not used.")] = 1_000
     list_ttl: Annotated[float, Meta(ge=0, description="Seconds that a list of tools is kept.")] = 300.0
     idle: Annotated[float, Meta(gt=0, description="Seconds until an unused connection is closed.")] = 300.0
-    max_connections: Annotated[int, Meta(ge=1, description="Connections to servers of tools per worker.")] = 256
+    max_connections: Annotated[
+        int, Meta(ge=1, description="Connections to servers of tools per worker. A key has at most half of them.")
+    ] = 256

@@ -173,10 +173,12 @@ def may_look(caller: Caller, what: str) -> None:
         raise Refused(Failure(FailureKind.PERMISSION, f"{what} is for admin keys", 403))
 
 
-async def admit(counts: RateLimits, caller: Caller, limits: KeyLimits, tokens: int, client: str = "") -> Allowed:
-    """Count a request against the caller's limits. `client`: the dialect in which it is told what is left. Raises
-    Refused with the seconds to wait."""
-    verdict = await counts.reserve(caller.name, limits, tokens)
+async def admit(
+    counts: RateLimits, caller: Caller, limits: KeyLimits, tokens: int, client: str = "", count: int = 1
+) -> Allowed:
+    """Count a request against the caller's limits. `client`: the dialect in which it is told what is left. `count`: so
+    many at once, or none of them. Raises Refused with the seconds to wait."""
+    verdict = await counts.reserve(caller.name, limits, tokens, count)
     if isinstance(verdict, Allowed):
         return verdict
     message = f"the key's limit of {verdict.limit} {verdict.what} per minute is reached"

@@ -207,11 +207,10 @@ async def _reserve_more(
         raise Refused(Failure(FailureKind.RATE_LIMIT, what, 429))
     if record.slot is not None:
         record.slot.take(count)
-    for _ in range(count if caller.limits is not None else 0):
-        assert caller.limits is not None
-        counted = record.estimate if caller.counts_tokens else 0
-        await admit(services.store.limits, caller, caller.limits, counted, record.dialect)
-        record.reserved = record.reserved + record.estimate if record.reserved is not None else None
+    if caller.limits is not None:
+        counted = record.estimate * count if caller.counts_tokens else 0
+        await admit(services.store.limits, caller, caller.limits, counted, record.dialect, count)
+        record.reserved = record.reserved + counted if record.reserved is not None else None
     if caller.budget is not None and record.hold is not None:
         more = await hold(services.store.budgets, services.clocks, caller, caller.budget, record.hold.amount * count)
         record.hold = replace(more, amount=record.hold.amount + more.amount)

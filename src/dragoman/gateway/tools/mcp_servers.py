@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -149,7 +149,7 @@ class McpServers:
         key = (caller, identity)
         place = self._places.get(key)
         if place is None:
-            await self._make_room()
+            await self._make_room(caller)
             place = self._places.setdefault(key, _Place())
         self._places.move_to_end(key)
         async with place.lock:
@@ -157,14 +157,23 @@ class McpServers:
                 place.connection = await self._open(identity, server)
             return place.connection
 
-    async def _make_room(self) -> None:
-        """For one more: what has ended goes first, then what has not been used for the longest time."""
+    async def _make_room(self, caller: str) -> None:
+        """For one more of this key: what has ended goes first. Then it takes the place of one of its own if it has half
+        of all places, else that of a key with the most of them. Of those, the one goes that has been unused for the
+        longest time."""
         for key in [key for key, place in self._places.items() if place.connection and place.connection.ended]:
             del self._places[key]
-        while len(self._places) >= self.config.max_connections:
-            free = next((key for key, place in self._places.items() if place.free), None)
+        most = self.config.max_connections
+        while True:
+            held = Counter([owner for owner, _ in self._places])
+            is_greedy = held[caller] >= max(1, most // 2)
+            if not is_greedy and len(self._places) < most:
+                return
+            keys = [key for key in self._places if not is_greedy or key[0] == caller]
+            free = next((key for key in sorted(keys, key=lambda key: -held[key[0]]) if self._places[key].free), None)
             if free is None:
-                raise ServerFailed("all connections to servers of tools are in use (tools.max_connections)", 503)
+                whose = "that a key may have" if is_greedy else "to servers of tools"
+                raise ServerFailed(f"all connections {whose} are in use (tools.max_connections)", 503)
             connection = self._places.pop(free).connection
             if connection is not None:
                 await connection.close()

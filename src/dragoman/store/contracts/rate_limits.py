@@ -53,10 +53,12 @@ class RateLimits(Protocol):
     own counts. The failure is counted. No request fails for it, and a limit is never off.
     """
 
-    async def reserve(self, key: str, limits: KeyLimits, tokens: int = 0) -> Allowed | Limited:
-        """Count a request and its estimated tokens, or say how long it must wait.
+    async def reserve(self, key: str, limits: KeyLimits, tokens: int = 0, count: int = 1) -> Allowed | Limited:
+        """Count a request and its estimated tokens, or say how long it must wait. `count`: so many requests at once,
+        which are all counted or none; `tokens` are those of all of them.
 
-        A request that alone is larger than the limit is allowed when nothing else counts; otherwise it never could be.
+        A request whose tokens alone are more than the limit is allowed when nothing else counts; otherwise it never
+        could be.
         """
 
     def settle(self, key: str, tokens: int) -> None:

@@ -29,11 +29,12 @@ STALE_SECONDS, LOOKS = 0.9, 64
 class CountTicket:
     """A reservation: what this replica decided alone, and whether Redis counted it. Either may be known first."""
 
-    __slots__ = ("counted", "granted", "late", "limits", "tokens")
+    __slots__ = ("counted", "granted", "late", "limits", "requests", "tokens")
 
-    def __init__(self, limits: KeyLimits, tokens: int) -> None:
+    def __init__(self, limits: KeyLimits, tokens: int, requests: int) -> None:
         self.limits = limits
         self.tokens = tokens
+        self.requests = requests
         self.granted: bool | None = None
         self.counted: bool | None = None
         self.late: asyncio.Future[CountReply | None] | None = None
@@ -71,12 +72,11 @@ class RedisLimits:
         link.back.append(self._push)
         replicas.listeners.append(self._look)
 
-    async def reserve(self, key: str, limits: KeyLimits, tokens: int = 0) -> Allowed | Limited:
-        tokens, is_sent = bounded(tokens), self._link.ready
-        if self._outage is not None and (refusal := self._refusal_while_settling(key, limits, tokens)) is not None:
+    async def reserve(self, key: str, limits: KeyLimits, tokens: int = 0, count: int = 1) -> Allowed | Limited:
+        is_sent, ticket = self._link.ready, CountTicket(limits, bounded(tokens), count)
+        if self._outage is not None and (refusal := self._refusal_while_settling(key, ticket)) is not None:
             return refusal
-        ticket = CountTicket(limits, tokens)
-        command = self._command(key, limits, 1, tokens, 0.0, asks=True)
+        command = self._command(key, limits, count, ticket.tokens, 0.0, asks=True)
         try:
             reply = CountReply(await self._link.ask(command, partial(self._late, key, ticket)))
         except RedisAway:
@@ -91,7 +91,7 @@ class RedisLimits:
         self._first_answers.came()
         self._copies.take(key, reply, is_asked=True)
         if self._outage is not None and reply.is_counted and self._outage.concerns(key):
-            self._outage.alone.add(key, 1, tokens)
+            self._outage.alone.add(key, count, ticket.tokens)
         return reply.verdict(limits)
 
     def settle(self, key: str, tokens: int) -> None:
@@ -112,14 +112,14 @@ class RedisLimits:
 
     def _alone(self, key: str, limits: KeyLimits, ticket: CountTicket) -> Allowed | Limited:
         known = self._known(key, self._copies, self._unsent, *self._on_their_way.get(key, (0, 0)))
-        verdict = decide_alone(known, limits, ticket.tokens, self._steady(), self._replicas.sharers)
+        verdict = decide_alone(known, limits, ticket.tokens, self._steady(), self._replicas.sharers, ticket.requests)
         ticket.granted = isinstance(verdict, Allowed)
         if ticket.granted and ticket.counted is None:
-            self._send_off(key, 1, ticket.tokens)
+            self._send_off(key, ticket.requests, ticket.tokens)
         self._correct(key, ticket)
         return verdict
 
-    def _refusal_while_settling(self, key: str, limits: KeyLimits, tokens: int) -> Limited | None:
+    def _refusal_while_settling(self, key: str, ticket: CountTicket) -> Limited | None:
         """A refusal by what was known before Redis was away: others may have let through as much, and not told yet."""
         outage, now = self._outage, self._steady()
         if outage is None or not now < outage.until:
@@ -128,7 +128,8 @@ class RedisLimits:
         if not outage.concerns(key):
             return None
         known = self._known(key, outage.copies, outage.alone)
-        verdict = decide_alone(known, limits, tokens, now, self._replicas.sharers)
+        sharers = self._replicas.sharers
+        verdict = decide_alone(known, ticket.limits, ticket.tokens, now, sharers, ticket.requests)
         return verdict if isinstance(verdict, Limited) else None
 
     def _known(
@@ -153,7 +154,7 @@ class RedisLimits:
         reply = CountReply(answer) if answer else None
         ticket.counted = reply is not None and reply.is_counted
         if ticket.granted:
-            self._arrive(key, 1, ticket.tokens)
+            self._arrive(key, ticket.requests, ticket.tokens)
         if reply is not None:
             self._first_answers.came()
             self._copies.take(key, reply, is_asked=True)
@@ -165,7 +166,7 @@ class RedisLimits:
         """Tell Redis what it does not know, or take back what it counted and nobody was granted."""
         if ticket.granted is not None and ticket.counted is not None and ticket.granted is not ticket.counted:
             sign = 1 if ticket.granted else -1
-            self._tell(key, sign, sign * ticket.tokens)
+            self._tell(key, sign * ticket.requests, sign * ticket.tokens)
 
     # What Redis must know.
 

@@ -29,16 +29,18 @@ class KnownUse(Struct, frozen=True):
     """Those on their way to Redis."""
 
 
-def decide_alone(known: KnownUse, limits: KeyLimits, tokens: int, now: float, sharers: int) -> Allowed | Limited:
-    """Whether one more request, of about so many tokens, may go on."""
+def decide_alone(
+    known: KnownUse, limits: KeyLimits, tokens: int, now: float, sharers: int, count: int = 1
+) -> Allowed | Limited:
+    """Whether so many more requests, of about so many tokens, may go on."""
     rpm, tpm = limits.requests_per_minute, limits.tokens_per_minute
     own, own_tokens = known.alone.requests + known.requests, known.alone.tokens + known.tokens
     requests_left = tokens_left = None
     if rpm is not None:
         room = _room(rpm, known.used.requests, own, sharers)
-        if room < 1:
-            return Limited(_wait(known, 1, 1 - room, now, sharers), "requests", rpm)
-        requests_left = int(room) - 1
+        if room < count:
+            return Limited(_wait(known, 1, count - room, now, sharers), "requests", rpm)
+        requests_left = int(room) - count
     if tpm is not None:
         wanted = max(tokens, 1)
         room = _room(tpm, known.used.tokens, own_tokens, sharers)

@@ -194,7 +194,7 @@ local function answer(counted, what, seconds)
   return told
 end
 if asks then
-  if rpm and r >= rpm then return answer(0, 'requests', wait('r', r - rpm + 1)) end
+  if rpm and r + requests > rpm then return answer(0, 'requests', wait('r', r - rpm + requests)) end
   local wanted = math.max(tokens, 1)
   if tpm and t > 0 and t + wanted > tpm then return answer(0, 'tokens', wait('t', math.min(t, t + wanted - tpm))) end
 end

@@ -32,8 +32,10 @@ class SqliteLimits:
         if not database.alone:
             self._shared = SharedWindows(path, self._own, steady)
 
-    def reserve(self, key: str, limits: KeyLimits, tokens: int = 0) -> Coroutine[Any, Any, Allowed | Limited]:
-        return (self._counts() or self._own).reserve(key, limits, bounded(tokens))
+    def reserve(
+        self, key: str, limits: KeyLimits, tokens: int = 0, count: int = 1
+    ) -> Coroutine[Any, Any, Allowed | Limited]:
+        return (self._counts() or self._own).reserve(key, limits, bounded(tokens), count)
 
     def settle(self, key: str, tokens: int) -> None:
         (self._counts() or self._own).settle(key, bounded(tokens))

@@ -51,10 +51,10 @@ class CounterFile:
             self._connection.executemany(_ADD, counts)
         self._connection.execute(f"PRAGMA busy_timeout={int(wait * 1000)}")
 
-    def reserve(self, key: str, limits: KeyLimits, tokens: int) -> Allowed | Limited:
+    def reserve(self, key: str, limits: KeyLimits, tokens: int, count: int) -> Allowed | Limited:
         """Decide and count, in one transaction. Raises sqlite3.Error."""
         with transaction(self._connection):
-            return self._reserve(key, limits, tokens)
+            return self._reserve(key, limits, tokens, count)
 
     def add(self, row: Row) -> None:
         """Count without asking. Raises sqlite3.Error."""
@@ -63,14 +63,14 @@ class CounterFile:
     def close(self) -> None:
         self._connection.close()
 
-    def _reserve(self, key: str, limits: KeyLimits, tokens: int) -> Allowed | Limited:
+    def _reserve(self, key: str, limits: KeyLimits, tokens: int, count: int) -> Allowed | Limited:
         now, run = self._steady(), self._connection.execute
         span = (key, oldest_slice(now), slice_of(now) + _AHEAD)
         # The sums decide nearly always; the single quarter seconds only say how long to wait.
-        verdict = decide(Tally(run(_SUMS, span)), limits, now, tokens)
+        verdict = decide(Tally(run(_SUMS, span)), limits, now, tokens, count)
         if isinstance(verdict, Limited):
-            return decide(Tally(run(_BUCKETS, span)), limits, now, tokens)
-        run(_ADD, (key, slice_of(now), 1, tokens))
+            return decide(Tally(run(_BUCKETS, span)), limits, now, tokens, count)
+        run(_ADD, (key, slice_of(now), count, tokens))
         self._calls += 1
         if self._calls % SWEEP_EVERY == 0:
             self._sweep()
@@ -92,15 +92,15 @@ class SharedWindows(FileThread):
         self._patient: CounterFile | None = None
         self._looked = steady()
 
-    async def reserve(self, key: str, limits: KeyLimits, tokens: int) -> Allowed | Limited:
+    async def reserve(self, key: str, limits: KeyLimits, tokens: int, count: int) -> Allowed | Limited:
         self._look()
         try:
-            verdict = await self._reserve(key, limits, tokens)
+            verdict = await self._reserve(key, limits, tokens, count)
         except Exception as error:  # whatever is wrong with the file, this process can count by itself
             self._note(error)
-            return await self._own.reserve(key, limits, tokens)
+            return await self._own.reserve(key, limits, tokens, count)
         if isinstance(verdict, Allowed):
-            self._own.add(key, 1, tokens)
+            self._own.add(key, count, tokens)
         return verdict
 
     def settle(self, key: str, tokens: int) -> None:
@@ -117,16 +117,16 @@ class SharedWindows(FileThread):
         super().close()
         self._file.close()
 
-    async def _reserve(self, key: str, limits: KeyLimits, tokens: int) -> Allowed | Limited:
+    async def _reserve(self, key: str, limits: KeyLimits, tokens: int, count: int) -> Allowed | Limited:
         try:
-            return self._file.reserve(key, limits, tokens)
+            return self._file.reserve(key, limits, tokens, count)
         except sqlite3.OperationalError:  # most likely it is another worker's turn: wait for it, but not here
-            work = partial(self._reserve_patiently, key, limits, tokens)
+            work = partial(self._reserve_patiently, key, limits, tokens, count)
         async with asyncio.timeout(DEADLINE):
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
-    def _reserve_patiently(self, key: str, limits: KeyLimits, tokens: int) -> Allowed | Limited:
-        return self._patiently().reserve(key, limits, tokens)
+    def _reserve_patiently(self, key: str, limits: KeyLimits, tokens: int, count: int) -> Allowed | Limited:
+        return self._patiently().reserve(key, limits, tokens, count)
 
     def _patiently(self) -> CounterFile:
         """A connection that waits for other workers; for the thread alone."""
