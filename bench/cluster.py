@@ -14,6 +14,7 @@ What must hold:
   budget      Redis has booked what was answered, give or take what was under way when a replica was killed
   ledger      PostgreSQL has every answered request, and each once; but for the last moment of a replica that was killed
   reasoning   no turn of a tool loop has lost its reasoning state, but to a replica that was killed or cut off
+  sockets     conversations over WebSockets go on at another replica; half of them go over one to the provider too
 """
 
 from __future__ import annotations
@@ -297,7 +298,9 @@ class Cluster:
             messages += [{"role": "tool", "tool_call_id": call["id"], "content": "seen"} for call in calls]
 
     async def _talk(self) -> None:
-        """A conversation over a WebSocket. When its replica goes, it goes on at another, with all that was said."""
+        """A conversation over a WebSocket, half of them over one to the provider too. When its replica goes, it goes on
+        at another, with all that was said."""
+        model = random.choice(("plain", "lined"))
         said: list[Any] = []
         line, previous, number = None, None, random.randrange(REPLICAS)
         for turn in range(3):
@@ -306,7 +309,7 @@ class Cluster:
                 try:
                     line = line or await self._connect(number)
                     given = said[-1:] if previous else said
-                    create = {"model": "plain", "input": given, "store": False, "previous_response_id": previous}
+                    create = {"model": model, "input": given, "store": False, "previous_response_id": previous}
                     await line.send(json.dumps({"type": "response.create", **create}))
                     event = {"type": ""}
                     while event["type"] not in _ENDS:
@@ -544,6 +547,11 @@ async def run(rate: float, seconds: float, chosen: list[str]) -> dict[str, Any]:
             figures["decided alone"] = await local_decisions(cluster)
             figures["crashes"] = crashes(folder)
             figures["checks"]["no crash"] = not figures["crashes"]
+            emulators.terminate()
+            turns, later = json.loads(await asyncio.to_thread(emulators.stdout.readline))
+            figures["turns over sockets to a provider"] = turns
+            figures["of them after another on the same one"] = later
+            figures["checks"]["sockets to a provider"] = later > 0
             return figures
         finally:
             await cluster.close()
@@ -575,10 +583,17 @@ def config_of(urls: dict[str, str], port: int, ledger: str | None = None) -> dic
         "providers": {
             "openai": {"base_url": urls["openai"], "api_key": "sk-none-0123456789"},
             "gemini": {"base_url": urls["gemini"], "api_key": "none-0123456789"},
+            "responses": {
+                "profile": "openai-responses",
+                "base_url": urls["responses"],
+                "api_key": "sk-none-0123456789",
+                "websocket": True,
+            },
         },
         "models": {
             "plain": {"target": "openai/gpt-4o", "price": {"input": PRICE, "output": PRICE}},
             "thinking": {"target": f"gemini/{GEMINI}"},
+            "lined": {"target": "responses/gpt-5.6", "price": {"input": PRICE, "output": PRICE}},
         },
         "keys": {
             "boss": {"sha256": sha("boss"), "admin": True},
@@ -612,13 +627,24 @@ def serve(file: str, port: str, skew: str) -> None:
 
 
 def emulate() -> None:
-    """The providers. Gemini refuses a turn whose signature does not come back."""
+    """The providers. Gemini refuses a turn whose signature does not come back. At the end, the turns over sockets are
+    told: first ones, and those that go on from the one before."""
     from dragoman.testing import emulator
 
-    with emulator("openai") as openai, emulator("gemini", signatures="strict") as gemini:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with ExitStack() as stack:
+        openai, gemini, responses = (
+            stack.enter_context(emulator(name, **more))
+            for name, more in (("openai", {}), ("gemini", {"signatures": "strict"}), ("openai-responses", {}))
+        )
         gemini.script(*[CALL, CALL, "Done."] * 5_000)
-        print(json.dumps({"openai": openai.base_url, "gemini": gemini.base_url}), flush=True)
-        signal.pause()
+        urls = {"openai": openai.base_url, "gemini": gemini.base_url, "responses": responses.base_url}
+        print(json.dumps(urls), flush=True)
+        try:
+            signal.pause()
+        finally:
+            over = [one.body for one in responses.requests if one.headers.get("upgrade") == "websocket"]
+            print(json.dumps([len(over), sum(len(one["input"]) > 1 for one in over)]), flush=True)
 
 
 async def figures_of(given: argparse.Namespace) -> dict[str, Any]:

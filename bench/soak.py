@@ -5,7 +5,8 @@
 100,000 requests and 5,000 streams (a tenth with `--quick`) go through one gateway, from clients of which some leave in
 the middle of an answer, to a provider of which one answer in twenty is a fault: refusals, closed connections, broken
 JSON, streams that end early or carry an error. Memory, open files and tasks are noted all along and drawn into
-`bench/results/soak.png`. One question in fifty is a conversation of three turns over a WebSocket. It fails where memory
+`bench/results/soak.png`. One question in fifty is a conversation of three turns over a WebSocket, and one in four of
+these goes over a WebSocket to the provider too. It fails where memory
 grows after the first third (by the median of the samples: one large body is no growth), where files, tasks or requests
 stay open, or where the gateway fails itself. However slow the machine, it ends after forty minutes.
 
@@ -42,11 +43,16 @@ from tests.hostile.bodies import PATHS, STREAM_PATHS, body, dump, user
 from tests.hostile.provider import HostileProvider
 from tests.hostile.table import ANSWERS, ERRORS, RAW, REQUESTS, STREAMS, Answer, post
 
+from dragoman.emulators.serving.background_server import RunningEmulator
+from dragoman.testing import emulator
+
 RESULTS = Path(__file__).resolve().parent / "results"
 LIMIT_SECONDS = 2400
 WORKERS = 24
 HOSTILE_SHARE = 0.05
 SOCKET_SHARE = 0.02
+LINED, LINED_SHARE = "lined/gpt-5.6", 0.25
+"""The model whose provider is asked over WebSockets, and its share of the conversations."""
 CALM_SHARE = 1 / 3
 WORSE = 2.0
 """How many times the p99 of the calm third the others may take beside hostile traffic."""
@@ -113,10 +119,17 @@ class Soaked(Dragoman):
 
     name = "soaked"
     hostile: HostileProvider
+    responses: RunningEmulator
 
     def config(self) -> str:
         told = json.loads(super().config())
         told["providers"] |= self.hostile.config()["providers"]
+        told["providers"]["lined"] = {
+            "profile": "openai-responses",
+            "base_url": self.responses.base_url,
+            "api_key": "sk-none-0123456789",
+            "websocket": True,
+        }
         for provider in told["providers"].values():
             provider |= {"retries": {"attempts": 2, "base": 0.01}, "cooldown": {"failures": 1_000_000}}
         told["keys"]["bench"]["admin"] = True  # its metrics say how many tasks it has
@@ -198,7 +211,9 @@ class Clients:
 
     async def _talk(self, leave: bool) -> None:
         """A conversation over a WebSocket, each turn by the id of the answer before it. Faults make it shorter."""
-        create = {"type": "response.create", "model": random.choice(self._models), "input": "Hi", "store": False}
+        model = LINED if random.random() < LINED_SHARE else random.choice(self._models)
+        asked = [{"role": "user", "content": "Hi"}]
+        create = {"type": "response.create", "model": model, "input": asked, "store": False}
         address = f"ws://127.0.0.1:{self._port}/v1/responses"
         named = {"authorization": f"Bearer {KEY}"}
         with suppress(ConnectionError, TimeoutError, websockets.WebSocketException):
@@ -364,9 +379,9 @@ def run(requests: int, streams: int) -> int:
     port = free_port()
     provider = subprocess.Popen([sys.executable, __file__, "--provider", str(port)])
     try:
-        with stage.folder() as folder, HostileProvider() as hostile:
+        with stage.folder() as folder, HostileProvider() as hostile, emulator("openai-responses") as responses:
             one = Soaked(folder, Ports(port, port))
-            one.hostile = hostile
+            one.hostile, one.responses = hostile, responses
             with stage.running([one]):
                 clients = Clients(one, requests, streams, hostile_requests(hostile))
                 rest = Sample(
@@ -375,6 +390,8 @@ def run(requests: int, streams: int) -> int:
                 samples = uvloop.run(soaked(one, clients))
                 ended = stopped_cleanly(one)
             wrong = verdict(samples, rest, (one.folder / "log").read_text(errors="replace"))
+            over = [asked.body for asked in responses.requests if asked.headers.get("upgrade") == "websocket"]
+            later = sum(len(asked["input"]) > 1 for asked in over)
     finally:
         provider.terminate()
         provider.wait(10)
@@ -383,12 +400,15 @@ def run(requests: int, streams: int) -> int:
     calm, beside = p99(clients.calm), p99(clients.beside)
     if beside > WORSE * calm:
         wrong.append(f"others notice hostile traffic: p99 {beside * 1000:.1f} ms, {calm * 1000:.1f} ms in the calm")
+    if not later:
+        wrong.append("no conversation went over a socket to the provider")
     if not ended:
         wrong.append("it did not end within five seconds of being told: something was still under way")
     RESULTS.mkdir(exist_ok=True)
     plot(samples, RESULTS / "soak.png")
     end = samples[-1]
     print(f"{clients.done:,} answers in {end.second:.0f} s: {clients.statuses}")
+    print(f"{len(over)} turns over sockets to a provider, {later} of them after another on the same one")
     print(f"p99 {calm * 1000:.1f} ms in the calm, {beside * 1000:.1f} ms beside hostile traffic")
     print(
         f"memory {rest.memory:.0f} MB at first, {end.memory:.0f} MB at the end; files {rest.files} and {end.files}; "
