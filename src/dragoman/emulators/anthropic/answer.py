@@ -16,6 +16,12 @@ from dragoman.emulators.usage import TokenUsage, answer_seed, count_usage
 from dragoman.emulators.wire import arguments_object, fragments, make_id, render_json, render_sse_event
 
 Block = dict[str, Any]
+SCREEN_MEMBERS = frozenset(
+    ("screenshot", "left_click", "right_click", "middle_click", "double_click", "triple_click", "left_click_drag")
+) | frozenset(
+    ("left_mouse_down", "left_mouse_up", "mouse_move", "cursor_position", "type", "key", "hold_key", "scroll", "wait")
+)
+"""The names of calls of the toolset for a screen."""
 
 
 def render_answer(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
@@ -135,8 +141,17 @@ def _tool_use(request: ReceivedRequest, tool_call: ModelCall, index: int) -> tup
         "name": tool_call.name,
         "input": arguments_object(arguments),
         "caller": {"type": "direct"},
+        **_toolset_of(request, tool_call.name),
     }
     return block, arguments
+
+
+def _toolset_of(request: ReceivedRequest, name: str) -> dict[str, str]:
+    """The toolset that a call belongs to: its members are called by their own names."""
+    tools = [tool for tool in request.body.get("tools") or () if isinstance(tool, dict)]
+    declared = any(str(tool.get("type")).startswith("computer_toolset") for tool in tools)
+    own = any(tool.get("name") == name for tool in tools)
+    return {"toolset_name": "computer"} if declared and not own and name in SCREEN_MEMBERS else {}
 
 
 def _empty_block(block: Block) -> Block:

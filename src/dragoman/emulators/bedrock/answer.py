@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from dragoman.emulators.anthropic.models import claude_model
 from dragoman.emulators.anthropic.thinking import sign
 from dragoman.emulators.bedrock.families import family_of
 from dragoman.emulators.bedrock.frames import render_event
-from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
+from dragoman.emulators.provider import Hosted, HostedRun, ModelCall, ModelTurn, ReceivedRequest
 from dragoman.emulators.usage import TokenUsage, answer_seed, count_usage
-from dragoman.emulators.wire import arguments_object, fragments, make_id
+from dragoman.emulators.wire import arguments_object, fragments, make_id, render_json
 
 Block = dict[str, Any]
 
@@ -31,9 +32,10 @@ def render_stream(request: ReceivedRequest, turn: ModelTurn) -> Iterator[bytes]:
     """The same answer as events. Text and thinking begin with their first piece."""
     yield render_event("messageStart", {"role": "assistant"})
     for index, (block, arguments) in enumerate(_blocks(request, turn)):
-        if "toolUse" in block:
-            start = {key: value for key, value in block["toolUse"].items() if key != "input"}
-            yield render_event("contentBlockStart", {"contentBlockIndex": index, "start": {"toolUse": start}})
+        for kind, filled in (("toolUse", "input"), ("toolResult", "content")):
+            if kind in block:
+                start = {key: value for key, value in block[kind].items() if key != filled}
+                yield render_event("contentBlockStart", {"contentBlockIndex": index, "start": {kind: start}})
         for delta in _deltas(block, arguments):
             yield render_event("contentBlockDelta", {"contentBlockIndex": index, "delta": delta})
         yield render_event("contentBlockStop", {"contentBlockIndex": index})
@@ -47,12 +49,39 @@ def _blocks(request: ReceivedRequest, turn: ModelTurn) -> list[tuple[Block, str]
     blocks: list[tuple[Block, str]] = []
     if turn.reasoning is not None and _thinks(request):
         blocks.append((_thinking_block(request, turn.reasoning), ""))
+    for index, run in enumerate(turn.runs):
+        blocks += _run_blocks(request, run, index)
     text = turn.visible_text or turn.refusal
     if text:
         blocks.append(({"text": text}, ""))
+    if turn.cited:
+        citations = [{"location": {"web": _web_place(span.page.url)}} for span in turn.cited]
+        blocks.append(({"citationsContent": {"citations": citations}}, ""))
     for index, call in enumerate(turn.calls):
         blocks.append(_tool_use(request, call, index))
     return blocks
+
+
+_SYSTEM_TOOLS = {Hosted.SEARCH: "nova_grounding", Hosted.CODE: "nova_code_interpreter"}
+
+
+def _run_blocks(request: ReceivedRequest, run: HostedRun, index: int) -> list[tuple[Block, str]]:
+    """A tool that Nova ran, and what came of it: of a search that is not shown."""
+    name = _SYSTEM_TOOLS.get(run.tool)
+    if name is None:
+        return []
+    identity, given = make_id("tooluse_", 22, answer_seed(request), "run", index), dict(run.arguments)
+    found: Block = {"text": "[HIDDEN]"}
+    if run.tool is Hosted.CODE:
+        given = {"snippet": run.arguments["code"]}
+        found = {"json": {"exitCode": 0, "isError": False, "stdErr": "", "stdOut": run.output.strip()}}
+    call = {"toolUseId": identity, "name": name, "input": given, "type": "server_tool_use"}
+    result = {"toolUseId": identity, "content": [found], "status": "success", "type": f"{name}_result"}
+    return [({"toolUse": call}, render_json(given).decode()), ({"toolResult": result}, "")]
+
+
+def _web_place(url: str) -> Block:
+    return {"url": url, "domain": urlsplit(url).hostname or ""}
 
 
 def _thinking_block(request: ReceivedRequest, thinking: str) -> Block:
@@ -95,6 +124,10 @@ def _tool_use(request: ReceivedRequest, call: ModelCall, index: int) -> tuple[Bl
 def _deltas(block: Block, arguments: str) -> Iterator[Block]:
     if "text" in block:
         yield from ({"text": piece} for piece in fragments(block["text"]))
+    elif "toolResult" in block:
+        yield {"toolResult": block["toolResult"]["content"]}
+    elif "citationsContent" in block:
+        yield from ({"citation": one} for one in block["citationsContent"]["citations"])
     elif "toolUse" in block:
         yield {"toolUse": {"input": ""}}
         yield from ({"toolUse": {"input": piece}} for piece in fragments(arguments))

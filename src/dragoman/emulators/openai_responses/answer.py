@@ -172,6 +172,15 @@ def _content(request: ReceivedRequest, turn: ModelTurn) -> list[Item]:
 
 
 def _function_call(request: ReceivedRequest, tool_call: ModelCall, index: int) -> Item:
+    if tool_call.name == "computer" and not isinstance(tool_call.arguments, str) and _has_screen(request):
+        return {
+            "type": "computer_call",
+            "id": item_id("cu_", request, index),
+            "status": "completed",
+            "call_id": tool_call.id or make_id("call_", 24, answer_seed(request), index),
+            **tool_call.arguments,
+            "pending_safety_checks": [],
+        }
     arguments = (
         tool_call.arguments if isinstance(tool_call.arguments, str) else render_json(tool_call.arguments).decode()
     )
@@ -184,6 +193,10 @@ def _function_call(request: ReceivedRequest, tool_call: ModelCall, index: int) -
         "arguments": arguments,
         **namespace_of(request, tool_call.name),
     }
+
+
+def _has_screen(request: ReceivedRequest) -> bool:
+    return any(tool.get("type") in ("computer", "computer_use_preview") for tool in request.body.get("tools") or ())
 
 
 def item_id(prefix: str, request: ReceivedRequest, index: int = 0) -> str:

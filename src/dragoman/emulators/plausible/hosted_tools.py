@@ -101,7 +101,8 @@ def hosted_kind(entry: Mapping[str, Any]) -> Hosted | None:
 
 def hosted_tools(body: Mapping[str, Any]) -> Iterator[HostedTool]:
     """The provider's tools that a request declares, or that its model has anyway."""
-    declared = body.get("tools")
+    config = body.get("toolConfig")
+    declared = body.get("tools") or (config.get("tools") if isinstance(config, dict) else None)
     for entry in declared if isinstance(declared, list) else ():
         kind = hosted_kind(entry) if isinstance(entry, dict) else None
         if kind is not None:

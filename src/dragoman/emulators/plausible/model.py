@@ -15,9 +15,10 @@ from dataclasses import replace
 from typing import Any
 
 from dragoman.emulators.plausible.asked_tools import AskedTool, ToolFinder, word_set
+from dragoman.emulators.plausible.computer_use import act
 from dragoman.emulators.plausible.hosted_tools import answer_with_hosted
 from dragoman.emulators.plausible.limits import limit_turn
-from dragoman.emulators.plausible.request_view import RequestView, Saying, Speaker, view_request
+from dragoman.emulators.plausible.request_view import OfferedTool, RequestView, Saying, Speaker, view_request
 from dragoman.emulators.plausible.text_hints import TextHints
 from dragoman.emulators.provider import Hosted, HostedRun, ModelCall, ModelTurn, ReceivedRequest
 from dragoman.emulators.schema_sample import sample
@@ -90,7 +91,7 @@ def _answer(view: RequestView) -> ModelTurn:
             return turn
     if calls:
         names = ", ".join(asked.tool.name for asked in calls)
-        made_calls = tuple(ModelCall(one.tool.name, _arguments(one, task)) for one in calls)
+        made_calls = tuple(_make_call(one, task) for one in calls)
         return ModelTurn(reasoning=f"{thought} I call {names}.", calls=made_calls)
     results = [saying for saying in since if saying.speaker is Speaker.RESULT]
     text = _answer_from(results, since) if results else _talk(view, task, start)
@@ -182,7 +183,7 @@ def _next_calls(view: RequestView, task: str, made: int) -> list[AskedTool]:
     """The calls that come next, after so many for this task."""
     if view.choice == "none" or not view.tools:
         return []
-    named = next((tool for tool in view.tools if tool.name == view.choice), None)
+    named = next((tool for tool in view.tools if _is_named(tool, view.choice)), None)
     if named is not None:
         return [AskedTool(named, task)]
     finder = ToolFinder(view.tools)
@@ -193,6 +194,11 @@ def _next_calls(view: RequestView, task: str, made: int) -> list[AskedTool]:
     if steps or view.one_call:
         return asked[made : made + 1]
     return asked if not made else []
+
+
+def _is_named(tool: OfferedTool, choice: str) -> bool:
+    """Whether a choice names the tool; of a screen, any of its verbs."""
+    return tool.name == choice if tool.screen is None else choice.startswith("computer")
 
 
 def _steps(task: str) -> list[str]:
@@ -207,6 +213,12 @@ def _steps(task: str) -> list[str]:
         return []
     ends = [mark.start() for mark in marks[1:]] + [len(task)]
     return [task[mark.end() : end].strip() for mark, end in zip(marks, ends, strict=True)]
+
+
+def _make_call(asked: AskedTool, task: str) -> ModelCall:
+    if asked.tool.screen is not None:
+        return act(asked.tool.screen, asked.tool.name, asked.words)
+    return ModelCall(asked.tool.name, _arguments(asked, task))
 
 
 def _arguments(asked: AskedTool, task: str) -> dict[str, object]:

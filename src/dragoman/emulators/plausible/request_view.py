@@ -15,6 +15,7 @@ import orjson
 
 from dragoman.emulators.echo_answer import asked_schema, declared_functions
 from dragoman.emulators.plausible.attachments import describe_attachment
+from dragoman.emulators.plausible.computer_use import VERBS, is_computer
 from dragoman.emulators.plausible.hosted_tools import HostedTool, hosted_kind, hosted_tools
 from dragoman.emulators.provider import Hosted
 
@@ -32,8 +33,8 @@ _ONE_CALL = re.compile(
     re.IGNORECASE,
 )
 """An instruction that forbids a second call beside the first, in the words that people have for it."""
-_CALLS = ("function_call", "custom_tool_call", "tool_use")
-_RESULTS = ("function_call_output", "custom_tool_call_output", "tool_result")
+_CALLS = ("function_call", "custom_tool_call", "tool_use", "computer_call")
+_RESULTS = ("function_call_output", "custom_tool_call_output", "tool_result", "computer_call_output")
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "num_predict")
 _STOPS = ("stop", "stop_sequences", "stopSequences")
 _THINKING = ("thinking", "reasoning", "reasoning_effort", "think", "thinkingConfig", "enable_thinking")
@@ -71,6 +72,7 @@ class OfferedTool:
     description: str
     schema: Any
     entry: Any = None  # the declaration as it stands in the request, if the model must look for it
+    screen: Mapping[str, Any] | None = None  # the declaration of a screen, if this is something to do with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,9 @@ def _functions(body: dict[str, Any], hosted: tuple[HostedTool, ...]) -> tuple[li
         inner = entry.get("tools") if entry.get("type") == "namespace" else None
         for one in inner if isinstance(inner, list) else [entry]:
             if not isinstance(one, dict) or hosted_kind(one) is not None:
+                continue
+            if is_computer(one):
+                offered += [OfferedTool(verb, "", {}, screen=one) for verb in VERBS]
                 continue
             tools = [OfferedTool(*found_one) for found_one in declared_functions({"tools": [one]})]
             if one.get("defer_loading") is True and not {tool.name for tool in tools} & found:
@@ -329,14 +334,22 @@ def _of_part(part: dict[str, Any]) -> Iterator[Saying]:
         found = result if isinstance(result, dict) else part
         output = next((found[key] for key in ("content", "output", "response") if found.get(key) is not None), "")
         identity = found.get("tool_use_id") or found.get("toolUseId") or found.get("call_id") or found.get("id")
-        yield Saying(Speaker.RESULT, plain_text(output), str(found.get("name") or ""), str(identity or ""))
+        yield Saying(Speaker.RESULT, _result_text(output), str(found.get("name") or ""), str(identity or ""))
+
+
+def _result_text(output: Any) -> str:
+    """The words of a result, or what is to be said of its pictures."""
+    parts = [part for part in (output if isinstance(output, list) else [output]) if isinstance(part, dict)]
+    shown = [{**part, "type": "input_image"} if part.get("type") == "computer_screenshot" else part for part in parts]
+    return plain_text(output) or " ".join(filter(None, map(describe_attachment, shown)))
 
 
 def _call(call: dict[str, Any]) -> Saying:
     function = call.get("function")
     inner = function if isinstance(function, dict) else call
     identity = call.get("call_id") or call.get("toolUseId") or call.get("id")
-    return Saying(Speaker.CALL, "", str(inner.get("name") or ""), str(identity or ""))
+    name = inner.get("name") or ("computer" if call.get("type") == "computer_call" else "")
+    return Saying(Speaker.CALL, "", str(name), str(identity or ""))
 
 
 def plain_text(value: Any) -> str:
