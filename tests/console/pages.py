@@ -30,19 +30,22 @@ HOMES = {
 
 @contextmanager
 def working_gateway(folder: Path, **config: Any) -> Iterator[Running]:
-    """Emulators as providers, models with fallbacks, and a model whose first target always fails."""
+    """Emulators as providers, models with fallbacks, a model whose first target always fails, and one at a server of
+    which little is known."""
     with ExitStack() as stack:
         emulators = {name: stack.enter_context(emulator(name)) for name in HOMES}
         providers = {name: provider(name, one.base_url) for name, one in emulators.items()}
         providers["down"] = provider("openai", "http://127.0.0.1:9")
+        providers["stranger"] = provider("openai-compatible", emulators["deepseek"].base_url)
         models = {model: {"target": f"{name}/{model}"} for name, model in HOMES.items()}
+        models["odd"] = {"target": "stranger/deepseek-v4-flash"}
         models["steady"] = {"target": "down/gpt-4o", "fallbacks": ["anthropic/claude-sonnet-4-6"]}
         made = {"providers": providers, "models": models, **config}
         yield stack.enter_context(gateway(made, folder))
 
 
 def send_traffic(running: Running, **headers: str) -> None:
-    """Every demonstration to every model; a stream, a refusal and a fallback."""
+    """Every demonstration to every model; a stream, a refusal, a fallback and a lesson."""
     with httpx.Client(base_url=running.url, timeout=30, headers=headers) as client:
         for name, model in HOMES.items():
             for one in DEMO_CONVERSATIONS:
@@ -52,6 +55,8 @@ def send_traffic(running: Running, **headers: str) -> None:
         client.post("/v1/chat/completions", json={"model": "claude-sonnet-4-6", "stream": True, **hello})
         client.post("/v1/chat/completions", json={"model": "no-such-model", **hello})
         client.post("/v1/chat/completions", json={"model": "steady", **hello})
+        path, body = DEMO_CONVERSATIONS[2].request("odd")
+        client.post(path, content=body, headers={"content-type": "application/json"})
         path, body = DEMO_CONVERSATIONS[0].request("mistral-large-latest")
         client.post(path, content=body, headers={"content-type": "application/json"})
 

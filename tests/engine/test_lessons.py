@@ -625,9 +625,7 @@ def test_other_statuses_teach_nothing(status: int) -> None:
 
 INSIDE_MESSAGES = [
     "Unknown parameter: 'messages[0].tool_calls'.",
-    "'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1' : property "
-    "'reasoning_content' is unsupported)]",
-    "Additional properties are not allowed ('reasoning' was unexpected) - 'messages.2'",
+    "Additional properties are not allowed ('mood' was unexpected) - 'messages.2'",
     "Extra inputs are not permitted, field: 'messages[1].done', value: True",
     "messages.0.bogus: Extra inputs are not permitted",
 ]
@@ -644,7 +642,39 @@ def test_a_field_inside_a_message_is_a_stray_one(says: str) -> None:
     assert fields(msgspec.json.decode(compile_ask(ask, target).body)) == {"role", "content"}
 
 
+THINKING_INSIDE_MESSAGES = [
+    "'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1' : property "
+    "'reasoning_content' is unsupported)]",
+    "Unknown parameter: 'messages[1].reasoning_content'.",
+    "Additional properties are not allowed ('reasoning' was unexpected) - 'messages.2'",
+    "body.messages.1.assistant.reasoning_content: Extra inputs are not permitted",
+]
+
+
+@pytest.mark.parametrize("says", THINKING_INSIDE_MESSAGES)
+def test_a_field_of_thinking_inside_a_message_is_thinking_that_is_refused(says: str) -> None:
+    learnt = refused(says, neutral(CHAT))
+    assert learnt is not None
+    assert learnt.facts == {"unknown_fields": "refuses", "reasoning_text": "refuses"}
+    known = patched(neutral(CHAT), Layer("lesson", {"unknown_fields": "refuses"}))
+    again = refused(says, known)
+    assert again is not None
+    assert again.facts == {"reasoning_text": "refuses"}
+
+
+def test_thinking_is_demanded_of_more_turns_if_those_with_calls_are_not_enough() -> None:
+    says = "The reasoning_content in the thinking mode must be passed back to the API."
+    first = refused(says, neutral(CHAT))
+    assert first is not None
+    second = refused(says, patched(neutral(CHAT), Layer("lesson", first.facts)))
+    assert second is not None
+    assert second.facts == {"reasoning_required": "tool-exchanges"}
+    both = patched(neutral(CHAT), Layer("lesson", first.facts | second.facts))
+    assert refused(says, both) is None
+
+
 NAMED: list[tuple[str, dict[str, Any]]] = [
+    ("body.frobnicate: Extra inputs are not permitted", {"refused_settings": ["frobnicate"]}),
     ("Unknown parameter: 'stream_options.include_usage'.", {"stream_usage": "refuses"}),
     ("Unsupported parameter: 'reasoning_effort'", {"refused_settings": ["reasoning_effort"], "thinking_form": "none"}),
     (

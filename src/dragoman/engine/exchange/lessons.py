@@ -16,8 +16,9 @@ import msgspec
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.messages import Role
+from dragoman.conversation.reasoning_states import CHAT_FIELDS
 from dragoman.conversation.settings import Effort
-from dragoman.profiles.facts import Facts, Stance, SystemPlace
+from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, Stance, SystemPlace
 from dragoman.wire.error_wording import matched_part
 
 Patch = dict[str, Any]
@@ -101,13 +102,28 @@ def is_recognised(failure: Failure) -> bool:
 
 
 def _fixed(**patch: Any) -> Callable[[Recognised], Patch | None]:
-    """A lesson with one answer; None where the facts hold it already."""
+    """A lesson with one answer; None if the facts hold it already."""
+    return lambda refusal: dict(patch) if _lacks(refusal.facts, patch) else None
 
-    def teach(refusal: Recognised) -> Patch | None:
-        known = msgspec.to_builtins({name: getattr(refusal.facts, name) for name in patch})
-        return None if known == patch else dict(patch)
 
-    return teach
+def _lacks(facts: Facts, patch: Patch) -> bool:
+    """Whether the facts say something else."""
+    known: Patch = msgspec.to_builtins({name: getattr(facts, name) for name in patch})
+    return known != patch
+
+
+def _demand_reasoning(refusal: Recognised) -> Patch | None:
+    """First with the turns that call tools. If that is not enough, with the words that follow their results too."""
+    facts = refusal.facts
+    need = facts.reasoning_required if facts.reasoning_required in NEEDS_FILLED else Need.TOOL_TURNS
+    wanted: Patch = {
+        "reasoning_required": need.value,
+        "reasoning_default": True,
+        "reasoning_field": "reasoning_content",
+    }
+    if _lacks(facts, wanted):
+        return wanted
+    return {"reasoning_required": Need.TOOL_EXCHANGES.value} if need is Need.TOOL_TURNS else None
 
 
 def _refused_tools(refusal: Recognised) -> Patch | None:
@@ -156,7 +172,7 @@ def _refused_name(refusal: Recognised) -> Patch | None:
     name = refusal.match["name"]
     if _inside_messages(refusal.match.string, name):
         return _stray_field(refusal)
-    head = name.partition(".")[0].partition("[")[0]
+    head = name.removeprefix("body.").partition(".")[0].partition("[")[0]  # servers made with FastAPI count from there
     if head == "stream_options":
         return {"stream_usage": _REFUSES} if refusal.facts.stream_usage is not Stance.REFUSES else None
     if head in ("messages", "contents", "input", "tools", "system"):
@@ -309,7 +325,7 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "reasoning-demanded",
         ("reasoning_content", r"must be passed back|field in the assistant message|is missing in assistant tool call"),
-        _fixed(reasoning_required="tool-turns", reasoning_default=True, reasoning_field="reasoning_content"),
+        _demand_reasoning,
     ),
     _lesson("system-opening", r"system message must be at the beginning", _fixed(system_place="opening")),
     _lesson(
@@ -455,7 +471,13 @@ def _names_messages(match: re.Match[str]) -> bool:
 
 
 def _stray_field(refusal: Recognised) -> Patch | None:
-    return {"unknown_fields": _REFUSES} if refusal.facts.unknown_fields is not Stance.REFUSES else None
+    """A server that refuses one unknown field of a message checks them all. Thinking has fields of its own."""
+    patch: Patch = {}
+    if refusal.facts.unknown_fields is not Stance.REFUSES:
+        patch["unknown_fields"] = _REFUSES
+    if refusal.match["name"].rpartition(".")[2] in CHAT_FIELDS and refusal.facts.reasoning_text is not Stance.REFUSES:
+        patch["reasoning_text"] = _REFUSES
+    return patch or None
 
 
 def _refused_name_of(name: str, refusal: Recognised) -> Patch | None:
