@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from tests.rules.runs import CHAT, Run, facts, run, sent
 
+from dragoman.engine.library.adapt import adapt
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Facts
 from dragoman.rules.settings.refused_setting import refused_setting
@@ -202,3 +204,51 @@ def test_labels_are_vertexs() -> None:
 def test_what_other_hosts_of_claude_want_in_the_body() -> None:
     body = {"anthropic_version": "vertex-2023-10-16", "max_tokens": 9, "messages": [HI]}
     assert "anthropic_version" not in sent(body, "anthropic/claude-sonnet-4-5").json
+
+
+OPTIONS: dict[str, Any] = {"mode": "explicit", "ttl": "30m"}
+SHARED: list[tuple[str, str, dict[str, Any], dict[str, Any], list[str]]] = [
+    (CHAT, "openai-responses/gpt-5.6", {"prompt_cache_options": OPTIONS}, {"prompt_cache_options": OPTIONS}, []),
+    (CHAT, "openai-responses/gpt-5.6", {"prompt_cache_retention": "24h"}, {"prompt_cache_retention": "24h"}, []),
+    ("openai-responses", "openai/gpt-5.6", {"prompt_cache_options": OPTIONS}, {"prompt_cache_options": OPTIONS}, []),
+    (
+        "openai-responses",
+        "openai/gpt-5.6",
+        {"prompt_cache_options": {**OPTIONS, "ttl": "12h", "comparison_response_id": "resp_1"}},
+        {"prompt_cache_options": {"mode": "explicit"}},
+        ["/prompt_cache_options/comparison_response_id", "/prompt_cache_options/ttl"],
+    ),
+    (
+        "openai-responses",
+        "openai/gpt-5.6",
+        {"prompt_cache_options": {"ttl": "12h"}},
+        {},
+        ["/prompt_cache_options"],
+    ),
+    (
+        "openai-responses",
+        "openai/gpt-5.6",
+        {"prompt_cache_options": OPTIONS, "max_tool_calls": 3},
+        {"prompt_cache_options": OPTIONS},
+        ["/max_tool_calls"],
+    ),
+    (CHAT, "anthropic/claude-sonnet-4-6", {"prompt_cache_options": OPTIONS}, {}, ["/prompt_cache_options"]),
+    (CHAT, "xai-responses/grok-4.3", {"prompt_cache_options": OPTIONS}, {}, ["/prompt_cache_options"]),
+]
+
+
+@pytest.mark.parametrize(("source", "target", "given", "kept", "reported"), SHARED)
+def test_a_field_that_both_dialects_have_goes_on(
+    source: str, target: str, given: dict[str, Any], kept: dict[str, Any], reported: list[str]
+) -> None:
+    turns = {"messages": [HI]} if source == CHAT else {"input": [HI]}
+    adapted = adapt({"model": "m", **turns, **given}, source=source, target=target)
+    sent_body = json.loads(adapted.body)
+    assert {name: sent_body[name] for name in given if name in sent_body} == kept
+    assert sorted(change.at for change in adapted.changes if change.rule == "refused-setting") == reported
+
+
+def test_a_member_alone_is_no_field_that_goes_on() -> None:
+    known = facts(dialect=CHAT, shared_settings={"openai-responses": ("box.lid",)})
+    done = run(refused_setting, {"input": [HI], "box": "lid"}, known, source="openai-responses")
+    assert "box" not in done.json

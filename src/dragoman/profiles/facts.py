@@ -478,6 +478,13 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     result_name: Annotated[Stance, form("the name of its tool on a result")] = ACCEPTS
     unknown_settings: Annotated[Stance, Meta(description="top-level fields that the dialect does not know")] = ACCEPTS
     known_settings: Annotated[tuple[str, ...], Meta(description="extra top-level fields it takes")] = ()
+    shared_settings: Annotated[
+        Mapping[str, tuple[str, ...]],
+        Meta(
+            description="top-level fields that it has under the same name as another dialect, by that dialect: whole, "
+            "or `name.member` and `name.member=value` for what it takes of one"
+        ),
+    ] = {}
     refused_settings: Annotated[
         tuple[str, ...], Meta(description="extra top-level fields it refuses, or `field=value`")
     ] = ()

@@ -1,8 +1,9 @@
 """A setting that the target does not have, or refuses for this model.
 
-It is left out. So is a top-level field that only the client's own dialect has. A field that stands for a part of the
-conversation (`previous_response_id`, `cachedContent`) is different: without it the request would mean something else,
-so it is an error where the target has another dialect.
+It is left out. So is a top-level field that only the client's own dialect has, or a member of it. A field that stands
+for a part of the conversation (`previous_response_id`, `cachedContent`) is different: without it the request would mean
+something else, so it is an error where the target has another dialect. A field that both dialects have under one name
+goes on (fact `shared_settings`).
 
 Loses metadata; several answers and log probabilities lose content, and what binds the model to words or a form (a
 token limit, stop sequences, biases, a response format) loses authority.
@@ -30,6 +31,7 @@ from dragoman.profiles.facts import Facts, Setting, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 from dragoman.rules.shape.missing_reasoning import can_be_asked, thinks
+from dragoman.wire.json_reader import render_object, split_members
 
 STATEFUL = {
     "previous_response_id": "send the earlier turns themselves",
@@ -81,7 +83,7 @@ def refused_setting(conversation: Conversation, context: Context) -> Rewrite:
         notes.append(Note(did, key="response_format", loses=lost_with("response_format", form), before=form))
     if "max_tokens" in changes:
         changes["limit_as"] = ""
-    if not notes:
+    if not notes and extras is conversation.extras:
         return Rewrite(conversation)
     return Rewrite(replace(conversation, settings=replace(settings, **changes), extras=extras), tuple(notes))
 
@@ -135,6 +137,13 @@ def leave_out_refused(extras: Extras | None, facts: Facts, notes: list[Note]) ->
     """The fields that go to this target. Raises Unrepresentable for one that stands for turns of the conversation."""
     if extras is None:
         return None
+    shared = facts.shared_settings.get(extras.dialect)
+    if shared is not None and extras.dialect != facts.dialect:
+        extras, kept = _split_shared(extras, shared, facts.dialect, notes)
+        if extras is None:
+            return kept
+        leave_out_refused(extras, replace(facts, shared_settings={}), notes)
+        return kept
     fields = {name: value for name, value in extras.fields.items() if is_sent(name, value, extras.dialect, facts)}
     if len(fields) == len(extras.fields):
         return extras
@@ -149,6 +158,28 @@ def leave_out_refused(extras: Extras | None, facts: Facts, notes: list[Note]) ->
         if name not in fields
     ]
     return Extras(extras.dialect, fields) if fields else None
+
+
+def _split_shared(
+    extras: Extras, shared: tuple[str, ...], dialect: str, notes: list[Note]
+) -> tuple[Extras | None, Extras | None]:
+    """The fields that only the client's dialect has, and those that the target's has under the same name."""
+    kept: dict[str, Json] = {}
+    for name, value in extras.fields.items():
+        members = [one.removeprefix(f"{name}.") for one in shared if one.startswith(f"{name}.")]
+        if name in shared:
+            kept[name] = value
+        elif members and value[:1] == b"{":
+            found = {key: bytes(one) for key, one in split_members(value).items()}
+            own = {key: one for key, one in found.items() if not {key, f"{key}={one.decode()}"}.isdisjoint(members)}
+            kept |= {name: render_object(own)} if own else {}
+            notes += [
+                Note(f"left out {key} of {name}", key=f"{name}/{key}", loses=Loss.METADATA, before=value)
+                for key, value in found.items()
+                if own and key not in own
+            ]
+    rest = {name: value for name, value in extras.fields.items() if name not in kept}
+    return Extras(extras.dialect, rest) if rest else None, Extras(dialect, kept) if kept else None
 
 
 def is_sent(name: str, value: Json, dialect: str, facts: Facts) -> bool:
