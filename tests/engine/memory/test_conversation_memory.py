@@ -320,3 +320,55 @@ def test_turns_that_are_sent_again_leave_nothing_behind() -> None:
     beside[0] = memory.budget
     messages_of(body(25), memory.of("a"))
     assert (len(memory), memory.held) == (0, 0)
+
+
+CALL = {"name": "f", "arguments": "{}"}
+ODD_TURNS: dict[str, tuple[str, Any, Any]] = {
+    "openai-chat": (
+        "messages",
+        {"role": "assistant", "tool_calls": [{"index": 0, "id": "c%d", "type": "function", "function": CALL}]},
+        {"role": "tool", "tool_call_id": "c%d", "content": "Done."},
+    ),
+    "openai-chat, ids of another form": (
+        "messages",
+        {"role": "assistant", "tool_calls": [{"id": "functions.f:%d", "type": "function", "function": CALL}]},
+        {"role": "tool", "tool_call_id": "functions.f:%d", "content": "Done."},
+    ),
+    "openai-responses": (
+        "input",
+        {"type": "function_call", "call_id": "c%d", **CALL, "from_agent": "a"},
+        {"type": "function_call_output", "call_id": "c%d", "output": "Done.", "from_agent": "a"},
+    ),
+    "anthropic": (
+        "messages",
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "c%d", "name": "f", "input": {}, "odd": 1}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c%d", "content": "Done.", "odd": 1}]},
+    ),
+    "gemini": (
+        "contents",
+        {"role": "model", "parts": [{"function_call": {"id": "c%d", "name": "f", "args": {}}}]},
+        {"role": "user", "parts": [{"function_response": {"id": "c%d", "name": "f", "response": {"a": "Done."}}}]},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ODD_TURNS)
+def test_turns_that_hold_more_than_the_schema_names_are_known_too(kind: str) -> None:
+    """Each turn of the model has a field that nobody knows, or an id or a spelling that few use."""
+    dialect, caller = kind.partition(",")[0], ConversationMemory().of("a")
+    name, called, answered = ODD_TURNS[kind]
+    words = {"parts": [{"text": WORDS * 20}]} if dialect == "gemini" else {"content": WORDS * 20}
+    found = []
+    for turns in (20, 21, 22):
+        items = [{"role": "user", **words}]
+        for turn in range(turns):
+            items += [json.loads(json.dumps(one).replace("%d", str(turn))) for one in (called, answered)]
+        more = {"max_tokens": 9} if dialect == "anthropic" else {}
+        request = json.dumps({"model": "m", name: items, **more}).encode()
+        remembered, plain = (read(request, source=dialect, memory=one) for one in (caller, None))
+        assert repr(remembered.conversation) == repr(plain.conversation)
+        assert remembered.traits == plain.traits
+        assert remembered.known is not None
+        found.append(remembered.known.item)
+    assert found[0] == 0
+    assert found[1:] == [39, 41], "all but the last two turns of the model"

@@ -33,7 +33,7 @@ class MeantItems(msgspec.Struct, frozen=True):
 
 def meant_items(items: Sequence[Json | Raw], refused: Sequence[int], form: WireForm, member: str) -> MeantItems:
     """The items at the places that a strict parser refused. `member`: where the list stands."""
-    unfit = [index for index in refused if not _fits(bytes(items[index]), form)]
+    unfit = [index for index in refused if not fits_loosely(bytes(items[index]), form)]
     turns: dict[int, _ItemTurn] = {}
     pieces = 0
     for index in unfit:
@@ -54,7 +54,7 @@ _CALLS = (b'"tool_use"', b'"toolUse"', b'"functionCall"', b'"function_call"')
 """What a call is called in dialects whose calls are parts of a turn."""
 
 
-def _fits(item: Json, form: WireForm) -> bool:
+def fits_loosely(item: Json, form: WireForm) -> bool:
     """Whether an item fits the schema, and is no turn of the user that calls a tool: only the assistant may."""
     return form.fits(item) and not (any(name in item for name in _CALLS) and _is_call_of_user(item, form))
 
@@ -107,7 +107,7 @@ def _with_rest(items: list[Json], rest: Fields) -> list[Json]:
 
 
 def _parse_item(item: Json, index: int, form: WireForm, at: str) -> _ItemTurn:
-    if not _fits(item, form):
+    if not fits_loosely(item, form):
         return _parse_unfit(item, index, form, at)
     log = MissLog(index, at)
     return _ItemTurn(item, log, TurnReader(form, log).read(item), True)

@@ -240,14 +240,17 @@ def settle(listed: ParsedList) -> ParsedList:
         marked = marked or one.message.prefill
     if run:
         done.append(run[0] if len(run) == 1 else join_run(run))
+    alone = True
     if seen & _ODD_CALLS:
-        done = _identify(done)
+        before, done = done, _identify(done)
+        alone = not seen & _LEGACY and all(map(is_, before, done))
     if marked:
         done = [*map(_unmark, done[:-1]), done[-1]]
-    return listed.settled(share_places(done) if listed.misses else done, alone=not seen & _ODD_CALLS)
+    return listed.settled(share_places(done) if listed.misses else done, alone)
 
 
-_ODD_CALLS = int(Trait.LEGACY | Trait.ODD_IDS)
+_LEGACY = int(Trait.LEGACY)
+_ODD_CALLS = _LEGACY | int(Trait.ODD_IDS)
 
 
 def _identify(messages: list[ParsedMessage]) -> list[ParsedMessage]:

@@ -32,7 +32,7 @@ from dragoman.conversation.traits import (
     observe_roles,
     without_rounds,
 )
-from dragoman.dialects.near_misses.lists import meant_items, refuse_no_turn
+from dragoman.dialects.near_misses.lists import fits_loosely, meant_items, refuse_no_turn
 from dragoman.dialects.near_misses.turns import WireForm
 from dragoman.dialects.shared.read_lists import Checkpoint, ListReading, ReadList
 from dragoman.wire.json_reader import split_items
@@ -239,7 +239,7 @@ class ListParser(msgspec.Struct, frozen=True):
         parse_item = self.parse_item
         found = [parse_item(bytes(item), index) for index, item in enumerate(items, start)]
         if None in found and start:
-            return ParsedList([], alone=False)
+            return self._parse_odd(items, found, start)
         if None in found:
             return self._parse_meant(items, found, member, misses)
         return ParsedList(list(chain.from_iterable(found)), misses)  # type: ignore[arg-type]
@@ -260,6 +260,19 @@ class ListParser(msgspec.Struct, frozen=True):
                 return None
             done += found
         return done
+
+    def _parse_odd(
+        self, items: Sequence[bytes | Raw], found: list[Sequence[ParsedMessage] | None], start: int
+    ) -> ParsedList:
+        """Items that follow known ones. Each is read by itself, if it holds more than the schema names and nothing that
+        has to be written as the schema has it: that may depend on the items before."""
+        done: list[ParsedMessage] = []
+        for index, one in enumerate(found, start):
+            item = bytes(items[index - start])
+            if one is None and not fits_loosely(item, self.form):
+                return ParsedList([], alone=False)
+            done += self.parse_odd_item(item, index) if one is None else one
+        return ParsedList(done)
 
     def _parse_meant(
         self,
