@@ -16,7 +16,7 @@ from dragoman.conversation.traits import Trait
 from dragoman.dialects.near_misses.members import MeantMembers, MemberForm, parse_members_meant
 from dragoman.dialects.near_misses.two_readings import refuse_two_turns
 from dragoman.dialects.shared.parsed_messages import ListParser, ParsedList, ParsedMessage, describe
-from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model
+from dragoman.dialects.shared.parsing import OpenedBytes, asks_for_stream, open_body, parse_model
 from dragoman.dialects.shared.read_lists import ListReading
 from dragoman.dialects.shared.top_level import TopLevel
 from dragoman.errors import MalformedRequest
@@ -64,7 +64,7 @@ class RequestReader(msgspec.Struct, frozen=True):
         if choice is not None and choice.names:
             _check_choice(ask, choice)
         if ask.traits is not None and ask.traits & _MESSAGE_EXTRAS:
-            refuse_two_turns(ask.conversation.messages, next((name for name in LISTS if name in ask.members), ""))
+            refuse_two_turns(_new_messages(ask, body), next((name for name in LISTS if name in ask.members), ""))
         return ask
 
     def _parse(self, body: bytes, headers: Mapping[str, str]) -> Ask:
@@ -109,6 +109,16 @@ class RequestReader(msgspec.Struct, frozen=True):
 
 def no_messages(name: str, called: str) -> MalformedRequest:
     return MalformedRequest(f"there are no {name}", at=f"/{name}", hint=f'{called} has "{name}"')
+
+
+def _new_messages(ask: Ask, body: bytes) -> Sequence[Message]:
+    """The messages without those that were read on the turn before: what a reader has to say of them, it said."""
+    messages = ask.conversation.messages
+    reading = body.opened.reading if isinstance(body, OpenedBytes) else None
+    if reading is None or reading.done is None:
+        return messages
+    opening = len(messages) - len(reading.done.messages)
+    return messages[:opening] + messages[opening + reading.start.count :]
 
 
 def _check_choice(ask: Ask, choice: ToolChoice) -> None:

@@ -72,6 +72,7 @@ class ContinuedRepairs:
         "_count",
         "_is_open",
         "_known",
+        "_looks_at_turns",
         "_mirror",
         "_passed",
         "carried",
@@ -89,6 +90,8 @@ class ContinuedRepairs:
         self._mirror: Messages | None = None
         """The messages of the turn before at the same step: the first `_count` of both are the same."""
         self._is_open = False
+        self._looks_at_turns = False
+        """Whether a rule ran that takes each turn by itself."""
         self._passed: list[int] = [] if before is None else sorted(before.records, reverse=True)
         """Places of what rules did on the turn before, which are still to come."""
         written = WrittenList() if before is None else replace(before.written, same=0)
@@ -109,7 +112,7 @@ class ContinuedRepairs:
 
     def is_worth_keeping(self) -> bool:
         """Whether there is something that the next turn can use."""
-        return bool(self.now.records or self.now.written.texts or self.now.media)
+        return bool(self.now.records or self.now.written.texts or self.now.media or self._looks_at_turns)
 
     def repair(self, place: int, rule: Rule, conversation: Conversation, context: Context, seen: int) -> Rewrite:
         """What a rule makes of the conversation."""
@@ -118,6 +121,7 @@ class ContinuedRepairs:
             self._open()
         if self._mirror is not None:
             self._pass(place)
+        self._looks_at_turns = self._looks_at_turns or rule.turnwise is not None
         mirror, count = self._mirror, self._count
         record = None if mirror is None or self._before is None else self._before.records.get(place)
         if rule.sparse and not self._known.traits & rule.looks_for and conversation.messages is self.now.messages:

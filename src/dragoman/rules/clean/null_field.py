@@ -35,6 +35,7 @@ _NOTHING = (b"null", b"[]")
     when=lambda facts: True,
     looks_for=Trait.MESSAGE_EXTRAS | Trait.PART_EXTRAS,
     loses=Loss.NOTHING,
+    turnwise=lambda context: True,
 )
 def null_field(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts

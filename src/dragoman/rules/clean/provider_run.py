@@ -24,7 +24,7 @@ becomes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -51,12 +51,23 @@ from dragoman.rules.rule import rule
     loses=Loss.METADATA,
 )
 def provider_run(conversation: Conversation, context: Context) -> Rewrite:
+    if not _may_tell_of_runs(conversation.messages):
+        return Rewrite(conversation)
     history = _RunHistory(conversation, context)
     messages = tuple([history.rewrite(message) for message in conversation.messages])
     if not history.notes:
         return Rewrite(conversation)
     filled = tuple([message for message in messages if message.parts])
     return Rewrite(replace(conversation, messages=filled), tuple(history.notes))
+
+
+def _may_tell_of_runs(messages: Sequence[Message]) -> bool:
+    """Whether there is a block of a provider's, or a text with fields: most histories have only fields of calls."""
+    for message in messages:
+        for part in message.parts:
+            if type(part) is Opaque or (type(part) is Text and part.extras is not None):
+                return True
+    return False
 
 
 class _RunHistory:

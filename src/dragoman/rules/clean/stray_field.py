@@ -45,6 +45,7 @@ _MOST_LISTED = 1_000
     when=lambda facts: True,
     looks_for=Trait.MESSAGE_EXTRAS | Trait.PART_EXTRAS | Trait.TOOL_EXTRAS,
     loses=Loss.METADATA,
+    turnwise=lambda context: True,
 )
 def stray_field(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts

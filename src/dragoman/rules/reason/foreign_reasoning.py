@@ -43,6 +43,7 @@ from dragoman.rules.tagging import thinking_text
     looks_for=Trait.SIGNED,
     loses=Loss.METADATA,
     options=("drop", "text"),
+    turnwise=lambda context: True,
 )
 def foreign_reasoning(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts

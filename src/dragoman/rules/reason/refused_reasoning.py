@@ -49,6 +49,7 @@ from dragoman.rules.tagging import thinking_text
     looks_for=Trait.REASONING,
     loses=Loss.METADATA,
     options=("drop", "text"),
+    turnwise=lambda context: context.facts.reasoning_text is Stance.REFUSES,
 )
 def refused_reasoning(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts

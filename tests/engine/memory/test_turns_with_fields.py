@@ -1,0 +1,74 @@
+"""Histories as SDKs write them, with empty fields, signatures and thinking: their next turn takes as many steps as a
+shorter one's. Steps are counted."""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from dragoman.engine.library.adapt import adapt
+from dragoman.engine.library.policy import State
+from dragoman.engine.memory.conversation_memory import ConversationMemory
+
+WORDS = "So it goes on and on. " * 20
+
+
+def chat(turns: int) -> dict[str, Any]:
+    """Answers as OpenAI's SDK dumps them."""
+    messages: list[dict[str, Any]] = []
+    empty = {"refusal": None, "annotations": [], "audio": None, "function_call": None}
+    for turn in range(turns):
+        messages.append({"role": "user", "content": f"{turn}: {WORDS}"})
+        messages.append({"role": "assistant", "content": f"Yes, {turn}.", **empty})
+    return {"model": "m", "messages": messages[:-1]}
+
+
+def gemini(turns: int) -> dict[str, Any]:
+    """Calls with signatures."""
+    contents: list[dict[str, Any]] = [{"role": "user", "parts": [{"text": WORDS}]}]
+    for turn in range(turns):
+        call = {"functionCall": {"name": "f", "args": {"turn": turn}}, "thoughtSignature": "CiQB" + "A" * 200}
+        result = {"functionResponse": {"name": "f", "response": {"output": f"{turn}: {WORDS}"}}}
+        contents += [{"role": "model", "parts": [call]}, {"role": "user", "parts": [result]}]
+    declared = [{"functionDeclarations": [{"name": "f", "description": "Looks."}]}]
+    return {"contents": contents, "tools": declared}
+
+
+CASES = {
+    "chat to chat": ("openai-chat", chat, "openai/gpt-4o"),
+    "chat to anthropic": ("openai-chat", chat, "anthropic/claude-sonnet-4-5"),
+    "gemini to gemini": ("gemini", gemini, "gemini/gemini-2.5-flash"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_next_turn_of_a_long_history_takes_no_more_steps(name: str) -> None:
+    short, long = (_count_last(name, turns) for turns in (60, 180))
+    assert long < short + 60, "not one step for each message"
+
+
+def _count_last(name: str, turns: int) -> int:
+    """Lines that the last of four turns runs."""
+    client, write, target = CASES[name]
+    state = State(memory=ConversationMemory())
+    bodies = [json.dumps(write(count)).encode() for count in range(turns, turns + 4)]
+    for body in bodies[:-1]:
+        adapt(body, source=client, target=target, state=state)  # type: ignore[arg-type]
+    steps = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal steps
+        steps += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        adapt(bodies[-1], source=client, target=target, state=state)  # type: ignore[arg-type]
+    finally:
+        sys.settrace(before)
+    return steps
