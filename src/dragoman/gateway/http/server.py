@@ -45,6 +45,7 @@ KEEP_ALIVE = 75
 """Seconds that an idle client connection stays open."""
 FINAL_SECONDS = 2.0
 """Seconds for a last error to requests that did not finish."""
+_LOOK_SECONDS = 0.05
 _TICKS_PER_SECOND = 10
 _GC_THRESHOLD = 20_000
 """New objects until the garbage collector runs."""
@@ -313,11 +314,14 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
     async def _wait_for_tasks(self, seconds: float) -> None:
-        """Wait until no request runs, the time is up, or the user presses Ctrl-C again."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
-        while (tasks := set(self.server_state.tasks)) and loop.time() < until and not self.force_exit:
-            await asyncio.wait(tasks, timeout=0.05)
+        """Wait until no request runs, the time is up, or the user presses Ctrl-C again.
+
+        Looks are counted, and not seconds: while this process stands still, no request can finish.
+        """
+        looks = int(seconds / _LOOK_SECONDS)
+        while (tasks := set(self.server_state.tasks)) and looks > 0 and not self.force_exit:
+            await asyncio.wait(tasks, timeout=_LOOK_SECONDS)
+            looks -= 1
 
     def _reload(self) -> None:
         task = asyncio.get_running_loop().create_task(self._services.reload_now())
