@@ -41,7 +41,7 @@ def test_every_dialect_is_shown() -> None:
 
 @pytest.mark.slow
 def test_in_a_pipe_it_shows_and_ends() -> None:
-    done = subprocess.run(COMMAND, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(COMMAND, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(re.findall(r"^  directly +4\d\d  \S", done.stdout, re.MULTILINE)) == len(DEMO_CONVERSATIONS)
     assert len(re.findall(r"^  through Dragoman 200  received:", done.stdout, re.MULTILINE)) == len(DEMO_CONVERSATIONS)

@@ -30,7 +30,7 @@ def called(file: str, *calls: tuple[str, ...]) -> list[Any]:
     source = static_files()[file].content.decode()
     given = json.dumps({"source": source, "calls": calls})
     command = [str(NODE), "--input-type=module", "--eval", _RUN]
-    done = subprocess.run(command, input=given, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=True, timeout=300)
     found: list[Any] = json.loads(done.stdout)
     return found
 

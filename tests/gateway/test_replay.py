@@ -115,7 +115,7 @@ def test_the_written_test_passes(tmp_path: Path, minimise: tuple[str, ...]) -> N
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -230,7 +230,7 @@ asyncio.run(main(sys.argv[1]))
 @pytest.mark.slow
 def test_a_full_disk_costs_rows_that_are_counted_and_nothing_else(path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, timeout=300, check=True
     )
     assert done.stdout.startswith("400 True True OperationalError: "), done.stdout
     with contextlib.closing(sqlite3.connect(path)) as after:
@@ -497,7 +497,7 @@ def run_workers(path: Path, names: tuple[str, ...]) -> list[list[str]]:
         assert worker.stdin is not None
         worker.stdin.write("go\n")
         worker.stdin.flush()
-    return [worker.communicate(timeout=60)[0].split() for worker in workers]
+    return [worker.communicate(timeout=300)[0].split() for worker in workers]
 
 
 @pytest.mark.slow
@@ -529,7 +529,7 @@ asyncio.run(main(*sys.argv[1:]))
 def open_and_close(path: Path, names: list[str]) -> list[int]:
     """Workers that record one request each and end, all at the same time."""
     workers = [subprocess.Popen([sys.executable, "-c", OPENER, str(path), name]) for name in names]
-    return [worker.wait(60) for worker in workers]
+    return [worker.wait(300) for worker in workers]
 
 
 @pytest.mark.slow
@@ -548,7 +548,7 @@ print(*sorted(row[0] for row in sqlite3.connect(sys.argv[1]).execute("SELECT id 
 
 def read_elsewhere(path: Path) -> list[str]:
     command = [sys.executable, "-c", READER, str(path)]
-    return subprocess.run(command, check=True, timeout=60, capture_output=True, text=True).stdout.split()
+    return subprocess.run(command, check=True, timeout=300, capture_output=True, text=True).stdout.split()
 
 
 @pytest.mark.slow
