@@ -1,4 +1,4 @@
-"""Ports for servers that tests start by number.
+"""Ports for servers that tests start by number, and the end of those that they listen at.
 
 They lie outside of the range that systems give to outgoing connections: a port that was free a moment ago, or whose
 server is about to start again, is not taken by one of those.
@@ -7,6 +7,7 @@ server is about to start again, is not taken by one of those.
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 from random import SystemRandom
 
 _FIRST, _LAST = 12_000, 32_000
@@ -23,3 +24,10 @@ def free_port() -> int:
                 continue
             return port
     raise RuntimeError("no free port")
+
+
+def stop_listening(listening: socket.socket) -> None:
+    """Close a socket at which a thread waits. Closing alone does not wake it, and another socket may get its number."""
+    with suppress(OSError):
+        listening.shutdown(socket.SHUT_RDWR)
+    listening.close()

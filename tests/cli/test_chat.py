@@ -13,8 +13,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.free_ports import stop_listening
 
 from dragoman.cli import cli
+from dragoman.cli.chat_turns import AnswerPiece, TurnEvent
+from dragoman.cli.commands.providers import chat
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII=")
 
@@ -115,6 +118,7 @@ class OneChunk:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
         self.interrupts = False
+        self.printed = threading.Event()
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self) -> None:
@@ -128,20 +132,28 @@ class OneChunk:
             if not self.interrupts:
                 connection.close()
                 continue
-            threading.Event().wait(0.1)  # so that the first words are printed before
+            assert self.printed.wait(60)
             os.kill(os.getpid(), signal.SIGINT)
 
     def close(self) -> None:
-        self._socket.close()
+        stop_listening(self._socket)
 
 
 CHUNK = b'data: {"id":"1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"Once\\u001b[2J"}}]}\n\n'  # noqa: E501
 
 
 @pytest.fixture
-def silent() -> Iterator[OneChunk]:
-    server = OneChunk("200 OK", CHUNK)
+def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[OneChunk]:
+    """It interrupts the program as soon as the first words are printed."""
+    server, print_event = OneChunk("200 OK", CHUNK), chat._print_event
     server.interrupts = True
+
+    def printed(event: TurnEvent, answering: bool) -> None:
+        print_event(event, answering)
+        if isinstance(event, AnswerPiece):
+            server.printed.set()
+
+    monkeypatch.setattr(chat, "_print_event", printed)
     yield server
     server.close()
 

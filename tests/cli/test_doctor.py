@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.free_ports import stop_listening
 
 from dragoman.cli import cli
 
@@ -49,7 +50,7 @@ class Answering:
                 connection.sendall(self._answer)
 
     def close(self) -> None:
-        self._socket.close()
+        stop_listening(self._socket)
 
 
 @pytest.fixture

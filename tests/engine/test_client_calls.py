@@ -88,13 +88,16 @@ DELTAS = ("response.output_text.delta", "content_block_delta")
 
 # A client of Responses
 
+RESPONSE_EVENTS: TypeAdapter[ResponseStreamEvent] = TypeAdapter(ResponseStreamEvent)
+"""It takes longer to make than a conversation with all its events takes to check."""
+
 
 def item_of(answer: Any, kind: str) -> Body:
     """The one item of a kind, checked by the SDK's types; of a stream, as it was when it was done."""
     if isinstance(answer, bytes):
         events = events_of(answer)
         for event in events:
-            TypeAdapter(ResponseStreamEvent).validate_python(event)
+            RESPONSE_EVENTS.validate_python(event)
         done = [event["item"] for event in events if event["type"] == "response.output_item.done"]
         response = next(event["response"] for event in events if event["type"] == "response.completed")
         assert response["output"] == done

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.free_ports import stop_listening
 from tests.gateway.asking import body
 from tests.gateway.running import gateway, provider
 from tests.gateway.upstream import GOOD
@@ -52,10 +53,13 @@ class Reader:
 
 @contextmanager
 def reader() -> Iterator[tuple[Reader, str]]:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        behind = Reader(listening)
-        threading.Thread(target=behind.serve, daemon=True).start()
+    listening = socket.create_server(("127.0.0.1", 0))
+    behind = Reader(listening)
+    threading.Thread(target=behind.serve, daemon=True).start()
+    try:
         yield behind, f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+    finally:
+        stop_listening(listening)
 
 
 @pytest.mark.parametrize("attempts", [1, 2, 3])

@@ -147,7 +147,7 @@ class Responses(NativeApi):
         return events.render_prepared(request)
 
     def render_stream_error(self, kind: FaultKind, request: ReceivedRequest) -> bytes:
-        error = self.render_fault(kind, request).body["error"]
+        error = self.stream_fault(kind, request)
         failed = {
             **answer.render_frame(request, "failed"),
             "error": {"code": error["code"], "message": error["message"]},
@@ -155,6 +155,11 @@ class Responses(NativeApi):
         error_event = render_sse_event({"type": "error", "sequence_number": 2, "error": error}, event="error")
         failed_event = {"type": "response.failed", "sequence_number": 3, "response": failed}
         return error_event + render_sse_event(failed_event, event="response.failed")
+
+    def stream_fault(self, kind: FaultKind, request: ReceivedRequest) -> dict[str, Any]:
+        """A fault as a stream names it."""
+        error: dict[str, Any] = self.render_fault(kind, request).body["error"]
+        return error
 
     def render_fault(self, kind: FaultKind, request: ReceivedRequest | None) -> ErrorResponse:
         if kind is FaultKind.MODEL:

@@ -116,6 +116,10 @@ class XaiResponses(Responses):
             ResponsesRefusal(sentence.format(model=model, tokens=tokens, window=window), status=status), request
         )
 
+    def stream_fault(self, kind: FaultKind, request: ReceivedRequest) -> dict[str, Any]:
+        body = self.render_fault(kind, request).body
+        return {"code": body["code"], "message": body["error"]}
+
     def render_refusal(self, refusal: ResponsesRefusal, request: ReceivedRequest | None = None) -> ErrorResponse:
         code = {401: "unauthenticated", 429: "resource-exhausted"}.get(refusal.status, "invalid-argument")
         if refusal.status >= 500:
