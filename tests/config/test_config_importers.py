@@ -294,6 +294,12 @@ def test_C42_lazyrouters_switch_for_debugging_is_the_level_of_the_log() -> None:
     assert not import_lazyrouter({"serve": {"debug": False}}, {}).notes
 
 
+def test_C26_the_name_by_which_agents_ask_lazyrouter_is_a_route_of_all_models() -> None:
+    document = {"providers": {"p": {"api_key": "k"}}, "llms": {"m": {"provider": "p", "model": "x"}}}
+    config = good(import_lazyrouter({**document, "router": {"provider": "p", "model": "r"}}, {}))
+    assert (config.routes["lazyrouter/auto"].models, config.routes["lazyrouter/auto"].strategy) == ((), "model")
+
+
 @pytest.mark.parametrize("models", [["m"], {"models": ["m"]}])
 def test_C26_routes_of_lazyrouter_are_lists_or_sections(models: object) -> None:
     document = {"providers": {"p": {"api_key": "k"}}, "llms": {"m": {"provider": "p", "model": "x"}}}

@@ -52,6 +52,8 @@ def _unpinned(config: dict[str, Any]) -> dict[str, Any]:
 
 
 PINNING = "pin_tool_results"
+NAMESPACED = "lazyrouter/auto"
+"""What clients that name their provider ask for; LazyRouter takes it for `auto`."""
 TRIM_KEYS = (
     "max_history_tokens",
     "keep_recent_exchanges",
@@ -86,11 +88,12 @@ def _router(source: ForeignSection, config: dict[str, Any]) -> None:
     if first is not None:
         config["router"] = without_empty({"model": first, "fallback": second, **fields})
     section.note_rest()
-    routes = source.take("routes")
-    if isinstance(routes, dict):
-        strategy = "model" if first is not None else "order"
-        named = {str(name): one.get("models") if isinstance(one, dict) else one for name, one in routes.items()}
-        config["routes"] = {name: {"models": models, "strategy": strategy} for name, models in named.items() if models}
+    routes, strategy = source.take("routes"), "model" if first is not None else "order"
+    given = routes.items() if isinstance(routes, dict) else ()
+    named = {str(name): one.get("models") if isinstance(one, dict) else one for name, one in given}
+    config["routes"] = {name: {"models": models, "strategy": strategy} for name, models in named.items() if models}
+    if config["models"]:
+        config["routes"][NAMESPACED] = {"strategy": strategy}
 
 
 def _pin(section: ForeignSection, config: dict[str, Any]) -> None:
