@@ -454,3 +454,24 @@ def test_options_of_nnp_stand_where_ollamas_own_api_has_them() -> None:
     config = import_nnp({"providers.yaml": providers, "models.yaml": models}, {}).config
     assert config["providers"]["o"]["profile"] == "ollama"
     assert config["models"]["m"]["options"] == {"think": True, "options": {"num_predict": 7}}
+
+
+def test_E16_nnps_own_files_are_carried_over() -> None:
+    server = {"type": "openai", "base_url": "http://10.0.0.2:5010/v1", "api_key_env": "K"}
+    imported = import_nnp(
+        {
+            "providers.yaml": {"providers": {"orange": {**server, "max_concurrent": 3, "proxy": "http://proxy:3128"}}},
+            "models.yaml": {
+                "models": {
+                    "kimi": {"provider": "orange", "provider_model_name": "k", "options": {"stream": True, "top_k": 3}},
+                    "stt/dummy": {"provider": "orange", "provider_model_name": "dummy", "is_hidden": True},
+                }
+            },
+        },
+        {},
+    )
+    config = good(imported)
+    assert (config.providers["orange"].max_connections, config.default_audio_model) == (3, "stt/dummy")
+    assert config.models["kimi"].options == {"top_k": 3}
+    assert "HTTPS_PROXY" in noted(imported)
+    assert "models.kimi.options.stream: is not needed" in noted(imported)

@@ -67,6 +67,8 @@ def _problems(config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
     for name, model in config.models.items():
         yield from _pattern(join_path("models", name), name, model)
         yield from _model(join_path("models", name), model, config, known)
+    for i, override in enumerate(config.overrides):
+        yield from _options(f"overrides[{i}].options", override.options)
     yield from _families(config, known)
     yield from _secrets(config)
     yield from ((f"state.{key}", f"state.{key} {fault}") for key, fault in config.state.faults().items())
@@ -163,6 +165,19 @@ def _rule_choice(path: str, choice: RuleChoice, options: tuple[str, ...]) -> Ite
         yield path, f"{path} is {quote(name)}; {near_match(name, options)}"
 
 
+_NO_OPTIONS = {
+    "stream": "the client says whether its answer is streamed",
+    "model": "the target names the model",
+    **dict.fromkeys(("messages", "input", "contents"), "the conversation is the client's"),
+}
+"""Members of a request that no option may replace: the answer would not fit the question."""
+
+
+def _options(path: str, options: Mapping[str, Any]) -> Iterator[LocatedMessage]:
+    for name in options.keys() & _NO_OPTIONS.keys():
+        yield f"{path}.{name}", f"{path}.{name} is no option: {_NO_OPTIONS[name]}"
+
+
 def _model(path: str, model: Model, config: Config, known: KnownNames) -> Iterator[LocatedMessage]:
     yield from _target(f"{path}.target", model.target, config, known)
     lists = {
@@ -176,6 +191,7 @@ def _model(path: str, model: Model, config: Config, known: KnownNames) -> Iterat
             if target not in config.models:
                 yield from _target(f"{path}.{name}[{i}]", target, config, known)
             yield from _as_caller(f"{path}.{name}[{i}]", target, config, model.target.partition("/")[0])
+    yield from _options(f"{path}.options", model.options)
     yield from _facts(f"{path}.facts", model.facts, known)
     yield from _rules(f"{path}.rules", model.rules, known)
     yield from _rate_limits(f"{path}.rate_limits", model.rate_limits)

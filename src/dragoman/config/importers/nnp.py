@@ -13,6 +13,7 @@ from dragoman.config.importers.foreign_config import (
     ImportNote,
     hash_client_key,
     variable_reference,
+    whole_number,
     without_empty,
 )
 from dragoman.config.importers.vendor_hosts import profile_at
@@ -39,6 +40,8 @@ _STRICT = {
     "anthropic-compatible": "anthropic-compatible-strict",
 }
 """For a server that nobody knows, and which checks what it gets."""
+_LISTENERS = ("stt/", "transcription", "whisper")
+"""How names of models begin that transcribe. The first one hears recordings for which no model is named."""
 _STRICTNESS = {True: "refuses", False: "accepts"}
 
 
@@ -52,6 +55,9 @@ def import_nnp(documents: Mapping[str, object], process: Mapping[str, str]) -> I
         config["models"] = {name: _model(entry, providers) for name, entry in parts["models"].entries("models")}
     else:
         notes.append(ImportNote("models", "no such file was given; clients ask for PROVIDER/MODEL"))
+    listener = next((name for name in config["models"] if name.startswith(_LISTENERS)), None)
+    if listener is not None:
+        config["default_audio_model"] = listener
     if "user_keys" in parts:
         config["keys"] = _keys(parts["user_keys"], process)
     else:
@@ -115,9 +121,10 @@ def _provider(name: str, entry: ForeignSection) -> dict[str, Any]:
             "facts": facts,
             "timeouts": {"total": timeout} if isinstance(timeout, int | float) else None,
             "retries": {"attempts": retries + 1} if isinstance(retries, int) else None,
+            "max_connections": whole_number(entry, "max_concurrent", entry.take("max_concurrent")),
         }
     )
-    entry.note_rest()
+    entry.note_rest(hints={"proxy": "is a variable of the environment here: HTTPS_PROXY, for all hosts but NO_PROXY"})
     return fields
 
 
@@ -134,6 +141,9 @@ def _model(entry: ForeignSection, providers: Mapping[str, Mapping[str, Any]]) ->
     provider = entry.take("provider", "provider_name")
     model = entry.take("provider_model_name", "model", "model_name")
     options = entry.take("options")
+    if isinstance(options, Mapping) and "stream" in options:
+        entry.note("options.stream", "is not needed: the client says whether its answer is streamed")
+        options = {name: value for name, value in options.items() if name != "stream"}
     profile = str(providers.get(str(provider), {}).get("profile", ""))
     if isinstance(options, Mapping) and profile in ollama_server.PROFILES:
         options = ollama_server.options_for(profile, options)
