@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from dragoman.conversation.envelope import seal, unseal
+from dragoman.conversation.envelope import seal, seal_several, unseal, unseal_several
 from dragoman.conversation.parts import Opaque, Origin
 
 STATES = [
@@ -45,3 +45,16 @@ def test_what_is_not_ours_is_left_alone(text: str) -> None:
 def test_what_is_inside_is_one_json_value_and_nothing_else(inside: bytes) -> None:
     """Anybody can make an envelope, and what is inside is written into a request as it is."""
     assert unseal(seal(Opaque(kind="signature", json=inside, origin=Origin("anthropic")))) is None
+
+
+def test_several_blocks_come_back_in_their_order() -> None:
+    origin = Origin("gemini", "google")
+    blocks = tuple(Opaque(kind=kind, json=b'{"a":"\xc3\xa4"}', origin=origin) for kind in ("toolCall", "toolResponse"))
+    assert unseal_several(seal_several(blocks)) == blocks
+    assert unseal_several(seal(blocks[0])) == blocks[:1]
+
+
+@pytest.mark.parametrize("json", [b"", b"{}", b'[["kind"]]', b"[1]", b"[[1,{}]]"])
+def test_an_envelope_of_several_that_holds_something_else_is_none(json: bytes) -> None:
+    assert unseal_several(seal(Opaque(kind="several", json=json, origin=Origin("gemini")))) == ()
+    assert unseal_several("no envelope") == ()

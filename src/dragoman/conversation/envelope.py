@@ -11,8 +11,10 @@ one JSON value and nothing else, since it is written into a request as it is.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
+from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.parts import Opaque, Origin
 
@@ -25,6 +27,9 @@ _URL_ALPHABET = str.maketrans("-_", "+/")
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(tuple[str, str, str, str, str]).decode
 _decode_value = msgspec.json.Decoder().decode
+_decode_several = msgspec.json.Decoder(list[tuple[str, msgspec.Raw]]).decode
+_SEVERAL = "several"
+"""The kind of an envelope with several blocks of one maker."""
 
 
 def seal(opaque: Opaque) -> str:
@@ -59,3 +64,22 @@ def unseal(text: str) -> Opaque | None:
     except (ValueError, RecursionError):  # errors of msgspec are ValueErrors
         return None
     return Opaque(kind=kind, json=json, origin=Origin(dialect, provider, model, account))
+
+
+def seal_several(blocks: Sequence[Opaque]) -> str:
+    """Blocks of one maker in their order, as one text."""
+    held = _encode([(block.kind, msgspec.Raw(block.json)) for block in blocks])
+    return seal(Opaque(kind=_SEVERAL, json=held, origin=blocks[0].origin))
+
+
+def unseal_several(text: str) -> tuple[Opaque, ...]:
+    """What was sealed, one block or several; nothing if the text is no envelope of ours, or an empty one."""
+    found = unseal(text)
+    if found is None or not found.json:
+        return ()
+    if found.kind != _SEVERAL:
+        return (found,)
+    try:
+        return tuple([replace(found, kind=kind, json=bytes(json)) for kind, json in _decode_several(found.json)])
+    except msgspec.MsgspecError:
+        return ()

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from dragoman.conversation.envelope import seal
+from dragoman.conversation.envelope import seal, seal_several
 from dragoman.conversation.events import (
     Cited,
     Ended,
@@ -22,7 +22,7 @@ from dragoman.conversation.events import (
     TextDelta,
     Used,
 )
-from dragoman.conversation.parts import OURS, Extras
+from dragoman.conversation.parts import OURS, Extras, Opaque
 from dragoman.conversation.provider_tools import AskedRuns, Family, FoundPage, ToolRun
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.dialects.dialect import Dialect
@@ -44,6 +44,7 @@ class ProviderRuns:
     __slots__ = (
         "_asked",
         "_bare",
+        "_bare_blocks",
         "_begin",
         "_citations",
         "_client",
@@ -69,6 +70,8 @@ class ProviderRuns:
         self._asked = AskedRuns()
         self._bare: list[ToolRun] = []
         """Searches that were made, if the end of the answer tells what they have found."""
+        self._bare_blocks: list[Opaque] = []
+        """All blocks of these searches, which their vendor wants back."""
         self._runs: list[ToolRun] = []
         self._pages: list[FoundPage] = []
         self._citations = PlacedCitations(upstream, client)
@@ -111,6 +114,7 @@ class ProviderRuns:
         run = self._upstream.provider_tools.parse_run(event.opaque) if self._upstream.provider_tools else None
         if run is not None and self._is_bare(run):
             self._bare += [] if run.is_result else [run]
+            self._bare_blocks.append(event.opaque)
             return []
         self._holds = False  # this answer tells of its runs when they are done
         if self._begin is None:
@@ -178,6 +182,9 @@ class ProviderRuns:
         asked, self._asked = self._asked.rest(), AskedRuns()
         late = [run for run in codec.parse_ending(fields) if run.family not in known] if codec is not None else []
         found = {run.family for run in late}
+        if self._bare_blocks and Family.WEB_SEARCH in found:
+            at = next(at for at, run in enumerate(late) if run.family is Family.WEB_SEARCH)
+            late[at] = replace(late[at], state=seal_several(self._bare_blocks))
         bare = [replace(run, is_open=False) for run in self._bare if run.family not in found]
         return [*[replace(run, is_open=False, error=_BROKEN_OFF) for run in asked], *bare, *late]
 

@@ -3,7 +3,7 @@
 The vendor that made it gets it back as it was. Every other target gets a text in its place, that says what was asked
 and what was found and where: the query, the title and address of each page, the sentences of it that the answer cites,
 what the code printed. A call and its result become one text, never half of it. What only the vendor can read is left
-out. If a client carries a block that stands for one of this target's own vendor, that one is put back. With
+out. If a client carries a block that stands for one or two of this target's own vendor, those are put back. With
 `refused-part: drop` such blocks are left out.
 
 Loses metadata: the model no longer sees a call, and what was encrypted is gone.
@@ -32,13 +32,13 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.envelope import holds_sealed, unseal
+from dragoman.conversation.envelope import holds_sealed, unseal_several
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Extras, Json, Opaque, Part, Text
 from dragoman.conversation.provider_tools import AskedRuns, ToolRun, describe_run
 from dragoman.conversation.traits import Trait
-from dragoman.profiles.facts import Facts
+from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.native_kinds import takes_block
 from dragoman.rules.rule import rule
@@ -131,13 +131,13 @@ class _RunHistory:
         run = self._runs.get(id(part))
         if run is None:
             return ()  # the other half of a run that is told already
-        own = unseal(run.state) if run.state else None
-        made: Part = Text(quote(describe_run(run, cited)))
+        own = unseal_several(run.state) if run.state else ()
+        made: tuple[Part, ...] = (Text(quote(describe_run(run, cited))),)
         did = f"told of {part.kind} in words"
-        if own is not None and _may_return(own, self._context.facts):
-            made, did = own, f"put back the {own.kind} that {part.kind} stands for"
-        self.notes.append(Note(did, message, part, before=part, after=made))
-        return (made,)
+        if own and _may_return(own, self._context.facts):
+            made, did = own, f"put back the {own[0].kind} that {part.kind} stands for"
+        self.notes.append(Note(did, message, part, before=part, after=made if len(made) > 1 else made[0]))
+        return made
 
     def _without_sealed(self, message: Message, part: Text, extras: Extras) -> Text:
         """Citations of a run that another vendor made, as its own vendor knows none of them."""
@@ -150,9 +150,12 @@ class _RunHistory:
         return made
 
 
-def _may_return(block: Opaque, facts: Facts) -> bool:
-    """Whether a block was made by the target's own vendor, and is taken there."""
-    return block.origin.dialect == facts.dialect and takes_block(block, facts)
+def _may_return(blocks: tuple[Opaque, ...], facts: Facts) -> bool:
+    """Whether blocks were made by the target's own vendor, and are taken there. A call and its result that were shown
+    by a setting go to a target that has the setting."""
+    if len(blocks) > 1 and (not facts.mixed_tools_flag or facts.mixed_tools is Stance.REFUSES):
+        return False
+    return all(block.origin.dialect == facts.dialect and takes_block(block, facts) for block in blocks)
 
 
 def _without_sealed_items(value: Json) -> Json | None:
