@@ -39,9 +39,9 @@ def digest_prompt(conversation: Conversation, target: str, known: KnownBeginning
     for message in messages[:begin]:
         collect_words(message.parts, pieces)
     opening = hash((target, digest_tools(conversation.tools), b"".join(pieces)))
-    turns = digest_messages(conversation, known).beginnings
-    earlier = hash((opening, turns[last - begin])) if last >= 0 else 0
-    return PromptDigests(opening, earlier, hash((opening, turns[-1])), messages[-1].role is TOOL)
+    turns = digest_messages(conversation, known).digests
+    earlier = hash((opening, turns[begin:last].tobytes())) if last >= 0 else 0
+    return PromptDigests(opening, earlier, hash((opening, turns[begin:].tobytes())), messages[-1].role is TOOL)
 
 
 class DigestedMessages(msgspec.Struct, frozen=True):
@@ -52,8 +52,6 @@ class DigestedMessages(msgspec.Struct, frozen=True):
     """Messages with which the conversation opens."""
     digests: array[int]
     """One of each message."""
-    beginnings: array[int]
-    """Of the first messages after the opening, for every number of them, from none to all."""
 
     def holds(self, messages: tuple[Message, ...], opening: int, count: int) -> bool:
         """Whether the first messages were digested. If one of the list is the same object, so are all before it."""
@@ -67,26 +65,23 @@ def digest_messages(conversation: Conversation, known: KnownBeginning | None) ->
     before: DigestedMessages | None = None if known is None else known.made.get(DigestedMessages)
     if before is not None and before.messages is messages:
         return before
-    digests, beginnings = array("q", [digest_message(one) for one in messages[:opening]]), array("q", [0])
-    count = opening
     if known is not None and before is not None and before.holds(messages, opening, known.count):
-        count = known.count
-        digests, beginnings = digests + before.digests[opening:count], before.beginnings[: count - opening + 1]
-    digest = beginnings[-1]
-    for message in messages[count:]:
-        one = digest_message(message)
-        digest = hash((digest, one))
-        digests.append(one)
-        beginnings.append(digest)
-    made = DigestedMessages(messages, opening, digests, beginnings)
+        digests = array("q", [digest_message(one) for one in messages[:opening]])
+        digests += before.digests[opening : known.count]
+        digests.extend([digest_message(one) for one in messages[known.count :]])
+    else:
+        digests = array("q", [digest_message(one) for one in messages])
+    made = DigestedMessages(messages, opening, digests)
     if known is not None:
-        known.keep(DigestedMessages, made, 16 * len(digests))
+        known.keep(DigestedMessages, made, 8 * len(digests))
     return made
 
 
 def digest_message(message: Message) -> int:
     """What one message says, and who says it. What the model thought does not count."""
     parts = message.parts
+    if len(parts) == 1 and type(parts[0]) is Result:
+        parts = parts[0].parts
     if len(parts) == 1 and type(parts[0]) is Text:
         return hash((message.role, parts[0].literal))
     pieces: list[bytes] = []

@@ -12,12 +12,11 @@ from array import array
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from copy import copy
-from functools import partial
 from itertools import compress, zip_longest
 from operator import attrgetter, is_not
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.changes import Change
 from dragoman.conversation.conversation import Ask, KnownBeginning
@@ -205,12 +204,11 @@ class SessionTurns:
         saved = price.saving(usage) if price is not None and (usage.cached or usage.cache_written) else 0.0
         if not (session := session_key(request.ask)):
             return CacheOutcome(saved=saved)
-        asked = request.ask.conversation.messages
-        digest = partial(digest_messages, request.ask.conversation, request.ask.known)
-        key = (caller, session, hash_first_words(request.ask.conversation))
+        asked, remembered = request.ask.conversation, request.ask.known
+        key = (caller, session, hash_first_words(asked))
         turn = self._turns.get(key)
         if turn is None:
-            messages = digest().digests if made is None else made.messages
+            messages = digest_messages(asked, remembered).digests if made is None else made.messages
             turn = self._turns[key] = SentTurn(destination.name, 0.0, 0, messages, b"", b"")
             turn.update(request, usage, self._clock(), made)
             turn.answer = diagnosis.id if diagnosis is not None else ""
@@ -218,14 +216,14 @@ class SessionTurns:
             return CacheOutcome(session, saved=saved)
         self._turns.move_to_end(key)
         resent = _resent(turn, usage, price) if turn.tokens - usage.cached >= LEAST_TOKENS else 0
-        before = copy(turn) if resent else turn
+        before = replace(turn) if resent else turn
         known, weight, turn.target = len(turn.messages), turn.weight, destination.name
         if made is not None:
             turn.messages = made.messages
-        elif known != len(asked):
+        elif known != len(asked.messages):
             # Only new messages are digested: if an older one has changed, the cache is not read, and all are.
-            new = array("q", [digest_message(one) for one in asked[known:]])
-            turn.messages = turn.messages + new if new else digest().digests
+            new = array("q", [digest_message(one) for one in asked.messages[known:]])
+            turn.messages = turn.messages + new if new else digest_messages(asked, remembered).digests
         turn.update(request, usage, self._clock(), made)
         if turn.weight != weight:
             self._bound(turn.weight - weight)

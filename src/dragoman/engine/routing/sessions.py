@@ -15,6 +15,7 @@ from dragoman.conversation.messages import USER, Message, Role
 from dragoman.conversation.parts import Text
 
 FIELDS = ("session_id", "conversation_id", "thread_id", "chat_id")
+_NAMING = frozenset({*FIELDS, "metadata"})
 HEADERS = ("x-claude-code-session-id", "session-id")
 """In which agents name their session: Claude Code, and Codex."""
 LONGEST = 128
@@ -40,12 +41,11 @@ def session_key(ask: Ask) -> str:
 def named_session(ask: Ask) -> str:
     """The id that the client gives its conversation; empty if it gives none."""
     members, headers = ask.members, ask.headers
-    for name in FIELDS:
-        if name in members and (given := _given(members)):
+    metadata: Mapping[str, Any] = {}
+    if not _NAMING.isdisjoint(members):
+        metadata = _metadata(members)
+        if given := _given(members) or _given(metadata):
             return given
-    metadata = _metadata(members) if "metadata" in members else {}
-    if metadata and (given := _given(metadata)):
-        return given
     for name in HEADERS:
         if headers.get(name):
             return headers[name][:LONGEST]
