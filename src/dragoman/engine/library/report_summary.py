@@ -140,14 +140,18 @@ def report_headers(changes: Sequence[ReportedChange]) -> ReportHeaders:
     """The report for the client, at most a kilobyte each."""
     made: dict[str, int] = {}
     added: dict[str, int] = {}
-    for change in changes if len(changes) == 1 else sorted(changes, key=lambda one: -weight(one.loses)):
+    for change in changes if len(changes) == 1 else sorted(changes, key=_weigh, reverse=True):
         counts = added if change.kind == "added" else made
         counts[change.rule] = counts.get(change.rule, 0) + 1
     return ReportHeaders(_counted(made), _counted(added))
 
 
+def _weigh(change: ReportedChange) -> int:
+    return _WEIGHTS.get(change.loses, 0)
+
+
 def _counted(counts: dict[str, int]) -> bytes:
-    words = ", ".join(map("{};n={}".format, counts, counts.values()))
+    words = ", ".join(map("{};n={}".format, counts, counts.values())) if counts else ""
     return words.encode() if len(words) <= LONGEST else words[:LONGEST].rpartition(", ")[0].encode()
 
 
