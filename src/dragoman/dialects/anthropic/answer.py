@@ -163,7 +163,8 @@ def late_fields(blocks: BlockBuilder) -> dict[str, bytes]:
 
 LATE = frozenset({"container", "context_management", "stop_details"})
 """Members of a message that a stream sends at its end."""
-AT_THE_END = LATE | {"stop_reason", "stop_sequence", "usage"}
+STOP = ("stop_reason", "stop_sequence")
+"""Members that say why a message ended."""
 
 _TEXT, _THINKING, _TOOL, _OTHER = "text", "thinking", "tool_use", ""
 
@@ -220,15 +221,14 @@ class AnthropicAnswerParser:
         self._stopped = False
 
     def start(self, message: Mapping[str, Raw], out: list[Event]) -> None:
-        """The message's head. Members that a stream sends at its end are kept for the stop."""
+        """What a message says of itself. Members that a stream sends at its end are kept for the stop."""
         model = text_in(message.get("model"))
         if model and not self.origin.model:
             self.origin = replace(self.origin, model=model)
         self._id = text_in(message.get("id"))
         others = {key: bytes(raw) for key, raw in message.items() if key not in _MESSAGE and bytes(raw) != _NULL}
-        self._late = {key: others.pop(key) for key in LATE if key in others}
+        self._late = {key: others.pop(key) for key in [*others] if key in LATE}
         out.append(Started(self._id, model, extras=extras_of(NAME, others)))
-        self.use(message.get("usage"), out)
 
     def text(self, index: int, literal: bytes, out: list[Event]) -> None:
         block = self._blocks.get(index)
@@ -417,11 +417,11 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
         if "error" in message or "content" not in message:
             return [Failed(parse_error(200, {}, body))]
         blocks = decode_items(message["content"]) if bytes(message["content"]) != b"null" else []
-        answer.start({key: raw for key, raw in message.items() if key not in AT_THE_END}, out)
+        answer.start(message, out)
         for index, block in enumerate(blocks):
             answer.open_block(index, bytes(block), out)
             answer.close_block(index, out)
-        answer.stop({key: raw for key, raw in message.items() if key in AT_THE_END}, {}, out)
+        answer.stop({key: message[key] for key in STOP if key in message}, {}, out)
         answer.use(message.get("usage"), out)
         answer.end(out)
     except UNREADABLE:

@@ -110,7 +110,9 @@ class AnthropicStreamParser(SseStreamParser[AnthropicAnswerParser]):
         try:
             match event.type:
                 case "message_start":
-                    answer.start(decode_members(fields["message"]), out)
+                    message = decode_members(fields["message"])
+                    answer.start(message, out)
+                    answer.use(message.get("usage"), out)
                 case "content_block_start":
                     answer.open_block(event.index, bytes(fields["content_block"]), out)
                 case "content_block_stop":

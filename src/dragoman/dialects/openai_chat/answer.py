@@ -842,6 +842,8 @@ def _choice(index: int, choice: Choice, context: AnswerContext) -> bytes:
 class _SortedParts:
     """The parts of a choice, sorted by the member of the message that holds them."""
 
+    __slots__ = ("calls", "content", "legacy", "media", "notes", "refusals", "texts", "thoughts")
+
     def __init__(self, parts: tuple[Part, ...], legacy: bool) -> None:
         self.texts: list[Text] = []
         self.refusals: list[bytes] = []

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from dragoman.conversation.events import CallStarted, Delta, Event, Signed
+from dragoman.conversation.events import CallStarted, Delta, Ended, Event, Signed, Started, Stopped, Used
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.shared.streamed_text import StreamedText
 from dragoman.engine.tokens.token_estimate import count_literal
 from dragoman.profiles.tokenizers import token_weights
 
+_SILENT = frozenset({Started, Stopped, Used, Ended})
+"""What every answer has, and says nothing."""
 _KEY = b'\\":'
 """What stands after the name of an argument in the text of a call."""
 _FOLDED = 1 << 14
@@ -36,6 +38,8 @@ class AnswerTally:
 
     def add(self, event: Event) -> None:
         """Take one event. Most say nothing."""
+        if type(event) in _SILENT:
+            return
         if isinstance(event, Delta):
             self.add_text(event.literal)
         elif isinstance(event, CallStarted):
