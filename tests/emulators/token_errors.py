@@ -30,6 +30,7 @@ EMULATORS = {
     "openai.openai-responses.jsonl": "openai-responses",
     "openrouter.openai-chat.jsonl": "openrouter",
     "xai.openai-chat.jsonl": "xai",
+    "xai.openai-responses.jsonl": "xai-responses",
 }
 _NOT_WORDS = {"image", "file", "schema"}
 _SERVED = b"web_search", b"code_execution", b"code_interpreter", b"file_search", b"googleSearch", b"urlContext", b"mcp"
@@ -43,12 +44,16 @@ _SUMS = (
 
 
 class TokenError(NamedTuple):
-    """Of one emulator: how many prompts, and how much more or less it counts than the service did, in parts of one."""
+    """Of one emulator: how many prompts, and how much more or less it counts than the service did, in parts of one.
+    `unseen`: the tokens that the service adds to a prompt without tools, and to one with tools."""
 
     prompts: int
     low: float
     middle: float
     high: float
+    unseen: tuple[int | None, int | None] = (None, None)
+    corrected: tuple[float, float] = (0.0, 0.0)
+    """Between which errors four in five lie if these are added."""
 
 
 def input_tokens(answer: Any) -> int:
@@ -68,7 +73,7 @@ def input_tokens(answer: Any) -> int:
 def errors(files: str, emulator: str) -> TokenError | None:
     """The error over all recorded prompts of words."""
     one = provider(emulator)
-    found = []
+    found: list[tuple[int, int, bool]] = []
     for exchange in exchanges(files):
         request, answer = exchange["request"], exchange["response"]
         recorded = input_tokens(answer["body"]) if answer["kind"] == "json" else 0
@@ -81,11 +86,18 @@ def errors(files: str, emulator: str) -> TokenError | None:
         path = unquote(path) if one.operation_of("POST", unquote(path)) else one.example[0]
         call = one.parse_request("POST", path, dict(parse_qsl(query)), {}, raw)
         if isinstance(call, ReceivedRequest):
-            found.append(max(1, one.count_prompt(call)) / recorded - 1)
+            config = call.body.get("toolConfig")
+            has_tools = bool(call.body.get("tools") or (isinstance(config, dict) and config.get("tools")))
+            found.append((max(1, one.count_prompt(call)), recorded, has_tools))
     if len(found) < 2:
         return None
-    tenths = quantiles(found, n=10)
-    return TokenError(len(found), tenths[0], median(found), tenths[-1])
+    off = [counted / recorded - 1 for counted, recorded, _ in found]
+    missing = [[real - counted for counted, real, has in found if has is tools] for tools in (False, True)]
+    plain, tooled = (max(0, round(median(one))) if len(one) > 1 else None for one in missing)
+    added = [(counted + ((tooled if has else plain) or 0)) / real - 1 for counted, real, has in found]
+    tenths = quantiles(off, n=10)
+    better = quantiles(added, n=10)
+    return TokenError(len(off), tenths[0], median(off), tenths[-1], (plain, tooled), (better[0], better[-1]))
 
 
 def table() -> dict[str, TokenError]:
@@ -99,8 +111,11 @@ def table() -> dict[str, TokenError]:
 
 
 def row(name: str, measured: TokenError) -> str:
-    low, middle, high = (f"{100 * part:+.0f} %" for part in measured[1:])
-    return f"| `{name}` | {measured.prompts} | {middle} | {low} to {high} |"
+    parts = (measured.low, measured.middle, measured.high, *measured.corrected)
+    low, middle, high, least, most = (f"{100 * part:+.0f} %" for part in parts)
+    plain, tooled = ("–" if one is None else f"{one:+d}" for one in measured.unseen)
+    figures = f"{middle} | {low} to {high} | {plain} | {tooled} | {least} to {most}"
+    return f"| `{name}` | {measured.prompts} | {figures} |"
 
 
 if __name__ == "__main__":
