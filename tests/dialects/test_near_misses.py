@@ -703,6 +703,16 @@ def test_C13_a_nameless_tool_alone_is_left_out(name: str, tool: dict[str, Any]) 
     assert [(miss.kind, miss.at) for miss in conversation.near_misses] == [(Miss.NAMELESS, "/tools/0")]
 
 
+@pytest.mark.parametrize(
+    "before", [[{"function": {"description": "no name"}}], [{"functionDeclarations": [{"name": "a"}, {"name": "b"}]}]]
+)
+def test_C13_an_entry_that_is_no_tool_is_named_by_its_place_in_the_clients_list(before: list[Any]) -> None:
+    known = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+    with pytest.raises(MalformedRequest) as refused:
+        parse(CHAT, request(CHAT, tools=[known, *before, 7]))
+    assert refused.value.at == "/tools/2"
+
+
 def test_C13_parameters_that_are_no_object_become_an_empty_schema() -> None:
     """Of four vendors; what stood there is reported."""
     for name, tool in (

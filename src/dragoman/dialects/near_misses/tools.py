@@ -24,6 +24,7 @@ from dragoman.dialects.near_misses.loose_json import (
     text_of,
 )
 from dragoman.dialects.near_misses.misfits import without_misfits
+from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object
 
 Tools = tuple[Tool | NativeTool, ...]
@@ -89,7 +90,11 @@ def parse_meant_tools(raw: Json, form: ToolForm, parse: Callable[[Json], tuple[T
         return MeantTools(*parse(raw))
     if not meant and any(miss.kind is Miss.NAMELESS for miss in misses):
         return MeantTools((), False, tuple(misses))
-    tools, empty = parse(render_list(meant))
+    try:
+        tools, empty = parse(render_list(meant))
+    except MalformedRequest as error:
+        error.at = _placed_pointer(error.at, form.place, origins)
+        raise
     return MeantTools(tuple([_placed(tool, origins) for tool in tools]), empty, tuple(misses))
 
 
@@ -106,6 +111,13 @@ def _named_tools(raw: Json) -> list[Json] | None:
 
 def _miss(kind: Miss, at: str, lost: Json | None = None) -> NearMiss:
     return NearMiss(kind, at, members=("tools",), lost=lost)
+
+
+def _placed_pointer(at: str, place: str, origins: list[int]) -> str:
+    """A pointer into the entries that were read, as one into the client's list."""
+    index, slash, below = at.removeprefix(f"{place}/").partition("/")
+    is_entry = at.startswith(f"{place}/") and index.isdecimal() and int(index) < len(origins)
+    return f"{place}/{origins[int(index)]}{slash}{below}" if is_entry else at
 
 
 def _placed(tool: Tool | NativeTool, origins: list[int]) -> Tool | NativeTool:
