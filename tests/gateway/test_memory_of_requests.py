@@ -152,6 +152,7 @@ def test_a_failure_has_the_words_of_its_exception_and_not_its_frames() -> None:
     assert frames is None
 
 
+@pytest.mark.slow
 async def test_the_console_keeps_requests_by_what_they_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many small messages take many times their bytes: values were read from them, and repairs noted."""
     services = opened(tmp_path, Provider(200, json.dumps(GOOD).encode()), memory=0)

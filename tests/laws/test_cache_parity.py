@@ -161,6 +161,7 @@ def share(turns: list[Turn]) -> float:
     return sum(one.read for one in counted) / sum(one.total for one in counted)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("client", LOOPS)
 @pytest.mark.parametrize("target", [*(target for target, _ in LOOPS.values()), *OTHERS])
 def test_a_loop_reads_nearly_all_that_it_could(client: str, target: str) -> None:

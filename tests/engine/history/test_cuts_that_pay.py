@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import inf
 
 import pytest
@@ -20,6 +21,7 @@ BUDGET = TrimPolicy(max_history_tokens=4_000)
 LOOP = tuple(requests_of(chat(80)))
 
 
+@cache
 def bill(request: TrimRequest) -> tuple[float, float]:
     """What all turns of a loop cost together, in tokens at the full price, and the tokens of the longest turn."""
     price = longest = 0.0
