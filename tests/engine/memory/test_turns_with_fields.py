@@ -38,11 +38,30 @@ def gemini(turns: int) -> dict[str, Any]:
     return {"contents": contents, "tools": declared}
 
 
+def responses(turns: int) -> dict[str, Any]:
+    """Items with their ids, which a rule compares with all before."""
+    items: list[dict[str, Any]] = []
+    for turn in range(turns):
+        items.append({"role": "user", "content": f"{turn}: {WORDS}"})
+        words = [{"type": "output_text", "text": f"Yes, {turn}.", "annotations": []}]
+        made = {"id": f"msg_{turn}", "type": "message", "role": "assistant", "status": "completed", "content": words}
+        items.append(made)
+    return {"model": "m", "input": items[:-1]}
+
+
 CASES = {
     "chat to chat": ("openai-chat", chat, "openai/gpt-4o"),
     "chat to anthropic": ("openai-chat", chat, "anthropic/claude-sonnet-4-5"),
     "gemini to gemini": ("gemini", gemini, "gemini/gemini-2.5-flash"),
 }
+
+
+COMPARED = {"responses to responses": ("openai-responses", responses, "openai-responses/gpt-5.1")}
+
+
+def test_ids_that_are_compared_take_a_few_steps_each() -> None:
+    short, long = (_count_last("responses to responses", turns) for turns in (60, 180))
+    assert long - short < 40 * 120
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -53,7 +72,7 @@ def test_the_next_turn_of_a_long_history_takes_no_more_steps(name: str) -> None:
 
 def _count_last(name: str, turns: int) -> int:
     """Lines that the last of four turns runs."""
-    client, write, target = CASES[name]
+    client, write, target = (CASES | COMPARED)[name]
     state = State(memory=ConversationMemory())
     bodies = [json.dumps(write(count)).encode() for count in range(turns, turns + 4)]
     for body in bodies[:-1]:

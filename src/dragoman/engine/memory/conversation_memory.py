@@ -85,14 +85,17 @@ class Shelf:
         """The conversation that begins most like the text at this place of a body, and how many bytes they have in
         common; at least those before the last checkpoint that they have in common."""
         last = self.last
-        for one in (last, self._glance(body[begin : begin + _GLANCE])):
-            if one is not None and one.head and body.startswith(one.head, begin):
-                return one, one.count_common(body, begin)
+        if last is not None and last.head and body.startswith(last.head, begin):
+            return last, last.count_common(body, begin)
+        likely = self._glance(body[begin : begin + _GLANCE])
+        if likely is not None and likely.head and body.startswith(likely.head, begin):
+            return likely, likely.count_common(body, begin)
         text = body[begin:]
         place = bisect_left(self.texts, text)
         best, length = None, 0
         for one in (*self.kept[max(place - 1, 0) : place + 1], last):
-            common = 0 if one is None else count_common(one.text, text)
+            # the head of the last one is not there, so both differ in it: its whole text need not be made
+            common = 0 if one is None else count_common(one.text if one is not last else one.head or one.tail, text)
             if common > length:
                 best, length = one, common
         return best, length

@@ -62,10 +62,12 @@ def provider_run(conversation: Conversation, context: Context) -> Rewrite:
 
 
 def _may_tell_of_runs(messages: Sequence[Message]) -> bool:
-    """Whether there is a block of a provider's, or a text with fields: most histories have only fields of calls."""
+    """Whether there is a block of a provider's, or a text with sealed fields. Most histories have neither."""
     for message in messages:
         for part in message.parts:
-            if type(part) is Opaque or (type(part) is Text and part.extras is not None):
+            if type(part) is Opaque:
+                return True
+            if type(part) is Text and part.extras is not None and any(map(holds_sealed, part.extras.fields.values())):
                 return True
     return False
 
