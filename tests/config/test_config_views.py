@@ -167,7 +167,7 @@ def test_the_commands_check_show_and_print_the_schema(tmp_path: Path) -> None:
     path.write_text(ISSUE)
     run = CliRunner().invoke
     checked = run(config_command, ["check", "-c", str(path)], obj=KNOWN, env=SECRETS)
-    assert (checked.exit_code, checked.stdout) == (0, "dragoman.yaml: valid (2 providers, 2 models, 1 keys)\n")
+    assert (checked.exit_code, checked.stdout) == (0, "dragoman.yaml: valid (2 providers, 2 models, 1 key)\n")
     assert "****1111" in run(config_command, ["show", "-c", str(path)], obj=KNOWN, env=SECRETS).stdout
     shown = json.loads(run(config_command, ["show", "--json", "-c", str(path)], env=SECRETS).stdout)
     assert shown["keys.ci.allowed_models"]["value"] == ["cheap"]

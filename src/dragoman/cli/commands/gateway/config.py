@@ -53,7 +53,8 @@ def check(ctx: click.Context, file: Path | None, path: Path | None, env_files: t
     if loaded.blank and chosen_file(file or path) is not None:
         click.echo(f"{loaded.file}: says nothing; `dragoman init` writes an example, or delete it", err=True)
         sys.exit(1)
-    counts = f"{len(found.providers)} providers, {len(found.models)} models, {len(found.keys)} keys"
+    held = {"provider": len(found.providers), "model": len(found.models), "key": len(found.keys)}
+    counts = ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for word, count in held.items())
     click.echo(f"{loaded.file or 'environment'}: valid ({counts})")
 
 
