@@ -6,7 +6,7 @@ import re
 
 LARGE = 96 * 1024
 """Bytes from which on a body is worked on beside the event loop. An agent's turn is mostly shorter, and takes 2 ms."""
-_SHORT = 4 * 1024
+SHORT = 4 * 1024
 """Bytes of a body that is not looked at: if it holds nothing but tiny values, it takes some 40 ms."""
 MANY_VALUES = 1_500
 """Commas from which on a body is worked on beside the event loop, even if it is short. One that fits no schema takes up
@@ -22,7 +22,7 @@ def is_heavy(body: bytes) -> bool:
     """Whether a body may take long: it is large, or holds many values. Commas in texts count too: to tell them apart
     would cost more than the work beside the loop. Taking them out costs a third of counting them, and ends early."""
     size = len(body)
-    return size > LARGE or (size > _SHORT and size - len(body.replace(b",", b"", MANY_VALUES + 1)) > MANY_VALUES)
+    return size > LARGE or (size > SHORT and size - len(body.replace(b",", b"", MANY_VALUES + 1)) > MANY_VALUES)
 
 
 def count_values(text: bytes, limit: int) -> int:

@@ -115,7 +115,7 @@ READER = RequestReader(
     MEMBERS,
     LIST,
     parse_top_level,
-    settle=lambda listed, found: mark_inline(listed),
+    settle=mark_inline,
     parse_system=parse_system,
 )
 parse_request = READER.parse

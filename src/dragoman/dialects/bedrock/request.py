@@ -147,7 +147,7 @@ READER = RequestReader(
     MEMBERS,
     LIST,
     parse_top_level,
-    settle=lambda listed, found: mark_inline(listed),
+    settle=mark_inline,
     parse_system=parse_system,
     parse_model=lambda found: None,
     asks_for_stream=lambda found: False,

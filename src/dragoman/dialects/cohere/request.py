@@ -14,13 +14,21 @@ from dragoman.dialects.cohere.message_parse import parse_item, parse_odd_item, p
 from dragoman.dialects.cohere.message_render import render_messages, render_new
 from dragoman.dialects.cohere.schema import decode_messages, open_message, open_part
 from dragoman.dialects.cohere.settings import parse_top_level, render_top_level
-from dragoman.dialects.near_misses.members import MemberForm
+from dragoman.dialects.near_misses.members import MeantMembers, MemberForm
 from dragoman.dialects.near_misses.turns import WireForm, render_items, types_by_members
-from dragoman.dialects.shared.parsed_messages import ListParser
+from dragoman.dialects.shared.parsed_messages import ListParser, ParsedList
+from dragoman.dialects.shared.read_lists import ListReading
 from dragoman.dialects.shared.rendering import BodyLayout
 from dragoman.dialects.shared.request_reader import RequestReader, no_messages
 from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest
+
+
+def _parse_list(raw: Raw | None, meant: MeantMembers, reading: ListReading | None) -> ParsedList:
+    """The documents of a request are messages too."""
+    if raw is None:
+        raise _explain_missing(meant.found)
+    return settle(LIST.parse(raw, meant.list_name, reading), parse_documents(bytes(meant.found.get("documents", b""))))
 
 
 def _explain_missing(found: Mapping[str, Raw]) -> MalformedRequest:
@@ -104,7 +112,6 @@ READER = RequestReader(
     MEMBERS,
     LIST,
     parse_top_level,
-    settle=lambda listed, found: settle(listed, parse_documents(bytes(found.get("documents", b"")))),
-    explain_missing=_explain_missing,
+    parse_list=_parse_list,
 )
 parse_request = READER.parse

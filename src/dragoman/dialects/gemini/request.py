@@ -296,7 +296,7 @@ READER = RequestReader(
     MEMBERS,
     LIST,
     parse_top_level,
-    settle=lambda listed, found: settle(listed),
+    settle=settle,
     parse_system=parse_system,
     rename=_rename,
     parse_model=_parse_named_model,

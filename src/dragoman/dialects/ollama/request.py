@@ -155,7 +155,7 @@ READER = RequestReader(
     MEMBERS,
     LIST,
     parse_top_level,
-    settle=lambda listed, found: settle(listed),
+    settle=settle,
     asks_for_stream=_streams,
 )
 parse_request = READER.parse

@@ -76,5 +76,5 @@ FORM = WireForm(
     pictures_apart=True,
 )
 LIST = ListParser(FORM, parse_item, parse_odd_item, decode_messages, parse_turn)
-READER = RequestReader(NAME, "a Chat request", MEMBERS, LIST, parse_top_level, lambda listed, found: settle(listed))
+READER = RequestReader(NAME, "a Chat request", MEMBERS, LIST, parse_top_level, settle)
 parse_request = READER.parse

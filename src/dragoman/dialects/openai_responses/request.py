@@ -62,7 +62,7 @@ def _parse_input(raw: Raw | None, meant: MeantMembers, reading: ListReading | No
         return ParsedList([])
     if first not in (b"[", b"{", b'"'):
         raise MalformedRequest("input is neither a string nor a list of items", at="/input")
-    return LIST.parse(raw, meant.list_name, reading)
+    return settle(LIST.parse(raw, meant.list_name, reading))
 
 
 def locate(message: Message, part: int | None) -> str:
@@ -221,7 +221,6 @@ READER = RequestReader(
     MEMBERS,
     LIST,
     parse_top_level,
-    settle=lambda listed, found: settle(listed),
     parse_system=parse_system,
     find_members=_find_members,
     parse_list=_parse_input,

@@ -37,7 +37,7 @@ class RequestReader(msgspec.Struct, frozen=True):
     parser: ListParser
     parse_top_level: Callable[[Members], TopLevel]
     """All but the messages and the system text."""
-    settle: Callable[[ParsedList, Members], ParsedList]
+    settle: Callable[[ParsedList], ParsedList] | None = None
     """The second pass over the messages: what one of them means may depend on its neighbours."""
     parse_system: Callable[[Json], Sequence[ParsedMessage]] | None = None
     """What stands in the field for the system text; None if the dialect has no such field."""
@@ -45,9 +45,7 @@ class RequestReader(msgspec.Struct, frozen=True):
     """The members under the names that the dialect prefers."""
     find_members: Callable[[Members, MemberForm], MeantMembers] = parse_members_meant
     parse_list: Callable[[Raw | None, MeantMembers, ListReading | None], ParsedList] | None = None
-    """Takes the place of `parser` for a dialect whose messages need not be a list."""
-    explain_missing: Callable[[Members], MalformedRequest] | None = None
-    """Why there are no messages, if the dialect has something to say about it."""
+    """In place of `parser` and `settle`, for a dialect whose messages are more than its list, or need not be one."""
     parse_model: Callable[[Members], str | None] = parse_model
     asks_for_stream: Callable[[Members], bool] = asks_for_stream
 
@@ -72,14 +70,19 @@ class RequestReader(msgspec.Struct, frozen=True):
         found: Members = opened.members if self.rename is None else self.rename(opened.members)
         meant = self.find_members(found, self.members)
         raw = meant.found.get(self.members.messages)
-        if raw is None and self.parse_list is None:
-            raise self._missing(found)
-        top = self.parse_top_level(meant.found)
         if self.parse_list is not None:
             listed = self.parse_list(raw, meant, opened.reading)
+        elif raw is not None:
+            listed = self.parser.parse(raw, meant.list_name, opened.reading)
+            listed = listed if self.settle is None else self.settle(listed)
         else:
-            listed = self.parser.parse(raw, meant.list_name, opened.reading)  # type: ignore[arg-type]
-        messages, traits = self.settle(listed, meant.found).finish(self._parse_opening(meant))
+            raise no_messages(self.members.messages, self.called)
+        if self.parse_system is not None:
+            opening = self.parse_system(bytes(meant.found.get(self.members.system, b"")))
+        else:
+            opening = _open_with(meant.system) if meant.system else ()
+        messages, traits = listed.finish(opening)
+        top = self.parse_top_level(meant.found)
         return Ask(
             self.dialect,
             self.parse_model(found),
@@ -93,18 +96,10 @@ class RequestReader(msgspec.Struct, frozen=True):
             traits,
         )
 
-    def _parse_opening(self, meant: MeantMembers) -> Sequence[ParsedMessage]:
-        """What stands outside the list opens the messages."""
-        if self.parse_system is not None:
-            return self.parse_system(bytes(meant.found.get(self.members.system, b"")))
-        if not meant.system:
-            return ()
-        return (describe(Message(SYSTEM, tuple([Text(literal) for literal in meant.system]), FIELD)),)
 
-    def _missing(self, found: Members) -> MalformedRequest:
-        if self.explain_missing is not None:
-            return self.explain_missing(found)
-        return no_messages(self.members.messages, self.called)
+def _open_with(texts: tuple[Json, ...]) -> Sequence[ParsedMessage]:
+    """A system text in a field that the dialect does not have opens the messages."""
+    return (describe(Message(SYSTEM, tuple([Text(literal) for literal in texts]), FIELD)),)
 
 
 def no_messages(name: str, called: str) -> MalformedRequest:

@@ -18,6 +18,8 @@ from dragoman.gateway.callers.sessions import is_own_page, session_client
 from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.services import Services
 from dragoman.store import Allowed, KeyLimits, RateLimits, Viewer
+from dragoman.upstream.heavy_work import BUSY, RequestWork
+from dragoman.wire.json_size import SHORT, is_heavy
 
 
 class Refused(Exception):
@@ -254,3 +256,13 @@ class Slot(msgspec.Struct):
         self.services.records.metrics.active -= self.taken
         self.services.concurrent[self.caller.name] -= self.taken
         self.taken = 0
+
+
+def begin_work(services: Services, caller: str, body: bytes) -> RequestWork:
+    """Where the work for a request is done: beside the event loop if its body is a heavy one. Raises Refused if so and
+    too many of them wait already."""
+    heavy = services.dispatcher.heavy
+    work = RequestWork(heavy, caller, len(body) > SHORT and is_heavy(body))
+    if work.is_large and heavy.is_full:
+        raise Refused(BUSY)
+    return work

@@ -6,8 +6,7 @@ from functools import partial
 
 from dragoman.dialects import registry
 from dragoman.dialects.contracts.compaction import CompactionWay
-from dragoman.gateway.callers.callers import Caller
-from dragoman.gateway.callers.request_work import begin_work
+from dragoman.gateway.callers.callers import Caller, begin_work
 from dragoman.gateway.endpoints.generate import generate
 from dragoman.gateway.endpoints.relay import relay
 from dragoman.gateway.http.inbound import Inbound, ReadInbound

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.contracts.stored_answers import ConversationForm, StoredAnswers, StoredTurn
 from dragoman.dialects.dialect import Dialect
-from dragoman.gateway.callers.callers import Caller, Refused
-from dragoman.gateway.callers.request_work import begin_work
+from dragoman.gateway.callers.callers import Caller, Refused, begin_work
 from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.services import Services

@@ -13,9 +13,8 @@ from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.steps import Send
 from dragoman.engine.history.calibration import calibration_key
 from dragoman.engine.tokens.token_count import count_request, estimated_count, parse_count_request, render_count
-from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit
+from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit, begin_work
 from dragoman.gateway.callers.credentials import find_credential
-from dragoman.gateway.callers.request_work import begin_work
 from dragoman.gateway.http.inbound import Inbound, noticing
 from dragoman.gateway.http.outbound import ESTIMATED, Outbound, header
 from dragoman.gateway.models.model_names import find_destinations

@@ -27,9 +27,8 @@ from dragoman.engine.memory.conversation_memory import CallerMemory
 from dragoman.engine.path_overrides import parse_routed
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers.budgets import hold, hold_request
-from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit, limit_headers
+from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit, begin_work, limit_headers
 from dragoman.gateway.callers.credentials import find_credential
-from dragoman.gateway.callers.request_work import begin_work
 from dragoman.gateway.http.client_errors import BODY_ERRORS, as_failure
 from dragoman.gateway.http.inbound import ClientGone, ClientWatch, Inbound
 from dragoman.gateway.http.outbound import EMULATED, ESTIMATED, Headers, Outbound, header
@@ -116,7 +115,7 @@ async def _generate(
         body, compaction = await read_compaction(services, caller, record.dialect, body, form, model=named, way=way)
         known = _recognise(services, record, body)
     parse = partial(_parse, record.dialect, caller, body, inbound.headers, at, limits, known.memory)
-    new = known.new
+    new = known.new if known.kept is not None else body
     work = begin_work(services, caller.name, new)
     try:
         ask, record.estimate = await work.run(parse) if work.is_large else parse(new is not body)

@@ -15,8 +15,7 @@ from dragoman.engine.compile.request_limits import RequestLimits, check_body
 from dragoman.engine.exchange.steps import Send
 from dragoman.engine.library.adapt import read
 from dragoman.engine.library.report_summary import fold
-from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit
-from dragoman.gateway.callers.request_work import begin_work
+from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit, begin_work
 from dragoman.gateway.endpoints.dry_run_options import DryRunOptions
 from dragoman.gateway.http.inbound import Inbound, noticing
 from dragoman.gateway.http.outbound import Outbound

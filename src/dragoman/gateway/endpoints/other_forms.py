@@ -7,8 +7,7 @@ from functools import partial
 from dragoman.dialects.dialect import RequestAdapter
 from dragoman.dialects.shared.parsing import parse_model
 from dragoman.errors import MalformedRequest
-from dragoman.gateway.callers.callers import Caller
-from dragoman.gateway.callers.request_work import begin_work
+from dragoman.gateway.callers.callers import Caller, begin_work
 from dragoman.gateway.endpoints import models
 from dragoman.gateway.endpoints.generate import generate
 from dragoman.gateway.endpoints.relay import relay

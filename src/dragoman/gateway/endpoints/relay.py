@@ -19,9 +19,8 @@ from dragoman.engine.answer.client_failures import render_failure
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.tokens.token_estimate import estimate_text
 from dragoman.gateway.callers.budgets import hold, refuse_unpriced
-from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit
+from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit, begin_work
 from dragoman.gateway.callers.credentials import find_credential
-from dragoman.gateway.callers.request_work import begin_work
 from dragoman.gateway.http.inbound import ClientGone, Inbound, noticing
 from dragoman.gateway.http.outbound import JSON, Headers, Outbound, header
 from dragoman.gateway.models.model_names import find_destinations

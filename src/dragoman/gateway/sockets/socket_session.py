@@ -21,8 +21,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect as dialect_of
 from dragoman.engine.answer.client_failures import render_failure
 from dragoman.errors import DragomanError
-from dragoman.gateway.callers.callers import Caller, Refused, identify
-from dragoman.gateway.callers.request_work import begin_work
+from dragoman.gateway.callers.callers import Caller, Refused, begin_work, identify
 from dragoman.gateway.endpoints.generate import GOING_AWAY, generate, is_ending
 from dragoman.gateway.faults import tell_fault
 from dragoman.gateway.http.client_errors import as_failure

@@ -15,8 +15,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect as dialect_of
 from dragoman.engine.compile.request_limits import parse_ask
 from dragoman.errors import DragomanError
-from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit
-from dragoman.gateway.callers.request_work import begin_work
+from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit, begin_work
 from dragoman.gateway.http.client_errors import as_failure
 from dragoman.gateway.http.inbound import Inbound, Message, Scope
 from dragoman.gateway.http.outbound import Outbound

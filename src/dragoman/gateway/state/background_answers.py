@@ -18,8 +18,7 @@ import msgspec
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.contracts.background import BackgroundAsk, BackgroundForm
 from dragoman.dialects.registry import dialect
-from dragoman.gateway.callers.callers import Caller, Refused
-from dragoman.gateway.callers.request_work import begin_work
+from dragoman.gateway.callers.callers import Caller, Refused, begin_work
 from dragoman.gateway.http.inbound import Inbound, ReadInbound
 from dragoman.gateway.http.outbound import SSE, Outbound
 from dragoman.gateway.services import Services

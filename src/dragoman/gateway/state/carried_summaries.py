@@ -34,9 +34,8 @@ from dragoman.engine.history.carried_summary import (
 )
 from dragoman.engine.history.compaction import PrefixSummary, UsedSummary
 from dragoman.engine.history.sizes import reserved_tokens
-from dragoman.gateway.callers.callers import Caller, Refused
+from dragoman.gateway.callers.callers import Caller, Refused, begin_work
 from dragoman.gateway.callers.credentials import find_credential
-from dragoman.gateway.callers.request_work import begin_work
 from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.http.outbound import Outbound, header
 from dragoman.gateway.models.model_names import find_lead

@@ -20,8 +20,7 @@ from dragoman.conversation.parts import Json
 from dragoman.dialects.contracts.stored_answers import AnswerKeeper, StoredAnswers, StoredTurn, StoreQuestion
 from dragoman.dialects.registry import dialect
 from dragoman.engine.memory.continued_requests import KnownBody
-from dragoman.gateway.callers.callers import Refused
-from dragoman.gateway.callers.request_work import begin_work
+from dragoman.gateway.callers.callers import Refused, begin_work
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.records.request_record import RequestRecord
 from dragoman.gateway.services import Services
