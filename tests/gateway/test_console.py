@@ -25,7 +25,7 @@ from dragoman.gateway.callers.sessions import SETUP, end_session, make_session, 
 from dragoman.gateway.console.body_marks import BodyMark, MarkKind, differences, without_place
 from dragoman.gateway.console.kept_secrets import with_secrets, without_secrets
 from dragoman.gateway.console.static_files import static_files
-from dragoman.gateway.records.recent_exchanges import MOST, RecentExchanges
+from dragoman.gateway.records.recent_exchanges import MOST, OF_VALUE, RecentExchanges
 from dragoman.store import Entry
 from dragoman.testing import emulator
 
@@ -261,6 +261,17 @@ def test_a_target_that_a_fallback_saves_is_failing(running: Running) -> None:
     assert (first["sends"] > 0, first["over"], first["kind"]) == (True, False, "network")
     assert (saviour["failures"], saviour["totals"]["requests"] > 0) == (None, True)
     assert models["gemini/gemini-2.5-pro"]["targets"] == ["gemini/gemini-2.5-pro"]
+
+
+def test_a_request_of_many_small_values_weighs_more_than_its_text(running: Running) -> None:
+    """What is kept of it is counted by what it takes in memory."""
+    weights = []
+    for message in ({"x": "y" * 40_000}, {f"field {number}": 0 for number in range(2_500)}):
+        found = chat(running, "claude", [{"role": "user", "content": "Hi", **message}])
+        exchange = running.services.records.recent.find(found)
+        assert exchange is not None
+        weights.append(exchange.weight)
+    assert weights[1] - weights[0] > 2_000 * OF_VALUE
 
 
 def test_only_failures_of_the_target_speak_against_it() -> None:

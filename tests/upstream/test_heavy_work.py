@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dragoman.upstream import heavy_work
-from dragoman.upstream.heavy_work import MOST_WAITING, HeavyWork
+from dragoman.upstream.heavy_work import MAPPED_BYTES, MOST_WAITING, THREADS, HeavyWork, tune_allocator
 
 TIMEOUT = 120.0
 
@@ -188,3 +188,30 @@ asyncio.run(main())
 def test_a_process_ends_whatever_its_threads_do() -> None:
     ended = subprocess.run([sys.executable, "-c", NEVER_ENDS], capture_output=True, timeout=TIMEOUT, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+
+
+def test_memory_is_given_back_once_the_work_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it goes on there is nothing to give back."""
+    given = threading.Event()
+    monkeypatch.setattr(heavy_work, "give_memory_back", given.set)
+    monkeypatch.setattr(heavy_work, "TRIM_SECONDS", 0.0)
+
+    async def play(stage: Stage) -> None:
+        running = asyncio.ensure_future(stage.heavy.run(stage.job("held", held=True)))
+        await stage.until("held")
+        await asyncio.sleep(0)
+        assert not given.is_set()
+        stage.gate.set()
+        await running
+        assert await asyncio.to_thread(given.wait, TIMEOUT)
+
+    run(play)
+
+
+def test_large_blocks_of_memory_are_mapped_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+    monkeypatch.setattr(heavy_work, "_find_in_libc", lambda name: lambda *given: asked.append(given))
+    tune_allocator()
+    assert asked == [(-3, MAPPED_BYTES), (-8, THREADS)]
+    monkeypatch.setattr(heavy_work, "_find_in_libc", lambda name: None)
+    tune_allocator()

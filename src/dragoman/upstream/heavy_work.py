@@ -28,6 +28,10 @@ MOST_WAITING = 64
 """Requests that wait for a thread. Each of them holds a body of up to `server.max_body`."""
 TRIM_SECONDS = 1.0
 """After heavy work, free memory is given back to the system; at most once in so many seconds."""
+MAPPED_BYTES = 512 * 1024
+"""Blocks of memory from this size on are mapped by themselves."""
+_MMAP_THRESHOLD, _ARENA_MAX = -3, -8
+"""Options of glibc's `mallopt`."""
 BUSY = Failure(
     FailureKind.OVERLOADED,
     f"the gateway is busy with large requests, and {MOST_WAITING} more of them wait already; try again",
@@ -36,11 +40,11 @@ BUSY = Failure(
 )
 
 
-@lru_cache(maxsize=1)
-def _trimmer() -> Callable[[int], int] | None:
-    """glibc's `malloc_trim`; other allocators need none, or have none."""
+@lru_cache(maxsize=2)
+def _find_in_libc(name: str) -> Callable[..., int] | None:
+    """A function of glibc's allocator; other allocators need none, or have none."""
     try:
-        found: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+        found: Callable[..., int] = getattr(ctypes.CDLL(None), name)
     except (OSError, AttributeError, TypeError):
         return None
     return found
@@ -48,9 +52,21 @@ def _trimmer() -> Callable[[int], int] | None:
 
 def give_memory_back() -> None:
     """Return free pages of the heap to the system, where the C library can."""
-    trim = _trimmer()
+    trim = _find_in_libc("malloc_trim")
     if trim is not None:
         trim(0)
+
+
+def tune_allocator() -> None:
+    """Have blocks of half a megabyte mapped by themselves, so that they go back to the system when they are freed.
+
+    Otherwise glibc takes them from its heaps after the first one was freed, where a small block beside them keeps their
+    pages. Threads that allocate little do not need a heap of their own.
+    """
+    set_option = _find_in_libc("mallopt")
+    if set_option is not None:
+        set_option(_MMAP_THRESHOLD, MAPPED_BYTES)
+        set_option(_ARENA_MAX, THREADS)
 
 
 class _Job:
@@ -75,6 +91,7 @@ class HeavyWork:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._threads = 0
         self._trimming: asyncio.TimerHandle | None = None
+        self._closed = False
 
     @property
     def is_full(self) -> bool:
@@ -104,8 +121,6 @@ class HeavyWork:
 
     def _submit(self, work: Callable[[], Any], key: str) -> _Job:
         loop = asyncio.get_running_loop()
-        if self._trimming is None:
-            self._trimming = loop.call_later(TRIM_SECONDS, self._trim, loop)
         job = _Job(work, key, loop)
         self._waiting.setdefault(key, deque()).append(job)
         self._begin()
@@ -144,6 +159,8 @@ class HeavyWork:
 
     def _finish(self, job: _Job, result: Any, fault: BaseException | None) -> None:
         self._running.discard(job.key)
+        if self._trimming is None and not self._closed:
+            self._trimming = job.loop.call_later(TRIM_SECONDS, self._trim, job.loop)
         if not job.future.done():
             if fault is None:
                 job.future.set_result(result)
@@ -165,6 +182,7 @@ class HeavyWork:
         loop.run_in_executor(None, give_memory_back)
 
     def close(self) -> None:
+        self._closed = True
         if self._trimming is not None:
             self._trimming.cancel()
         for jobs in self._waiting.values():

@@ -40,6 +40,7 @@ from dragoman.gateway.services import Services
 from dragoman.profiles.models import find_model
 from dragoman.profiles.profile import Profiles
 from dragoman.store import file_refusal, memory_refusal, shared_refusal, store_file
+from dragoman.upstream.heavy_work import tune_allocator
 
 KEEP_ALIVE = 75
 """Seconds that an idle client connection stays open."""
@@ -340,12 +341,13 @@ def _tune_gc() -> None:
 
 
 def _tune_threads() -> None:
-    """Let the event loop have its turn soon while a thread works on a large body.
+    """Let the event loop have its turn soon while a thread works on a large body, and memory come back after it.
 
     A request takes several turns of the loop. With Python's five milliseconds before each, the thread has gone on to
     its next long call before a request is answered, and the request waits for that one too.
     """
     sys.setswitchinterval(_SWITCH_SECONDS)
+    tune_allocator()
 
 
 def announce(summary: banner.GatewaySummary, log: Log, at_once: bool = False) -> None:

@@ -21,14 +21,16 @@ if TYPE_CHECKING:
 
 MOST = 200
 """Requests with their bodies."""
-MOST_BYTES = 96 * 1024 * 1024
+MOST_BYTES = 48 * 1024 * 1024
 """That all of them take, about."""
-LARGEST = 32 * 1024 * 1024
+LARGEST = 16 * 1024 * 1024
 """A request that takes more is not kept."""
 OF_BODY = 4
 """Bytes in memory for one of a body: itself, and the values that were read from it and written into it."""
 OF_CHANGE = 450
 """Bytes in memory for one change of the report."""
+OF_VALUE = 250
+"""Bytes in memory for one member or message, beside its text: short ones take more than their text does."""
 MOST_DECISIONS = 50
 """Of routes, with or without bodies."""
 MOST_FAILING = 1024
@@ -156,4 +158,14 @@ def _weight(record: RequestRecord) -> int:
             changes += len(one.changes)
             bodies += len(one.request.body) if one.request is not None else 0
             bodies += sum([len(failed.request.body) for failed in one.attempts.failures])
-    return OF_BODY * bodies + OF_CHANGE * changes
+    return OF_BODY * bodies + OF_CHANGE * changes + OF_VALUE * _count_values(record)
+
+
+def _count_values(record: RequestRecord) -> int:
+    """About how many values were read from a heavy request; those of others weigh little."""
+    ask, dispatch = record.ask, record.dispatch
+    if ask is None or dispatch is None or not dispatch.work.is_large:
+        return 0
+    messages = ask.conversation.messages
+    fields = sum([len(message.extras.fields) for message in messages if message.extras is not None])
+    return len(ask.members) + len(messages) + fields

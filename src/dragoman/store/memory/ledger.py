@@ -13,7 +13,7 @@ from dragoman.store.ledger_entry import By, Entry, Totals, Viewer, sanitized
 from dragoman.store.settings import StoreSettings
 
 DAY = 86_400.0
-MOST_BYTES = 64 * 1024 * 1024
+MOST_BYTES = 32 * 1024 * 1024
 """Of bodies, reports and errors; the oldest requests leave for the newest."""
 
 
