@@ -133,6 +133,7 @@ class OneChunk:
                 connection.close()
                 continue
             assert self.printed.wait(60)
+            threading.Event().wait(0.1)  # a signal in the moment before the program waits is only heard after the wait
             os.kill(os.getpid(), signal.SIGINT)
 
     def close(self) -> None:
