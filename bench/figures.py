@@ -216,7 +216,8 @@ def _circumstances(found: Found) -> str:
     spread = noise(found)
     kind = "make bench-quick" if found["quick"] else "make bench"
     return (
-        f"Measured on {found['when']} with `{kind}`: {found['rounds']} interleaved rounds on {found['machine']}. "
+        f"Measured on {found['when']} at commit `{found['commit']}` with `{kind}`: "
+        f"{found['rounds']} interleaved rounds on {found['machine']}. "
         f"{versions}. "
         f"The same measurement differs by {spread:.1f}× between rounds (median), so ratios are paired within a round; "
         f"believe none below {max(1.3, spread):.1f}."

@@ -179,6 +179,7 @@ def run(quick: bool, count: int, only: list[str]) -> dict[str, Any]:
         again = {one.name: min(started(one), starts[one.name]) for one in kept if one.name != "LiteLLM"}
     return {
         "when": time.strftime("%Y-%m-%d", time.gmtime(began)),
+        "commit": machine.commit(),
         "quick": quick,
         "rounds": count,
         "machine": machine.described(),

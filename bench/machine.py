@@ -20,6 +20,12 @@ def pin(*cores: int, pid: int = 0) -> None:
     os.sched_setaffinity(pid, (set(cores) & there) or there)
 
 
+def commit() -> str:
+    """The commit that is measured."""
+    asked = ["git", "rev-parse", "--short=12", "HEAD"]
+    return subprocess.run(asked, capture_output=True, check=True, text=True, cwd=Path(__file__).parent).stdout.strip()
+
+
 def tree(pid: int) -> list[int]:
     """A process and all that it started."""
     found = [pid]
