@@ -226,8 +226,10 @@ class AnthropicAnswerParser:
         if model and not self.origin.model:
             self.origin = replace(self.origin, model=model)
         self._id = text_in(message.get("id"))
-        others = {key: bytes(raw) for key, raw in message.items() if key not in _MESSAGE and bytes(raw) != _NULL}
-        self._late = {key: others.pop(key) for key in [*others] if key in LATE}
+        others: dict[str, Json] = {}
+        if not _MESSAGE.issuperset(message):
+            others = {key: bytes(raw) for key, raw in message.items() if key not in _MESSAGE and bytes(raw) != _NULL}
+            self._late = {key: others.pop(key) for key in [*others] if key in LATE}
         out.append(Started(self._id, model, extras=extras_of(NAME, others)))
 
     def text(self, index: int, literal: bytes, out: list[Event]) -> None:
@@ -301,14 +303,18 @@ class AnthropicAnswerParser:
     def message_delta(self, fields: Mapping[str, Raw], out: list[Event]) -> None:
         """Why it stopped, and the final usage."""
         delta = decode_members(fields["delta"]) if bytes(fields.get("delta", b"")).startswith(b"{") else {}
-        late = {key: bytes(raw) for key, raw in fields.items() if key not in _DELTA}
+        usual = _DELTA.issuperset(fields)
+        late = {} if usual else {key: bytes(raw) for key, raw in fields.items() if key not in _DELTA}
         self.stop(delta, late, out)
         self.use(fields.get("usage"), out)
 
     def stop(self, fields: Mapping[str, Raw], late: dict[str, Json], out: list[Event]) -> None:
         word = text_in(fields.get("stop_reason"))
-        others = {key: bytes(raw) for key, raw in fields.items() if key not in _MESSAGE}
-        kept = {key: value for key, value in {**self._late, **others, **late}.items() if value != _NULL}
+        usual = _MESSAGE.issuperset(fields)
+        others = {} if usual else {key: bytes(raw) for key, raw in fields.items() if key not in _MESSAGE}
+        kept = {**self._late, **others, **late}
+        if kept:
+            kept = {key: value for key, value in kept.items() if value != _NULL}
         if not word:
             self._late = kept
             return

@@ -441,7 +441,7 @@ class ChatStreamRenderer:
             return
         if not choice.begun:
             self._delta(choice, b'"content":""', content=True)
-        legacy = any(call[2] for call in choice.calls.values())
+        legacy = bool(choice.calls) and any(call[2] for call in choice.calls.values())
         word = render_stop(event.reason, legacy, choice.refused)
         more = own_members(event.extras, NAME)
         self._out += (choice.opening, b'},"logprobs":null,"finish_reason":"', word, b'"', more, b"}]", self._tail)
