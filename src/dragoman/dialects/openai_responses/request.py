@@ -120,10 +120,10 @@ def _messages(turn: MeantTurn) -> list[Message]:
     """Runs of results, of the model's parts and of the user's."""
     found: list[Message] = []
     run: list[Part] = []
-    role = turn.role
+    role, usual = turn.role, _speaker(turn)
     for piece in turn.pieces:
         part = _part(piece)
-        speaker = TOOL if type(part) is Result else ASSISTANT if isinstance(part, (Call, Reasoning)) else _speaker(turn)
+        speaker = TOOL if type(part) is Result else ASSISTANT if isinstance(part, (Call, Reasoning)) else usual
         if run and speaker is not role:
             found.append(_message(role, run, turn))
             run = []
@@ -133,6 +133,7 @@ def _messages(turn: MeantTurn) -> list[Message]:
 
 
 def _speaker(turn: MeantTurn) -> Role:
+    """Whose words those of a turn are."""
     called = any(type(piece.meant) is Call for piece in turn.pieces)
     return ASSISTANT if called else USER if turn.role is TOOL else turn.role
 

@@ -16,7 +16,7 @@ Point = tuple[int, int]
 _TYPES = re.compile(r"computer(?:_use_preview|_toolset_\d{8}|_\d{8})?$")
 _POINT = re.compile(r"(\d{1,5})\s{0,2}[,x]\s{0,2}(\d{1,5})")
 _QUOTED = re.compile(r"[\"“`']([^\"”`'\n]{1,200})[\"”`']")
-_KEY = re.compile(r"\bpress(?: the)?(?: key)? ([A-Za-z0-9+]{1,20})", re.IGNORECASE)
+_PRESSED = re.compile(r"\bpress(?: the)?(?: key)? ([A-Za-z0-9+]{1,20})", re.IGNORECASE)
 _DIRECTION = re.compile(r"\b(up|down|left|right)\b", re.IGNORECASE)
 _USUAL_SCREEN = (1024, 768)
 _SIZES = (("display_width_px", "display_height_px"), ("display_width", "display_height"))
@@ -55,7 +55,7 @@ def _quoted(words: str) -> str:
 
 
 def _key(words: str) -> str:
-    found = _KEY.search(words)
+    found = _PRESSED.search(words)
     return found[1] if found else "Return"
 
 

@@ -610,7 +610,7 @@ def translation_of(adapted: AdaptedRequest, context: AnswerContext, redaction: R
     """The way back of one compiled request."""
     facts, client = adapted.facts, adapted.ask.dialect
     keep = keeps(facts, adapted.ask)
-    return Translation(
+    translation = Translation(
         adapted.dialect,
         client,
         adapted.undo,
@@ -625,3 +625,5 @@ def translation_of(adapted: AdaptedRequest, context: AnswerContext, redaction: R
         seek=not keep and may_keep(facts, adapted.ask),
         prompt=adapted.ask.conversation,
     )
+    translation.provider = facts.provider
+    return translation
