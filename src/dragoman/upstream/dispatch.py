@@ -334,7 +334,7 @@ class Dispatch:
         assert incoming is not None
         feed, held, seen = translation.feed, self._held, self._seen
         note = self.exchange.note_provider_changes if self.exchange.reads_provider_changes else None
-        tail = b"" if self.exchange.reads_end else None
+        tail = bytearray() if self.exchange.reads_end else None
         try:
             if opened.first:
                 yield opened.first
@@ -346,7 +346,9 @@ class Dispatch:
                     if note is not None:
                         note(chunk)
                     if tail is not None:
-                        tail = (tail + chunk)[-LARGE:]
+                        tail += chunk
+                        if len(tail) > 2 * LARGE:  # seldom, since each time costs a copy
+                            del tail[:-LARGE]
                     out = feed(chunk) if held <= LARGE else await self.work.run_to_end(partial(feed, chunk))
                     if out:
                         held = 0
@@ -357,7 +359,7 @@ class Dispatch:
             except TransportFailure as fault:
                 last = translation.fail(transport_failure(fault))
             if tail:
-                self.exchange.end(tail)
+                self.exchange.end(bytes(tail[-LARGE:]))
             await self._stream_ended()
             if last:
                 yield last
