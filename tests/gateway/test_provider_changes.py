@@ -11,7 +11,12 @@ from tests.gateway.asking import body
 from tests.gateway.running import gateway, provider
 from tests.gateway.upstream import Seen, upstream
 
-from dragoman.engine.answer.provider_changes import CacheDiagnosis, find_diagnosis, find_provider_changes
+from dragoman.engine.answer.provider_changes import (
+    MOST_REPORTED,
+    CacheDiagnosis,
+    find_diagnosis,
+    find_provider_changes,
+)
 
 MEMBER = "input_transformations"
 REPORTED = [{"type": "thinking_dropped", "path": "messages.1.content.0", "reason": "other model"}]
@@ -56,6 +61,16 @@ def test_the_providers_own_report_is_part_of_ours(tmp_path: Path, client: str, s
             ]
     assert (change["at"], change["loses"]) == ("/messages/1/content/0", "metadata")
     assert change["did"] == "the provider reports thinking_dropped: other model"
+
+
+def test_a_stream_that_reports_in_every_event_is_believed_fifty_times(tmp_path: Path) -> None:
+    again = STREAM[0].replace(b"message_start", b"ping")
+    with upstream(lambda seen: (200, (STREAM[0], *[again] * 200, *STREAM[1:]))) as claude:
+        providers = {"claude": provider("anthropic", claude.url.removesuffix("/v1"))}
+        with gateway({"providers": providers, "models": {"m": {"target": "claude/claude-opus-4-8"}}}, tmp_path) as one:
+            told = one.post("/v1/messages", body("anthropic", "m", stream=True))
+            rules = [change["rule"] for change in json.loads(one.entry(told).changes)]
+    assert rules.count("provider-change") == MOST_REPORTED
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ import msgspec
 from dragoman.conversation.changes import Change, Loss
 
 PROVIDER_CHANGE, CACHE_DIAGNOSIS = "provider-change", "cache-diagnosis"
-_MOST, _LONGEST = 50, 300
+MOST_REPORTED = 50
+"""Changes that one answer may report, however many of its pieces do so."""
+_LONGEST = 300
 
 
 class _Reported(msgspec.Struct, frozen=True):
@@ -31,7 +33,7 @@ def find_provider_changes(data: bytes, member: str) -> tuple[Change, ...]:
         return ()
     try:
         found = [value for answer in _answers(data, mark) if (value := _members(answer).get(member)) is not None]
-        return tuple([_change(one) for value in found for one in _decode(value)[:_MOST]])
+        return tuple([_change(one) for value in found for one in _decode(value)[:MOST_REPORTED]])
     except msgspec.MsgspecError:
         return ()  # another form than the one that is known, in a member that is the client's too
 

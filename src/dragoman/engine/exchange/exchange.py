@@ -34,6 +34,7 @@ from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.client_failures import clipped, failure_of, with_numbers
 from dragoman.engine.answer.joined_answers import JoinedAnswers
 from dragoman.engine.answer.provider_changes import (
+    MOST_REPORTED,
     CacheDiagnosis,
     find_diagnosis,
     find_provider_changes,
@@ -156,6 +157,8 @@ class Exchange(Generic[D]):
     _cost: float | None = None
     _estimated: tuple[str, int] | None = None
     _cared = False
+    _reported = 0
+    """Changes that the provider says it made."""
     _earlier: Failure | None = None
     _fault: RequestError | None = None
     _summary_keys: Mapping[str, int] = {}
@@ -559,9 +562,11 @@ class Exchange(Generic[D]):
 
     def note_provider_changes(self, data: bytes) -> None:
         """Put into the report what the provider says, in a piece of its answer, that it changed itself."""
-        member = self._visit.target.facts.change_report
-        if member and data.find(member.encode()) >= 0:
-            self.changes = (*self.changes, *find_provider_changes(data, member))
+        member, room = self._visit.target.facts.change_report, MOST_REPORTED - self._reported
+        if member and room > 0 and data.find(member.encode()) >= 0:
+            found = find_provider_changes(data, member)[:room]
+            self._reported += len(found)
+            self.changes = (*self.changes, *found)
 
     @property
     def reads_end(self) -> bool:
