@@ -5,11 +5,12 @@ Each near miss is parsed to the same conversation as the request that it misses,
 
 from __future__ import annotations
 
-from time import process_time
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
+from tests.counted_work import measure_growth
 from tests.judges import judge
 
 from dragoman.conversation.canonical import same
@@ -843,17 +844,12 @@ def test_C6_parallel_calls_without_ids_are_paired_in_order() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("named", [True, False])
 def test_the_work_grows_with_the_calls(named: bool) -> None:
-    def seconds(count: int) -> float:
+    def reading(count: int) -> Callable[[], object]:
         results = [{"role": "tool", "content": "x"} | ({"name": "look"} if named else {}) for _ in range(count)]
         body = msgspec.json.encode({"messages": [ASK, calls(*[without(chat_call(), "id")] * count), *results]})
-        best = 9.0
-        for _ in range(3):
-            start = process_time()
-            adapt(body, target="openai/gpt-4o")
-            best = min(best, process_time() - start)
-        return best
+        return lambda: adapt(body, target="openai/gpt-4o")
 
-    assert seconds(8000) < 24 * seconds(1000)  # 64 times as much where each call looks at all others
+    assert measure_growth(reading(1000), reading(8000), times=8, most=3) < 3  # 8 if each call looks at all others
 
 
 def test_C6_what_has_neither_name_nor_id_is_a_bare_tool_result() -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import pytest
+from tests.counted_work import count_lines
 
 import dragoman
 from dragoman.conversation.conversation import Conversation
@@ -23,24 +22,6 @@ from dragoman.engine.compile.tool_catalogue import search_tools
 from dragoman.rules.schema.merging import JOINS
 
 N = 60
-
-
-def count_steps(work: Callable[[], object]) -> int:
-    """Lines that are run, each turn of a loop counted."""
-    steps = 0
-
-    def trace(frame: FrameType, event: str, _: object) -> Any:
-        nonlocal steps
-        steps += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        work()
-    finally:
-        sys.settrace(before)
-    return steps
 
 
 def _responses(items: list[dict[str, Any]]) -> Conversation:
@@ -99,7 +80,7 @@ def runs_with_thoughts(n: int) -> Callable[[], object]:
 
 @pytest.mark.parametrize("history", [approvals, runs_of_one_round, runs_with_thoughts])
 def test_twice_the_history_takes_twice_the_steps(history: Callable[[int], Callable[[], object]]) -> None:
-    once, twice = count_steps(history(N)), count_steps(history(2 * N))
+    once, twice = count_lines(history(N)), count_lines(history(2 * N))
     assert once > N
     assert twice < 2.2 * once
 
@@ -125,7 +106,7 @@ def lists_in_all_of(n: int) -> Callable[[], object]:
 @pytest.mark.parametrize("request_of", [servers, lists_in_all_of])
 def test_twice_the_tools_take_twice_the_steps(request_of: Callable[[int], Callable[[], object]]) -> None:
     request_of(N)()  # what is made once is made
-    once, twice = count_steps(request_of(2 * N)), count_steps(request_of(4 * N))
+    once, twice = count_lines(request_of(2 * N)), count_lines(request_of(4 * N))
     assert once > N
     assert twice < 2.2 * once
 

@@ -17,7 +17,7 @@ from itertools import chain, groupby
 from pathlib import Path
 from re import _constants as codes  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
-from time import process_time
+from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
 import msgspec
@@ -338,12 +338,15 @@ _CATEGORIES = {
     codes.CATEGORY_NOT_WORD: "-",
 }
 
-# CPU time per character may not grow with the length.
+# Time per character may not grow with the length.
 
 LENGTHS = ((10, 20, 30.0), (300, 3_000, 5.0), *(((300, 30_000, 20.0),) if FULL else ()))
 """Lengths to compare, the cheapest first, and how many times more a character of the long text may cost: far from the
 hundreds of an exponential pattern, and half of what a quadratic one shows over its decades."""
-TRIES = 6
+TRIES = 40
+"""A busy machine makes a try dearer and never cheaper: the cheapest counts. More than one is rarely needed."""
+LONGEST_SLICE = 0.001
+"""Seconds for which a process is hardly ever interrupted."""
 
 
 class Slow(NamedTuple):
@@ -387,14 +390,19 @@ def _growth(run: Callable[[str], None], short: str, long: str, most: float) -> f
     few = many = float("inf")
     for _ in range(TRIES):
         many = min(many, _seconds(run, long, 1))
-        few = max(1e-9, min(few, *[_seconds(run, short, times) / times for _ in range(3)]))  # noise makes it dearer
+        few = min(few, *[_seconds(run, short, times) / times for _ in range(3)])
         if many / len(long) <= most * few / len(short):
             break
     return (many / len(long)) / (few / len(short))
 
 
 def _seconds(run: Callable[[str], None], text: str, times: int) -> float:
-    began = process_time()
+    """A short run is one slice of the processor, so any clock measures it. A long one is measured in CPU time; that
+    clock was seen to stand still for some microseconds, so a run of which it saw next to nothing does not count."""
+    began, began_cpu = perf_counter(), process_time()
     for _ in range(times):
         run(text)
-    return process_time() - began
+    took, took_cpu = perf_counter() - began, process_time() - began_cpu
+    if took < LONGEST_SLICE:
+        return max(took, 1e-7)
+    return took_cpu if took_cpu > LONGEST_SLICE / 10 else float("inf")

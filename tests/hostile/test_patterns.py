@@ -1,7 +1,8 @@
 """Every pattern of the package is linear: a character of a long text costs no more than one of a short text.
 
-Time is CPU time, the best of several tries, and only the ratio of two lengths is looked at, so the speed of the machine
-does not matter: a quadratic pattern grows by a hundred where three is allowed.
+The best of many tries counts, each shorter than a slice of the processor, and only the ratio of two lengths is looked
+at, so neither the speed of the machine nor what else it does matters: a quadratic pattern grows by a hundred where
+twenty is allowed.
 """
 
 from __future__ import annotations

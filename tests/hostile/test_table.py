@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from tests.corpus import FULL
+from tests.counted_work import count_calls
 from tests.gateway.running import Running
 from tests.hostile.bodies import DIALECTS, PATHS, STREAM_PATHS, body, dump, user
 from tests.hostile.provider import HostileProvider
@@ -146,21 +147,14 @@ CONSTANT = 20_000
 
 
 def work(run: Callable[[], Any]) -> int:
-    """How many functions are called."""
-    count = 0
+    """How many functions are called, with nothing remembered."""
 
-    def tick(frame: Any, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    POOL.clear()
-    sys.setprofile(tick)
-    try:
+    def attempt() -> None:
         with suppress(DragomanError):
             run()
-    finally:
-        sys.setprofile(None)
-    return count
+
+    POOL.clear()
+    return count_calls(attempt)
 
 
 def in_proportion(run: Callable[[int], Any]) -> tuple[int, int] | None:

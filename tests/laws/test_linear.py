@@ -1,14 +1,12 @@
 """Law 10, linear: ten times the conversation costs ten times the work and the memory.
 
 Work is counted in calls, or in CPU time where a loop needs no call. Then only the ratio of two sizes is looked at, with
-a margin of twice: what grows with the square is above it on any machine, and noise is measured again.
+a margin of three: what grows with the square is above it on any machine, and noise is measured again.
 """
 
 from __future__ import annotations
 
 import gc
-import sys
-import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -17,10 +15,10 @@ from typing import Any
 import msgspec
 import pytest
 from tests.corpus import FULL
+from tests.counted_work import count_calls, measure_growth
 from tests.shapes.defects import BURDENS, CROWDS, ONCE, Crowd
 from tests.targets import ONE_OF_EACH
 
-from dragoman.conversation.bounded_cache import POOL
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.events import CallDelta, CallEnded, CallStarted, Ended, Event, Started, Stopped
 from dragoman.conversation.messages import Message, Role
@@ -73,22 +71,6 @@ def broken(count: int) -> list[dict[str, Any]]:
     return messages
 
 
-def work(run: Callable[[], Any]) -> int:
-    """How many Python and C functions are called."""
-    count = 0
-
-    def tick(frame: Any, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(tick)
-    try:
-        run()
-    finally:
-        sys.setprofile(None)
-    return count
-
-
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("made", [clean, broken])
@@ -96,7 +78,8 @@ def test_the_work_grows_with_the_messages(made: Callable[[int], list[dict[str, A
     small, large = (msgspec.json.encode({"model": "m", "messages": made(count)}) for count in (100, 1000))
     adapt(small, target=target, policy=Policy(limits=UNLIMITED))
     few, many = (
-        work(lambda body=body: adapt(body, target=target, policy=Policy(limits=UNLIMITED))) for body in (small, large)
+        count_calls(lambda body=body: adapt(body, target=target, policy=Policy(limits=UNLIMITED)))
+        for body in (small, large)
     )  # type: ignore[misc]
     assert many < 12 * few, (few, many)
 
@@ -171,7 +154,7 @@ def test_a_turn_of_many_calls_is_parsed_and_located_in_linear_work(dialect: Dial
 
     small, large = (many_calls(count)[dialect.name] for count in (100, 1000))
     parse_and_locate(large)  # made ids are remembered: both are counted with the ids known
-    few, many = (work(partial(parse_and_locate, body)) for body in (small, large))
+    few, many = (count_calls(partial(parse_and_locate, body)) for body in (small, large))
     assert many < 12 * few, (few, many)
 
 
@@ -181,7 +164,7 @@ def test_many_system_messages_of_an_anthropic_request_are_parsed_in_linear_work(
         return msgspec.json.encode({"model": "m", "messages": [*systems, {"role": "user", "content": "Hi"}]})
 
     parse = registry.dialect("anthropic").requests.parse
-    few, many = (work(partial(parse, body(count))) for count in (100, 1000))
+    few, many = (count_calls(partial(parse, body(count))) for count in (100, 1000))
     assert many < 12 * few, (few, many)
 
 
@@ -203,7 +186,7 @@ def test_events_that_wait_for_a_call_are_rendered_in_linear_work(dialect: Dialec
             renderer.render([event])
         assert renderer.close() == b"", "every call was rendered and the stream has its end"
 
-    few, many = (work(partial(render, interleaved_calls(count))) for count in (100, 1000))
+    few, many = (count_calls(partial(render, interleaved_calls(count))) for count in (100, 1000))
     assert many < 12 * few, (few, many)
 
 
@@ -227,14 +210,13 @@ def test_an_answer_of_many_choices_is_read_in_linear_work(client: Dialect) -> No
         assert translation.failure is None
 
     for stream in (False, True):
-        few, many = (work(partial(read, answer_of_choices(count), stream)) for count in (100, 1000))
+        few, many = (count_calls(partial(read, answer_of_choices(count), stream)) for count in (100, 1000))
         assert many < 12 * few, (few, many)
 
 
 SIZES = (2_000, 20_000) if FULL else (100, 1_000)
 """How many changes the smaller and the larger request need."""
 MARGIN = 3.0
-TRIES = 4
 
 
 def repaired(crowd: Crowd, count: int) -> Callable[[], int]:
@@ -268,28 +250,8 @@ def own_objects_alone() -> Iterator[None]:
     gc.unfreeze()
 
 
-def seconds(run: Callable[[], Any]) -> float:
-    """CPU time with nothing remembered: a small request would find its schemas in the caches, a large one would not."""
-    POOL.clear()
-    gc.collect()
-    gc.disable()
-    began = time.process_time()
-    try:
-        run()
-        return time.process_time() - began
-    finally:
-        gc.enable()
-
-
 def growth(small: Callable[[], Any], large: Callable[[], Any]) -> float:
-    """How much more the larger one costs than its size says: 1 is linear, 10 the square. The best of a few tries."""
-    few = many = float("inf")
-    small()
-    for _ in range(TRIES):
-        few, many = min(few, seconds(small), seconds(small)), min(many, seconds(large))
-        if many < MARGIN * few * SIZES[1] / SIZES[0]:
-            break
-    return many / few / (SIZES[1] / SIZES[0])
+    return measure_growth(small, large, times=SIZES[1] / SIZES[0], most=MARGIN)
 
 
 def test_every_rule_that_repairs_in_numbers_is_tried_in_numbers() -> None:

@@ -3,12 +3,12 @@ time. Calls are counted, and only the ratio of two sizes is looked at."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
+from tests.counted_work import count_calls
 
 from dragoman.engine.answer.translation import Translation
 
@@ -84,18 +84,8 @@ ANSWERS: dict[tuple[str, str], Callable[[int], Any]] = {
 
 
 def _calls(upstream: str, client: str, body: bytes) -> int:
-    count = 0
-
-    def tick(frame: Any, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
     translation = Translation(upstream, client)
-    sys.setprofile(tick)
-    try:
-        translation.whole(body)
-    finally:
-        sys.setprofile(None)
+    count = count_calls(lambda: translation.whole(body))
     assert translation.failure is None
     return count
 

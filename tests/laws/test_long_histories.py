@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.corpus import FULL
+from tests.counted_work import count_calls
 from tests.engine.history.conversations import agent_loop, assistant, calls, chat, requests_of, results, system, user
-from tests.laws.test_linear import work
 
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
@@ -189,7 +189,7 @@ WORK: dict[str, Callable[[Conversation], Any]] = {
 
 
 def _work_of(done: str, asked: Conversation) -> int:
-    return work(lambda: WORK[done](asked))
+    return count_calls(lambda: WORK[done](asked))
 
 
 @pytest.mark.sampled(5)

@@ -4,11 +4,10 @@ shorter one's. Steps are counted."""
 from __future__ import annotations
 
 import json
-import sys
-from types import FrameType
 from typing import Any
 
 import pytest
+from tests.counted_work import count_lines
 
 from dragoman.engine.library.adapt import adapt
 from dragoman.engine.library.policy import State
@@ -77,17 +76,4 @@ def _count_last(name: str, turns: int) -> int:
     bodies = [json.dumps(write(count)).encode() for count in range(turns, turns + 4)]
     for body in bodies[:-1]:
         adapt(body, source=client, target=target, state=state)  # type: ignore[arg-type]
-    steps = 0
-
-    def trace(frame: FrameType, event: str, _: object) -> Any:
-        nonlocal steps
-        steps += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        adapt(bodies[-1], source=client, target=target, state=state)  # type: ignore[arg-type]
-    finally:
-        sys.settrace(before)
-    return steps
+    return count_lines(lambda: adapt(bodies[-1], source=client, target=target, state=state))  # type: ignore[arg-type]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
+from tests.counted_work import count_calls
 
 from dragoman.gateway.tools.page_text import read_text, read_title
 
@@ -38,18 +37,7 @@ def test_a_title_is_one_line() -> None:
 def test_work_grows_with_the_length_alone(piece: str) -> None:
     """Counted in calls of functions, since no test looks at a clock."""
 
-    def steps(page: str) -> int:
-        count = 0
+    def calls(count: int) -> int:
+        return count_calls(lambda: read_text(piece * count, 100_000))
 
-        def note(*_: object) -> None:
-            nonlocal count
-            count += 1
-
-        sys.setprofile(note)
-        try:
-            read_text(page, 100_000)
-        finally:
-            sys.setprofile(None)
-        return count
-
-    assert steps(piece * 2000) <= 2 * steps(piece * 1000) + 100
+    assert calls(2000) <= 2 * calls(1000) + 100
