@@ -11,7 +11,7 @@ from dragoman.conversation.conversation import Ask
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import CloudMembers, Route
 from dragoman.engine.compile.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
-from dragoman.engine.memory.conversation_memory import CallerMemory
+from dragoman.engine.memory.continued_requests import KnownBody, recognise
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import open_object, refuse_duplicates, render_object
 
@@ -21,14 +21,15 @@ def parse_routed(
     body: bytes,
     headers: Mapping[str, str],
     limits: RequestLimits = DEFAULT_LIMITS,
-    memory: CallerMemory | None = None,
+    known: KnownBody | None = None,
     continues: bool = False,
 ) -> Ask:
     """A request with what its path says. Raises RequestError, and with `continues` NotContinued."""
     if route.cloud is not None:
         check_body(body, limits)
         body, headers = without_members(body, headers, route.cloud)
-    return apply_path(parse_ask(route.dialect, body, headers, limits, memory, continues), route.model, route.stream)
+        known = recognise(route.dialect, body, known.memory) if known is not None else None
+    return apply_path(parse_ask(route.dialect, body, headers, limits, known, continues), route.model, route.stream)
 
 
 def without_members(body: bytes, headers: Mapping[str, str], cloud: CloudMembers) -> tuple[bytes, Mapping[str, str]]:

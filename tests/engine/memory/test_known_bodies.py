@@ -164,6 +164,7 @@ def test_a_body_that_goes_on_in_an_unusual_way_is_not_read_as_a_whole_unasked() 
     caller, body = taught((40, 41, 46)), written([*items(46), "And?"])
     assert recognise(NAME, body, caller).new is not body
     with pytest.raises(NotContinued):
-        parse_ask(NAME, body, memory=caller, continues=True)
-    assert parse_ask(NAME, body, memory=caller).known is None
-    assert parse_ask(NAME, written(items(47)), memory=caller, continues=True).known is not None
+        parse_ask(NAME, body, known=recognise(NAME, body, caller), continues=True)
+    assert parse_ask(NAME, body, known=recognise(NAME, body, caller)).known is None
+    usual = written(items(47))
+    assert parse_ask(NAME, usual, known=recognise(NAME, usual, caller), continues=True).known is not None

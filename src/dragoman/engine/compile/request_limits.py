@@ -18,8 +18,7 @@ from dragoman.conversation.tools import Tool
 from dragoman.dialects import registry
 from dragoman.engine.compile.member_places import RequestPlaces, place_in
 from dragoman.engine.compile.request_wrappers import find_wrapped
-from dragoman.engine.memory.continued_requests import SHORTEST, KnownBody, parse_remembered, recognise
-from dragoman.engine.memory.conversation_memory import CallerMemory
+from dragoman.engine.memory.continued_requests import SHORTEST, KnownBody, parse_remembered
 from dragoman.errors import LimitExceeded, MalformedRequest, RequestError
 from dragoman.wire.json_size import count_escapes, count_separators, count_values
 
@@ -58,17 +57,17 @@ def parse_ask(
     body: bytes,
     headers: Mapping[str, str] | None = None,
     limits: RequestLimits = DEFAULT_LIMITS,
-    memory: CallerMemory | None = None,
+    known: KnownBody | None = None,
     continues: bool = False,
 ) -> Ask:
-    """A request as an Ask. Raises LimitExceeded, MalformedRequest or DuplicateKey. `memory`: what is remembered of the
-    caller's conversations. `continues`: raise NotContinued if it is not the next turn of one of them."""
+    """A request as an Ask. Raises LimitExceeded, MalformedRequest or DuplicateKey. `known`: what is remembered of
+    its conversation. `continues`: raise NotContinued if it is not the next turn of that."""
     is_long = len(body) > limits.escapes or len(body) > limits.values
-    if is_long and (memory is None or not _holds_little(recognise(dialect, body, memory), limits)):
+    if is_long and (known is None or not _holds_little(known, limits)):
         check_body(body, limits)
     try:
-        if memory is not None and len(body) >= SHORTEST:
-            ask = parse_remembered(dialect, body, headers, memory, continues)
+        if known is not None and known.memory is not None and len(body) >= SHORTEST:
+            ask = parse_remembered(dialect, known, known.memory, headers, continues)
         else:
             ask = registry.dialect(dialect).requests.parse(body, headers=headers)
     except RequestError as fault:

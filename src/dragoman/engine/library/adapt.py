@@ -21,6 +21,7 @@ from dragoman.engine.history.client_choice import chosen_policy, history_choice
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.library.policy import Policy, State, check_choice, parse_doubt, parse_loss
+from dragoman.engine.memory.continued_requests import recognise
 from dragoman.engine.memory.conversation_memory import CallerMemory
 from dragoman.errors import MalformedRequest
 from dragoman.profiles.profile import Layer, Profiles, Target, patched
@@ -92,7 +93,11 @@ def read(
 ) -> Ask:
     """A request as an Ask. Raises LimitExceeded, MalformedRequest, DuplicateKey or TargetError."""
     body = as_bytes(request)
-    ask = _read_any(body, headers, limits) if source == "auto" else parse_ask(source, body, headers, limits, memory)
+    if source == "auto":
+        ask = _read_any(body, headers, limits)
+    else:
+        known = recognise(source, body, memory) if memory is not None else None
+        ask = parse_ask(source, body, headers, limits, known)
     if stream is not None and registry.dialect(ask.dialect).model_in_path:
         ask = replace(ask, stream=stream)
     return ask

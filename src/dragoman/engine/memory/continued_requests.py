@@ -101,9 +101,7 @@ class KnownBody(msgspec.Struct, frozen=True):
 
 
 def recognise(dialect: str, body: bytes, caller: CallerMemory | None) -> KnownBody:
-    """What is known of a body. Who reads it then need not find that out again."""
-    if caller is not None and caller.recognised and caller.recognised[0].body is body:
-        return caller.recognised[0]  # type: ignore[no-any-return]
+    """What is known of a body."""
     shelf = None if caller is None else caller.find_shelf(dialect)
     if shelf is None or caller is None:
         return KnownBody(body, caller)
@@ -111,9 +109,7 @@ def recognise(dialect: str, body: bytes, caller: CallerMemory | None) -> KnownBo
     top = last.top if last is not None and last.top.fits(body) else None
     begin = len(top.before) if top is not None else _find_list(body, registry.dialect(dialect).requests.list_name, last)
     kept, common = caller.find(dialect, body, begin) if begin >= 0 else (None, 0)
-    known = KnownBody(body, caller, begin, top, kept, common)
-    caller.recognised[:] = [known]
-    return known
+    return KnownBody(body, caller, begin, top, kept, common)
 
 
 class NotContinued(Exception):
@@ -121,12 +117,10 @@ class NotContinued(Exception):
 
 
 def parse_remembered(
-    dialect: str, body: bytes, headers: Mapping[str, str] | None, caller: CallerMemory, continues: bool = False
+    dialect: str, known: KnownBody, caller: CallerMemory, headers: Mapping[str, str] | None, continues: bool = False
 ) -> Ask:
     """A request as an Ask. Raises MalformedRequest or DuplicateKey, and with `continues` NotContinued."""
-    codec = registry.dialect(dialect).requests
-    known = recognise(dialect, body, caller)
-    caller.recognised.clear()
+    codec, body = registry.dialect(dialect).requests, known.body
     if known.kept is not None and known.common >= SHORTEST_LIST:
         number = known.kept.checkpoint_within(known.common)
         for place in range(number, max(number - 2, -1), -1):  # one before, if no turn of the model follows any more

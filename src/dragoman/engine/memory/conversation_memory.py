@@ -251,8 +251,6 @@ class CallerMemory(msgspec.Struct, frozen=True):
     owner: str
     era: int
     """What was asked for before the memory was told to forget is not kept after it."""
-    recognised: list[Any] = []
-    """The body that was looked at last, with what is known of it, until it is read."""
 
     def find_shelf(self, dialect: str) -> Shelf | None:
         """The caller's conversations in a dialect, if there are any."""

@@ -23,7 +23,6 @@ from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.steps import Answered, GaveUp, Streaming, StreamingAll
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.memory.continued_requests import SHORTEST, KnownBody, NotContinued, recognise
-from dragoman.engine.memory.conversation_memory import CallerMemory
 from dragoman.engine.path_overrides import parse_routed
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers.budgets import hold, hold_request
@@ -114,7 +113,7 @@ async def _generate(
         named = at.model if at is not None else None
         body, compaction = await read_compaction(services, caller, record.dialect, body, form, model=named, way=way)
         known = _recognise(services, record, body)
-    parse = partial(_parse, record.dialect, caller, body, inbound.headers, at, limits, known.memory)
+    parse = partial(_parse, record.dialect, caller, body, inbound.headers, at, limits, known)
     new = known.new if known.kept is not None else body
     work = begin_work(services, caller.name, new)
     try:
@@ -330,15 +329,15 @@ def _parse(
     headers: Mapping[str, str],
     at: Route | None,
     limits: RequestLimits,
-    memory: CallerMemory | None,
+    known: KnownBody,
     continues: bool = False,
 ) -> tuple[Ask, int]:
     """The request, and the tokens that it reserves if its caller has a limit or a budget. `continues`: raise
     NotContinued rather than read what was read before."""
     if at is None:
-        ask = parse_ask(dialect, body, headers, limits, memory, continues)
+        ask = parse_ask(dialect, body, headers, limits, known, continues)
     else:
-        ask = parse_routed(at, body, headers, limits, memory, continues)
+        ask = parse_routed(at, body, headers, limits, known, continues)
     return ask, reserved_tokens(ask.conversation, ask.known) if caller.counts_tokens or caller.budget is not None else 0
 
 
