@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from dragoman.config import InvalidConfig, KnownNames
+from dragoman.config.known_names import ProfileVariables
 from dragoman.config.load import Loaded, load, parse
 from dragoman.config.schema import Growth, Jitter, MaxLoss, StoreKind
 from dragoman.config.variables import Environment
 
+KEYS = {"anthropic": ("ANTHROPIC_API_KEY",), "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY")}
 KNOWN = KnownNames(
     profiles=frozenset(
         {"anthropic", "openrouter", "gemini", "groq", "openai", "openai-compatible-strict", "strict-template"}
@@ -23,7 +25,7 @@ KNOWN = KnownNames(
     },
     texts=frozenset({"leading_user", "trailing_user", "empty_content"}),
     facts={"unknown_fields": ("accepts", "refuses", "unknown"), "system_count": ()},
-    variables={"anthropic": ("ANTHROPIC_API_KEY",), "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY")},
+    variables_of=lambda name: ProfileVariables(key=KEYS.get(name, ())),
 )
 HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 

@@ -26,6 +26,7 @@ from tests.source_trees import syntax_tree
 
 import dragoman
 from dragoman.profiles import models
+from dragoman.profiles.model_patterns import LONGEST_NAME, model_expression
 from dragoman.profiles.profile import Profiles, builtin_names, dialect_layer
 
 Compiled = re.Pattern[str] | re.Pattern[bytes]
@@ -224,8 +225,8 @@ def _of_facts() -> Iterator[Found]:
 
 def _of_models() -> Iterator[Found]:
     """The globs of the catalogue. A glob is tried at every letter of a name, so names are cut first."""
-    for pattern in models._patterns():
-        yield Found("profiles.models", pattern.expression, anchored=True, cut=models.LONGEST_NAME)
+    for glob in {glob for model in models.catalogue() for glob in model.globs}:
+        yield Found("profiles.models", model_expression(glob), anchored=True, cut=LONGEST_NAME)
 
 
 def _built() -> Iterator[Found]:

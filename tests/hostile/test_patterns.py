@@ -14,7 +14,8 @@ from tests.hostile.patterns import BUILT, Found, all_patterns, slowest, unlisted
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.exchange import lessons
-from dragoman.profiles.models import LONGEST_NAME, find_model
+from dragoman.profiles.model_patterns import LONGEST_NAME
+from dragoman.profiles.models import find_model
 from dragoman.store.journals.redaction import PATTERNS
 from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.error_wording import matched_part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -61,6 +62,8 @@ NEEDS_NAMES = frozenset(
 
 _TAKEN = frozenset({"import", "requests"})
 """Commands whose names Python, or a library that everybody knows, has taken."""
+_GC_THRESHOLD = 20_000
+"""New objects until the garbage collector runs: modules that are loaded leave no garbage."""
 USAGE_ERRORS = (TargetError, OptionError)
 
 
@@ -127,6 +130,7 @@ def cli(ctx: click.Context) -> None:
 
 def main() -> None:
     """The console script. It prints an internal error in one line, or with DRAGOMAN_TRACEBACK=1 as a traceback."""
+    gc.set_threshold(_GC_THRESHOLD)
     try:
         cli.main()
     except Exception as error:

@@ -55,12 +55,12 @@ def _implied(config: Config, known: KnownNames, variables: Environment) -> Itera
     if known.profiles is not None:
         yield from sorted(({*config.families.values()} & known.profiles) - {*config.providers})
     if not config.providers and not config.models:
-        yield from (name for name in known.variables if _is_offered(name, known, variables))
+        yield from (name for name in sorted(known.profiles or ()) if _is_offered(name, known, variables))
 
 
 def _is_offered(profile: str, known: KnownNames, variables: Environment) -> bool:
     """Whether the environment has its key and address. Those of `LLM_GATEWAY_URL` are offered as one provider."""
-    address = known.addresses.get(profile)
+    address = known.variables_of(profile).address
     if address == GATEWAY_URL or (address and not variables.values.get(address)):
         return False
     return _key_variable(profile, known, variables) is not None
@@ -72,7 +72,7 @@ def _targets(model: Model) -> tuple[str, ...]:
 
 
 def _key_variable(profile: str, known: KnownNames, variables: Environment) -> str | None:
-    return next((name for name in known.variables.get(profile, ()) if variables.values.get(name)), None)
+    return next((name for name in known.variables_of(profile).key if variables.values.get(name)), None)
 
 
 def _completed(
@@ -82,7 +82,7 @@ def _completed(
     credentials of the cloud: a key of the environment is not meant for it."""
     placed = _with_cloud(name, provider, known, variables, origins)
     keyed = placed if placed.cloud.project else _with_key(name, placed, known, variables, origins)
-    address = known.addresses.get(provider.profile or name, "")
+    address = known.variables_of(provider.profile or name).address
     url = variables.values.get(address)
     if not url or provider.base_url is not None:
         return keyed
@@ -104,9 +104,9 @@ def _with_cloud(
     name: str, provider: Provider, known: KnownNames, variables: Environment, origins: dict[str, str]
 ) -> Provider:
     """With the region and the project that the environment has."""
-    profile, cloud = provider.profile or name, provider.cloud
-    for place, named in (("region", known.regions), ("project", known.projects)):
-        variable = next((one for one in named.get(profile, ()) if variables.values.get(one)), None)
+    cloud, names = provider.cloud, known.variables_of(provider.profile or name)
+    for place, named in (("region", names.region), ("project", names.project)):
+        variable = next((one for one in named if variables.values.get(one)), None)
         if getattr(cloud, place) is None and variable is not None:
             origins[f"providers.{name}.cloud.{place}"] = variables.origin(variable)
             cloud = replace(cloud, **{place: variables.values[variable].strip()})

@@ -12,6 +12,18 @@ from typing import Any
 from msgspec import Struct
 
 
+class ProfileVariables(Struct, frozen=True, kw_only=True):
+    """The environment variables that a profile looks at. Of several the first that is set wins."""
+
+    key: tuple[str, ...] = ()
+    address: str = ""
+    region: tuple[str, ...] = ()
+    project: tuple[str, ...] = ()
+
+
+NO_VARIABLES = ProfileVariables()
+
+
 class KnownNames(Struct, frozen=True, kw_only=True):
     """The names to check a file against."""
 
@@ -33,20 +45,11 @@ class KnownNames(Struct, frozen=True, kw_only=True):
     families: tuple[str, ...] = ()
     """Families of model names."""
 
-    variables: Mapping[str, tuple[str, ...]] = {}
-    """Profile → the environment variables for its key. The first that is set wins."""
+    variables_of: Callable[[str], ProfileVariables] = lambda _: NO_VARIABLES
+    """Profile → its environment variables. Asked only for what a file uses: reading every profile takes a while."""
 
     with_profiles: Callable[[tuple[Path, ...]], KnownNames] | None = None
     """Files with the user's profiles → the names with theirs added."""
-
-    addresses: Mapping[str, str] = {}
-    """Profile → the environment variable for its address."""
-
-    regions: Mapping[str, tuple[str, ...]] = {}
-    """Profile → the environment variables for its region. The first that is set wins."""
-
-    projects: Mapping[str, tuple[str, ...]] = {}
-    """Profile → the environment variables for its project."""
 
     gateway_profile: str = "openai-compatible"
     """The profile for `LLM_GATEWAY_URL`."""

@@ -5,8 +5,6 @@ is a `Stance`: in the client's own dialect `unknown` triggers nothing, since the
 translate, `unknown` means careful. A fact about form alone is decided with care in both, since nothing is lost by it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
 from functools import cache

@@ -7,33 +7,42 @@ called `team-gpt-4o` are found too. The pattern with the most letters wins.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from fnmatch import translate
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Generic, TypeVar
-
-import msgspec
 
 LONGEST_NAME = 200
 _HOST = re.compile(r"\A(?:.*/)?(?:[a-z-]+\.)*")
 """What hosts write before a name: `models/`, `anthropic/`, `us.anthropic.`."""
 _VERSION = re.compile(r"(?:[@-]20\d{6})?(?:-v\d{1,2})?(?::\d{1,2})?\Z")
 """What hosts write after it: `-20250929`, `@20250929`, `-v1:0`."""
-_ONE_OF = re.compile(r"\[[^\[\]]*\]")
+_ONE_OF = re.compile(r"\[[^\[\]]*\]|\?")
+_ANY = re.compile(rf"{_ONE_OF.pattern}|\*")
 V = TypeVar("V")
 
 
-class ModelPattern(msgspec.Struct, Generic[V], frozen=True):
-    """A pattern, and what it leads to."""
+class ModelPatterns(Generic[V]):
+    """Patterns, and what each leads to. If several are equally long, the first one wins."""
 
-    letters: int
-    expression: re.Pattern[str]
-    value: V
+    def __init__(self, values: Iterable[tuple[str, V]]) -> None:
+        self._entries = [(_ANY.split(glob), glob, value) for glob, value in values]
+        self._entries.sort(key=lambda entry: -sum(map(len, entry[0])) - len(_ONE_OF.findall(entry[1])))
+
+    def find(self, name: str) -> V | None:
+        """What the most precise pattern leads to that speaks of this name."""
+        lowered = name[:LONGEST_NAME].lower()
+        for words, glob, value in self._entries:
+            # There are hundreds of them, and each takes long to compile: only those whose words occur are.
+            if all(word in lowered for word in words) and model_expression(glob).match(lowered):
+                return value
+        return None
 
 
-def model_pattern(glob: str, value: V) -> ModelPattern[V]:
-    expression = re.compile(r"(?:.*[^a-z0-9])?" + translate(glob))
-    letters = len(_ONE_OF.sub("x", glob).replace("*", ""))
-    return ModelPattern(letters, expression, value)
+@cache
+def model_expression(glob: str) -> re.Pattern[str]:
+    """A pattern of the catalogue as a regular expression."""
+    return re.compile(r"(?:.*[^a-z0-9])?" + translate(glob))
 
 
 def same_model(one: str, other: str) -> bool:

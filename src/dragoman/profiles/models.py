@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from dragoman.profiles.facts import ACCEPTS, REFUSES, UNKNOWN, Need, Stance, ThinkingForm
-from dragoman.profiles.model_patterns import LONGEST_NAME, ModelPattern, model_pattern
+from dragoman.profiles.model_patterns import ModelPatterns
 
 
 class ModelThinking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -97,16 +97,14 @@ def read_models(text: str) -> list[ModelEntry]:
 
 
 @lru_cache(maxsize=1)
-def _patterns() -> tuple[ModelPattern[ModelEntry], ...]:
-    found = [model_pattern(glob, model) for model in reversed(catalogue()) for glob in model.globs]
-    return tuple(sorted(found, key=lambda pattern: -pattern.letters))
+def _patterns() -> ModelPatterns[ModelEntry]:
+    return ModelPatterns((glob, model) for model in reversed(catalogue()) for glob in model.globs)
 
 
 @lru_cache(maxsize=4096)
 def find_model(name: str) -> ModelEntry | None:
     """The entry that speaks of a model, the most precise one, or None."""
-    lowered = name[:LONGEST_NAME].lower()
-    return next((pattern.value for pattern in _patterns() if pattern.expression.match(lowered)), None)
+    return _patterns().find(name)
 
 
 def known_window(name: str, stated: int) -> int:

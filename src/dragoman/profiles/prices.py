@@ -17,7 +17,7 @@ from math import inf
 import msgspec
 
 from dragoman.conversation.replies import MOST_TOKENS, Usage
-from dragoman.profiles.model_patterns import LONGEST_NAME, ModelPattern, model_pattern
+from dragoman.profiles.model_patterns import ModelPatterns
 
 PER_MILLION = 1e-6
 
@@ -109,14 +109,12 @@ def price_list() -> tuple[PriceEntry, ...]:
 
 
 @lru_cache(maxsize=1)
-def _patterns() -> tuple[ModelPattern[PriceEntry], ...]:
-    found = [model_pattern(glob, entry) for entry in reversed(price_list()) for glob in entry.match]
-    return tuple(sorted(found, key=lambda pattern: -pattern.letters))
+def _patterns() -> ModelPatterns[PriceEntry]:
+    return ModelPatterns((glob, entry) for entry in reversed(price_list()) for glob in entry.match)
 
 
 @lru_cache(maxsize=4096)
 def find_price(profile: str, model: str) -> TokenPrice | None:
     """The published price of a model, or None where it is not known."""
-    lowered = f"{profile}/{model}"[:LONGEST_NAME].lower()
-    entry = next((one.value for one in _patterns() if one.expression.match(lowered)), None)
+    entry = _patterns().find(f"{profile}/{model}")
     return entry.price() if entry is not None else None

@@ -9,7 +9,7 @@ from importlib import resources
 
 import msgspec
 
-from dragoman.profiles.model_patterns import LONGEST_NAME, ModelPattern, model_pattern
+from dragoman.profiles.model_patterns import ModelPatterns
 
 
 class TokenWeights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,15 +49,13 @@ class _Tokenizers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @lru_cache(maxsize=1)
-def _patterns() -> tuple[ModelPattern[TokenWeights], ...]:
+def _patterns() -> ModelPatterns[TokenWeights]:
     text = resources.files("dragoman.profiles").joinpath("data", "tokenizers", "weights.toml").read_text("utf-8")
     weights = msgspec.convert(tomllib.loads(text), _Tokenizers).tokenizers
-    found = [model_pattern(glob, one) for one in weights for glob in one.globs]
-    return tuple(sorted(found, key=lambda pattern: -pattern.letters))
+    return ModelPatterns((glob, one) for one in weights for glob in one.globs)
 
 
 @lru_cache(maxsize=4096)
 def token_weights(model: str) -> TokenWeights:
     """How a model counts."""
-    lowered = model[:LONGEST_NAME].lower()
-    return next((one.value for one in _patterns() if one.expression.match(lowered)), USUAL_WEIGHTS)
+    return _patterns().find(model) or USUAL_WEIGHTS

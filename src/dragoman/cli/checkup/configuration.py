@@ -60,7 +60,7 @@ def _keys(loaded: Loaded, known: KnownNames) -> Iterator[Check]:
         yield Check("keys", "providers", Mark.WARN, "no provider: `serve` and `chat` use emulators", hint)
     for name, provider in config.providers.items():
         pool = provider.key_pool()
-        variables = known.variables.get(provider.profile or name, ())
+        variables = known.variables_of(provider.profile or name).key
         if provider.asks_as_caller:
             yield Check("keys", name, Mark.OK, "is asked with the credential of each caller")
         elif pool:

@@ -281,7 +281,7 @@ class Server(uvicorn.Server):
             self._announce()
         _tune_gc()
         _tune_threads()
-        # The patterns of the catalogue take half a second to compile: not while the first client waits.
+        # The catalogue takes a while to read: not while the first client waits.
         asyncio.get_running_loop().run_in_executor(None, find_model, "")
 
     async def on_tick(self, counter: int) -> bool:
@@ -333,9 +333,9 @@ class Server(uvicorn.Server):
 def _tune_gc() -> None:
     """Exclude all objects of the start from garbage collection, and collect less often.
 
-    Requests leave no cycles behind. With Python's default threshold the collector takes 4 % of a small request.
+    Requests leave no cycles behind. With Python's default threshold the collector takes 4 % of a small request. The
+    start leaves next to none: looking for them takes longer than they are worth.
     """
-    gc.collect()
     gc.freeze()
     gc.set_threshold(_GC_THRESHOLD)
 

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.config import KnownNames
+from dragoman.config.known_names import NO_VARIABLES, ProfileVariables
 from dragoman.engine.library.policy import check_choice
 from dragoman.errors import OptionError
 from dragoman.profiles.facts import fact_types
 from dragoman.profiles.families import family_names
 from dragoman.profiles.mistakes import enum_values
-from dragoman.profiles.profile import Profiles, read_profiles_file
+from dragoman.profiles.profile import Profile, Profiles, read_profiles_file
 from dragoman.rules import ORDER
 from dragoman.rules.context import TEXTS
 from dragoman.rules.rule import FAIL, KEEP
@@ -21,21 +22,23 @@ from dragoman.rules.rule import FAIL, KEEP
 def known_names(profiles: Profiles | None = None) -> KnownNames:
     """All known names, to check a configuration against."""
     known = profiles or Profiles()
-    names = known.names()
-    variables = {name: known.profile(name).key.names for name in names}
-    addresses = {name: known.profile(name).url_env for name in names}
+    names = frozenset(known.names())
     return KnownNames(
-        profiles=frozenset(names),
+        profiles=names,
         rules={rule.name: () if rule.free else (*rule.options, KEEP, FAIL) for rule in ORDER},
         facts={name: enum_values(kind) for name, kind in fact_types().items()},
         texts=frozenset(TEXTS),
         families=family_names(),
-        variables={name: found for name, found in variables.items() if found},
-        addresses={name: found for name, found in addresses.items() if found},
-        regions={name: found for name in names if (found := known.profile(name).cloud.region_env)},
-        projects={name: found for name in names if (found := known.profile(name).cloud.project_env)},
+        variables_of=lambda name: _variables(known.profile(name)) if name in names else NO_VARIABLES,
         choice_refusal=choice_refusal,
         with_profiles=lambda files: known_names(own_profiles(files, known)),
+    )
+
+
+def _variables(profile: Profile) -> ProfileVariables:
+    cloud = profile.cloud
+    return ProfileVariables(
+        key=profile.key.names, address=profile.url_env, region=cloud.region_env, project=cloud.project_env
     )
 
 

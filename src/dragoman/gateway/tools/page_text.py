@@ -16,7 +16,7 @@ _BREAK = re.compile(
     "|table|tr"
 )
 _NAME = re.compile(r"/?([a-z][a-z0-9]*)")
-_SPACES = re.compile(r"[^\S\n]+")
+_SPACES = re.compile(r"(?:(?!\n)\s)+")
 _LINES = re.compile(r"\n{3,}")
 _LONGEST_TITLE = 300
 _MOST_TAGS = 50_000
