@@ -16,6 +16,7 @@ from dragoman.gateway.http.inbound import ClientGone, Inbound, Message, Receive,
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.router import find_route
 from dragoman.gateway.routes import POSTS, Access, ServedRoute
+from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services, open_services
 from dragoman.gateway.state.background_answers import stop_jobs
 
@@ -82,7 +83,7 @@ class Gateway:
             route = find_route(inbound, outbound)
         try:
             known = identify(services, inbound) if route.access is _KEY else _admit(services, inbound, route)
-            await route.endpoint(services, inbound, outbound, known)
+            await route.endpoint(ServedRequest(services, inbound, outbound, known))
         except ClientGone:
             return
         except Exception as fault:

@@ -10,12 +10,12 @@ from dragoman.config.schema import LogLevel
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import Job, Route
 from dragoman.dialects.registry import Unserved, caller_dialect, not_served, route, unserved_path
-from dragoman.gateway.callers.callers import Caller, Refused, nothing_at
+from dragoman.gateway.callers.callers import Refused, nothing_at
 from dragoman.gateway.endpoints import conversations, count_tokens, generate, models, stored_answers
 from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.routes import EXACT, OWN_PATTERNS, POSTS, Access, Endpoint, ServedRoute
-from dragoman.gateway.services import Services
+from dragoman.gateway.served_request import ServedRequest
 
 
 def find_route(inbound: Inbound, outbound: Outbound) -> ServedRoute:
@@ -60,11 +60,11 @@ def _ask_named(found: Route) -> Endpoint:
     return partial(generate.generate, dialect=found.dialect, route=found)
 
 
-async def _refuse_unknown(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, path: str) -> None:
-    method = inbound.method
-    services.records.lines.add(LogLevel.DEBUG, {"event": "not-found", "path": path[:200], "method": method})
+async def _refuse_unknown(request: ServedRequest, path: str) -> None:
+    method = request.inbound.method
+    request.services.records.lines.add(LogLevel.DEBUG, {"event": "not-found", "path": path[:200], "method": method})
     allowed = [one for one, routes in EXACT.items() if path in routes]
-    if "POST" not in allowed and route("POST", path, inbound.query) is not None:
+    if "POST" not in allowed and route("POST", path, request.inbound.query) is not None:
         allowed.append("POST")
     if not allowed:
         raise nothing_at(path)
@@ -73,16 +73,15 @@ async def _refuse_unknown(services: Services, inbound: Inbound, outbound: Outbou
     raise Refused(Failure(FailureKind.BAD_REQUEST, what, 405, "method_not_allowed"), ((b"allow", named.encode()),))
 
 
-async def _refuse_unserved(
-    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, unserved: Unserved
-) -> None:
+async def _refuse_unserved(request: ServedRequest, unserved: Unserved) -> None:
     """A path of a vendor's that is not served here, unless it is one of stored answers, and they are stored."""
+    services, inbound = request.services, request.inbound
     vendor, template = unserved.dialect, unserved.path.path
     if stored_answers.is_served(services, vendor, template):
-        await stored_answers.stored_answer(services, inbound, outbound, caller, vendor, template)
+        await stored_answers.stored_answer(request, vendor, template)
         return
     if conversations.is_served(services, vendor, template):
-        await conversations.conversation(services, inbound, outbound, caller, vendor, template)
+        await conversations.conversation(request, vendor, template)
         return
     services.records.lines.add(LogLevel.DEBUG, {"event": "not-served", "path": inbound.path, "method": inbound.method})
     raise Refused(not_served(inbound.method, unserved), _NO_RETRY)

@@ -21,7 +21,6 @@ from dragoman.dialects.families.openai_completions import COMPLETIONS_PATH
 from dragoman.dialects.families.openai_paths import FORWARDED_PATHS
 from dragoman.dialects.registry import ServedPath, served_paths
 from dragoman.dialects.shared.request_schema import TEXT
-from dragoman.gateway.callers.callers import Caller
 from dragoman.gateway.endpoints import (
     compact,
     completions,
@@ -35,12 +34,10 @@ from dragoman.gateway.endpoints import (
     relay,
     turn_sockets,
 )
-from dragoman.gateway.http.inbound import Inbound
-from dragoman.gateway.http.outbound import Outbound
-from dragoman.gateway.services import Services
+from dragoman.gateway.served_request import ServedRequest
 
 Endpoint = Callable[..., Awaitable[None]]
-"""It gets the services, the request, the answer, the caller, and by name what the braces in its path stand for."""
+"""It gets the request, and by name what the braces in its path stand for."""
 
 JSON_TYPE = "application/json"
 SSE_TYPE = "text/event-stream"
@@ -92,9 +89,9 @@ def load(place: str) -> Endpoint:
     """The endpoint at `module:function`, which is imported with the first request for it."""
     module, _, name = place.partition(":")
 
-    async def call(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, **given: str) -> None:
+    async def call(request: ServedRequest, **given: str) -> None:
         endpoint: Endpoint = getattr(import_module(f"dragoman.gateway.{module}"), name)
-        await endpoint(services, inbound, outbound, caller, **given)
+        await endpoint(request, **given)
 
     return call
 
@@ -210,14 +207,12 @@ def _spelled(route: ServedRoute, path: str) -> ServedRoute:
 # Dialects
 
 
-async def _in_other_form(
-    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, served: ServedPath
-) -> None:
+async def _in_other_form(request: ServedRequest, served: ServedPath) -> None:
     """The form is loaded with the first request that has it."""
     endpoint, call = served.endpoint, {Job.PROMPT: other_forms.prompt, Job.EMBED: other_forms.embed}
     assert endpoint.load_form is not None
     form = endpoint.load_form()
-    await call[endpoint.job](services, inbound, outbound, caller, dialect=served.dialect.name, form=form)
+    await call[endpoint.job](request, dialect=served.dialect.name, form=form)
 
 
 def _endpoint(served: ServedPath) -> Endpoint:

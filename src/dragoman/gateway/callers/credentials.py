@@ -10,6 +10,7 @@ from dragoman.dialects.registry import dialect, model_listing
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.gateway.callers.callers import Refused
 from dragoman.gateway.http.inbound import KEY_HEADER, KEY_HEADERS, Inbound
+from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
 from dragoman.store import Redactor
 from dragoman.upstream.auth.caller_credential import CallerCredential
@@ -18,12 +19,11 @@ from dragoman.upstream.destinations import HttpDestination
 _BEARER = "bearer "
 
 
-def find_credential(
-    services: Services, inbound: Inbound, client: str, destination: HttpDestination
-) -> CallerCredential | None:
+def find_credential(request: ServedRequest, client: str, destination: HttpDestination) -> CallerCredential | None:
     """What the caller sent for this destination; None if the gateway asks it with its own. Raises Refused."""
     if not destination.as_caller:
         return None
+    services, inbound = request.services, request.inbound
     if services.clients.by_hash and not inbound.headers.get(KEY_HEADER):
         what = f"{destination.provider} is asked with your own credential: send the gateway's key as `{KEY_HEADER}`"
         raise Refused(Failure(FailureKind.AUTH, what, 401))
@@ -60,14 +60,15 @@ def _redaction(services: Services, values: list[str]) -> Redaction:
     return Redaction(lambda text: known.text(own.text(text)), lambda data: known.data(own.known(data)))
 
 
-def find_list_credential(services: Services, inbound: Inbound, client: str) -> CallerCredential | None:
+def find_list_credential(request: ServedRequest, client: str) -> CallerCredential | None:
     """The credential for a list of models, which names no provider: for the only one that it can be meant for."""
+    services = request.services
     names = [name for name, one in services.config.providers.items() if one.asks_as_caller]
     places = [place for name in names if (place := services.routes.provider(name)) is not None]
     meant = [place for place in places if model_listing(place.target.dialect) is model_listing(client)]
     if len(meant) != 1:
         return None
     try:
-        return find_credential(services, inbound, meant[0].target.dialect, meant[0])
+        return find_credential(request, meant[0].target.dialect, meant[0])
     except Refused:
         return None

@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.gateway.callers.callers import Caller, Refused, Slot
+from dragoman.gateway.callers.callers import Refused, Slot
 from dragoman.gateway.callers.sessions import (
     SETUP,
     end_session,
@@ -28,9 +28,9 @@ from dragoman.gateway.console.key_states import KeyRequest
 from dragoman.gateway.console.live_requests import live_requests
 from dragoman.gateway.console.model_states import models_view
 from dragoman.gateway.console.static_files import SAFE
-from dragoman.gateway.http.inbound import ClientGone, Inbound, noticing
-from dragoman.gateway.http.outbound import SSE, Headers, Outbound
-from dragoman.gateway.services import Services
+from dragoman.gateway.http.inbound import ClientGone, noticing
+from dragoman.gateway.http.outbound import SSE, Headers
+from dragoman.gateway.served_request import ServedRequest
 
 T = TypeVar("T")
 
@@ -55,8 +55,9 @@ class _SignIn(msgspec.Struct, forbid_unknown_fields=True):
     token: str = ""
 
 
-async def show_session(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+async def show_session(request: ServedRequest) -> None:
     """Who is looking, and what this gateway shows."""
+    services, caller = request.services, request.caller
     from dragoman import __version__
 
     config = services.config
@@ -65,18 +66,19 @@ async def show_session(services: Services, inbound: Inbound, outbound: Outbound,
         "keys": bool(config.keys),
         "admin": caller.admin,
         "name": caller.name,
-        "edits": _may_edit(services, inbound, caller),
+        "edits": _may_edit(request),
         "setup": bool(services.setup_token),
         "bodies": "store" if config.store.keep_bodies else "memory" if services.records.recent.keeps else "",
         "models": len(config.models),
         "providers": list(config.providers) if caller.admin else [],
     }
-    await _send(outbound, shown)
+    await _send(request, shown)
 
 
-async def sign_in(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+async def sign_in(request: ServedRequest) -> None:
     """A session for an admin key, or for the token of the setup, which is good for once."""
-    wanted = await _read(inbound, _SignIn)
+    services = request.services
+    wanted = await _read(request, _SignIn)
     now = time.time()
     if wanted.token:
         if not services.setup_token or not hmac.compare_digest(wanted.token.encode(), services.setup_token.encode()):
@@ -88,105 +90,112 @@ async def sign_in(services: Services, inbound: Inbound, outbound: Outbound, call
         if client is None or not client.key.admin:
             raise _refused("this is not an admin key of this gateway; make one: dragoman keys create NAME --admin", 401)
         session = make_session(client.name, client.key, now)
-    await _send(outbound, {"signed_in": True}, [set_cookie(session, _is_secure(inbound))])
+    await _send(request, {"signed_in": True}, [set_cookie(session, _is_secure(request))])
 
 
-async def sign_out(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
-    end_session(inbound.headers.get("cookie", ""), services.config.keys)
-    await _send(outbound, {"signed_in": False}, [set_cookie("", _is_secure(inbound))])
+async def sign_out(request: ServedRequest) -> None:
+    end_session(request.inbound.headers.get("cookie", ""), request.services.config.keys)
+    await _send(request, {"signed_in": False}, [set_cookie("", _is_secure(request))])
 
 
-def _is_secure(inbound: Inbound) -> bool:
+def _is_secure(request: ServedRequest) -> bool:
+    inbound = request.inbound
     return inbound.scope.get("scheme") == "https" or inbound.headers.get("x-forwarded-proto") == "https"
 
 
-def _may_edit(services: Services, inbound: Inbound, caller: Caller) -> bool:
+def _may_edit(request: ServedRequest) -> bool:
     """Whether the caller may see and change the file: with an admin key, or after the setup's token."""
-    if services.file is None:
+    headers, keys = request.inbound.headers, request.services.config.keys
+    if request.services.file is None:
         return False
-    if services.config.keys:
-        return caller.admin
-    return is_setup_session(inbound.headers.get("cookie", ""), services.config.keys) and is_own_page(inbound.headers)
+    if keys:
+        return request.caller.admin
+    return is_setup_session(headers.get("cookie", ""), keys) and is_own_page(headers)
 
 
-def _editor(services: Services, inbound: Inbound, caller: Caller) -> Path:
+def _editor(request: ServedRequest) -> Path:
     """The file, for who may change it. Raises Refused."""
-    if not _may_edit(services, inbound, caller):
+    if not _may_edit(request):
         raise _refused(_NO_EDITING, 403)
-    return config_editing.config_file(services)
+    return config_editing.config_file(request.services)
 
 
 # Requests.
 
 
-async def show_request(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, id: str) -> None:
-    entry = await services.store.ledger.report(id, caller)
+async def show_request(request: ServedRequest, id: str) -> None:
+    inbound = request.inbound
+    entry = await request.services.store.ledger.report(id, request.caller)
     if entry is None:
         raise _refused(f'there is no request "{id[:100]}"', 404)
     scheme, below = inbound.scope.get("scheme", "http"), inbound.scope.get("root_path", "")
     root = f"{scheme}://{inbound.headers.get('host', '127.0.0.1')}{below}"
-    await _send(outbound, await asyncio.to_thread(exchange_view, services, entry, root))
+    await _send(request, await asyncio.to_thread(exchange_view, request.services, entry, root))
 
 
-async def watch_requests(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+async def watch_requests(request: ServedRequest) -> None:
+    services = request.services
     if services.records.recent.watchers >= MOST_WATCHERS:
         raise Refused(Failure(FailureKind.RATE_LIMIT, "too many pages watch requests", 429, retry_after=5.0))
     services.records.recent.watchers += 1
     try:
-        with noticing(inbound):
-            events = live_requests(services, inbound, caller)
-            await outbound.streamed(events, list(SAFE), SSE, services.config.server.write_timeout)
+        with noticing(request.inbound):
+            events = live_requests(request)
+            await request.outbound.streamed(events, list(SAFE), SSE, services.config.server.write_timeout)
     except TimeoutError:
         raise ClientGone from None
     finally:
         services.records.recent.watchers -= 1
 
 
-async def try_targets(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
-    with Slot(services, caller):
-        wanted = await _read(inbound, DryRunRequest)
-        shown = await asyncio.to_thread(dry_runs, services, wanted, caller.name)
-    await _send(outbound, shown)
+async def try_targets(request: ServedRequest) -> None:
+    with Slot(request.services, request.caller):
+        wanted = await _read(request, DryRunRequest)
+        shown = await asyncio.to_thread(dry_runs, request.services, wanted, request.caller.name)
+    await _send(request, shown)
 
 
-async def show_compatibility(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
-    named = tuple(name for name in inbound.query.get("targets", "").split(",") if name)
-    with Slot(services, caller):
-        shown = await asyncio.to_thread(compatibility_table, services, named)
-    await _send(outbound, shown)
+async def show_compatibility(request: ServedRequest) -> None:
+    named = tuple(name for name in request.inbound.query.get("targets", "").split(",") if name)
+    with Slot(request.services, request.caller):
+        shown = await asyncio.to_thread(compatibility_table, request.services, named)
+    await _send(request, shown)
 
 
-async def show_models(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
-    await _send(outbound, await models_view(services, caller))
+async def show_models(request: ServedRequest) -> None:
+    await _send(request, await models_view(request.services, request.caller))
 
 
 # Keys.
 
 
-async def show_keys(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
-    may_edit = _may_edit(services, inbound, caller)
-    await _send(outbound, {"keys": await key_states.key_states(services), "edits": may_edit, "why_not": _NO_EDITING})
+async def show_keys(request: ServedRequest) -> None:
+    may_edit = _may_edit(request)
+    await _send(
+        request, {"keys": await key_states.key_states(request.services), "edits": may_edit, "why_not": _NO_EDITING}
+    )
 
 
-async def create_key(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
-    file, wanted = _editor(services, inbound, caller), await _read(inbound, KeyRequest)
+async def create_key(request: ServedRequest) -> None:
+    services = request.services
+    file, wanted = _editor(request), await _read(request, KeyRequest)
     if not services.config.keys and not wanted.admin:
         raise _refused("the first key must be an admin key, or nobody could use this console any more", 400)
-    await _send(outbound, {"key": await key_states.create_key(services, file, wanted)})
+    await _send(request, {"key": await key_states.create_key(services, file, wanted)})
 
 
-async def change_key(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
-    file, wanted = _editor(services, inbound, caller), await _read(inbound, KeyRequest)
-    await key_states.change_key(services, file, wanted)
-    await _send(outbound, {"changed": wanted.name})
+async def change_key(request: ServedRequest) -> None:
+    file, wanted = _editor(request), await _read(request, KeyRequest)
+    await key_states.change_key(request.services, file, wanted)
+    await _send(request, {"changed": wanted.name})
 
 
-async def revoke_key(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
-    file, name = _editor(services, inbound, caller), inbound.query.get("name", "")
-    if name == caller.name:
+async def revoke_key(request: ServedRequest) -> None:
+    file, name = _editor(request), request.inbound.query.get("name", "")
+    if name == request.caller.name:
         raise _refused("this is the key that you signed in with; sign in with another one to revoke it", 400)
-    await key_states.revoke_key(services, file, name)
-    await _send(outbound, {"revoked": name})
+    await key_states.revoke_key(request.services, file, name)
+    await _send(request, {"revoked": name})
 
 
 # Configuration.
@@ -199,44 +208,46 @@ class _ConfigText(msgspec.Struct, forbid_unknown_fields=True):
     digest: str = ""
 
 
-async def show_config(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
-    editable = _may_edit(services, inbound, caller)
+async def show_config(request: ServedRequest) -> None:
+    editable = _may_edit(request)
     await _send(
-        outbound,
-        await asyncio.to_thread(config_editing.config_view, services, editable, "" if editable else _NO_EDITING),
+        request,
+        await asyncio.to_thread(
+            config_editing.config_view, request.services, editable, "" if editable else _NO_EDITING
+        ),
     )
 
 
-async def check_config(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
-    _editor(services, inbound, caller)
-    wanted = await _read(inbound, _ConfigText)
-    await _send(outbound, await asyncio.to_thread(config_editing.check_config, services, wanted.text))
+async def check_config(request: ServedRequest) -> None:
+    _editor(request)
+    wanted = await _read(request, _ConfigText)
+    await _send(request, await asyncio.to_thread(config_editing.check_config, request.services, wanted.text))
 
 
-async def save_config(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
-    file, wanted = _editor(services, inbound, caller), await _read(inbound, _ConfigText)
+async def save_config(request: ServedRequest) -> None:
+    file, wanted = _editor(request), await _read(request, _ConfigText)
     if wanted.digest != config_editing.digest_of(file):
         raise _refused(f"{file.name} was changed by somebody else meanwhile; load it again", 409)
-    await config_editing.save_config(services, file, wanted.text)
-    await _send(outbound, {"saved": str(file), "digest": config_editing.digest_of(file)})
+    await config_editing.save_config(request.services, file, wanted.text)
+    await _send(request, {"saved": str(file), "digest": config_editing.digest_of(file)})
 
 
-async def undo_config(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
-    file = _editor(services, inbound, caller)
-    await config_editing.undo_save(services, file)
-    await _send(outbound, {"saved": str(file), "digest": config_editing.digest_of(file)})
+async def undo_config(request: ServedRequest) -> None:
+    file = _editor(request)
+    await config_editing.undo_save(request.services, file)
+    await _send(request, {"saved": str(file), "digest": config_editing.digest_of(file)})
 
 
-async def _read(inbound: Inbound, kind: type[T]) -> T:
-    body = await inbound.body(LARGEST_BODY)
+async def _read(request: ServedRequest, kind: type[T]) -> T:
+    body = await request.inbound.body(LARGEST_BODY)
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, RecursionError) as fault:
         raise _refused(str(fault), 400) from None
 
 
-async def _send(outbound: Outbound, shown: object, headers: Headers | None = None) -> None:
-    await outbound.whole(200, msgspec.json.encode(shown), [*_PRIVATE, *(headers or ())])
+async def _send(request: ServedRequest, shown: object, headers: Headers | None = None) -> None:
+    await request.outbound.whole(200, msgspec.json.encode(shown), [*_PRIVATE, *(headers or ())])
 
 
 def _refused(message: str, status: int) -> Refused:

@@ -9,6 +9,7 @@ import msgspec
 
 from dragoman.gateway.callers.callers import Caller, Refused, identify
 from dragoman.gateway.http.inbound import Inbound
+from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
 from dragoman.store import Entry, LedgerQuery
 from dragoman.store.ledger_views import RequestRow, request_row
@@ -28,9 +29,10 @@ class LiveRows(msgspec.Struct, frozen=True):
     missed: int = 0
 
 
-async def live_requests(services: Services, inbound: Inbound, caller: Caller) -> AsyncGenerator[bytes]:
+async def live_requests(request: ServedRequest) -> AsyncGenerator[bytes]:
     """The events, until the gateway shuts down or the key is revoked."""
-    news = _news_of_all_workers(services, caller) if services.config.server.workers > 1 else _news(services)
+    services = request.services
+    news = _news_of_all_workers(services, request.caller) if services.config.server.workers > 1 else _news(services)
     quiet = 0
     yield b"retry: 2000\n\n"
     async for entries, missed in news:
@@ -40,7 +42,7 @@ async def live_requests(services: Services, inbound: Inbound, caller: Caller) ->
         elif quiet >= HEARTBEAT:
             quiet = 0
             yield b":\n\n"
-        if not quiet and not _is_welcome(services, inbound):
+        if not quiet and not _is_welcome(services, request.inbound):
             return
 
 

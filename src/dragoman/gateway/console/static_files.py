@@ -9,10 +9,9 @@ from importlib.resources import files
 import msgspec
 
 from dragoman.dialects.registry import all_dialects
-from dragoman.gateway.callers.callers import Caller, nothing_at
-from dragoman.gateway.http.inbound import Inbound
-from dragoman.gateway.http.outbound import Headers, Outbound
-from dragoman.gateway.services import Services
+from dragoman.gateway.callers.callers import nothing_at
+from dragoman.gateway.http.outbound import Headers
+from dragoman.gateway.served_request import ServedRequest
 
 PAGE = "index.html"
 _TYPES = {
@@ -74,31 +73,32 @@ All paths:              GET /openapi.json
 """
 
 
-async def hello(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+async def hello(request: ServedRequest) -> None:
     """Who answers: to a browser, the console. Clients of a vendor's server get the greeting that they know from there,
     and a terminal what there is."""
+    inbound = request.inbound
     accepted, agent = inbound.headers.get("accept", ""), inbound.headers.get("user-agent", "")
     if inbound.path != "/" or (_HTML not in accepted and "application/json" in accepted):
-        await outbound.whole(200, b'{"name":"dragoman","status":"ok"}')
+        await request.outbound.whole(200, b'{"name":"dragoman","status":"ok"}')
     elif _HTML in accepted:
-        await show_file(services, inbound, outbound, caller, PAGE)
+        await show_file(request, PAGE)
     else:
         greetings = [one.greeting for one in all_dialects() if one.greeting and agent.startswith(one.client_agents)]
-        await outbound.whole(200, greetings[0] if greetings else _HELP, None, _PLAIN)
+        await request.outbound.whole(200, greetings[0] if greetings else _HELP, None, _PLAIN)
 
 
-async def open_page(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+async def open_page(request: ServedRequest) -> None:
     """Lead a browser to the page, wherever the gateway is mounted."""
-    up = "../" * inbound.path[1:].count("/") or "./"
-    await outbound.whole(303, b"", [(b"location", (up + _VIEWS[inbound.path.rstrip("/")]).encode())])
+    up = "../" * request.inbound.path[1:].count("/") or "./"
+    await request.outbound.whole(303, b"", [(b"location", (up + _VIEWS[request.inbound.path.rstrip("/")]).encode())])
 
 
-async def show_file(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, file: str) -> None:
+async def show_file(request: ServedRequest, file: str) -> None:
     """Send a file, or say that the browser's copy is good."""
     found = static_files().get(file)
     if found is None:
-        raise nothing_at(inbound.path)
-    if inbound.headers.get("if-none-match") == found.tag:
-        await outbound.whole(304, b"", found.headers, found.content_type)
+        raise nothing_at(request.inbound.path)
+    if request.inbound.headers.get("if-none-match") == found.tag:
+        await request.outbound.whole(304, b"", found.headers, found.content_type)
     else:
-        await outbound.whole(200, found.content, found.headers, found.content_type)
+        await request.outbound.whole(200, found.content, found.headers, found.content_type)

@@ -6,30 +6,25 @@ from functools import partial
 
 from dragoman.dialects import registry
 from dragoman.dialects.contracts.compaction import CompactionWay
-from dragoman.gateway.callers.callers import Caller, begin_work
 from dragoman.gateway.endpoints.generate import generate
 from dragoman.gateway.endpoints.relay import relay
-from dragoman.gateway.http.inbound import Inbound, ReadInbound
-from dragoman.gateway.http.outbound import Outbound
-from dragoman.gateway.services import Services
+from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.state.carried_summaries import read_compaction
 from dragoman.gateway.state.stored_answers import replace_ids
 
 
-async def compact(
-    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, dialect: str, path: str
-) -> None:
-    body = await inbound.body(services.config.server.max_body, services.config.limits.encodings)
+async def compact(request: ServedRequest, dialect: str, path: str) -> None:
+    services, caller, body = request.services, request.caller, await request.body()
     way = CompactionWay.ENDPOINT
     vendor = registry.dialect(dialect)
     form, stored = vendor.compactions, vendor.stored_answers
     assert form is not None  # the path is one of its dialect
     if stored is not None:
-        question = await begin_work(services, caller.name, body).run(partial(stored.parse_question, body, None))
+        question = await request.work(body).run(partial(stored.parse_question, body, None))
         if question is not None:
             body = await replace_ids(services, caller.name, dialect, body, (stored, question))
     opened, compaction = await read_compaction(services, caller, dialect, body, form, way=way)
     if compaction is None:
-        await relay(services, ReadInbound(inbound, opened), outbound, caller, path, client=dialect, form=dialect)
+        await relay(request.with_body(opened), path, client=dialect, form=dialect)
     else:
-        await generate(services, ReadInbound(inbound, body), outbound, caller, dialect, way=way)
+        await generate(request.with_body(body), dialect, way=way)

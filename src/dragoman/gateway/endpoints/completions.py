@@ -9,26 +9,24 @@ import msgspec
 
 from dragoman.conversation.dialect_names import DEFAULT_DIALECT
 from dragoman.dialects.families.openai_completions import COMPLETIONS_PATH, CompletionAnswers, parse_completion
-from dragoman.gateway.callers.callers import Caller, begin_work
+from dragoman.gateway.callers.callers import Caller
 from dragoman.gateway.endpoints.generate import generate
 from dragoman.gateway.endpoints.relay import relay
-from dragoman.gateway.http.inbound import Inbound, ReadInbound
-from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.models.model_names import find_lead
+from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
 from dragoman.wire.json_reader import split_members
 
 
-async def complete(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
-    body = await inbound.body(services.config.server.max_body, services.config.limits.encodings)
-    read = ReadInbound(inbound, body)
-    work = begin_work(services, caller.name, body)
-    if _is_passed_on(services, caller, await work.run(partial(_parse_model, body))):
-        await relay(services, read, outbound, caller, COMPLETIONS_PATH)
+async def complete(request: ServedRequest) -> None:
+    body = await request.body()
+    work = request.work(body)
+    if _is_passed_on(request.services, request.caller, await work.run(partial(_parse_model, body))):
+        await relay(request.with_body(body), COMPLETIONS_PATH)
         return
     asked = await work.run(partial(parse_completion, body))
-    outbound.rewriter = CompletionAnswers(asked.prompt)
-    await generate(services, ReadInbound(inbound, asked.chat), outbound, caller, DEFAULT_DIALECT)
+    request.outbound.rewriter = CompletionAnswers(asked.prompt)
+    await generate(request.with_body(asked.chat), DEFAULT_DIALECT)
 
 
 def _parse_model(body: bytes) -> str:

@@ -10,14 +10,14 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.contracts.stored_answers import ConversationForm, StoredAnswers, StoredTurn
+from dragoman.dialects.contracts.stored_answers import ConversationForm, StoredTurn
 from dragoman.dialects.dialect import Dialect
-from dragoman.gateway.callers.callers import Caller, Refused, begin_work
-from dragoman.gateway.http.inbound import Inbound
-from dragoman.gateway.http.outbound import Outbound
+from dragoman.gateway.callers.callers import Refused
+from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
 from dragoman.gateway.state.stored_answers import find_turns, removed_items
 from dragoman.store import StoredResponse
+from dragoman.store.contracts.stored_responses import StoredResponses
 from dragoman.upstream.heavy_work import RequestWork
 from dragoman.wire.json_size import LARGE
 
@@ -33,31 +33,40 @@ def is_served(services: Services, vendor: Dialect, template: str) -> bool:
     return template in (form.new_path, form.path, form.items_path, form.item_path)
 
 
-async def conversation(
-    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, vendor: Dialect, template: str
-) -> None:
+async def conversation(request: ServedRequest, vendor: Dialect, template: str) -> None:
+    services, inbound, outbound, caller = request.services, request.inbound, request.outbound, request.caller.name
+    responses = services.store.responses
     form, stored = vendor.conversations, vendor.stored_answers
     assert form is not None  # see `is_served`
     assert stored is not None
     posts = inbound.method == "POST"
-    body = await inbound.body(services.config.server.max_body, services.config.limits.encodings) if posts else b""
-    work = begin_work(services, caller.name, body)
+    body = await request.body() if posts else b""
+    work = request.work(body)
     if template == form.new_path:
-        await outbound.whole(200, await _create(services, caller.name, form, body, work))
+        await outbound.whole(200, await _create(responses, caller, form, body, work))
         return
     steps = inbound.path.rstrip("/").split("/")
     id = steps[{form.path: -1, form.items_path: -2, form.item_path: -3}[template]]
-    found = await services.store.responses.find(caller.name, id)
+    found = await responses.find(caller, id)
     if found is None:
         raise Refused(stored.unknown_conversation(id))
-    if template == form.path:
-        await outbound.whole(200, await _show(services, inbound, caller.name, form, id, found, body, work))
+    if template == form.path and inbound.method == "DELETE":
+        await responses.forget(caller, id)
+        await outbound.whole(200, form.render_deleted(id))
+    elif template == form.path:
+        if posts:
+            found = replace(found, response=await work.run(partial(form.update, found.response, body)))
+            await _put(responses, caller, id, found)
+        await outbound.whole(200, found.response)
     elif posts:
         items = await work.run(partial(form.parse_items, body, secrets.token_hex(24)))
-        await _add(services, caller.name, id, found, items)
+        await _add(responses, caller, id, found, items)
         await outbound.whole(200, await work.run(partial(form.render_items, items, {"order": "asc", "limit": "100"})))
     else:
-        items = await _list(services, caller.name, form, stored, found, work)
+        turns = await find_turns(responses, caller, found.previous, services.config.server.max_body)
+        if turns is None:
+            raise Refused(stored.unknown_answer(found.previous))
+        items = await _list(turns, form, removed_items(found), work)
         if template == form.items_path:
             await outbound.whole(200, await work.run(partial(form.render_items, items, inbound.query)))
             return
@@ -65,75 +74,50 @@ async def conversation(
         if item is None:
             raise Refused(Failure(FailureKind.NOT_FOUND, f"Item with id '{steps[-1][:200]}' not found.", 404))
         if inbound.method == "DELETE":
-            await _remove(services, caller.name, id, found, steps[-1])
+            await _remove(responses, caller, id, found, steps[-1])
         await outbound.whole(200, found.response if inbound.method == "DELETE" else item)
 
 
-async def _create(services: Services, caller: str, form: ConversationForm, body: bytes, work: RequestWork) -> bytes:
+async def _create(
+    responses: StoredResponses, caller: str, form: ConversationForm, body: bytes, work: RequestWork
+) -> bytes:
     id, shown, items = await work.run(partial(form.create, body, secrets.token_hex(24), int(time.time())))
     made = StoredResponse(b"", shown)
     if items == b"[]":
-        await _put(services, caller, id, made)
+        await _put(responses, caller, id, made)
     else:
-        await _add(services, caller, id, made, items)
+        await _add(responses, caller, id, made, items)
     return shown
 
 
-async def _add(services: Services, caller: str, id: str, found: StoredResponse, items: bytes) -> None:
+async def _add(responses: StoredResponses, caller: str, id: str, found: StoredResponse, items: bytes) -> None:
     """Items that no answer follows are a turn too."""
     turn = f"{id}#{secrets.token_hex(8)}"
-    await _put(services, caller, turn, StoredResponse(items, b'{"output":[]}', found.previous))
-    await _put(services, caller, id, replace(found, previous=turn))
+    await _put(responses, caller, turn, StoredResponse(items, b'{"output":[]}', found.previous))
+    await _put(responses, caller, id, replace(found, previous=turn))
 
 
-async def _remove(services: Services, caller: str, id: str, found: StoredResponse, item: str) -> None:
+async def _remove(responses: StoredResponses, caller: str, id: str, found: StoredResponse, item: str) -> None:
     """Answers by themselves stay as they are: the conversation notes which of their items it does not have."""
     removed = removed_items(found)
     if len(removed) >= MOST_REMOVED:
         what = f"{MOST_REMOVED} items were removed from this conversation; begin a new one"
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 400))
-    await _put(services, caller, id, replace(found, items=msgspec.json.encode(sorted({*removed, item}))))
+    await _put(responses, caller, id, replace(found, items=msgspec.json.encode(sorted({*removed, item}))))
 
 
-async def _put(services: Services, caller: str, id: str, turn: StoredResponse) -> None:
-    if not await services.store.responses.put(caller, id, turn):
+async def _put(responses: StoredResponses, caller: str, id: str, turn: StoredResponse) -> None:
+    if not await responses.put(caller, id, turn):
         what = "the conversation could not be stored: the store is away, or there is no room for it"
         raise Refused(Failure(FailureKind.OVERLOADED, what, 503, retry_after=5))
 
 
-async def _show(
-    services: Services,
-    inbound: Inbound,
-    caller: str,
-    form: ConversationForm,
-    id: str,
-    found: StoredResponse,
-    body: bytes,
-    work: RequestWork,
-) -> bytes:
-    if inbound.method == "DELETE":
-        await services.store.responses.forget(caller, id)
-        return form.render_deleted(id)
-    if inbound.method == "POST":
-        found = replace(found, response=await work.run(partial(form.update, found.response, body)))
-        await _put(services, caller, id, found)
-    return found.response
-
-
 async def _list(
-    services: Services,
-    caller: str,
-    form: ConversationForm,
-    stored: StoredAnswers,
-    found: StoredResponse,
-    work: RequestWork,
+    turns: list[StoredResponse], form: ConversationForm, removed: frozenset[str], work: RequestWork
 ) -> bytes:
-    turns = await find_turns(services, caller, found.previous, services.config.server.max_body)
-    if turns is None:
-        raise Refused(stored.unknown_answer(found.previous))
     work.is_large = work.is_large or sum([turn.size for turn in turns]) > LARGE
     parts = [StoredTurn(turn.items, turn.response) for turn in turns]
-    return await work.run(partial(_left_items, form, parts, removed_items(found)))
+    return await work.run(partial(_left_items, form, parts, removed))
 
 
 def _left_items(form: ConversationForm, turns: list[StoredTurn], removed: frozenset[str]) -> bytes:

@@ -13,11 +13,12 @@ from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.steps import Send
 from dragoman.engine.history.calibration import calibration_key
 from dragoman.engine.tokens.token_count import count_request, estimated_count, parse_count_request, render_count
-from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit, begin_work
+from dragoman.gateway.callers.callers import Refused, Slot, admit
 from dragoman.gateway.callers.credentials import find_credential
-from dragoman.gateway.http.inbound import Inbound, noticing
-from dragoman.gateway.http.outbound import ESTIMATED, Outbound, header
+from dragoman.gateway.http.inbound import noticing
+from dragoman.gateway.http.outbound import ESTIMATED, header
 from dragoman.gateway.models.model_names import find_destinations
+from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
 from dragoman.gateway.state.stored_answers import with_counted_turns
 from dragoman.upstream.auth.authorizer import NoCredentials
@@ -33,19 +34,16 @@ def _counting_is_safe() -> bool:
     return True
 
 
-async def count(
-    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, dialect: str, model: str | None = None
-) -> None:
+async def count(request: ServedRequest, dialect: str, model: str | None = None) -> None:
+    services, inbound, outbound, caller = request.services, request.inbound, request.outbound, request.caller
     with Slot(services, caller):
-        limits = services.config.limits
-        body = await inbound.body(services.config.server.max_body, limits.encodings)
-        body = await with_counted_turns(services, caller.name, dialect, body)
-        parse = partial(parse_count_request, dialect, body, inbound.headers, model, limits)
-        work = begin_work(services, caller.name, body)
+        body = await with_counted_turns(services, caller.name, dialect, await request.body())
+        parse = partial(parse_count_request, dialect, body, inbound.headers, model, services.config.limits)
+        work = request.work(body)
         ask = await work.run(parse)
         name = ask.model or services.config.default_model or ""
         first = find_destinations(services, caller, name, dialect).first
-        credential = find_credential(services, inbound, dialect, first)
+        credential = find_credential(request, dialect, first)
         if caller.limits is not None:
             await admit(services.store.limits, caller, caller.limits, 0)
         options = caller_options(inbound.headers, loosen=caller.admin)

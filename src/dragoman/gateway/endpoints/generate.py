@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
 from functools import partial
 
 from msgspec.structs import replace
@@ -17,7 +16,7 @@ from dragoman.dialects.contracts.compaction import CompactionWay
 from dragoman.dialects.dialect import AnswerContext, Framing, Route
 from dragoman.engine.answer.client_failures import render_failed_stream
 from dragoman.engine.compile.compile_options import NOTHING_SET, USAGE_ASKED, caller_options
-from dragoman.engine.compile.request_limits import RequestLimits, parse_ask
+from dragoman.engine.compile.request_limits import parse_ask
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.steps import Answered, GaveUp, Streaming, StreamingAll
@@ -26,10 +25,10 @@ from dragoman.engine.memory.continued_requests import SHORTEST, KnownBody, NotCo
 from dragoman.engine.path_overrides import parse_routed
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers.budgets import hold, hold_request
-from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit, begin_work, limit_headers
+from dragoman.gateway.callers.callers import Refused, Slot, admit, begin_work, limit_headers
 from dragoman.gateway.callers.credentials import find_credential
 from dragoman.gateway.http.client_errors import BODY_ERRORS, as_failure
-from dragoman.gateway.http.inbound import ClientGone, ClientWatch, Inbound
+from dragoman.gateway.http.inbound import ClientGone, ClientWatch
 from dragoman.gateway.http.outbound import EMULATED, ESTIMATED, Headers, Outbound, header
 from dragoman.gateway.models.model_names import find_lead
 from dragoman.gateway.models.model_routing import choose_model, keep_choice, route_header
@@ -41,6 +40,7 @@ from dragoman.gateway.records.request_record import (
     headers_of_report,
     record_request,
 )
+from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
 from dragoman.gateway.state.background_answers import BackgroundJob, begin_job, queue_job
 from dragoman.gateway.state.carried_summaries import answer_with_summary, read_compaction
@@ -52,28 +52,26 @@ from dragoman.upstream.heavy_work import RequestWork
 
 
 async def generate(
-    services: Services,
-    inbound: Inbound,
-    outbound: Outbound,
-    caller: Caller,
+    request: ServedRequest,
     dialect: str,
     route: Route | None = None,
     way: CompactionWay | None = None,
 ) -> None:
     """Answer one request, whatever becomes of it, and write it down. `route`: what its path says, if anything.
     `way`: the path asks for a summary in place of the conversation."""
+    inbound, outbound = request.inbound, request.outbound
     framing = route.framing if route is not None else None
     context = AnswerContext(id=outbound.id, framing=framing, errors=outbound.errors, headers=inbound.headers)
-    record = RequestRecord(outbound.id, dialect, caller, time.perf_counter(), context, socket=inbound.turn)
+    record = RequestRecord(outbound.id, dialect, request.caller, time.perf_counter(), context, socket=inbound.turn)
     try:
-        record.slot = slot = Slot(services, caller)
+        record.slot = slot = Slot(request.services, request.caller)
         slot.take(1)
         try:
-            job = await _generate(services, inbound, outbound, record, route, way)
+            job = await _generate(request, record, route, way)
         finally:
             slot.give_back()
         if job is not None:
-            await begin_job(services, inbound, outbound, dialect, job, generate)
+            await begin_job(request, dialect, job, generate)
     except (Refused, DragomanError, *BODY_ERRORS) as fault:
         if isinstance(fault, Refused):
             record.notices += fault.headers
@@ -86,20 +84,15 @@ async def generate(
         record.status = 500
         raise
     finally:
-        record_request(services.records, services.store, services.clocks, record)
+        record_request(request.services.records, request.services.store, request.services.clocks, record)
 
 
 async def _generate(
-    services: Services,
-    inbound: Inbound,
-    outbound: Outbound,
-    record: RequestRecord,
-    at: Route | None,
-    way: CompactionWay | None,
+    request: ServedRequest, record: RequestRecord, at: Route | None, way: CompactionWay | None
 ) -> BackgroundJob | None:
     """Answer the request, or give the job if it is to be answered in the background."""
-    limits = services.config.limits
-    body = await inbound.body(services.config.server.max_body, limits.encodings)
+    services = request.services
+    body = await request.inbound.body(services.config.server.max_body, services.config.limits.encodings)
     vendor, compaction, caller = registry.dialect(record.dialect), None, record.caller
     known = _recognise(services, record, body)
     if vendor.background is not None and way is None and known.holds(b'"background"'):
@@ -107,13 +100,13 @@ async def _generate(
         if job is not None:
             return job
     if (stored := vendor.stored_answers) is not None and known.holds(stored.mark):
-        body = await with_stored_turns(services, outbound, record, known, stored)
+        body = await with_stored_turns(request, record, known, stored)
         known = known if body is known.body else _recognise(services, record, body)
     if (form := vendor.compactions) is not None and (way is not None or known.holds(form.mark)):
         named = at.model if at is not None else None
         body, compaction = await read_compaction(services, caller, record.dialect, body, form, model=named, way=way)
         known = _recognise(services, record, body)
-    parse = partial(_parse, record.dialect, caller, body, inbound.headers, at, limits, known)
+    parse = partial(_parse, request, record.dialect, known, at)
     new = known.new if known.kept is not None else body
     work = begin_work(services, caller.name, new)
     try:
@@ -130,41 +123,37 @@ async def _generate(
         allowed = await admit(services.store.limits, caller, caller.limits, counted, record.dialect)
         record.notices += limit_headers(record.dialect, caller.limits, allowed)
         record.reserved = record.estimate if caller.counts_tokens else None
-    watch = ClientWatch(inbound)
+    watch = ClientWatch(request.inbound)
     try:
-        if compaction is None or not await answer_with_summary(
-            services, inbound, outbound, record, compaction, ask, work
-        ):
-            await _dispatch(services, inbound, outbound, record, ask=ask, route=route, work=work)
+        if compaction is None or not await answer_with_summary(request, record, compaction, ask, work):
+            await _dispatch(request, record, ask, route, work)
     except asyncio.CancelledError:
         if watch.gone:
             raise ClientGone from None
         if not is_ending(services):
             raise
-        await _go_away(outbound, record)
+        await _go_away(request.outbound, record)
     finally:
         watch.stop()
     return None
 
 
 async def _dispatch(
-    services: Services,
-    inbound: Inbound,
-    outbound: Outbound,
+    request: ServedRequest,
     record: RequestRecord,
-    *,
     ask: Ask,
     route: TargetRoute[HttpDestination] | None,
     work: RequestWork,
 ) -> None:
     """Send the request. `route` is None where one has to be chosen first."""
+    services = request.services
     if route is None:
         if (budget := record.caller.budget) is not None:
             await hold(services.store.budgets, services.clocks, record.caller, budget)  # a router model costs too
         record.routed = await choose_model(services, record.caller, ask, record.model, record.id)
         route = record.routed.route
     first = route.destinations[0]
-    credential = find_credential(services, inbound, record.dialect, first) if first.as_caller else None
+    credential = find_credential(request, record.dialect, first) if first.as_caller else None
     if (budget := record.caller.budget) is not None:
         record.hold = await hold_request(
             services.store.budgets, services.clocks, record.caller, budget, record.estimate, route
@@ -173,13 +162,13 @@ async def _dispatch(
     if first.target.profile.probed and not first.as_caller:
         services.probes.note_use(first)
     record.context = _context(record, ask)
-    options = caller_options(inbound.headers, loosen=record.caller.admin)
+    options = caller_options(request.inbound.headers, loosen=record.caller.admin)
     if record.caller.counts_tokens or record.caller.budget is not None:
         options = USAGE_ASKED if options is NOTHING_SET else replace(options, ask_usage=True)
     record.dispatch = dispatch = services.dispatcher.open(
         ask, route, record.context, record.caller.name, options=options, work=work, credential=credential
     )
-    dispatch.line = inbound.line
+    dispatch.line = request.inbound.line
     record.exchange = exchange = dispatch.exchange
     if record.carried is not None:
         exchange.given_summary = record.carried.summary
@@ -189,7 +178,7 @@ async def _dispatch(
         dispatch.afford = partial(_hold_round, services, record, exchange)
     figure = services.figures.begin(first.name)
     try:
-        await _answer(services, outbound, record, dispatch)
+        await _answer(request, record, dispatch)
     finally:
         figure.end(record.first_byte if exchange.attempts.sends == 1 else 0.0)
 
@@ -249,8 +238,9 @@ def _context(record: RequestRecord, ask: Ask) -> AnswerContext:
     )
 
 
-async def _answer(services: Services, outbound: Outbound, record: RequestRecord, dispatch: Dispatch) -> None:
+async def _answer(request: ServedRequest, record: RequestRecord, dispatch: Dispatch) -> None:
     end, exchange = await dispatch.run(), dispatch.exchange
+    services, outbound = request.services, request.outbound
     if isinstance(end, GaveUp):
         await _refuse(outbound, record, end.failure)
         return
@@ -265,7 +255,7 @@ async def _answer(services: Services, outbound: Outbound, record: RequestRecord,
         record.cost = find_cost(exchange, record.spent)
         await outbound.whole(200, end.body, _headers(record))
     else:
-        await _stream(services, outbound, record, dispatch, end)
+        await _stream(request, record, dispatch, end)
     if exchange.destination is not None and exchange.destination.compact is not None:
         await begin_summary(services, record.caller, dispatch, exchange.destination.compact)
 
@@ -280,14 +270,10 @@ async def _write_down(services: Services, record: RequestRecord) -> None:
 
 
 async def _stream(
-    services: Services,
-    outbound: Outbound,
-    record: RequestRecord,
-    dispatch: Dispatch,
-    opened: Streaming | StreamingAll,
+    request: ServedRequest, record: RequestRecord, dispatch: Dispatch, opened: Streaming | StreamingAll
 ) -> None:
-    pieces = dispatch.pieces(opened)
-    records = services.records
+    pieces, outbound = dispatch.pieces(opened), request.outbound
+    records, server = request.services.records, request.services.config.server
     if records.recent.keeps or records.keeps_bodies or records.keeps_answers or records.logs_content:
         outbound.copied, record.copy = COPIED, outbound.copy
     client = registry.dialect(record.dialect)
@@ -295,7 +281,7 @@ async def _stream(
     content_type = framing.content_type.encode()
     ping = client.ping if framing is Framing.SSE else b""
     try:
-        await outbound.streamed(pieces, _headers(record), content_type, services.config.server.write_timeout, ping)
+        await outbound.streamed(pieces, _headers(record), content_type, server.write_timeout, ping)
     except TimeoutError:
         record.failure = Failure(FailureKind.NETWORK, "the client did not read its answer", GONE)
         raise ClientGone from None
@@ -323,21 +309,15 @@ def _recognise(services: Services, record: RequestRecord, body: bytes) -> KnownB
 
 
 def _parse(
-    dialect: str,
-    caller: Caller,
-    body: bytes,
-    headers: Mapping[str, str],
-    at: Route | None,
-    limits: RequestLimits,
-    known: KnownBody,
-    continues: bool = False,
+    request: ServedRequest, dialect: str, known: KnownBody, at: Route | None, continues: bool = False
 ) -> tuple[Ask, int]:
-    """The request, and the tokens that it reserves if its caller has a limit or a budget. `continues`: raise
+    """What is asked, and the tokens that it reserves if its caller has a limit or a budget. `continues`: raise
     NotContinued rather than read what was read before."""
+    caller, headers, limits = request.caller, request.inbound.headers, request.services.config.limits
     if at is None:
-        ask = parse_ask(dialect, body, headers, limits, known, continues)
+        ask = parse_ask(dialect, known.body, headers, limits, known, continues)
     else:
-        ask = parse_routed(at, body, headers, limits, known, continues)
+        ask = parse_routed(at, known.body, headers, limits, known, continues)
     return ask, reserved_tokens(ask.conversation, ask.known) if caller.counts_tokens or caller.budget is not None else 0
 
 

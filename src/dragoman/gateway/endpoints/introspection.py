@@ -15,13 +15,12 @@ from dragoman.engine.compile.request_limits import RequestLimits, check_body
 from dragoman.engine.exchange.steps import Send
 from dragoman.engine.library.adapt import read
 from dragoman.engine.library.report_summary import fold
-from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit, begin_work
+from dragoman.gateway.callers.callers import Refused, Slot, admit
 from dragoman.gateway.endpoints.dry_run_options import DryRunOptions
-from dragoman.gateway.http.inbound import Inbound, noticing
-from dragoman.gateway.http.outbound import Outbound
+from dragoman.gateway.http.inbound import noticing
 from dragoman.gateway.models.model_names import find_destinations
 from dragoman.gateway.records.metrics import render_metrics
-from dragoman.gateway.services import Services
+from dragoman.gateway.served_request import ServedRequest
 from dragoman.store import StoreUnavailable
 
 TEXT = b"text/plain; version=0.0.4; charset=utf-8"
@@ -40,77 +39,80 @@ class _RecordedChange(msgspec.Struct):
 _decode_changes = msgspec.json.Decoder(list[_RecordedChange]).decode
 
 
-async def about(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, body: bytes) -> None:
+async def about(request: ServedRequest, body: bytes) -> None:
     """What a dialect's own server says about itself."""
-    await outbound.whole(200, body)
+    await request.outbound.whole(200, body)
 
 
-async def health(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+async def health(request: ServedRequest) -> None:
     """Alive. An admin also sees which targets are left alone, and what refusals have taught about them."""
+    services = request.services
     shown: dict[str, Any] = {"status": "ok", "uptime": round(time.time() - services.started, 1)}
-    if caller.admin:
+    if request.caller.admin:
         shown["resting"] = services.dispatcher.health.resting(time.perf_counter())
         shown["lessons"] = await services.memory.lessons()
         shown["tentative_lessons"] = await services.memory.tentative_lessons()
-    await outbound.whole(200, msgspec.json.encode(shown))
+    await request.outbound.whole(200, msgspec.json.encode(shown))
 
 
-async def ready(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+async def ready(request: ServedRequest) -> None:
     """Ready for traffic: there is somewhere to send it, and we are not on our way out.
 
     Shared state that is away is told and no reason to stay away: the gateway serves by what it knows. An admin sees
     why.
     """
+    services = request.services
     reason = "shutting down" if services.closing else "" if services.config.providers else "no providers"
     store = services.store.health()
     shown: dict[str, Any] = {"ready": not reason, "reason": reason, "config": services.config_digest}
     if store.replicas:
         shown["shared_state"] = "away" if store.away is not None else "ok"
         shown["replicas"] = store.replicas
-        if store.away is not None and caller.admin:
+        if store.away is not None and request.caller.admin:
             shown["away"] = services.records.redactor.text(store.away)
-    await outbound.whole(503 if reason else 200, msgspec.json.encode(shown))
+    await request.outbound.whole(503 if reason else 200, msgspec.json.encode(shown))
 
 
-async def metrics(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+async def metrics(request: ServedRequest) -> None:
     """The metrics of all workers together."""
-    text = render_metrics(await services.all_metrics())
-    await outbound.whole(200, text.encode(), None, TEXT)
+    text = render_metrics(await request.services.all_metrics())
+    await request.outbound.whole(200, text.encode(), None, TEXT)
 
 
-async def report(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, id: str) -> None:
+async def report(request: ServedRequest, id: str) -> None:
     """The whole report of one request, for its owner."""
-    entry = await services.store.ledger.report(id, caller)
+    entry = await request.services.store.ledger.report(id, request.caller)
     if entry is None:
         message = f'there is no request "{id}" of yours'
         raise Refused(Failure(FailureKind.NOT_FOUND, message, 404, "unknown_request"))
     summary = msgspec.json.encode(fold(_decode_changes(entry.changes)))
-    await outbound.whole(200, b'{"summary":' + summary + b"," + entry.report()[1:])
+    await request.outbound.whole(200, b'{"summary":' + summary + b"," + entry.report()[1:])
 
 
-async def lessons(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+async def lessons(request: ServedRequest) -> None:
     """What refusals have taught about targets, for admins."""
-    await outbound.whole(200, msgspec.json.encode({"lessons": await services.memory.records()}))
+    await request.outbound.whole(200, msgspec.json.encode({"lessons": await request.services.memory.records()}))
 
 
-async def forget(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+async def forget(request: ServedRequest) -> None:
     """Forget lessons: all, or those of `?target=` and `?name=`."""
-    forgotten = await services.memory.forget(inbound.query.get("target"), inbound.query.get("name"))
-    await outbound.whole(200, msgspec.json.encode({"forgotten": forgotten}))
+    query = request.inbound.query
+    forgotten = await request.services.memory.forget(query.get("target"), query.get("name"))
+    await request.outbound.whole(200, msgspec.json.encode({"forgotten": forgotten}))
 
 
-async def forget_caller(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+async def forget_caller(request: ServedRequest) -> None:
     """Remove everything that is kept for the key `?name=`, for admins."""
-    name = inbound.query.get("name")
+    name = request.inbound.query.get("name")
     if name is None:
         raise Refused(Failure(FailureKind.BAD_REQUEST, "say whose state to forget: ?name=KEY", 400, param="name"))
-    services.forget_conversations(name)
+    request.services.forget_conversations(name)
     try:
-        forgotten = await services.store.forget(name)
+        forgotten = await request.services.store.forget(name)
     except StoreUnavailable as fault:
         message = f"not everything was removed; try again: {fault}"
         raise Refused(Failure(FailureKind.OVERLOADED, message, 503, retry_after=1.0)) from None
-    await outbound.whole(200, msgspec.json.encode({"forgotten": forgotten}))
+    await request.outbound.whole(200, msgspec.json.encode({"forgotten": forgotten}))
 
 
 class _DryRun(DryRunOptions, kw_only=True):
@@ -118,25 +120,24 @@ class _DryRun(DryRunOptions, kw_only=True):
     to: str
 
 
-async def adapt(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+async def adapt(request: ServedRequest) -> None:
     """The exact body that would be sent, and why. `{"request": …, "from": DIALECT, "to": MODEL or TARGET}`.
 
     It counts as a request of the caller: it may fetch media, and compiles as much as a request that is sent.
     """
+    services, inbound, caller = request.services, request.inbound, request.caller
     limits = services.config.limits
     with Slot(services, caller):
-        body = await inbound.body(services.config.server.max_body, limits.encodings)
-        work = begin_work(services, caller.name, body)
+        body = await request.body()
+        work = request.work(body)
         wanted = await work.run(partial(_dry_run, body, limits))
         route = find_destinations(services, caller, wanted.to, wanted.source)
         if caller.limits is not None:
             await admit(services.store.limits, caller, caller.limits, 0)
-        request = bytes(wanted.request)
-        parse = partial(
-            read, request, source=wanted.source, headers=inbound.headers, stream=wanted.stream, limits=limits
-        )
+        asked = bytes(wanted.request)
+        parse = partial(read, asked, source=wanted.source, headers=inbound.headers, stream=wanted.stream, limits=limits)
         ask = await work.run(parse)
-        context = AnswerContext(model=wanted.to, id=outbound.id)
+        context = AnswerContext(model=wanted.to, id=request.outbound.id)
         dispatch = services.dispatcher.open(ask, route, context, caller.name, options=wanted.options(), work=work)
         with noticing(inbound):
             step = await dispatch.prepare()
@@ -152,7 +153,7 @@ async def adapt(services: Services, inbound: Inbound, outbound: Outbound, caller
         "media_to_fetch": step.request.media_to_fetch,
         "trimmed": step.request.trimmed.figures() if step.request.trimmed is not None else None,
     }
-    await outbound.whole(200, await work.run(partial(msgspec.json.encode, shown)))
+    await request.outbound.whole(200, await work.run(partial(msgspec.json.encode, shown)))
 
 
 def _dry_run(body: bytes, limits: RequestLimits) -> _DryRun:

@@ -10,13 +10,12 @@ from msgspec.structs import replace
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.errors import near_match
-from dragoman.gateway.callers.callers import Caller, Refused
+from dragoman.gateway.callers.callers import Refused
 from dragoman.gateway.http.inbound import Inbound
-from dragoman.gateway.http.outbound import Outbound
-from dragoman.gateway.services import Services
-from dragoman.store import Entry, LedgerQuery
+from dragoman.gateway.served_request import ServedRequest
+from dragoman.store import Entry, LedgerQuery, Viewer
 from dragoman.store.cache_report import cache_report
-from dragoman.store.contracts.ledger import LARGEST_PAGE, LedgerPage, cursor_of
+from dragoman.store.contracts.ledger import LARGEST_PAGE, Ledger, LedgerPage, cursor_of
 from dragoman.store.ledger_views import GROUPS, STATES, RequestPage, has_rule, parse_since, request_row, usage_report
 
 USAGE_PARAMETERS = frozenset({"by", "since", "key"})
@@ -26,26 +25,26 @@ MOST_LOOKED_AT = 5000
 """Requests that one page by rule looks through. The ledger has no index of rules."""
 
 
-async def usage(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+async def usage(request: ServedRequest) -> None:
     """Totals by `?by=key|model|day|target` `&since=7d`, for admins."""
-    query = _query(inbound, USAGE_PARAMETERS)
+    query = _query(request.inbound, USAGE_PARAMETERS)
     by, since = query.get("by", "model"), _since(query)
     if by not in GROUPS:
         raise _bad(f'usage cannot be grouped by "{by[:40]}"; use {", ".join(GROUPS)}', "by")
-    groups = await services.store.ledger.totals(caller, GROUPS[by], LedgerQuery(since=since))
-    await outbound.whole(200, msgspec.json.encode(usage_report(by, since, groups)))
+    groups = await request.services.store.ledger.totals(request.caller, GROUPS[by], LedgerQuery(since=since))
+    await request.outbound.whole(200, msgspec.json.encode(usage_report(by, since, groups)))
 
 
-async def cache(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+async def cache(request: ServedRequest) -> None:
     """What prompt caches saved and lost, by day, model and session, `?since=7d`, for admins."""
-    since = _since(_query(inbound, CACHE_PARAMETERS))
-    report = await cache_report(services.store.ledger, caller, since)
-    await outbound.whole(200, msgspec.json.encode(report))
+    since = _since(_query(request.inbound, CACHE_PARAMETERS))
+    report = await cache_report(request.services.store.ledger, request.caller, since)
+    await request.outbound.whole(200, msgspec.json.encode(report))
 
 
-async def requests(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+async def requests(request: ServedRequest) -> None:
     """A page of the caller's requests, newest first; of all requests for admins."""
-    query = _query(inbound, REQUEST_PARAMETERS)
+    query = _query(request.inbound, REQUEST_PARAMETERS)
     status = query.get("status")
     if status is not None and status not in STATES:
         raise _bad(f'a status is {" or ".join(STATES)}, and not "{status[:40]}"', "status")
@@ -58,14 +57,13 @@ async def requests(services: Services, inbound: Inbound, outbound: Outbound, cal
         limit=_limit(query),
         after=query.get("after"),
     )
-    page = await _page(services, caller, asked, query.get("rule"))
+    page = await _page(request.services.store.ledger, request.caller, asked, query.get("rule"))
     shown = RequestPage(tuple(map(request_row, page.entries)), page.next)
-    await outbound.whole(200, msgspec.json.encode(shown))
+    await request.outbound.whole(200, msgspec.json.encode(shown))
 
 
-async def _page(services: Services, caller: Caller, asked: LedgerQuery, rule: str | None) -> LedgerPage:
+async def _page(ledger: Ledger, caller: Viewer, asked: LedgerQuery, rule: str | None) -> LedgerPage:
     """A page of the ledger. One by rule may be short, or empty, and yet have a next one."""
-    ledger = services.store.ledger
     if rule is None:
         return await ledger.recent(caller, asked)
     found: list[Entry] = []

@@ -6,21 +6,19 @@ from collections.abc import Iterable
 
 import msgspec
 
-from dragoman.gateway.callers.callers import Caller
-from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.models.health_checks import CheckResult
-from dragoman.gateway.services import Services
+from dragoman.gateway.served_request import ServedRequest
 
 
-async def status(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+async def status(request: ServedRequest) -> None:
     """The results of the last round. Reading asks no provider: a page of elsewhere can have a browser read anything."""
-    await _show(outbound, services.checks.results)
+    await _show(request.outbound, request.services.checks.results)
 
 
-async def check(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+async def check(request: ServedRequest) -> None:
     """A round now."""
-    await _show(outbound, await services.checks.check_all())
+    await _show(request.outbound, await request.services.checks.check_all())
 
 
 async def _show(outbound: Outbound, results: Iterable[CheckResult]) -> None:

@@ -10,29 +10,30 @@ from dragoman.config.model_lookup import asked_name
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import ListedModel, ModelListing
 from dragoman.dialects.registry import caller_dialect, model_listing
-from dragoman.gateway.callers.callers import Caller, Refused
+from dragoman.gateway.callers.callers import Refused
 from dragoman.gateway.callers.credentials import find_list_credential
 from dragoman.gateway.http.inbound import Inbound
-from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.models.live_models import Entry, context_window
 from dragoman.gateway.models.model_names import find_lead, visible_names
+from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
 from dragoman.profiles.facts import Stance, ThinkingForm
 from dragoman.profiles.models import known_output, known_window
 from dragoman.upstream.auth.caller_credential import CallerCredential
 
 
-async def models(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+async def models(request: ServedRequest) -> None:
     """All that are not hidden and that the caller may use, or a page of them; with `?live=true` as their providers
     describe them."""
+    services, inbound = request.services, request.inbound
     client = caller_dialect(inbound.path, inbound.headers)
-    credential = find_list_credential(services, inbound, client)
-    names = await visible_names(services, caller, client, credential)
+    credential = find_list_credential(request, client)
+    names = await visible_names(services, request.caller, client, credential)
     page, more = _page(list(names), inbound.query)
     listed = [_able(_listed(name, services, names[name]), services, client) for name in page]
     if _is_live(inbound):
         listed = [await _described(one, services, client, credential) for one in listed]
-    await outbound.whole(200, _listing(inbound).render_models(listed, more))
+    await request.outbound.whole(200, _listing(inbound).render_models(listed, more))
 
 
 _SIZES = ("limit", "pageSize", "page_size")
@@ -70,14 +71,15 @@ def _bad_page(message: str) -> Refused:
     return Refused(Failure(FailureKind.BAD_REQUEST, message, 400))
 
 
-async def model(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, name: str) -> None:
+async def model(request: ServedRequest, name: str) -> None:
     """One model, hidden or not."""
+    services, inbound = request.services, request.inbound
     client = caller_dialect(inbound.path, inbound.headers)
-    find_lead(services, caller, name, client)
+    find_lead(services, request.caller, name, client)
     shown = _able(_listed(name, services), services, client)
     if _is_live(inbound):
-        shown = await _described(shown, services, client, find_list_credential(services, inbound, client))
-    await outbound.whole(200, _listing(inbound).render_model(shown))
+        shown = await _described(shown, services, client, find_list_credential(request, client))
+    await request.outbound.whole(200, _listing(inbound).render_model(shown))
 
 
 def _able(listed: ListedModel, services: Services, client: str) -> ListedModel:

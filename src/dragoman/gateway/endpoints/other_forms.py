@@ -7,13 +7,10 @@ from functools import partial
 from dragoman.dialects.dialect import RequestAdapter
 from dragoman.dialects.shared.parsing import parse_model
 from dragoman.errors import MalformedRequest
-from dragoman.gateway.callers.callers import Caller, begin_work
 from dragoman.gateway.endpoints import models
 from dragoman.gateway.endpoints.generate import generate
 from dragoman.gateway.endpoints.relay import relay
-from dragoman.gateway.http.inbound import Inbound, ReadInbound
-from dragoman.gateway.http.outbound import Outbound
-from dragoman.gateway.services import Services
+from dragoman.gateway.served_request import ServedRequest
 from dragoman.wire.json_reader import open_object
 
 EMBEDDINGS = "/embeddings"
@@ -31,38 +28,29 @@ class _FormRewriter:
         return made
 
 
-async def _body(services: Services, inbound: Inbound) -> bytes:
-    return await inbound.body(services.config.server.max_body, services.config.limits.encodings)
+async def _adapted(request: ServedRequest, form: RequestAdapter) -> ServedRequest:
+    """The request as one of the dialect's own; its answers will have the form of its path."""
+    body = await request.body()
+    asked = await request.work(body).run(partial(form.parse_body, body))
+    request.outbound.rewriter = _FormRewriter(form)
+    return request.with_body(asked)
 
 
-async def _adapted(services: Services, inbound: Inbound, caller: Caller, form: RequestAdapter) -> bytes:
-    body = await _body(services, inbound)
-    return await begin_work(services, caller.name, body).run(partial(form.parse_body, body))
-
-
-async def prompt(
-    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, dialect: str, form: RequestAdapter
-) -> None:
+async def prompt(request: ServedRequest, dialect: str, form: RequestAdapter) -> None:
     """One prompt, asked as a conversation."""
-    body = await _adapted(services, inbound, caller, form)
-    outbound.rewriter = _FormRewriter(form)
-    await generate(services, ReadInbound(inbound, body), outbound, caller, dialect)
+    await generate(await _adapted(request, form), dialect)
 
 
-async def embed(
-    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, dialect: str, form: RequestAdapter
-) -> None:
+async def embed(request: ServedRequest, dialect: str, form: RequestAdapter) -> None:
     """Embeddings, passed on to the provider of the model in the form that providers have."""
-    body = await _adapted(services, inbound, caller, form)
-    outbound.rewriter = _FormRewriter(form)
-    await relay(services, ReadInbound(inbound, body), outbound, caller, EMBEDDINGS, dialect)
+    await relay(await _adapted(request, form), EMBEDDINGS, dialect)
 
 
-async def show(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
+async def show(request: ServedRequest) -> None:
     """The model that a body names."""
-    body = await _body(services, inbound)
-    _, members, _ = await begin_work(services, caller.name, body).run(partial(open_object, body))
+    body = await request.body()
+    _, members, _ = await request.work(body).run(partial(open_object, body))
     name = parse_model(members) or parse_model({"model": members["name"]} if "name" in members else {})
     if not name:
         raise MalformedRequest("model is required", at="/model")
-    await models.model(services, inbound, outbound, caller, name)
+    await models.model(request, name)

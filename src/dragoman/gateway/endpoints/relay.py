@@ -19,12 +19,13 @@ from dragoman.engine.answer.client_failures import render_failure
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.tokens.token_estimate import estimate_text
 from dragoman.gateway.callers.budgets import hold, refuse_unpriced
-from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit, begin_work
+from dragoman.gateway.callers.callers import Refused, Slot, admit
 from dragoman.gateway.callers.credentials import find_credential
-from dragoman.gateway.http.inbound import ClientGone, Inbound, noticing
-from dragoman.gateway.http.outbound import JSON, Headers, Outbound, header
+from dragoman.gateway.http.inbound import ClientGone, noticing
+from dragoman.gateway.http.outbound import JSON, Headers, header
 from dragoman.gateway.models.model_names import find_destinations
 from dragoman.gateway.records.request_record import GONE, LONGEST_NAME
+from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
 from dragoman.store import Entry
 from dragoman.upstream.auth.authorizer import NoCredentials
@@ -80,20 +81,18 @@ class _Sending(msgspec.Struct):
 
 
 async def relay(
-    services: Services,
-    inbound: Inbound,
-    outbound: Outbound,
-    caller: Caller,
+    request: ServedRequest,
     path: str,
     client: str = DEFAULT_DIALECT,
     form: str = DEFAULT_DIALECT,
 ) -> None:
     """The same request to the provider behind the model, under its own name for it. `client`: the dialect of errors,
     `form`: the one whose vendor has the path."""
+    services, inbound, caller = request.services, request.inbound, request.caller
     started = time.perf_counter()
     with Slot(services, caller):
-        received = await inbound.body(services.config.server.max_body, services.config.limits.encodings)
-        body = await begin_work(services, caller.name, received).run(partial(_parse, inbound.headers, received))
+        received = await request.body()
+        body = await request.work(received).run(partial(_parse, inbound.headers, received))
         name = _member(services.config, body.model or _default_model(services.config, path))
         route = find_destinations(services, caller, name, form)
         destination = route.first
@@ -104,13 +103,13 @@ async def relay(
         if caller.limits is not None:
             await admit(services.store.limits, caller, caller.limits, body.tokens)
         await _book(services, destination, body.tokens)
-        sending = _Sending(destination, path, find_credential(services, inbound, form, destination))
+        sending = _Sending(destination, path, find_credential(request, form, destination))
         failure: Failure | None = Failure(FailureKind.NETWORK, "the client has gone", GONE)
         try:
             with noticing(inbound):
-                failure = await _passed(services, outbound, sending, body.named(destination.target.model), client)
+                failure = await _passed(request, sending, body.named(destination.target.model), client)
         finally:
-            _write_down(services, outbound, caller, (name, sending), started, failure)
+            _write_down(request, name, sending, started, failure)
 
 
 def _refuse_foreign(destination: HttpDestination, path: str) -> None:
@@ -149,11 +148,10 @@ def _default_model(config: Config, path: str) -> str:
     return audio or config.default_model or ""
 
 
-async def _passed(
-    services: Services, outbound: Outbound, sending: _Sending, sent: tuple[str, bytes], client: str
-) -> Failure | None:
+async def _passed(request: ServedRequest, sending: _Sending, sent: tuple[str, bytes], client: str) -> Failure | None:
     """The provider's answer as it is, or its refusal without our secrets."""
-    destination = sending.destination
+    services, destination = request.services, sending.destination
+    redaction = sending.redaction(services)
     named = [header(b"x-dragoman-model", destination.name)]
     headers = (("content-type", sent[0]), *services.dispatcher.health.signed(destination))
     url = destination.url(dialect(destination.target.dialect).relay_root + sending.path)
@@ -164,29 +162,28 @@ async def _passed(
         transport = services.dispatcher.transports.of(destination)
         incoming: Incoming = await transport.send(outgoing, destination.timeouts, sending.resent)
         if incoming.status < 300:
-            return await _answered(services, outbound, incoming, named, sending.redaction(services))
+            return await _answered(request, incoming, named, redaction)
         refused = await error_body(incoming)
         failure = parse_failure(incoming.status, dict(incoming.headers), refused, destination.provider)
     except TransportFailure as fault:
         failure = transport_failure(fault)
     except NoCredentials as fault:
         failure = Failure(FailureKind.AUTH, str(fault), fault.status)
-    failure = sending.redaction(services).failure(failure)
-    await outbound.refusal(client, failure, named)
+    failure = redaction.failure(failure)
+    await request.outbound.refusal(client, failure, named)
     return failure
 
 
-async def _answered(
-    services: Services, outbound: Outbound, incoming: Incoming, named: Headers, redaction: Redaction
-) -> Failure | None:
+async def _answered(request: ServedRequest, incoming: Incoming, named: Headers, redaction: Redaction) -> Failure | None:
     """A stream piece by piece, anything else at once. There is no other way to report a stream that breaks off."""
+    outbound = request.outbound
     shown = (incoming.header("content-type") or "").encode("latin-1", "replace") or JSON
     if not shown.startswith(_EVENT_STREAM):
         await outbound.whole(200, await incoming.read(LIMIT), named, shown)
         return None
     try:
         async with incoming:
-            await outbound.streamed(aiter(incoming), named, shown, services.config.server.write_timeout)
+            await outbound.streamed(aiter(incoming), named, shown, request.services.config.server.write_timeout)
     except TransportFailure as fault:
         failure = redaction.failure(transport_failure(fault))
         error = render_failure(DEFAULT_DIALECT, failure, AnswerContext(id=outbound.id))
@@ -197,20 +194,12 @@ async def _answered(
     return None
 
 
-def _write_down(
-    services: Services,
-    outbound: Outbound,
-    caller: Caller,
-    asked: tuple[str, _Sending],
-    started: float,
-    failure: Failure | None,
-) -> None:
-    name, sending = asked
-    destination = sending.destination
+def _write_down(request: ServedRequest, name: str, sending: _Sending, started: float, failure: Failure | None) -> None:
+    services, destination = request.services, sending.destination
     entry = Entry(
-        id=outbound.id,
+        id=request.outbound.id,
         time=time.time(),
-        caller=caller.name,
+        caller=request.caller.name,
         client_dialect=DEFAULT_DIALECT,
         upstream_dialect=DEFAULT_DIALECT,
         asked=name[:LONGEST_NAME],
@@ -218,7 +207,7 @@ def _write_down(
         upstream_model=destination.target.model,
         attempts=sending.sends,
         duration=time.perf_counter() - started,
-        status=outbound.status or GONE,
+        status=request.outbound.status or GONE,
         error_kind=failure.kind.value if failure is not None else None,
         error=failure.message if failure is not None else None,
     )

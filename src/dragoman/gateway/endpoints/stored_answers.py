@@ -6,9 +6,9 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.contracts.background import BackgroundForm
 from dragoman.dialects.contracts.stored_answers import StoredAnswers
 from dragoman.dialects.dialect import Dialect
-from dragoman.gateway.callers.callers import Caller, Refused
-from dragoman.gateway.http.inbound import Inbound
-from dragoman.gateway.http.outbound import SSE, Outbound
+from dragoman.gateway.callers.callers import Refused
+from dragoman.gateway.http.outbound import SSE
+from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
 from dragoman.gateway.state.background_answers import cancel, find_state, follow
 
@@ -24,9 +24,8 @@ def _paths(vendor: Dialect, stored: StoredAnswers) -> tuple[str, ...]:
     return (stored.path, stored.items_path, *cancelling)
 
 
-async def stored_answer(
-    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, vendor: Dialect, template: str
-) -> None:
+async def stored_answer(request: ServedRequest, vendor: Dialect, template: str) -> None:
+    services, inbound, outbound, caller = request.services, request.inbound, request.outbound, request.caller
     stored = vendor.stored_answers
     assert stored is not None  # see `is_served`
     id = inbound.path.rstrip("/").split("/")[-1 if template == stored.path else -2]
@@ -43,20 +42,18 @@ async def stored_answer(
         await services.store.responses.forget(caller.name, id)
         await outbound.whole(200, stored.render_deleted(id))
     elif inbound.query.get("stream", "").lower() == "true":
-        await _stream(services, inbound, outbound, caller, id, form)
+        await _stream(request, id, form)
     else:
         state = await find_state(services, caller.name, id, form, found) if form is not None else found.response
         await outbound.whole(200, state)
 
 
-async def _stream(
-    services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, id: str, form: BackgroundForm | None
-) -> None:
+async def _stream(request: ServedRequest, id: str, form: BackgroundForm | None) -> None:
     """The events of an answer that is or was made in the background, from the one after `starting_after`."""
-    after = inbound.query.get("starting_after", "")
+    after = request.inbound.query.get("starting_after", "")
     since = int(after) if after.isdigit() and len(after) < 10 else -1
-    events = await follow(services, caller.name, id, form, since) if form is not None else None
+    events = await follow(request.services, request.caller.name, id, form, since) if form is not None else None
     if events is None:
         what = "only an answer that was begun with `background` and `stream` can be streamed; leave out `stream`"
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 400, param="stream"))
-    await outbound.streamed(events, [], SSE, services.config.server.write_timeout)
+    await request.outbound.streamed(events, [], SSE, request.services.config.server.write_timeout)

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.gateway.callers.callers import Caller, Refused
+from dragoman.gateway.callers.callers import Refused
 from dragoman.gateway.endpoints.generate import GOING_AWAY
-from dragoman.gateway.http.inbound import Inbound
-from dragoman.gateway.http.outbound import Outbound
-from dragoman.gateway.services import Services
+from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.sockets.open_sockets import SOCKETS_PER_KEY
 from dragoman.gateway.sockets.socket_session import SocketSession
 
 _OFFER = ((b"upgrade", b"websocket"), (b"connection", b"upgrade"), (b"sec-websocket-version", b"13"))
 
 
-async def open_socket(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, dialect: str) -> None:
+async def open_socket(request: ServedRequest, dialect: str) -> None:
     """Upgrade a request. On 426 clients use `POST` at once and without a word; on 405 they try again."""
-    if inbound.scope["type"] != "websocket":
-        what = f"GET {inbound.path} opens a WebSocket; use POST for a single request"
+    if request.inbound.scope["type"] != "websocket":
+        what = f"GET {request.inbound.path} opens a WebSocket; use POST for a single request"
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 426, "upgrade_required"), _OFFER)
-    if services.closing:
+    if request.services.closing:
         raise Refused(GOING_AWAY)
-    if not services.sockets.has_room(caller.name):
+    if not request.services.sockets.has_room(request.caller.name):
         what = f"the key has {SOCKETS_PER_KEY} WebSockets open; use POST, or close one"
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 426, "too_many_sockets"), _OFFER)
-    send = outbound.send
-    await send({"type": "websocket.accept", "headers": [(b"x-dragoman-request-id", outbound.id.encode())]})
-    await SocketSession(services, inbound, outbound, caller, dialect, send).run()
+    named = [(b"x-dragoman-request-id", request.outbound.id.encode())]
+    await request.outbound.send({"type": "websocket.accept", "headers": named})
+    await SocketSession(request, dialect).run()

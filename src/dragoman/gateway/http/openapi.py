@@ -15,11 +15,8 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import MODEL, PLACEHOLDER, AnswerContext, Dialect
 from dragoman.dialects.registry import all_dialects
 from dragoman.dialects.shared.request_schema import TEXT
-from dragoman.gateway.callers.callers import Caller
-from dragoman.gateway.http.inbound import Inbound
-from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.routes import ANY_OBJECT, JSON_TYPE, ROUTES, SSE_TYPE, Access, ServedRoute
-from dragoman.gateway.services import Services
+from dragoman.gateway.served_request import ServedRequest
 from dragoman.store.contracts.ledger import LARGEST_PAGE
 from dragoman.store.ledger_views import GROUPS, STATES
 
@@ -135,5 +132,5 @@ def written() -> bytes:
     )
 
 
-async def document(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller) -> None:
-    await outbound.whole(200, written())
+async def document(request: ServedRequest) -> None:
+    await request.outbound.whole(200, written())

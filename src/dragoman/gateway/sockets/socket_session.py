@@ -21,14 +21,14 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect as dialect_of
 from dragoman.engine.answer.client_failures import render_failure
 from dragoman.errors import DragomanError
-from dragoman.gateway.callers.callers import Caller, Refused, begin_work, identify
+from dragoman.gateway.callers.callers import Refused, begin_work, identify
 from dragoman.gateway.endpoints.generate import GOING_AWAY, generate, is_ending
 from dragoman.gateway.faults import tell_fault
 from dragoman.gateway.http.client_errors import as_failure
-from dragoman.gateway.http.inbound import ClientGone, Inbound, Message
+from dragoman.gateway.http.inbound import ClientGone, Message
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.http.socket_protocol import SHUTDOWN
-from dragoman.gateway.services import Services
+from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.sockets.open_sockets import RememberedAnswer
 from dragoman.gateway.sockets.socket_turn import TurnInbound, TurnSender, prepare
 from dragoman.upstream.socket_line import SocketLine
@@ -77,19 +77,18 @@ class Lane:
 class SocketSession:
     """One socket, from its opening to its end."""
 
-    def __init__(
-        self, services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, dialect: str, send: Any
-    ) -> None:
+    def __init__(self, request: ServedRequest, dialect: str) -> None:
+        services = request.services
         frames = dialect_of(dialect).socket_frames
         assert frames is not None  # its endpoint is in the list of the dialect
-        self.key = caller.name
+        self.key = request.caller.name
         self._services = services
-        self._inbound = inbound
-        self._headers = frames.posted_headers(inbound.headers)
+        self._inbound = request.inbound
+        self._headers = frames.posted_headers(request.inbound.headers)
         self._dialect = dialect
         self._frames: SocketFrames = frames
-        self._send = send
-        self._id = outbound.id
+        self._send = request.outbound.send
+        self._id = request.outbound.id
         self._lanes: dict[str | None, Lane] = {}
         self._clients = services.clients
         self._closed = asyncio.Event()
@@ -289,9 +288,9 @@ class SocketSession:
             self._inbound, self._headers, kind, self._closed, partial(self._make_body, turn), lane.line
         )
         try:
-            caller = identify(services, self._inbound)
+            request = ServedRequest(services, inbound, outbound, identify(services, self._inbound))
             endpoint = generate if turn.generates else prepare
-            await endpoint(services, inbound, outbound, caller, dialect=self._dialect)
+            await endpoint(request, dialect=self._dialect)
         except ClientGone:
             return
         except Exception as fault:

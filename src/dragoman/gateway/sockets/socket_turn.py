@@ -15,13 +15,12 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect as dialect_of
 from dragoman.engine.compile.request_limits import parse_ask
 from dragoman.errors import DragomanError
-from dragoman.gateway.callers.callers import Caller, Refused, Slot, admit, begin_work
+from dragoman.gateway.callers.callers import Refused, Slot, admit
 from dragoman.gateway.http.client_errors import as_failure
 from dragoman.gateway.http.inbound import Inbound, Message, Scope
-from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.models.model_names import find_lead
 from dragoman.gateway.records.request_record import RequestRecord, record_request
-from dragoman.gateway.services import Services
+from dragoman.gateway.served_request import ServedRequest
 from dragoman.upstream.socket_line import SocketLine
 from dragoman.wire.sse import SseDecoder
 
@@ -113,16 +112,17 @@ class TurnSender:
             await self._say(message)
 
 
-async def prepare(services: Services, inbound: Inbound, outbound: Outbound, caller: Caller, dialect: str) -> None:
+async def prepare(request: ServedRequest, dialect: str) -> None:
     """Answer a turn that generates nothing. It is read, its model looked up, and it counts as a request."""
+    services, inbound, outbound, caller = request.services, request.inbound, request.outbound, request.caller
     record = RequestRecord(
         outbound.id, dialect, caller, time.perf_counter(), AnswerContext(id=outbound.id), socket=inbound.turn
     )
     try:
         with Slot(services, caller):
-            body = await inbound.body(services.config.server.max_body)
+            body = await request.body()
             parse = partial(parse_ask, dialect, body, inbound.headers, services.config.limits)
-            record.ask = ask = await begin_work(services, caller.name, body).run(parse)
+            record.ask = ask = await request.work(body).run(parse)
             record.model = ask.model or services.config.default_model or ""
             find_lead(services, caller, record.model, dialect)
             if caller.limits is not None:

@@ -21,6 +21,7 @@ from dragoman.dialects.registry import dialect
 from dragoman.gateway.callers.callers import Caller, Refused, begin_work
 from dragoman.gateway.http.inbound import Inbound, ReadInbound
 from dragoman.gateway.http.outbound import SSE, Outbound
+from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
 from dragoman.store import StoredResponse
 from dragoman.wire.error_bodies import parse_failure
@@ -101,21 +102,20 @@ async def queue_job(services: Services, caller: Caller, client: str, body: bytes
     return job
 
 
-async def begin_job(
-    services: Services, inbound: Inbound, outbound: Outbound, client: str, job: BackgroundJob, run: Generate
-) -> None:
+async def begin_job(request: ServedRequest, client: str, job: BackgroundJob, run: Generate) -> None:
     """Begin the answer, and tell its client that it is queued, or its events."""
-    queued = job.state
+    queued, services, outbound = job.state, request.services, request.outbound
     services.jobs[job.id] = job
-    job.task = asyncio.get_running_loop().create_task(_work(services, inbound, client, job, run))
+    job.task = asyncio.get_running_loop().create_task(_work(request, client, job, run))
     if job.ask.streams:
         await outbound.streamed(job.follow(-1), [], SSE, services.config.server.write_timeout)
     else:
         await outbound.whole(200, queued)
 
 
-async def _work(services: Services, inbound: Inbound, client: str, job: BackgroundJob, run: Generate) -> None:
+async def _work(request: ServedRequest, client: str, job: BackgroundJob, run: Generate) -> None:
     """Answer the request, as a client of ours would ask for it, and write down how it goes."""
+    services = request.services
     teller = job.form.teller(job.id, job.ask)
     refused = bytearray()
     status = 0
@@ -136,7 +136,8 @@ async def _work(services: Services, inbound: Inbound, client: str, job: Backgrou
     failure: Failure | None = _DIED
     try:
         outbound = Outbound(take, next(services.request_ids))
-        await run(services, _Detached(inbound, job.ask.body), outbound, job.caller, client)
+        inbound = _Detached(request.inbound, job.ask.body)
+        await run(ServedRequest(services, inbound, outbound, job.caller), client)
         failure = parse_failure(status, {}, bytes(refused)) if status != 200 else None
     except asyncio.CancelledError:
         failure = None if job.is_cancelled else _STOPPED

@@ -36,14 +36,13 @@ from dragoman.engine.history.compaction import PrefixSummary, UsedSummary
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.gateway.callers.callers import Caller, Refused, begin_work
 from dragoman.gateway.callers.credentials import find_credential
-from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.http.outbound import Outbound, header
 from dragoman.gateway.models.model_names import find_lead
 from dragoman.gateway.records.request_record import CarriedBlock, RequestRecord
+from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
 from dragoman.gateway.state.seals import PREFIX, SECRET_BYTES, BrokenSeal, Seals
 from dragoman.gateway.state.side_requests import ask_route
-from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.heavy_work import RequestWork
 
@@ -150,13 +149,7 @@ def _open(seals: Seals, caller: Caller, form: Compactions, sealed: str, shown: s
 
 
 async def answer_with_summary(
-    services: Services,
-    inbound: Inbound,
-    outbound: Outbound,
-    record: RequestRecord,
-    compaction: Compaction,
-    ask: Ask,
-    work: RequestWork,
+    request: ServedRequest, record: RequestRecord, compaction: Compaction, ask: Ask, work: RequestWork
 ) -> bool:
     """Send the summary, if the client wants nothing else: then it is all done. Otherwise note what the answer begins
     with, if the conversation is so long that a summary is due."""
@@ -169,10 +162,9 @@ async def answer_with_summary(
     if not await work.run(partial(has_words, ask.conversation)):
         what = "there is nothing to compact: the conversation is empty"
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 400, "compaction_nothing_to_summarize"))
-    credential = find_credential(services, inbound, record.dialect, compaction.route.first)
-    made = await _summarise(services, record, compaction, ask, credential, work)
+    made = await _summarise(request, record, compaction, ask, work)
     whole = way is CompactionWay.THRESHOLD
-    seals = await _find_seals(services)
+    seals = await _find_seals(request.services)
     sealed = seals.seal(record.caller.name, msgspec.json.encode(SealedSummary(made.text, whole)))
     carried = CarriedSummary(made.text, whole)
     item = compaction.form.render_item(secrets.token_hex(25), carried, sealed, way)
@@ -186,10 +178,19 @@ async def answer_with_summary(
     if way is CompactionWay.ENDPOINT and compaction.form.render_answer is not None:
         render, given = compaction.form.render_answer, compaction.ask.bare
         body = await work.run(partial(render, _answer_id(record), given, item, made.usage, int(time.time())))
-        outbound.rewriter = None  # such an answer is not continued by its id
-        await outbound.whole(200, body, list(record.notices))
+        request.outbound.rewriter = None  # such an answer is not continued by its id
+        await request.outbound.whole(200, body, list(record.notices))
         return True
-    await _send(outbound, record, ask, block, made.usage, compaction.form.stop_word)
+    stop_word, now = compaction.form.stop_word, int(time.time())
+    events: list[Event] = [
+        Started(_answer_id(record), record.model, now),
+        OpaqueBlock(0, 0, block),
+        Stopped(0, Stop.PAUSE if stop_word else Stop.END, stop_word),
+        Used(made.usage),
+        Ended(),
+    ]
+    context = AnswerContext(model=record.model, id=record.id, created=now, request=ask.members, clock=time.time)
+    await _send(request.outbound, record, events, context, ask.stream)
     return True
 
 
@@ -198,20 +199,11 @@ def _answer_id(record: RequestRecord) -> str:
 
 
 async def _send(
-    outbound: Outbound, record: RequestRecord, ask: Ask, block: Opaque, usage: Usage, stop_word: str
+    outbound: Outbound, record: RequestRecord, events: list[Event], context: AnswerContext, streams: bool
 ) -> None:
     """The answer that is one block, whole or as a stream."""
-    now = int(time.time())
-    events: list[Event] = [
-        Started(_answer_id(record), record.model, now),
-        OpaqueBlock(0, 0, block),
-        Stopped(0, Stop.PAUSE if stop_word else Stop.END, stop_word),
-        Used(usage),
-        Ended(),
-    ]
-    context = AnswerContext(model=record.model, id=record.id, created=now, request=ask.members, clock=time.time)
     answers = dialect(record.dialect).answers
-    if ask.stream:
+    if streams:
         pieces = _render_stream(answers.stream_renderer(context), events)
         content_type = dialect(record.dialect).framing.content_type.encode()
         await outbound.streamed(pieces, list(record.notices), content_type, _SECONDS)
@@ -226,14 +218,10 @@ async def _render_stream(renderer: StreamRenderer, events: list[Event]) -> Async
 
 
 async def _summarise(
-    services: Services,
-    record: RequestRecord,
-    compaction: Compaction,
-    ask: Ask,
-    credential: CallerCredential | None,
-    work: RequestWork,
+    request: ServedRequest, record: RequestRecord, compaction: Compaction, ask: Ask, work: RequestWork
 ) -> MadeSummary:
     """A summary of the whole conversation. Raises Refused if there is none that is whole."""
+    services, credential = request.services, find_credential(request, record.dialect, compaction.route.first)
     policy = compaction.route.first.compact
     own = services.routes.find(policy.model) if policy is not None else None
     route, model = (

@@ -21,11 +21,12 @@ from dragoman.dialects.contracts.stored_answers import AnswerKeeper, StoredAnswe
 from dragoman.dialects.registry import dialect
 from dragoman.engine.memory.continued_requests import KnownBody
 from dragoman.gateway.callers.callers import Refused, begin_work
-from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.records.request_record import RequestRecord
+from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.store import StoredResponse
+from dragoman.store.contracts.stored_responses import StoredResponses
 from dragoman.wire.json_size import LARGE
 
 MOST_TURNS = 1000
@@ -38,14 +39,14 @@ _NONE: frozenset[str] = frozenset()
 
 
 async def with_stored_turns(
-    services: Services, outbound: Outbound, record: RequestRecord, known: KnownBody, stored: StoredAnswers
+    request: ServedRequest, record: RequestRecord, known: KnownBody, stored: StoredAnswers
 ) -> bytes:
     """The request with all stored turns and items that it refers to; and its answer will be stored, if it wants that.
 
     A provider that made what it refers to has it itself: the request stays as it is. Raises Refused if something is
     not known.
     """
-    body, work = known.body, begin_work(services, record.caller.name, known.new)
+    services, body, work = request.services, known.body, request.work(known.new)
     question = await work.run(lambda: stored.parse_question(*known.open(stored.find_references)))
     if question is None:
         return body
@@ -55,7 +56,7 @@ async def with_stored_turns(
     if kept and question.conversation:
         kept = await services.store.responses.find(record.caller.name, question.conversation) is not None
     if kept:
-        outbound.rewriter = _Keeping(services, record, question, stored.keeper(question))
+        request.outbound.rewriter = _Keeping(services, record, question, stored.keeper(question))
     return await replace_ids(services, record.caller.name, record.dialect, body, (stored, question))
 
 
@@ -152,7 +153,7 @@ async def _continued(
         if own[0] or question.is_bare:
             return body
         return await begin_work(services, caller, body).run(partial(stored.render_whole, body, (), False))
-    turns = await find_turns(services, caller, question.previous, services.config.server.max_body)
+    turns = await find_turns(services.store.responses, caller, question.previous, services.config.server.max_body)
     if turns is None:
         if _passes(services, own):
             return body
@@ -186,11 +187,11 @@ async def _with_items(
     return body if is_own else stored.put_items(body, known)
 
 
-async def find_turns(services: Services, caller: str, last: str, most: int) -> list[StoredResponse] | None:
+async def find_turns(responses: StoredResponses, caller: str, last: str, most: int) -> list[StoredResponse] | None:
     """A stored conversation from its beginning; None where a turn of it is not there."""
     found: list[StoredResponse] = []
     while last:
-        turn = await services.store.responses.find(caller, last)
+        turn = await responses.find(caller, last)
         if turn is None:
             return None
         found.append(turn)
