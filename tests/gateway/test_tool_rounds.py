@@ -442,7 +442,22 @@ def test_a_responses_client_brings_no_result_and_the_model_sees_it_all_the_same(
     assert seen[2].body["messages"][1:4] == seen[1].body["messages"][1:4]
 
 
-def test_rounds_that_follow_each_other_stay_apart_on_the_next_turns(tmp_path: Path) -> None:
+def ask_by_responses(one: Running, turns: list[Any]) -> None:
+    items = [item for turn in turns for item in (turn if isinstance(turn, list) else [turn])]
+    answer = one.openai().responses.create(model="m", input=items, tools=[{"type": "web_search"}], store=False)
+    turns.append([item.model_dump() for item in answer.output])
+
+
+def ask_by_anthropic(one: Running, turns: list[Any]) -> None:
+    answer = one.anthropic().messages.create(model="m", max_tokens=99, messages=turns, tools=ANTHROPIC)
+    turns.append({"role": "assistant", "content": answer.to_dict()["content"]})
+
+
+@pytest.mark.parametrize("ask", [ask_by_responses, ask_by_anthropic])
+@pytest.mark.parametrize("repeats", [False, True], ids=["ids of their own", "the same ids in each round"])
+def test_rounds_that_follow_each_other_stay_apart_on_the_next_turns(
+    tmp_path: Path, repeats: bool, ask: Callable[[Running, list[Any]], None]
+) -> None:
     """Two rounds without words between them, of two searches and of one, and once more on the second turn."""
 
     def often(seen: Seen) -> dict[str, Any]:
@@ -452,22 +467,41 @@ def test_rounds_that_follow_each_other_stay_apart_on_the_next_turns(tmp_path: Pa
             return chat("Found.")
         answer = chat(None, *[("web_search", {"query": query}) for query in (queries if is_new else queries[:1])])
         for number, call in enumerate(answer["choices"][0]["message"]["tool_calls"]):
-            call["id"] = f"call_{done}_{number}"
+            call["id"] = f"call_{0 if repeats else done}_{number}"
         return answer
 
-    tools: list[Any] = [{"type": "web_search"}]
-    items: list[Any] = []
-    with running(tmp_path, often) as (one, _, seen):
+    turns: list[Any] = []
+    with running(tmp_path, often) as (one, runner, seen):
         for question in (ASKED, "And how wide?", "Thanks."):
-            items.append({"role": "user", "content": question})
-            answer = one.openai().responses.create(model="m", input=items, tools=tools, store=False)
-            items += [item.model_dump() for item in answer.output]
+            turns.append({"role": "user", "content": question})
+            ask(one, turns)
+    shown = [call.id for _, _, call in runner.ran]
+    assert len(set(shown)) == len(shown) == 9
     turn = ["user", "assistant", "tool", "tool", "assistant", "tool"]
     assert roles(seen[2]) == turn
     assert roles(seen[-1]) == [*turn, "assistant", *turn, "assistant", *turn]
-    for before, after in pairwise(seen):
-        count = len(before.body["messages"])
-        assert after.body["messages"][:count] == before.body["messages"]
+    calls = [call for one in seen[-1].body["messages"] for call in one.get("tool_calls", ())]
+    asked = [json.loads(call["function"]["arguments"])["query"] for call in calls]
+    assert asked == ["a0", "b0", "a2", "a3", "b3", "a5", "a6", "b6", "a8"]
+    sent = [[{name: value for name, value in one.items() if value} for one in each.body["messages"]] for each in seen]
+    for before, after in pairwise(sent):
+        assert after[: len(before)] == before
+
+
+def test_two_calls_of_one_round_with_one_id_are_two_runs(tmp_path: Path) -> None:
+    def both(seen: Seen) -> dict[str, Any]:
+        answer = searching(seen)
+        calls = answer["choices"][0]["message"].get("tool_calls", [])
+        second = {"name": "web_search", "arguments": '{"query":"bridge width"}'}
+        calls += [{**call, "function": second} for call in calls]
+        return answer
+
+    with running(tmp_path, both) as (one, runner, seen):
+        answer = asked(one)
+    assert [json.loads(call.arguments)["query"] for _, _, call in runner.ran] == ["bridge length", "bridge width"]
+    ids = [block.id for block in answer.content if block.type == "server_tool_use"]
+    assert len(set(ids)) == 2
+    assert roles(seen[1]) == ["user", "assistant", "tool", "tool"]
 
 
 def test_what_was_kept_for_one_key_is_not_for_another(tmp_path: Path) -> None:

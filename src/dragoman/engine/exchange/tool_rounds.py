@@ -142,7 +142,10 @@ class ToolRounds:
         if not writer.calls:
             return None
         by_key = {one.key: (one, one.function_names()) for one in runnable}
-        self._asked = [_read_call(*by_key[block.kind], block) for block in writer.calls]
+        round_key = f"{self._joined.id}.{self.rounds}"
+        self._asked = [
+            _read_call(*by_key[block.kind], block, f"{round_key}.{number}") for number, block in enumerate(writer.calls)
+        ]
         self._answered, self._unapproved = {}, []
         wanted = [self._wanted(tool, call) for tool, _, call in self._asked]
         return RunTools(tuple([one for one in wanted if one is not None]), self._seconds_left())
@@ -294,14 +297,17 @@ class ToolRounds:
         return replace(self.ask, conversation=_unforced(replace(before, messages=messages)), traits=None)
 
 
-def _read_call(tool: RunnableTool, names: Mapping[str, str], block: Opaque) -> tuple[RunnableTool, Call, ToolRun]:
-    """A call as the model made it, of the function, and as one of the tool."""
+def _read_call(
+    tool: RunnableTool, names: Mapping[str, str], block: Opaque, place: str
+) -> tuple[RunnableTool, Call, ToolRun]:
+    """A call as the model made it, of the function, and as one of the tool. `place`: the answer, the round and the
+    number of the call, since a model may use an id again."""
     assert block.meant is not None
     call = block.meant[0]
     assert isinstance(call, Call)
     server = tool.tool.server
     named, label = (call.name, server.label) if server is not None else ("", "")
-    run = ToolRun(tool.tool.family, call.id, named, call.arguments, server=label)
+    run = ToolRun(tool.tool.family, f"{place} {call.id}", named, call.arguments, server=label)
     return tool, replace(call, name=names.get(call.name, call.name)), run
 
 
