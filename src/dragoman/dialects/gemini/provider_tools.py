@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from dragoman.conversation.parts import Json, Opaque
 from dragoman.conversation.provider_tools import (
     CitationRange,
@@ -54,6 +56,7 @@ _TOOL_TYPES: Mapping[str, Family] = {
 _GROUNDING, _FETCHED = "groundingMetadata", "urlContextMetadata"
 _MOST_SUPPORTS = 1000
 _GOOD = "OUTCOME_OK"
+_SIGNED = b'"thoughtSignature"'
 _RETRIEVED = "URL_RETRIEVAL_STATUS_SUCCESS"
 
 
@@ -87,6 +90,11 @@ def render_tool(tool: ProviderTool, kind: str) -> WrittenTool | None:
 
 
 def parse_run(block: Opaque) -> ToolRun | None:
+    run = _parse_run(block)
+    return replace(run, is_signed=True) if run is not None and _SIGNED in block.json else run
+
+
+def _parse_run(block: Opaque) -> ToolRun | None:
     found = _inner(open_block(block.json), block.kind)
     identity = word_in(found, "id")
     match block.kind:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from dragoman.conversation.envelope import seal, seal_several
+from dragoman.conversation.envelope import seal, seal_several, unseal_several
 from dragoman.conversation.events import (
     Cited,
     Ended,
@@ -43,6 +43,7 @@ class ProviderRuns:
 
     __slots__ = (
         "_asked",
+        "_asked_blocks",
         "_bare",
         "_bare_blocks",
         "_begin",
@@ -55,6 +56,8 @@ class ProviderRuns:
         "_shift",
         "_tools",
         "_upstream",
+        "kept",
+        "unshown",
     )
 
     def __init__(self, upstream: Dialect, client: Dialect, tools: Mapping[str, Tool], holds: bool | None) -> None:
@@ -67,11 +70,17 @@ class ProviderRuns:
         """The first part that may be told by two."""
         self._shift = 0
         """How many parts are told before it."""
+        self.kept: dict[str, tuple[Opaque, ...]] = {}
+        """Blocks that their vendor wants back and the client cannot carry, by the ids of the runs that it is shown."""
+        self.unshown: list[Opaque] = []
+        """Such blocks of runs that the client is not shown."""
         self._asked = AskedRuns()
+        self._asked_blocks: list[Opaque] = []
+        """The blocks of these."""
         self._bare: list[ToolRun] = []
         """Searches that were made, if the end of the answer tells what they have found."""
-        self._bare_blocks: list[Opaque] = []
-        """All blocks of these searches, which their vendor wants back."""
+        self._bare_blocks: dict[str, list[Opaque]] = {}
+        """All blocks of these searches, which their vendor wants back, by the ids of the searches."""
         self._runs: list[ToolRun] = []
         self._pages: list[FoundPage] = []
         self._citations = PlacedCitations(upstream, client)
@@ -114,7 +123,7 @@ class ProviderRuns:
         run = self._upstream.provider_tools.parse_run(event.opaque) if self._upstream.provider_tools else None
         if run is not None and self._is_bare(run):
             self._bare += [] if run.is_result else [run]
-            self._bare_blocks.append(event.opaque)
+            self._bare_blocks.setdefault(run.id, []).append(event.opaque)
             return []
         self._holds = False  # this answer tells of its runs when they are done
         if self._begin is None:
@@ -122,11 +131,14 @@ class ProviderRuns:
         if run is None:
             return [self._renumber(event)]
         if run.is_open:
-            self._asked.add(run)
+            self._asked.add(run, len(self._asked_blocks))
+            self._asked_blocks.append(event.opaque)
             return []
         half = self._asked.take(run)
         whole = run if half is None else half[0].joined(run)
-        if not run.is_result:
+        if half is not None and whole.is_signed:
+            whole = replace(whole, state=seal_several((self._asked_blocks[half[1]], event.opaque)))
+        elif not run.is_result:
             whole = replace(whole, state=seal(event.opaque))
         return self._tell(event.choice, 2 * event.part + self._shift, whole)
 
@@ -141,7 +153,17 @@ class ProviderRuns:
         self._runs.append(run)
         codec = self._client.provider_tools
         blocks = codec.render_run(run) if codec is not None else ()
+        if run.is_signed:
+            self._keep(run, [codec.parse_run(block) for block in blocks] if codec is not None else [])
         return [OpaqueBlock(choice, number + place, block) for place, block in enumerate(blocks)]
+
+    def _keep(self, run: ToolRun, shown: Sequence[ToolRun | None]) -> None:
+        """Keep the vendor's own blocks of a run, unless the client carries them."""
+        ids = {one.id for one in shown if one is not None}
+        if not any(one.state for one in shown if one is not None):
+            own = unseal_several(run.state)
+            self.kept |= dict.fromkeys(ids, own)
+            self.unshown += () if ids else own
 
     def _renumber(self, event: Event) -> Event:
         """The event with the number of its part, if a part before it may have become two."""
@@ -181,17 +203,24 @@ class ProviderRuns:
         known = {run.family for run in self._runs}
         asked, self._asked = self._asked.rest(), AskedRuns()
         late = [run for run in codec.parse_ending(fields) if run.family not in known] if codec is not None else []
-        found = {run.family for run in late}
-        if self._bare_blocks and Family.WEB_SEARCH in found:
-            at = next(at for at, run in enumerate(late) if run.family is Family.WEB_SEARCH)
-            late[at] = replace(late[at], state=seal_several(self._bare_blocks))
-        bare = [replace(run, is_open=False) for run in self._bare if run.family not in found]
+        blocks, self._bare_blocks = self._bare_blocks, {}
+        bare = [_with_blocks(run, blocks.get(run.id, ())) for run in self._bare]
+        found = next((at for at, run in enumerate(late) if run.family is Family.WEB_SEARCH), None)
+        if found is not None and bare:
+            first = replace(late[found], id=bare[0].id or late[found].id, is_signed=bare[0].is_signed)
+            late[found] = _with_blocks(first, [block for one in blocks.values() for block in one])
+            bare = []
         return [*[replace(run, is_open=False, error=_BROKEN_OFF) for run in asked], *bare, *late]
 
     def _count(self, event: Used) -> Used:
         codec = self._client.provider_tools
         counts = codec.render_usage(self._runs) if codec is not None and self._runs else {}
         return Used(replace(event.usage, extras=Extras(self._client.name, counts))) if counts else event
+
+
+def _with_blocks(run: ToolRun, blocks: Sequence[Opaque]) -> ToolRun:
+    """A whole search that carries its vendor's own blocks."""
+    return replace(run, is_open=False, state=seal_several(blocks) if blocks else "")
 
 
 def declared_tools(tools: Sequence[Tool | NativeTool], names: Mapping[str, str]) -> Mapping[str, Tool]:

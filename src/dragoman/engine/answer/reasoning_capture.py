@@ -7,6 +7,8 @@ back with the results. A call that comes back without its id is found by what wa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dragoman.conversation.canonical import digest
 from dragoman.conversation.collect import arguments_of
 from dragoman.conversation.events import CallDelta, CallStarted, Event, ReasoningDelta, Signed, TextDelta
@@ -89,18 +91,20 @@ class ReasoningCapture:
         elif isinstance(event, Signed) and event.choice == 0 and event.state.origin.dialect != self._carried:
             self._sign(event)
 
-    def close(self) -> dict[str, tuple[Part, ...]]:
-        """What each call claimed, by its id. Where nothing was called, all of it belongs to the words."""
+    def close(self, blocks: Sequence[Part] = ()) -> dict[str, tuple[Part, ...]]:
+        """What each call claimed, by its id. Where nothing was called, all of it belongs to the words. `blocks`: what
+        else the client cannot carry, which stands before all of it."""
         of_words = self._of_words
         kept: dict[str, tuple[Part, ...]] = {}
         if self._calls:
-            *_, (_, last) = self._calls.values()
+            (_, first), *_, (_, last) = [*self._calls.values()] * 2
             last += self._pending
+            first[:0] = blocks
             for part, (_, parts) in self._calls.items():
                 if parts:
                     kept |= dict.fromkeys(self._keys(part), tuple(parts))
         else:
-            of_words = [*self._pending, *of_words]
+            of_words = [*blocks, *self._pending, *of_words]
         if of_words:
             kept[text_key(unquote(joined("", self._texts)))] = tuple(of_words)
         return kept

@@ -556,7 +556,8 @@ class Translation:
 
     def _finish_capture(self) -> None:
         if self._capture is not None and self.failure is None:
-            self.kept = self._capture.close()
+            runs = self._provider_runs
+            self.kept = self._capture.close() if runs is None else {**self._capture.close(runs.unshown), **runs.kept}
 
     def _close_relay(self, observer: RelayObserver | BinaryObserver) -> bytes:
         """A relayed stream that broke off gets the error that its dialect has for this."""

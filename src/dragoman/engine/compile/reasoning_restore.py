@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from operator import attrgetter, is_
 from typing import Any
 
@@ -14,10 +15,12 @@ from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.messages import Message, Role
-from dragoman.conversation.parts import NO_ID, Call, Opaque, Origin, Part, Reasoning, Text
+from dragoman.conversation.parts import NO_ID, OURS, Call, Opaque, Origin, Part, Reasoning, Text
+from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.reasoning_capture import call_key, text_key, turn_key
 from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, Scope, Stance
 from dragoman.profiles.model_patterns import bare_name
+from dragoman.rules.clean.provider_run import may_return
 from dragoman.rules.context import Context
 from dragoman.rules.reasoning import fits
 from dragoman.rules.rule import Rule
@@ -97,9 +100,24 @@ def _key_of(call: Call, before: Message | None) -> str:
 
 
 def _keys_of(message: Message, before: Message | None, facts: Facts) -> list[str]:
-    """The keys of its calls, and last the key of its words, where that is needed. `before`: the turn before it."""
+    """The keys of its calls and of runs that it tells of, and last the key of its words, where that is needed.
+    `before`: the turn before it."""
     calls = [_key_of(part, before) for part in message.parts if type(part) is Call]
-    return [*calls, _words_key(message)] if not calls or _signs_words(message, facts) else calls
+    found = [*_run_ids(message, facts), *calls] if facts.mixed_tools_flag else calls
+    return [*found, _words_key(message)] if not calls or _signs_words(message, facts) else found
+
+
+def _run_ids(message: Message, facts: Facts) -> list[str]:
+    """The ids of the runs that blocks of the client's tell of."""
+    return [key for part in message.parts if type(part) is Opaque and (key := _run_id(part, facts))]
+
+
+def _run_id(block: Opaque, facts: Facts) -> str:
+    """The id of the run that a block of another dialect tells of."""
+    strange = block.origin.dialect not in (OURS.dialect, facts.dialect)
+    codec = dialect(block.origin.dialect).provider_tools if strange else None
+    run = codec.parse_run(block) if codec is not None else None
+    return run.id if run is not None else ""
 
 
 def _signs_words(message: Message, facts: Facts) -> bool:
@@ -116,6 +134,7 @@ def restored(conversation: Conversation, kept: Mapping[str, KeptParts], facts: F
     messages: list[Message] = []
     notes: list[Note] = []
     before: Message | None = None
+    lone: set[int] = set()
     for message in conversation.messages:
         found = _found(message, before, kept, facts)
         thinking = _thinking(found, facts)
@@ -124,18 +143,47 @@ def restored(conversation: Conversation, kept: Mapping[str, KeptParts], facts: F
         messages.append(_restored(message, before, kept, facts) if found else message)
         if messages[-1] is not message:
             notes.append(_note(message, messages[-1]))
+            if all(type(part) is Opaque for part in messages[-1].parts):
+                lone.add(id(messages[-1]))
         before = message
+    if lone:
+        messages = [one for _, turn in groupby(messages, _is_model) for one in _join(turn, lone)]
     same = len(messages) == len(conversation.messages) and all(map(is_, messages, conversation.messages))
     return Rewrite(conversation if same else replace(conversation, messages=tuple(messages)), tuple(notes))
+
+
+def _is_model(message: Message) -> bool:
+    return message.role is Role.ASSISTANT
+
+
+def _join(turn: Iterable[Message], lone: set[int]) -> list[Message]:
+    """One turn with blocks that were put back as messages of their own beside the words that they belong to. What the
+    client was shown at the end of an answer was its beginning."""
+    messages = list(turn)
+    late = next((at for at in range(len(messages), 0, -1) if id(messages[at - 1]) not in lone), 0)
+    if late:
+        messages = [*messages[late:], *messages[:late]]
+    out: list[Message] = []
+    for message in messages:
+        if out and id(out[-1]) in lone:
+            parts, span = _after_thoughts(message.parts, out[-1].parts), out[-1].span + message.span
+            out[-1] = replace(message, parts=parts, span=span)
+            lone |= {id(out[-1])} if id(message) in lone else set()
+        else:
+            out.append(message)
+    return out
 
 
 def _note(before: Message, after: Message) -> Note:
     """What a turn got that the client did not bring back."""
     own = {id(part) for part in before.parts}
     added = tuple([part for part in after.parts if id(part) not in own])
-    thinks, signs = (any((type(part) is Reasoning) is thought for part in added) for thought in (True, False))
-    what = "thinking and signatures" if thinks and signs else "thinking" if thinks else "signatures"
+    kinds = {_ADDED.get(type(part), "signatures") for part in added}
+    what = " and ".join(sorted(kinds, reverse=True))
     return Note(f"put back {what} that the client did not bring back", before, kind="added", after=added)
+
+
+_ADDED: Mapping[type, str] = {Reasoning: "thinking", Opaque: "runs of its own tools"}
 
 
 class PutBack:
@@ -229,8 +277,9 @@ def _restored(message: Message, before: Message | None, kept: Mapping[str, KeptP
     found = _found(message, before, kept, facts)
     of_words = kept.get(_keys_of(message, before, facts)[-1], ()) if _signs_words(message, facts) else ()
     held = {part.id: kept.get(_key_of(part, before), ()) for part in message.parts if type(part) is Call}
-    parts = tuple([_signed(part, held, of_words, facts) for part in _completed(message.parts, found)])
+    parts = _without_twins([_signed(part, held, of_words, facts) for part in _completed(message.parts, found)])
     parts = _with_thinking(parts, _thinking(found, facts))
+    parts = _with_blocks(parts, kept, found, facts) if facts.mixed_tools_flag else parts
     same = len(parts) == len(message.parts) and all(
         one is other for one, other in zip(parts, message.parts, strict=True)
     )
@@ -252,6 +301,47 @@ def _with_thinking(parts: tuple[Part, ...], kept: list[Reasoning]) -> tuple[Part
         return parts
     others = [part for part in parts if not is_copy(part, words)]
     return (*missing, *others)
+
+
+def _without_twins(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """The parts without thinking that is nothing but the signature of a text beside it: some clients carry it so."""
+    signed = {proof_of(part.signature) for part in parts if type(part) is Text and part.signature is not None}
+    twins = [part for part in parts if type(part) is Reasoning and part.text is None and part.state is not None]
+    gone = {id(part) for part in twins if part.state is not None and proof_of(part.state) in signed}
+    return tuple([part for part in parts if id(part) not in gone])
+
+
+def _with_blocks(
+    parts: tuple[Part, ...], kept: Mapping[str, KeptParts], found: list[KeptParts], facts: Facts
+) -> tuple[Part, ...]:
+    """The turn with the blocks of its vendor's own: in place of those that the client was shown, or behind the
+    thinking if it was shown none, or at the end: what an answer tells at its end was its beginning."""
+    ids = {id(part): _run_id(part, facts) for part in parts if type(part) is Opaque}
+    shown = {key: _blocks(kept[key], facts) for key in ids.values() if key in kept}
+    placed = {id(block) for blocks in shown.values() for block in blocks}
+    others: list[Part] = [block for one in found for block in _blocks(one, facts) if id(block) not in placed]
+    if not placed and not others:
+        return parts
+    out: list[Part] = []
+    written: set[str] = set()
+    for part in parts:
+        key = ids.get(id(part), "")
+        out += [part] if not shown.get(key) else shown[key] if key not in written else []
+        written.add(key)
+    while out and id(out[-1]) in placed:
+        others.insert(0, out.pop())
+    return _after_thoughts(out, others)
+
+
+def _after_thoughts(parts: Sequence[Part], blocks: Sequence[Part]) -> tuple[Part, ...]:
+    first = next((at for at, part in enumerate(parts) if type(part) is not Reasoning), len(parts))
+    return (*parts[:first], *blocks, *parts[first:])
+
+
+def _blocks(kept: KeptParts, facts: Facts) -> list[Opaque]:
+    """Runs of tools that the target's own vendor made, and takes back."""
+    found = [part for part in kept if type(part) is Opaque and part.kind not in facts.reasoning_states]
+    return found if may_return(found, facts) else []
 
 
 def is_copy(part: Part, words: str) -> bool:

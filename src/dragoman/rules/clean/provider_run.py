@@ -136,7 +136,7 @@ class _RunHistory:
         own = unseal_several(run.state) if run.state else ()
         made: tuple[Part, ...] = (Text(quote(describe_run(run, cited))),)
         did = f"told of {part.kind} in words"
-        if own and _may_return(own, self._context.facts):
+        if own and may_return(own, self._context.facts):
             made, did = own, f"put back the {own[0].kind} that {part.kind} stands for"
         self.notes.append(Note(did, message, part, before=part, after=made if len(made) > 1 else made[0]))
         return made
@@ -152,7 +152,7 @@ class _RunHistory:
         return made
 
 
-def _may_return(blocks: tuple[Opaque, ...], facts: Facts) -> bool:
+def may_return(blocks: Sequence[Opaque], facts: Facts) -> bool:
     """Whether blocks were made by the target's own vendor, and are taken there. A call and its result that were shown
     by a setting go to a target that has the setting."""
     if len(blocks) > 1 and (not facts.mixed_tools_flag or facts.mixed_tools is Stance.REFUSES):
