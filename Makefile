@@ -6,7 +6,7 @@ BENCH := .venv-bench/bin
 TESTS ?= tests
 
 .PHONY: help test test-slow demo check format lint types docs mutants laws answers accounting fuzz e2e snapshots serve clean \
-        bench bench-quick bench-adapt bench-loop bench-stream bench-trim cluster soak hostile guard walk docs-site package package-test man lock \
+        bench bench-quick bench-adapt bench-loop bench-stream bench-trim bench-beside cluster soak hostile guard walk docs-site package package-test man lock \
         sbom console-test vendors judges token-errors
 
 help: ## Show this list
@@ -149,6 +149,9 @@ cluster: $(VENV)/ready ## Run replicas on Redis and PostgreSQL under load, while
 
 bench-trim: $(VENV)/ready ## Measure trimming a long history, compared with reading it
 	$(BIN)/python bench/trim.py
+
+bench-beside: $(VENV)/ready ## Measure how long small requests wait beside large ones
+	$(BIN)/python bench/beside.py
 
 bench: .venv-bench/ready ## Measure the gateway, nginx, LiteLLM and Portkey; writes the figures of the README
 	$(BENCH)/python bench/gateway.py --figures

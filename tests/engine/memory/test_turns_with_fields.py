@@ -69,6 +69,21 @@ def test_the_next_turn_of_a_long_history_takes_no_more_steps(name: str) -> None:
     assert long < short + 60, "not one step for each message"
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_another_spelling_is_read_once(name: str) -> None:
+    """A client that writes other spaces, or its keys in another order, is known again on its next turn."""
+    client, write, target = CASES[name]
+    state = State(memory=ConversationMemory())
+    steps = []
+    for turns in range(60, 66):
+        spelling = {"separators": (",", ":")} if turns < 63 else {"sort_keys": True}
+        body = json.dumps(write(turns), **spelling).encode()  # type: ignore[arg-type]
+        steps.append(count_lines(lambda body=body: adapt(body, source=client, target=target, state=state)))  # type: ignore[misc]
+    assert steps[3] > 5 * steps[2]
+    assert steps[4] < steps[3] / 4
+    assert steps[5] < steps[2] + 60
+
+
 def _count_last(name: str, turns: int) -> int:
     """Lines that the last of four turns runs."""
     client, write, target = (CASES | COMPARED)[name]
