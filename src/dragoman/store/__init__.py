@@ -5,7 +5,7 @@ from dragoman.store.contracts.calibrations import Calibrations
 from dragoman.store.contracts.health import StoreHealth
 from dragoman.store.contracts.ledger import Ledger, LedgerPage, LedgerQuery
 from dragoman.store.contracts.lesson_records import LessonRecords
-from dragoman.store.contracts.pins import SESSION, Pin, PinOwner, Pins, pin_place
+from dragoman.store.contracts.pins import SESSION, Pin, PinOwner, Pins
 from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited, RateLimits
 from dragoman.store.contracts.reasoning_vault import Parts, ReasoningVault, StateOwner
 from dragoman.store.contracts.stored_responses import StoredResponse, StoredResponses
@@ -67,7 +67,6 @@ __all__ = [
     "open_store",
     "parse_refusal",
     "parse_refusals",
-    "pin_place",
     "secrets_of",
     "shared_refusal",
     "store_file",

@@ -15,7 +15,7 @@ def chat_call(call_id: str, name: str, arguments: object) -> JsonObject:
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": text}}
 
 
-def chat_transcripts(messages: Sequence[JsonObject], model: str = "") -> list[Transcript]:
+def chat_transcripts(messages: Sequence[JsonObject]) -> list[Transcript]:
     """The request that these messages are. None if there is no message."""
     kept = list(messages)
     while len(kept) > 1 and kept[-1].get("role") == "assistant":
@@ -24,7 +24,7 @@ def chat_transcripts(messages: Sequence[JsonObject], model: str = "") -> list[Tr
         return []
     calls = [call for message in kept for call in objects_at(message, "tool_calls")]
     names = {text_at(object_at(call, "function"), "name"): None for call in calls}
-    request: JsonObject = {"model": model, "messages": kept} if model else {"messages": kept}
+    request: JsonObject = {"messages": kept}
     if names:
         tools = [{"type": "function", "function": {"name": name, "parameters": open_schema()}} for name in names]
         request["tools"] = tools

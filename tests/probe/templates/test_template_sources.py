@@ -49,13 +49,6 @@ def test_tokenizer_config(form: str) -> None:
     assert found.tool_template == (WITH_TOOLS if form == "named ones" else "")
 
 
-def test_one_of_several_templates() -> None:
-    table = encoded({"chat_template": TOKENIZERS["named ones"]})
-    assert read_template(table, name="tool_use").text == WITH_TOOLS
-    with pytest.raises(TemplateError, match='has no template "tools"; known: default, tool_use'):
-        read_template(table, name="tools")
-
-
 def test_chat_template_json_and_a_limit_that_is_none() -> None:
     found = read_template(encoded({"chat_template": CHATML, "model_max_length": 1e30}), "chat_template.json")
     assert (found.text, found.context_window) == (CHATML, 0)

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from tests.store.contract.backends import Backend
 
-from dragoman.store import SESSION, Pin, PinOwner, pin_place
+from dragoman.store import SESSION, Pin, PinOwner
 
 ANNA = PinOwner("anna")
 TALK = PinOwner("anna", "talk")
@@ -91,16 +91,3 @@ async def test_a_pin_is_there_after_a_restart(lasting: Backend) -> None:
     await first.pins.put(TALK, {SESSION: Pin("groq/x", 1.5)})
     await first.aclose()
     assert await (await lasting.open()).pins.find(TALK, [SESSION]) == {SESSION: Pin("groq/x", 1.5)}
-
-
-@pytest.mark.parametrize(
-    ("call_id", "session", "pinned"),
-    [("call_0", "", False), ("call_0", "s1", True), ("0", "", False), ("", "", False), ("toolu_01AbC9x", "", True),
-     ("call_9f86d081884c7d65", "", True), ("function-12", "", False)],
-)  # fmt: skip
-def test_C23_generic_ids_are_not_trusted_alone(call_id: str, session: str, pinned: bool) -> None:
-    place = pin_place("anna", call_id, session=session)
-    assert (place is not None) is pinned
-    assert place is None or place[0].caller == "anna"
-    assert place is None or place != pin_place("bert", call_id, session=session)
-    assert session == "" or place != pin_place("anna", call_id, session="another")

@@ -199,7 +199,7 @@ class _Models:
         order = _amount(params, "order", params.take("order"))
         model = str(params.take("model", default=""))
         prefix, name = _split(model, params.take("custom_llm_provider"))
-        cloud, name = _cloud(prefix, name, params)
+        cloud, name = _cloud(prefix, name)
         provider = self._provider(cloud, params)
         if provider is not None:
             profile = str(self.providers[provider]["profile"])
@@ -289,7 +289,7 @@ def _is_good_pattern(public: str, target: str) -> bool:
     return "*" not in provider and stars[0] <= 1 and stars[1] <= stars[0] and bool(model)
 
 
-def _cloud(prefix: str, name: str, params: ForeignSection) -> tuple[str, str]:
+def _cloud(prefix: str, name: str) -> tuple[str, str]:
     """The prefix and the model of a cloud that has several endpoints: by what stands before the model, or by its
     maker."""
     if prefix == "bedrock":

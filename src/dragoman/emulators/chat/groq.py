@@ -195,7 +195,7 @@ def _message_error(message: Any, path: str, request: ReceivedRequest) -> str | N
         return f"'{path}' : property 'role' is missing"
     if not isinstance(role, str) or role not in _MESSAGES:
         return f"'{path}' : discriminator property 'role' has invalid value"
-    error = _field_error(message, role, request) or _content_error(message, role, path)
+    error = _field_error(message, role, request) or _content_error(message, role)
     if error is None:
         return None
     return f"'{path}' : for 'role:{role}' the following must be satisfied[('{path}' : {error})]"
@@ -210,7 +210,7 @@ def _field_error(message: dict[str, Any], role: str, request: ReceivedRequest) -
     return None
 
 
-def _content_error(message: dict[str, Any], role: str, path: str) -> str | None:
+def _content_error(message: dict[str, Any], role: str) -> str | None:
     content = message.get("content")
     if isinstance(content, str | list):
         return None

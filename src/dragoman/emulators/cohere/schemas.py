@@ -17,10 +17,10 @@ def schema_errors(schema: dict[str, Any]) -> Iterator[str]:
     """The errors of the schema of an answer, the outermost first."""
     if schema.get("type") != "object":
         yield "schema must be an object"
-    yield from _node_errors(schema, "", 0)
+    yield from _node_errors(schema, 0)
 
 
-def _node_errors(node: dict[str, Any], name: str, depth: int) -> Iterator[str]:
+def _node_errors(node: dict[str, Any], depth: int) -> Iterator[str]:
     if depth > _DEEPEST:
         return
     yield from (f"schema keyword {key} is not supported" for key in _UNSUPPORTED if key in node)
@@ -32,7 +32,7 @@ def _node_errors(node: dict[str, Any], name: str, depth: int) -> Iterator[str]:
     for key, inner in _inner(node):
         if key and not inner.keys() & {"type", "$ref", "enum", "const"}:
             yield f"property {key} must have a type"
-        yield from _node_errors(inner, key, depth + 1)
+        yield from _node_errors(inner, depth + 1)
 
 
 def _object_errors(node: dict[str, Any], properties: dict[str, Any]) -> Iterator[str]:

@@ -173,7 +173,7 @@ async def _dispatch(
     if record.carried is not None:
         exchange.given_summary = record.carried.summary
     if ask.conversation.settings.n is not None:
-        dispatch.reserve = partial(_reserve_more, services, record, route)
+        dispatch.reserve = partial(_reserve_more, services, record)
     if record.hold is not None:
         dispatch.afford = partial(_hold_round, services, record, exchange)
     figure = services.figures.begin(first.name)
@@ -183,9 +183,7 @@ async def _dispatch(
         figure.end(record.first_byte if exchange.attempts.sends == 1 else 0.0)
 
 
-async def _reserve_more(
-    services: Services, record: RequestRecord, route: TargetRoute[HttpDestination], count: int
-) -> None:
+async def _reserve_more(services: Services, record: RequestRecord, count: int) -> None:
     """Count so many more requests like this one: one for each further answer. Raises Refused."""
     caller = record.caller
     most = caller.limits.requests_per_minute if caller.limits is not None else None

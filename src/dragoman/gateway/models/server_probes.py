@@ -68,7 +68,6 @@ class ServerProbes:
         sign: Callable[[HttpDestination], tuple[tuple[str, str], ...]],
         redact: Callable[[str], str],
         log: Callable[[LogLevel, dict[str, Any]], None],
-        budget: ProbeBudget = _BUDGET,
     ) -> None:
         """`connect` and `sign`: the connections and the headers for a server. `redact` takes secrets out of what
         servers say."""
@@ -80,7 +79,7 @@ class ServerProbes:
         self._leases = leases
         self._holder = uuid4().hex
         self._redact = redact
-        self.budget = budget
+        self.budget = _BUDGET
         self.look_seconds = LOOK_SECONDS
         self._tasks = BackgroundTasks(_AT_ONCE, CircuitBreaker(_FAILURES, _PAUSE))
         self._looked: dict[str, float] = {}

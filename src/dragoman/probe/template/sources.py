@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.errors import TemplateError, near_match
+from dragoman.errors import TemplateError
 from dragoman.probe.template.gguf import MAGIC, GgufMetadata, read_gguf
 from dragoman.probe.template.renderer import TemplateEngine
 
@@ -37,27 +37,27 @@ class TemplateSource(msgspec.Struct, frozen=True):
     """What runs it."""
 
 
-def read_template_file(path: Path, name: str = "") -> TemplateSource:
-    """The template of a file. `name` chooses one of several. Raises TemplateError."""
+def read_template_file(path: Path) -> TemplateSource:
+    """The template of a file. Raises TemplateError."""
     try:
         with path.open("rb") as file:
             if file.read(4) == MAGIC:
                 file.seek(0)
-                return from_gguf(read_gguf(file), path.name, name)
+                return from_gguf(read_gguf(file), path.name)
             file.seek(0)
             content = file.read(_MOST_JSON + 1)
     except OSError as fault:
         raise TemplateError(f"cannot be read: {fault.strerror}", at=str(path)) from None
-    return read_template(content, path.name, name)
+    return read_template(content, path.name)
 
 
-def read_template(content: bytes, origin: str = "chat template", name: str = "") -> TemplateSource:
+def read_template(content: bytes, origin: str = "chat template") -> TemplateSource:
     """The template in some bytes that are no GGUF file."""
     if len(content) > _MOST_JSON:
         raise TemplateError(f"is larger than {_MOST_JSON // (1024 * 1024)} MB and no GGUF file", at=origin)
     stripped = content.lstrip(b"\xef\xbb\xbf \t\r\n")
     if stripped[:1] == b"{" and stripped[:2] not in (b"{%", b"{{", b"{#"):
-        return _from_json(stripped, origin, name)
+        return _from_json(stripped, origin)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -75,18 +75,19 @@ def from_text(text: str, origin: str = "chat template") -> TemplateSource:
     return TemplateSource(text, origin=origin)
 
 
-def from_gguf(metadata: GgufMetadata, origin: str, name: str = "") -> TemplateSource:
-    source = _chosen(metadata.templates, origin, name)
+def from_gguf(metadata: GgufMetadata, origin: str) -> TemplateSource:
+    source = _chosen(metadata.templates, origin)
     found = replace(source, context_window=metadata.context_window, engine=TemplateEngine.LLAMA_CPP)
     if metadata.bos or metadata.eos:
         found = replace(found, bos=metadata.bos, eos=metadata.eos)
     return found
 
 
-def from_props(props: Mapping[str, Any], origin: str = "llama.cpp /props") -> TemplateSource:
+def from_props(props: Mapping[str, Any]) -> TemplateSource:
     """The template of a running llama.cpp server, from what it answers to `GET /props`. Raises TemplateError."""
     templates = {DEFAULT: props.get("chat_template"), TOOL_USE: props.get("chat_template_tool_use")}
-    source = _chosen({name: text for name, text in templates.items() if isinstance(text, str) and text}, origin, "")
+    found = {name: text for name, text in templates.items() if isinstance(text, str) and text}
+    source = _chosen(found, "llama.cpp /props")
     settings = props.get("default_generation_settings")
     window = settings.get("n_ctx") if isinstance(settings, dict) else None
     return replace(
@@ -98,13 +99,13 @@ def from_props(props: Mapping[str, Any], origin: str = "llama.cpp /props") -> Te
     )
 
 
-def _from_json(content: bytes, origin: str, name: str) -> TemplateSource:
+def _from_json(content: bytes, origin: str) -> TemplateSource:
     try:
         table = msgspec.json.decode(content, type=dict[str, Any])
     except msgspec.DecodeError as fault:
         raise TemplateError(f"is no JSON object: {fault}", at=origin) from None
     templates = _templates(table.get("chat_template"))
-    source = _chosen(templates, origin, name)
+    source = _chosen(templates, origin)
     window = table.get("model_max_length")
     return replace(
         source,
@@ -126,13 +127,9 @@ def _templates(value: Any) -> dict[str, str]:
     return {str(entry.get("name", DEFAULT)): entry["template"] for entry in named}
 
 
-def _chosen(templates: Mapping[str, str], origin: str, name: str) -> TemplateSource:
+def _chosen(templates: Mapping[str, str], origin: str) -> TemplateSource:
     if not templates:
         raise TemplateError("has no chat template", at=origin, hint="give the template itself, as Jinja text")
-    if name and name not in templates:
-        raise TemplateError(f'has no template "{name}"; {near_match(name, list(templates))}', at=origin)
-    if name:
-        return from_text(templates[name], f"{origin}, {name}")
     text = templates.get(DEFAULT) or next(iter(templates.values()))
     return replace(from_text(text, origin), tool_template=templates.get(TOOL_USE, ""))
 

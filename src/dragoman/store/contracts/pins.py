@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from msgspec import Struct
-
-_GENERIC_ID = re.compile(r"(?:call|tool|toolu|func|function|id)?[_-]?\d{0,4}", re.IGNORECASE)
 
 
 class PinOwner(NamedTuple):
@@ -30,7 +27,7 @@ SESSION = ""
 
 
 class Pins(Protocol):
-    """Pins by owner and key. A key is a call (see `pin_place`), or `SESSION` for the session itself.
+    """Pins by owner and key. A key is the digest of a conversation that ends with calls, or `SESSION`.
 
     Isolation: the caller is part of every key.
 
@@ -56,13 +53,3 @@ class Pins(Protocol):
 
     async def forget(self, owner: PinOwner) -> None:
         """Remove all pins of a session."""
-
-
-def pin_place(caller: str, call_id: str, *, session: str = "", tool: str = "") -> tuple[PinOwner, str] | None:
-    """Where a call is pinned, or None where its id says nothing.
-
-    Some servers number their calls (`call_0`). Such an id is trusted only within a session.
-    """
-    if not _GENERIC_ID.fullmatch(call_id):
-        return PinOwner(caller), call_id
-    return (PinOwner(caller, session), f"{tool}\x1f{call_id}") if session else None
