@@ -48,7 +48,7 @@ REFUSED: dict[str, tuple[dict[str, Any], int, str]] = {
     "both": (asked(instructions="Be brief.", previous_response_id="r"), 400, "instructions and previous_response_id"),
     "root": (asked(tools=[{**FUNCTION, "parameters": {"type": "array"}}]), 400, "Invalid tool look"),
     "effort": ({**asked(reasoning={"effort": "low"}), "model": "grok-build-1"}, 400, "parameter reasoningEffort"),
-    "foreign": (asked({**THOUGHT, "encrypted_content": mint("openai-responses", "x")}), 400, "encrypted content"),
+    "foreign": (asked({**THOUGHT, "encrypted_content": mint("openai-responses", "x")}), 400, "encrypted_content"),
     "no-model": ({"input": "Hi"}, 422, "missing field `model`"),
 }
 

@@ -82,6 +82,13 @@ def gemini(*parts: dict[str, Any]) -> dict[str, Any]:
 FUNCTION_CALL = {"functionCall": {"name": "f", "args": {}, "id": "c"}}
 THOUGHT = {"type": "thinking", "thinking": "Hm", "signature": "c2lnbmVkc2lnbmVkc2lnbmVk"}
 
+UNDECRYPTED = (
+    "Could not decrypt the provided encrypted_content. "
+    "Ensure the value is the unmodified encrypted_content from a previous response."
+)
+COMPACTED = {"type": "compaction", "id": "cmp_1", "encrypted_content": "c2VhbGVkIGFuZCBzZWFsZWQgYWdhaW4gYmUgc2VhbGVk"}
+THINKING_ITEM = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "Z0FBQUFnZ2dnZ2dnZ2dnZ2c="}
+
 SEARCHED = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}}
 FOUND = {
     "type": "web_search_tool_result",
@@ -122,6 +129,30 @@ CASES: dict[str, Case] = {
         target="gemini/gemini-2.5-flash",
         source="gemini",
     ),
+    "block-unread": Case(
+        ("The encrypted content c2Vh...bGVk could not be verified.", UNDECRYPTED),
+        {"refused_blocks": ["ghost_snapshot", "other", "compaction"]},
+        {"input": [COMPACTED, HI]},
+        lambda body: [item.get("type") for item in body["input"]],
+        ["compaction", None],
+        [None],
+        target="openai-responses/gpt-5",
+        source="openai-responses",
+        lasting=False,
+    ),
+    "block-unknown": Case(
+        (
+            "Invalid value: 'agent_message'. Supported values are: 'message', 'function_call', and 'reasoning'.",
+            "input.1: Input tag 'agent_message' found using 'type' does not match any of the expected tags: 'message'",
+        ),
+        {"refused_blocks": ["ghost_snapshot", "other", "agent_message"]},
+        {"input": [HI, {"type": "agent_message", "author": "a", "content": [{"type": "input_text", "text": "Go"}]}]},
+        lambda body: body["input"][1]["type"],
+        "agent_message",
+        "message",
+        target="openai-responses/gpt-5",
+        source="openai-responses",
+    ),
     "signature-refused": Case(
         (
             "Unable to submit request because Thought signature is not valid",
@@ -129,6 +160,7 @@ CASES: dict[str, Case] = {
             "Invalid thought signature",
             "messages.1.content.0: Invalid `signature` in `thinking` block",
             "The encrypted content for item rs_1 could not be verified.",
+            UNDECRYPTED,
             "messages.3: `thinking` blocks in the latest assistant message cannot be modified.",
         ),
         {"reasoning_trusted": False},
@@ -757,3 +789,23 @@ UNTAUGHT = [
 @pytest.mark.parametrize("says", UNTAUGHT)
 def test_other_refusals_teach_nothing(says: str) -> None:
     assert refused(says, neutral(CHAT)) is None
+
+
+@pytest.mark.parametrize(
+    ("says", "taught"),
+    [
+        (UNDECRYPTED, {"reasoning_trusted": False}),
+        ("The encrypted content Z0FB...dnZ2c= could not be verified.", {"reasoning_trusted": False}),
+        (
+            "The encrypted content c2Vh...bGVk could not be verified.",
+            {"refused_blocks": ["ghost_snapshot", "other", "compaction"]},
+        ),
+    ],
+)
+def test_a_summary_stays_while_a_thought_may_be_what_was_refused(says: str, taught: dict[str, Any]) -> None:
+    """A summary is all that is left of its turns. It goes only if the refusal means it."""
+    ask = read({"model": "m", "input": [COMPACTED, THINKING_ITEM, HI]}, source="openai-responses")
+    target = PROFILES.target("openai-responses/gpt-5")
+    learnt = learn(Failure(FailureKind.BAD_REQUEST, says, 400), target.facts, ask.conversation)
+    assert learnt is not None
+    assert learnt.facts == taught

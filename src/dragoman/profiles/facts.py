@@ -486,6 +486,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     refused_settings: Annotated[
         tuple[str, ...], Meta(description="extra top-level fields it refuses, or `field=value`")
     ] = ()
+    tool_settings: Annotated[
+        Mapping[str, tuple[str, ...]],
+        Meta(description="extra top-level fields whose ids it takes only beside a tool of these kinds"),
+    ] = {}
     vendor_settings: Annotated[
         tuple[str, ...], Meta(description="top-level fields that single vendors of the dialect added to it")
     ] = ()

@@ -87,8 +87,10 @@ def _check_limit(body: dict[str, Any], model: ClaudeModel) -> None:
 
 
 def _check_container(body: dict[str, Any]) -> None:
+    """Newer web tools run code too, to filter what they find."""
+    kinds = [str(tool.get("type")) for tool in body.get("tools") or []]
     if isinstance(body.get("container"), str) and not any(
-        "code_execution" in str(tool.get("type")) for tool in body.get("tools") or []
+        "code_execution" in kind or kind.startswith(("web_search_2026", "web_fetch_2026")) for kind in kinds
     ):
         raise AnthropicRefusal(
             "container: Container identifier can only be provided when using the code execution tool"

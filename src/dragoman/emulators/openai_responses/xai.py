@@ -37,6 +37,10 @@ ISSUER = "xai"
 Item = dict[str, Any]
 _ROLES = ("system", "developer", "user", "assistant")
 _NOT_READ = "Failed to deserialize the JSON body into the target type"
+_UNDECRYPTED = (
+    "Could not decrypt the provided encrypted_content. "
+    "Ensure the value is the unmodified encrypted_content from a previous response."
+)
 _NO_VARIANT = f"{_NOT_READ}: data did not match any variant of untagged enum ModelInput"
 _TOGETHER = "Argument not supported: instructions and previous_response_id together"
 _WITHOUT_EFFORT = re.compile(r"grok-build|grok-4(?:-0709)?$")
@@ -140,7 +144,7 @@ def _check_input(given: Any, strict: bool) -> None:
             continue
         found = check_signature(ISSUER, blob, strict)
         if found == "foreign" or (strict and found != "ok"):
-            raise ResponsesRefusal("The encrypted content could not be decrypted.")
+            raise ResponsesRefusal(_UNDECRYPTED)
 
 
 def _fits(item: Any) -> bool:

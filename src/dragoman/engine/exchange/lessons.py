@@ -8,7 +8,7 @@ its target if the corrected request was accepted.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ import msgspec
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.messages import Role
+from dragoman.conversation.parts import Opaque, Reasoning
 from dragoman.conversation.reasoning_states import CHAT_FIELDS
 from dragoman.conversation.settings import Effort
 from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, Stance, SystemPlace
@@ -99,6 +100,45 @@ def is_recognised(failure: Failure) -> bool:
     """Whether a refusal is in the words of a lesson, even one that teaches nothing more."""
     text = matched_part(failure.message)
     return any(failure.status in lesson.statuses and lesson.search(text) for lesson in LESSONS)
+
+
+def _blocks(refusal: Recognised) -> Iterator[Opaque]:
+    """The blocks of the provider's own that the target was sent."""
+    facts = refusal.facts
+    for message in refusal.conversation.messages:
+        for part in message.parts:
+            if type(part) is Opaque and part.origin.dialect == facts.dialect and part.kind not in facts.refused_blocks:
+                yield part
+
+
+def _unread_block(refusal: Recognised) -> Patch | None:
+    """A block with sealed content that the target did not make. If the refusal does not say which, thoughts are left
+    out first: their words are not all that there is."""
+    head, tail = refusal.match["head"], refusal.match["tail"]
+    if head is None and refusal.facts.reasoning_trusted and _holds_thoughts(refusal.conversation):
+        return None
+    sealed = re.compile(rb'"encrypted_content"\s*:\s*"%s[^"]*%s"' % (_escaped(head), _escaped(tail)))
+    found = {block.kind for block in _blocks(refusal) if sealed.search(block.json)}
+    return {"refused_blocks": [*refusal.facts.refused_blocks, *sorted(found)]} if found else None
+
+
+def _escaped(text: str | None) -> bytes:
+    return re.escape((text or "").encode())
+
+
+def _holds_thoughts(conversation: Conversation) -> bool:
+    return any(
+        type(part) is Reasoning and part.state is not None
+        for message in conversation.messages
+        for part in message.parts
+    )
+
+
+def _unknown_block(refusal: Recognised) -> Patch | None:
+    """A kind of block that the target does not have."""
+    kind = refusal.match["kind"] or refusal.match["tag"]
+    known = all(block.kind != kind for block in _blocks(refusal))
+    return None if known else {"refused_blocks": [*refusal.facts.refused_blocks, kind]}
 
 
 def _fixed(**patch: Any) -> Callable[[Recognised], Patch | None]:
@@ -299,14 +339,29 @@ _TOOL_TYPE = r"\A(?=.*?generatecontentrequest|.*?tools\[\d{1,6}\])(?=.*?tool_typ
 
 _ALTERNATE = r"roles must alternate|should alternate with assistant|requests alternate between user and model"
 
+_UNDECRYPTED = r"could not decrypt the provided encrypted_content"
+
 LESSONS: tuple[Lesson, ...] = (
     _lesson("tool-wrapper", _TOOL_TYPE, _next_wrapper),
     _lesson("tools-dropped", _TOOL_TYPE, _last_resort, lasting=False),
     _lesson("missing-signature", r"missing a .?thought_signature", _demand_signature),
     _lesson(
+        "block-unread",
+        r"encrypted content (?P<head>[^\s.]{1,16})\.{3}(?P<tail>[^\s.]{1,16}) could not be verified|" + _UNDECRYPTED,
+        _unread_block,
+        lasting=False,
+    ),
+    _lesson(
+        "block-unknown",
+        r"invalid value: '(?P<kind>\w{1,80})'\. supported values are: |"
+        r"input tag '(?P<tag>\w{1,80})' found using 'type' does not match",
+        _unknown_block,
+    ),
+    _lesson(
         "signature-refused",
         r"thought signature is not valid|(corrupted|invalid) thought signature|invalid .?signature.? in .?thinking|"
-        r"encrypted content .{1,200}? could not be verified|blocks in the latest assistant message cannot be modified",
+        r"encrypted content .{1,200}? could not be verified|blocks in the latest assistant message cannot be modified|"
+        + _UNDECRYPTED,
         _fixed(reasoning_trusted=False),
         lasting=False,
     ),

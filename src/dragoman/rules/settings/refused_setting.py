@@ -3,10 +3,10 @@
 It is left out. So is a top-level field that only the client's own dialect has, or a member of it. A field that stands
 for a part of the conversation (`previous_response_id`, `cachedContent`) is different: without it the request would mean
 something else, so it is an error where the target has another dialect. A field that both dialects have under one name
-goes on (fact `shared_settings`).
+goes on (fact `shared_settings`). The id of what a tool uses (fact `tool_settings`) says nothing without that tool.
 
-Loses metadata; several answers and log probabilities lose content, and what binds the model to words or a form (a
-token limit, stop sequences, biases, a response format) loses authority.
+Loses metadata, and nothing with an id that no tool uses; several answers and log probabilities lose content, and what
+binds the model to words or a form (a token limit, stop sequences, biases, a response format) loses authority.
 
 For `openai/gpt-5`:
 
@@ -17,6 +17,7 @@ becomes
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import Any
 
 from msgspec.structs import replace
@@ -25,6 +26,7 @@ from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Extras, Json
 from dragoman.conversation.settings import EFFORT_FIELD, SPELLINGS, THINKING_FIELDS, UNSAID_EFFORT, Settings
+from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Facts, Setting, Stance
@@ -63,7 +65,7 @@ _NAMES = tuple(field for field in Settings.__struct_fields__ if field not in _FO
 def refused_setting(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
     notes: list[Note] = []
-    extras = leave_out_refused(conversation.extras, facts, notes)
+    extras = _leave_out_unused(leave_out_refused(conversation.extras, facts, notes), conversation.tools, facts, notes)
     settings = conversation.settings
     changes: dict[str, Any] = {}
     thinking = thinks(settings, facts)
@@ -131,6 +133,27 @@ def _crowded(fact: Setting, settings: Settings, changes: dict[str, Any]) -> bool
     """Is the other setting given too, of two that may not stand together?"""
     other = fact.without
     return bool(other) and changes.get(other, getattr(settings, other)) != getattr(_EMPTY, other)
+
+
+def _leave_out_unused(
+    extras: Extras | None, tools: tuple[Tool | NativeTool, ...], facts: Facts, notes: list[Note]
+) -> Extras | None:
+    """The fields without the ids of what belongs to a tool which the request does not declare."""
+    if extras is None or extras.dialect != facts.dialect or facts.tool_settings.keys().isdisjoint(extras.fields):
+        return extras
+    kinds = [tool.kind for tool in tools if isinstance(tool, NativeTool)]
+    unused = {
+        name: extras.fields[name]
+        for name, globs in facts.tool_settings.items()
+        if extras.fields.get(name, b"")[:1] == b'"'
+        and not any(fnmatchcase(kind, glob) for kind in kinds for glob in globs)
+    }
+    notes += [
+        Note(f"left out {name}: no tool of the request uses it", key=name, loses=Loss.NOTHING, before=value)
+        for name, value in unused.items()
+    ]
+    kept = {name: value for name, value in extras.fields.items() if name not in unused}
+    return extras if not unused else Extras(extras.dialect, kept) if kept else None
 
 
 def leave_out_refused(extras: Extras | None, facts: Facts, notes: list[Note]) -> Extras | None:
