@@ -37,6 +37,7 @@ from dragoman.gateway.sockets.open_sockets import OpenSockets
 from dragoman.gateway.state.background_tasks import BackgroundTasks, CircuitBreaker
 from dragoman.gateway.state.media_fetch import MediaFetcher
 from dragoman.gateway.state.seals import Seals
+from dragoman.gateway.state.stored_beginnings import StoredBeginnings
 from dragoman.gateway.tools.tool_runs import GatewayTools, check_extra
 from dragoman.profiles.profile import Profiles
 from dragoman.store import (
@@ -128,6 +129,7 @@ class Services:
         """Ids for requests, unlike any other of this or another process."""
         self.concurrent: dict[str, int] = {}
         self.sockets = OpenSockets(self.config.server.workers, place.sockets if place is not None else None)
+        self.beginnings = StoredBeginnings(clocks.steady)
         self.conversations = self._open_memory()
         self._forgets = 0
         self._reloading = asyncio.Lock()

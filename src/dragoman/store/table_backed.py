@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dragoman.config.schema import StateConfig, StoreConfig, Vault
 from dragoman.conversation.parts import Opaque, Part, Reasoning
@@ -142,12 +144,24 @@ class TableResponses:
     async def put(self, caller: str, id: str, response: StoredResponse, items: Iterable[str] = ()) -> bool:
         if not state_of(self._settings.config).enabled or response.size > MOST_BYTES:
             return False
-        if not await self._table.put(caller, id, {_ONLY: response}):
+        named = [self._note_name(caller, link) for link in (response.previous, response.base) if link not in ("", id)]
+        if not (await asyncio.gather(self._table.put(caller, id, {_ONLY: response}), *named))[0]:
             return False
         places = {item: StoredResponse(b"", b"", id) for item in items}
         return not places or await self._table.put(caller, _ITEMS, places)
 
+    async def _note_name(self, caller: str, id: str) -> bool:
+        """Note in a response that another names it."""
+        found = await self.find_link(caller, id)
+        if found is None or found.is_named:
+            return found is not None
+        return await self._table.put(caller, id, {_ONLY: replace(found, is_named=True)})
+
     async def find(self, caller: str, id: str) -> StoredResponse | None:
+        found = await self.find_link(caller, id)
+        return None if found is None or found.is_removed else found
+
+    async def find_link(self, caller: str, id: str) -> StoredResponse | None:
         if not state_of(self._settings.config).enabled:
             return None
         return (await self._table.find(caller, id, (_ONLY,))).get(_ONLY)
@@ -157,8 +171,12 @@ class TableResponses:
             return {}
         return {item: one.previous for item, one in (await self._table.find(caller, _ITEMS, items)).items()}
 
-    def forget(self, caller: str, id: str) -> Coroutine[Any, Any, None]:
-        return self._table.forget(caller, id)
+    async def forget(self, caller: str, id: str) -> None:
+        found = await self.find_link(caller, id)
+        if found is None or not found.is_named:
+            await self._table.forget(caller, id)
+        elif not found.is_removed:
+            await self._table.put(caller, id, {_ONLY: replace(found, is_removed=True)})
 
 
 class TableLeases:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.store.contract.backends import Backend
 
 from dragoman.config.schema import StateConfig
@@ -15,7 +16,9 @@ from dragoman.store.table_backed import RESPONSES
 ON = StateConfig()
 OFF = StateConfig(enabled=False)
 ONE = StoredResponse(b'["Hi"]', b'{"id":"resp_1"}')
-TWO = StoredResponse(b"[]", b'{"id":"resp_2"}', "resp_1", "anthropic")
+TWO = StoredResponse(b"[]", b'{"id":"resp_2"}', "resp_0", "anthropic")
+NEXT = replace(TWO, previous="resp_1")
+LATER = StoredResponse(b'["Ho"]', b'{"id":"resp_3"}', base="resp_1")
 
 
 async def test_a_response_is_its_callers_own(backend: Backend) -> None:
@@ -110,3 +113,32 @@ async def test_one_key_does_not_push_out_what_another_has(backend: Backend) -> N
     await store.flush()
     assert await store.responses.find("bert", "resp_b") == ONE
     assert await store.responses.find("anna", "resp_0") is None
+
+
+@pytest.mark.parametrize("later", [NEXT, LATER])
+async def test_one_that_another_names_is_hidden_and_stays_for_it(backend: Backend, later: StoredResponse) -> None:
+    store = await backend.open(state=StateConfig(lifetime="1h"))
+    responses = store.responses
+    await responses.put("anna", "resp_1", ONE)
+    await responses.put("anna", "resp_2", later)
+    await responses.forget("anna", "resp_1")
+    assert await responses.find("anna", "resp_1") is None
+    kept = await responses.find_link("anna", "resp_1")
+    assert kept is not None
+    assert (kept.items, kept.response) == (ONE.items, ONE.response)
+    assert await responses.find_link("bert", "resp_1") is None
+    await responses.forget("anna", "resp_2")
+    assert await responses.find_link("anna", "resp_2") is None, "nobody names it"
+    await store.flush()
+    backend.time.advance(3601)
+    assert await responses.find_link("anna", "resp_1") is None
+
+
+async def test_all_of_a_caller_goes_also_what_others_name(backend: Backend) -> None:
+    store = await backend.open(state=ON)
+    await store.responses.put("anna", "resp_1", ONE)
+    await store.responses.put("anna", "resp_2", NEXT)
+    await store.responses.forget("anna", "resp_1")
+    assert await store.forget("anna") >= 2
+    assert await store.responses.find_link("anna", "resp_1") is None
+    assert await store.responses.find_link("anna", "resp_2") is None

@@ -15,7 +15,8 @@ from dragoman.dialects.dialect import Dialect
 from dragoman.gateway.callers.callers import Refused
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
-from dragoman.gateway.state.stored_answers import find_turns, removed_items
+from dragoman.gateway.state.stored_answers import removed_items
+from dragoman.gateway.state.stored_chains import find_turns
 from dragoman.store import StoredResponse
 from dragoman.store.contracts.stored_responses import StoredResponses
 from dragoman.upstream.heavy_work import RequestWork
@@ -63,7 +64,8 @@ async def conversation(request: ServedRequest, vendor: Dialect, template: str) -
         await _add(responses, caller, id, found, items)
         await outbound.whole(200, await work.run(partial(form.render_items, items, {"order": "asc", "limit": "100"})))
     else:
-        turns = await find_turns(responses, caller, found.previous, services.config.server.max_body)
+        most = services.config.server.max_body
+        turns = await find_turns(responses, caller, found.previous, most, is_named=True) if found.previous else []
         if turns is None:
             raise Refused(stored.unknown_answer(found.previous))
         items = await _list(turns, form, removed_items(found), work)

@@ -11,6 +11,7 @@ from dragoman.gateway.http.outbound import SSE
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
 from dragoman.gateway.state.background_answers import cancel, find_state, follow
+from dragoman.gateway.state.stored_chains import keep_chain, put_together
 
 
 def is_served(services: Services, vendor: Dialect, template: str) -> bool:
@@ -31,11 +32,15 @@ async def stored_answer(request: ServedRequest, vendor: Dialect, template: str) 
     id = inbound.path.rstrip("/").split("/")[-1 if template == stored.path else -2]
     found = await services.store.responses.find(caller.name, id)
     if found is None:
-        what = f"Response with id '{id[:200]}' not found."
-        raise Refused(Failure(FailureKind.NOT_FOUND, what, 404, "response_not_found"))
+        raise _unknown(id)
     form = vendor.background
+    if inbound.method == "GET" and (found.previous or found.base):
+        await keep_chain(services, caller.name, id, found)
     if template == stored.items_path:
-        await outbound.whole(200, stored.render_items(found.items, inbound.query))
+        whole = await put_together(services.store.responses, caller.name, found, services.config.server.max_body)
+        if whole is None:
+            raise _unknown(id)
+        await outbound.whole(200, stored.render_items(whole.items, inbound.query))
     elif form is not None and template == form.cancel_path:
         await outbound.whole(200, await cancel(services, caller.name, id, form, found))
     elif inbound.method == "DELETE":
@@ -46,6 +51,11 @@ async def stored_answer(request: ServedRequest, vendor: Dialect, template: str) 
     else:
         state = await find_state(services, caller.name, id, form, found) if form is not None else found.response
         await outbound.whole(200, state)
+
+
+def _unknown(id: str) -> Refused:
+    what = f"Response with id '{id[:200]}' not found."
+    return Refused(Failure(FailureKind.NOT_FOUND, what, 404, "response_not_found"))
 
 
 async def _stream(request: ServedRequest, id: str, form: BackgroundForm | None) -> None:

@@ -23,6 +23,7 @@ from dragoman.gateway.http.inbound import Inbound, ReadInbound
 from dragoman.gateway.http.outbound import SSE, Outbound
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
+from dragoman.gateway.state.stored_chains import shorten
 from dragoman.store import StoredResponse
 from dragoman.wire.error_bodies import parse_failure
 
@@ -51,6 +52,7 @@ class BackgroundJob:
         self.events: list[bytes] = []
         self.size = 0
         self.state = form.render_queued(id, ask, int(time.time()))
+        self.stored = StoredResponse(ask.items, self.state, ask.previous)
         self.is_over = False
         self.is_cancelled = False
         self.task: asyncio.Task[None] | None = None
@@ -96,9 +98,12 @@ async def queue_job(services: Services, caller: Caller, client: str, body: bytes
         what = "too many answers are made in the background; try again later"
         raise Refused(Failure(FailureKind.OVERLOADED, what, 503, retry_after=5))
     job = BackgroundJob(dialect(client).id_prefix + secrets.token_hex(25), caller, ask, form)
+    job.stored, beginning = await shorten(services, caller.name, job.id, job.stored)
     if not await _write(services, job):
         what = "the answer could not be stored, so it was not begun"
         raise Refused(Failure(FailureKind.OVERLOADED, what, 503, retry_after=5))
+    if beginning is not None:
+        services.beginnings.put(caller.name, beginning)
     return job
 
 
@@ -185,7 +190,7 @@ async def _beat(services: Services, job: BackgroundJob) -> None:
 
 
 async def _write(services: Services, job: BackgroundJob) -> bool:
-    stored = StoredResponse(job.ask.items, job.state, job.ask.previous)
+    stored = msgspec.structs.replace(job.stored, response=job.state)
     return await services.store.responses.put(job.caller.name, job.id, stored)
 
 

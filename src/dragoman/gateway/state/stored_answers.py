@@ -15,7 +15,6 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.config.schema import ForeignIds, LogLevel
-from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Json
 from dragoman.dialects.contracts.stored_answers import AnswerKeeper, StoredAnswers, StoredTurn, StoreQuestion
 from dragoman.dialects.registry import dialect
@@ -24,13 +23,11 @@ from dragoman.gateway.callers.callers import Refused, begin_work
 from dragoman.gateway.records.request_record import RequestRecord
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
+from dragoman.gateway.state.stored_chains import find_turns, shorten
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.store import StoredResponse
-from dragoman.store.contracts.stored_responses import StoredResponses
 from dragoman.wire.json_size import LARGE
 
-MOST_TURNS = 1000
-"""Of a conversation that is continued by ids."""
 _MOST_REFERENCES = 1000
 Account = tuple[str, str]
 """A provider, and a digest of the key that is used there. Without a digest nobody knows which account it will be."""
@@ -153,7 +150,8 @@ async def _continued(
         if own[0] or question.is_bare:
             return body
         return await begin_work(services, caller, body).run(partial(stored.render_whole, body, (), False))
-    turns = await find_turns(services.store.responses, caller, question.previous, services.config.server.max_body)
+    most, is_named = services.config.server.max_body, bool(question.conversation)
+    turns = await find_turns(services.store.responses, caller, question.previous, most, is_named=is_named)
     if turns is None:
         if _passes(services, own):
             return body
@@ -185,22 +183,6 @@ async def _with_items(
         elif not _passes(services, own):
             raise Refused(stored.unknown_item(id))
     return body if is_own else stored.put_items(body, known)
-
-
-async def find_turns(responses: StoredResponses, caller: str, last: str, most: int) -> list[StoredResponse] | None:
-    """A stored conversation from its beginning; None where a turn of it is not there."""
-    found: list[StoredResponse] = []
-    while last:
-        turn = await responses.find(caller, last)
-        if turn is None:
-            return None
-        found.append(turn)
-        most -= turn.size
-        if most < 0 or len(found) > MOST_TURNS:
-            what = "the stored conversation is longer than one request may be; begin a new one"
-            raise Refused(Failure(FailureKind.TOO_LARGE, what, 413, param="previous_response_id"))
-        last = turn.previous
-    return found[::-1]
 
 
 class _Keeping:
@@ -235,10 +217,13 @@ class _Keeping:
         chain = await services.store.responses.find(caller, conversation) if conversation else None
         if chain is not None:
             previous = chain.previous
-        answer = StoredResponse(self._question.items, kept[1], previous, *find_account(services, provider))
+        whole = StoredResponse(self._question.items, kept[1], previous, *find_account(services, provider))
+        answer, beginning = await shorten(services, caller, kept[0], whole)
         stored = dialect(self._record.dialect).stored_answers
         items = stored.output_items(kept[1]) if stored is not None else {}
         stores = await services.store.responses.put(caller, kept[0], answer, [id for id in items if id])
+        if stores and beginning is not None:
+            services.beginnings.put(caller, beginning)
         if stores and chain is not None:
             stores = await services.store.responses.put(caller, conversation, replace(chain, previous=kept[0]))
         if stores:

@@ -12,7 +12,7 @@ class StoredResponse(Struct, frozen=True):
     """One answer."""
 
     items: bytes
-    """A JSON list of what the client sent with its request."""
+    """A JSON list of what the client sent with its request; with a `base`, of what it sent after the items of that."""
     response: bytes
     """The answer as it was shown."""
     previous: str = ""
@@ -21,6 +21,12 @@ class StoredResponse(Struct, frozen=True):
     """Who answered; empty if that is not known."""
     account: str = ""
     """With which of the provider's keys; empty if that is not known."""
+    base: str = ""
+    """The id of the response whose request sent the same items and no more, or empty."""
+    is_named: bool = False
+    """Another names it as its `previous` or `base`."""
+    is_removed: bool = False
+    """It was removed, and is there only for those that name it."""
 
     @property
     def size(self) -> int:
@@ -41,6 +47,9 @@ class StoredResponses(Protocol):
     are bounded; the least recently used goes first. One larger than
     `MOST_BYTES` is not kept.
 
+    Links: a response that others name as `previous` or `base` is hidden when it is removed, and stays for them until it
+    expires. One that nobody names is gone at once.
+
     What may be lost: everything; a restart keeps responses where the backend has a file or a server.
 
     What a failure means: a `find` that fails finds nothing, and is counted. A request that continues the response is
@@ -53,11 +62,14 @@ class StoredResponses(Protocol):
     async def find(self, caller: str, id: str) -> StoredResponse | None:
         """A response of this caller."""
 
+    async def find_link(self, caller: str, id: str) -> StoredResponse | None:
+        """The same for one that another names: also if it was removed."""
+
     async def find_holders(self, caller: str, items: Iterable[str]) -> Mapping[str, str]:
         """In which response of this caller each item is, by the item's id. Those that are not known are missing."""
 
     async def forget(self, caller: str, id: str) -> None:
-        """Remove a response."""
+        """Remove a response; see above for one that others name."""
 
 
 MOST_BYTES = 4 * 1024 * 1024
