@@ -36,7 +36,7 @@ from dragoman.dialects.anthropic import ID_PREFIX, NAME, ORIGIN
 from dragoman.dialects.anthropic.errors import parse_error
 from dragoman.dialects.anthropic.usage import NO_USAGE, UsageCounter, render_usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockForm
+from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockCollector, BlockForm
 from dragoman.dialects.families.call_input import call_input
 from dragoman.dialects.families.completion import CompleteObject, complete
 from dragoman.dialects.shared.citations import Page
@@ -443,60 +443,27 @@ def render_answer(reply: Reply, context: AnswerContext) -> bytes:
     return whole.body
 
 
-class _AnthropicAnswerRenderer(BlockBuilder):
-    """Collects blocks as the content of one message."""
+class _AnthropicAnswerRenderer(BlockCollector):
+    """One message."""
 
-    __slots__ = (
-        "_blocks",
-        "_citations",
-        "_context",
-        "_kind_open",
-        "_literals",
-        "_opened",
-        "_signature",
-        "_start",
-        "body",
-    )
+    __slots__ = ("_context", "_start")
 
     def __init__(self, context: AnswerContext) -> None:
         super().__init__(BLOCKS, context.hides_reasoning)
         self._context = context
         self._start = Started()
-        self._blocks: list[bytes] = []
-        self._opened = b""
-        self._kind_open = b""
-        self._literals: list[bytes] = []
-        self._citations: list[bytes] = []
-        self._signature = b'""'
-        self.body = b""
 
     def begin(self, event: Started) -> None:
         self._start = event
 
-    def open_block(self, kind: bytes, block: Json) -> None:
-        self._opened, self._kind_open = block, kind
-        self._literals, self._citations, self._signature = [], [], b'""'
-
-    def append(self, kind: bytes, literal: bytes) -> None:
-        self._literals.append(literal)
-
-    def sign(self, literal: bytes) -> None:
-        self._signature = literal
-
-    def cite(self, json: Json) -> None:
-        self._citations.append(json)
-
-    def close_block(self) -> None:
-        self._blocks.append(self._closed_block())
-
-    def _closed_block(self) -> bytes:
+    def closed_block(self) -> bytes:
         text = joined("", self._literals)
         if self._kind_open is TEXT:
             # The types have `citations: null`, but Anthropic sends no such member, and Vercel's AI SDK refuses one.
             cited = b'"citations":%b,' % render_list(self._citations) if self._citations else b""
             return b'{%b"type":"text","text":%b}' % (cited, text)
         if self._kind_open is THINKING:
-            return b'{"type":"thinking","thinking":%b,"signature":%b}' % (text, self._signature)
+            return b'{"type":"thinking","thinking":%b,"signature":%b}' % (text, self._signature or EMPTY)
         if self._kind_open is TOOL:
             fields = decode_members(self._opened)
             return render_object({**fields, "input": call_input(unquote(text))})

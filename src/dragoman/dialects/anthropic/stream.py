@@ -10,7 +10,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from dragoman.conversation.collect import UNFINISHED
-from dragoman.conversation.events import Event, Started, TextDelta, Used
+from dragoman.conversation.events import Event, Failed, Started, TextDelta, Used
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json, Origin
@@ -163,11 +163,8 @@ class AnthropicStreamRenderer(BlockBuilder):
         return b"".join(out)
 
     def close(self) -> bytes:
-        if self.over:
-            return b""
-        self._out = []
-        self._fail(UNFINISHED)
-        return b"".join(self._out)
+        """The end of a stream that has none: an error."""
+        return b"" if self.over else self.render((Failed(UNFINISHED),))
 
     def begin(self, event: Started) -> None:
         # Rendered with the next event that is not usage, since `message_start` holds the number of input tokens.

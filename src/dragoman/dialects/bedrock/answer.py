@@ -35,7 +35,7 @@ from dragoman.dialects.bedrock.media import FORMATS, parse_media
 from dragoman.dialects.bedrock.message_parse import cited_texts
 from dragoman.dialects.bedrock.usage import parse_usage, render_usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockForm
+from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockCollector, BlockForm
 from dragoman.dialects.families.call_input import call_input
 from dragoman.dialects.shared.citations import Page
 from dragoman.dialects.shared.ownership import own_fields
@@ -376,44 +376,18 @@ def _blocks(fields: dict[str, Raw]) -> list[Raw]:
 
 def render_answer(reply: Reply, context: AnswerContext) -> bytes:
     """The reply as one answer."""
-    whole = _BedrockAnswerRenderer(context)
+    whole = _BedrockAnswerRenderer(BLOCKS, context.hides_reasoning)
     for event in tell(reply):
         whole.take(event)
     return whole.body
 
 
-class _BedrockAnswerRenderer(BlockBuilder):
-    """Collects blocks as the content of one message."""
+class _BedrockAnswerRenderer(BlockCollector):
+    """One message."""
 
-    __slots__ = ("_blocks", "_citations", "_kind_open", "_literals", "_opened", "_signature", "body")
+    __slots__ = ()
 
-    def __init__(self, context: AnswerContext) -> None:
-        super().__init__(BLOCKS, context.hides_reasoning)
-        self._blocks: list[bytes] = []
-        self._opened = b""
-        self._kind_open = b""
-        self._literals: list[bytes] = []
-        self._citations: list[bytes] = []
-        self._signature = b""
-        self.body = b""
-
-    def open_block(self, kind: bytes, block: Json) -> None:
-        self._opened, self._kind_open = block, kind
-        self._literals, self._citations, self._signature = [], [], b""
-
-    def append(self, kind: bytes, literal: bytes) -> None:
-        self._literals.append(literal)
-
-    def sign(self, literal: bytes) -> None:
-        self._signature = literal
-
-    def cite(self, json: Json) -> None:
-        self._citations.append(json)
-
-    def close_block(self) -> None:
-        self._blocks.append(self._closed_block())
-
-    def _closed_block(self) -> bytes:
+    def closed_block(self) -> bytes:
         text = joined("", self._literals)
         if self._kind_open is TEXT and self._citations:
             cited = render_list(self._citations)

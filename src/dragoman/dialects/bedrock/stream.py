@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.conversation.collect import UNFINISHED
-from dragoman.conversation.events import Event, Started
+from dragoman.conversation.events import Event, Failed, Started
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Json, Origin
@@ -197,11 +197,8 @@ class BedrockStreamRenderer(BlockBuilder):
         return b"".join(out)
 
     def close(self) -> bytes:
-        if self.over:
-            return b""
-        self._out = []
-        self._fail(UNFINISHED)
-        return b"".join(self._out)
+        """The end of a stream that has none: an error."""
+        return b"" if self.over else self.render((Failed(UNFINISHED),))
 
     def begin(self, event: Started) -> None:
         self._begin()

@@ -8,28 +8,12 @@ from typing import Any
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.cohere import NAME
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.families.error_statuses import STATUSES
 from dragoman.dialects.shared.raw_json import encode
 from dragoman.dialects.shared.waits import wait_headers
 from dragoman.wire.error_bodies import parse_failure
 
-_STATUSES: Mapping[FailureKind, int] = {
-    FailureKind.AUTH: 401,
-    FailureKind.PERMISSION: 403,
-    FailureKind.NOT_FOUND: 404,
-    FailureKind.QUOTA: 402,
-    FailureKind.RATE_LIMIT: 429,
-    FailureKind.OVERLOADED: 503,
-    FailureKind.CONTEXT_LENGTH: 400,
-    FailureKind.CONTENT_FILTER: 400,
-    FailureKind.BAD_REQUEST: 400,
-    FailureKind.TOO_LARGE: 413,
-    FailureKind.TIMEOUT: 504,
-    FailureKind.NETWORK: 502,
-    FailureKind.BROKEN_STREAM: 502,
-    FailureKind.ANSWER_TOO_LARGE: 502,
-    FailureKind.SERVER: 500,
-    FailureKind.NOT_SERVED: 501,
-}
+_STATUSES: Mapping[FailureKind, int] = {**STATUSES, FailureKind.QUOTA: 402}
 _TOO_LONG = "too many tokens"
 
 

@@ -211,11 +211,8 @@ class CohereStreamRenderer:
         return b"".join(out)
 
     def close(self) -> bytes:
-        if self._over:
-            return b""
-        self._out = []
-        self._failed(Failed(UNFINISHED))
-        return b"".join(self._out)
+        """The end of a stream that has none: an error."""
+        return b"" if self._over else self.render((Failed(UNFINISHED),))
 
     def _take(self, event: Event) -> None:
         if self._over:

@@ -281,15 +281,12 @@ class BlockBuilder:
         self.finish()
 
     def _failed(self, event: Failed) -> None:
-        self._fail(event.failure)
-
-    # The order.
-
-    def _fail(self, failure: Failure) -> None:
         self.over = True
         self._kind = NO_BLOCK
         self._opening = None
-        self.fail(failure)
+        self.fail(event.failure)
+
+    # The order.
 
     def _open_call(self, call: CallStarted) -> None:
         self._call = None
@@ -355,3 +352,39 @@ _TAKE: Mapping[type[Event], Callable[[Any, Any], None]] = {
     Ended: BlockBuilder._ended,
     Failed: BlockBuilder._failed,
 }
+
+
+class BlockCollector(BlockBuilder):
+    """Collects blocks as the content of one message. A subclass decides what a whole block looks like."""
+
+    __slots__ = ("_blocks", "_citations", "_kind_open", "_literals", "_opened", "_signature", "body")
+
+    def __init__(self, form: BlockForm, hides_reasoning: bool) -> None:
+        super().__init__(form, hides_reasoning)
+        self._blocks: list[bytes] = []
+        self._opened = b""
+        self._kind_open = b""
+        self._literals: list[bytes] = []
+        self._citations: list[bytes] = []
+        self._signature = b""
+        self.body = b""
+
+    def closed_block(self) -> bytes:
+        """The block that was open, with all that was added to it."""
+        raise NotImplementedError
+
+    def open_block(self, kind: bytes, block: Json) -> None:
+        self._opened, self._kind_open = block, kind
+        self._literals, self._citations, self._signature = [], [], b""
+
+    def append(self, kind: bytes, literal: bytes) -> None:
+        self._literals.append(literal)
+
+    def sign(self, literal: bytes) -> None:
+        self._signature = literal
+
+    def cite(self, json: Json) -> None:
+        self._citations.append(json)
+
+    def close_block(self) -> None:
+        self._blocks.append(self.closed_block())

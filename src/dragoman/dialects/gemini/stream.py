@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from dragoman.conversation.collect import UNFINISHED
-from dragoman.conversation.events import Event
+from dragoman.conversation.events import Event, Failed
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Json, Origin
 from dragoman.dialects.dialect import AnswerContext, Framing
@@ -145,11 +145,8 @@ class GeminiStreamRenderer(PartBuilder):
         return b"".join(out)
 
     def close(self) -> bytes:
-        if self.over:
-            return b""
-        self._out = []
-        self._fail(UNFINISHED)
-        return b"".join(self._out)
+        """The end of a stream that has none: an error."""
+        return b"" if self.over else self.render((Failed(UNFINISHED),))
 
     def begin(self) -> None:
         """Prepare the end of a chunk for the first candidate, which is nearly always the only one."""

@@ -6,29 +6,12 @@ from collections.abc import Mapping
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.families.error_statuses import STATUSES
 from dragoman.dialects.ollama import NAME
 from dragoman.dialects.shared.raw_json import encode
 from dragoman.dialects.shared.waits import wait_headers
 from dragoman.wire.error_bodies import parse_failure
 
-_STATUSES: Mapping[FailureKind, int] = {
-    FailureKind.AUTH: 401,
-    FailureKind.PERMISSION: 403,
-    FailureKind.NOT_FOUND: 404,
-    FailureKind.QUOTA: 429,
-    FailureKind.RATE_LIMIT: 429,
-    FailureKind.OVERLOADED: 503,
-    FailureKind.CONTEXT_LENGTH: 400,
-    FailureKind.CONTENT_FILTER: 400,
-    FailureKind.BAD_REQUEST: 400,
-    FailureKind.TOO_LARGE: 413,
-    FailureKind.TIMEOUT: 504,
-    FailureKind.NETWORK: 502,
-    FailureKind.BROKEN_STREAM: 502,
-    FailureKind.ANSWER_TOO_LARGE: 502,
-    FailureKind.SERVER: 500,
-    FailureKind.NOT_SERVED: 501,
-}
 _EXACT = (405, 408, 409, 415, 422)
 """Statuses that are more precise than 400 for a bad request. Only a gateway has them."""
 _TOO_LONG = "prompt too long; exceeded max context length"
@@ -53,7 +36,7 @@ def error_body(failure: Failure) -> bytes:
 
 def _status(failure: Failure) -> int:
     own = failure.kind is FailureKind.BAD_REQUEST and failure.status in _EXACT
-    return failure.status if own else _STATUSES[failure.kind]
+    return failure.status if own else STATUSES[failure.kind]
 
 
 def _message(failure: Failure) -> str:
