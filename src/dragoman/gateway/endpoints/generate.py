@@ -245,6 +245,7 @@ async def _answer(request: ServedRequest, record: RequestRecord, dispatch: Dispa
     if record.routed is not None:
         await keep_choice(services, record.caller, record.routed, exchange)
     record.first_byte = time.perf_counter() - record.started
+    outbound.work = dispatch.work
     if services.config.store.durable_ledger:
         outbound.before_end = partial(_write_down, services, record)
     if isinstance(end, Answered):

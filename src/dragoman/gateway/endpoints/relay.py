@@ -92,7 +92,8 @@ async def relay(
     started = time.perf_counter()
     with Slot(services, caller):
         received = await request.body()
-        body = await request.work(received).run(partial(_parse, inbound.headers, received))
+        request.outbound.work = request.work(received)
+        body = await request.outbound.work.run(partial(_parse, inbound.headers, received))
         name = _member(services.config, body.model or _default_model(services.config, path))
         route = find_destinations(services, caller, name, form)
         destination = route.first

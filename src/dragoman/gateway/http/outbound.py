@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Protocol
 
 from dragoman.conversation.failures import Failure
 from dragoman.dialects.dialect import AnswerContext, RenderError
 from dragoman.engine.answer.client_failures import render_failure
 from dragoman.gateway.http.inbound import Send, StreamWatch
+from dragoman.upstream.heavy_work import RequestWork
+from dragoman.wire.json_size import LARGE
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -36,11 +39,23 @@ class AnswerRewriter(Protocol):
 class Outbound:
     """One answer. It always carries the request id, and knows whether it has begun.
 
-    `rewriter` makes another answer of what is sent, where the client's endpoint has a form of its own. `errors`: how
-    errors are rendered; None: as the client's dialect does. `copy` are the first pieces of a stream: `copied` bytes
-    of it. `before_end` is awaited before the last bytes are sent."""
+    `rewriter` makes another answer of what is sent, where the client's endpoint has a form of its own; `work`: where
+    that is done. `errors`: how errors are rendered; None: as the client's dialect does. `copy` are the first pieces of
+    a stream: `copied` bytes of it. `before_end` is awaited before the last bytes are sent."""
 
-    __slots__ = ("before_end", "copied", "copy", "errors", "id", "pieces", "rewriter", "send", "started", "status")
+    __slots__ = (
+        "before_end",
+        "copied",
+        "copy",
+        "errors",
+        "id",
+        "pieces",
+        "rewriter",
+        "send",
+        "started",
+        "status",
+        "work",
+    )
 
     def __init__(self, send: Send, request_id: str) -> None:
         self.send = send
@@ -49,6 +64,7 @@ class Outbound:
         self.status = 0
         self.pieces = 0
         self.rewriter: AnswerRewriter | None = None
+        self.work: RequestWork | None = None
         self.errors: RenderError | None = None
         self.before_end: Callable[[], Awaitable[None]] | None = None
         self.copied = 0
@@ -57,7 +73,7 @@ class Outbound:
     async def whole(self, status: int, body: bytes, headers: Headers | None = None, content_type: bytes = JSON) -> None:
         """Send an answer with a known body."""
         if self.rewriter is not None and status == 200:
-            body = self.rewriter.whole(body)
+            body = await self._rewrite(len(body), self.rewriter.whole, body)
             body = await self.rewriter.settle(body)
         if self.before_end is not None:
             await self.before_end()
@@ -94,7 +110,7 @@ class Outbound:
         for `read_seconds` seconds."""
         send, room = self.send, self.copied
         if self.rewriter is not None:
-            pieces = _rewritten(pieces, self.rewriter)
+            pieces = self._rewritten(pieces, self.rewriter)
         unbuffered = [(b"content-type", content_type), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
         await self._start(200, unbuffered, headers)
         async with asyncio.timeout(None) as deadline:
@@ -128,14 +144,22 @@ class Outbound:
         headers = [*first, (b"x-dragoman-request-id", self.id.encode()), *(more or ())]
         await self.send({"type": "http.response.start", "status": status, "headers": headers})
 
+    async def _rewritten(self, pieces: AsyncIterator[bytes], rewriter: AnswerRewriter) -> AsyncIterator[bytes]:
+        held = 0
+        async for piece in pieces:
+            held += len(piece)
+            made = await self._rewrite(held, rewriter.piece, piece)
+            if made:
+                held = 0
+                yield await rewriter.settle(made)
+        if last := await self._rewrite(held, rewriter.close):
+            yield await rewriter.settle(last)
 
-async def _rewritten(pieces: AsyncIterator[bytes], rewriter: AnswerRewriter) -> AsyncIterator[bytes]:
-    async for piece in pieces:
-        made = rewriter.piece(piece)
-        if made:
-            yield await rewriter.settle(made)
-    if last := rewriter.close():
-        yield await rewriter.settle(last)
+    async def _rewrite(self, size: int, verb: Callable[..., bytes], *given: bytes) -> bytes:
+        """Rewrite a body or a piece: beside the event loop if it is large, or of an event that has become large."""
+        if size <= LARGE or self.work is None:
+            return verb(*given)
+        return await self.work.run_to_end(partial(verb, *given))
 
 
 def header(name: bytes, value: str) -> tuple[bytes, bytes]:

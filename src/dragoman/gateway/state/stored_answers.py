@@ -26,7 +26,8 @@ from dragoman.gateway.services import Services
 from dragoman.gateway.state.stored_chains import find_turns, shorten
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.store import StoredResponse
-from dragoman.wire.json_size import LARGE
+from dragoman.upstream.heavy_work import RequestWork
+from dragoman.wire.json_size import LARGE, is_heavy
 
 _MOST_REFERENCES = 1000
 Account = tuple[str, str]
@@ -220,7 +221,8 @@ class _Keeping:
         whole = StoredResponse(self._question.items, kept[1], previous, *find_account(services, provider))
         answer, beginning = await shorten(services, caller, kept[0], whole)
         stored = dialect(self._record.dialect).stored_answers
-        items = stored.output_items(kept[1]) if stored is not None else {}
+        work = RequestWork(services.dispatcher.heavy, caller, is_heavy(kept[1]))
+        items = await work.run(partial(stored.output_items, kept[1])) if stored is not None else {}
         stores = await services.store.responses.put(caller, kept[0], answer, [id for id in items if id])
         if stores and beginning is not None:
             services.beginnings.put(caller, beginning)
@@ -230,4 +232,4 @@ class _Keeping:
             return made
         why = "the answer was not stored, and says so: the store is away, or there is no room for it"
         services.log(LogLevel.WARNING, {"event": "state", "id": self._record.id, "warning": why})
-        return self._keeper.unstored(made)
+        return await work.run(partial(self._keeper.unstored, made))

@@ -21,6 +21,8 @@ from dragoman.wire.sse import SseDecoder, render_data_frame, render_event_frame
 _PREVIOUS, _STORE, _INPUT = "previous_response_id", "store", "input"
 _NULL = b"null"
 _FRAME_ENDS = (b"\n\n", b"\r\n\r\n")
+_LONGEST_END = 3
+"""Bytes of the end of a frame that may have come before its last one."""
 _ENDS = frozenset({b"response.completed", b"response.incomplete", b"response.failed"})
 _WITH_RESPONSE = _ENDS | {b"response.created", b"response.in_progress", b"response.queued"}
 _MOST_ITEMS, _USUAL_ITEMS = 100, 20
@@ -147,7 +149,7 @@ class ResponseKeeper:
 
     def __init__(self, question: StoreQuestion) -> None:
         self._decoder = SseDecoder()
-        self._rest = b""
+        self._rest = bytearray()
         self._keeps = question.keeps
         previous = quote(question.previous) if question.previous else _NULL
         self._shown: dict[str, bytes] = {_STORE: b"true" if question.keeps else b"false", _PREVIOUS: previous}
@@ -161,16 +163,19 @@ class ResponseKeeper:
         return shown
 
     def piece(self, data: bytes) -> bytes:
-        """Frames without a response in them go through as they are."""
-        data = self._rest + data
-        end = max([data.rfind(mark) + len(mark) for mark in _FRAME_ENDS if mark in data], default=0)
-        whole, self._rest = data[:end], data[end:]
+        """Frames without a response in them go through as they are. Only what is new is searched for the end of one."""
+        rest, begun = self._rest, max(0, len(self._rest) - _LONGEST_END)
+        rest += data
+        end = max([at + len(mark) for mark in _FRAME_ENDS if (at := rest.rfind(mark, begun)) >= 0], default=0)
+        whole = bytes(rest[:end])
+        del rest[:end]
         if b'"response"' not in whole:
             return whole
         return b"".join(self._frame(frame.event, frame.data) for frame in self._decoder.feed(whole))
 
     def close(self) -> bytes:
-        frames = [*self._decoder.feed(self._rest), *self._decoder.close()]
+        frames = [*self._decoder.feed(bytes(self._rest)), *self._decoder.close()]
+        self._rest.clear()
         return b"".join(self._frame(frame.event, frame.data) for frame in frames)
 
     def unstored(self, made: bytes) -> bytes:
