@@ -34,7 +34,7 @@ from dragoman.conversation.parts import Json, Opaque, Origin
 from dragoman.conversation.replies import Reply, Stop
 from dragoman.dialects.anthropic import ID_PREFIX, NAME, ORIGIN
 from dragoman.dialects.anthropic.errors import parse_error
-from dragoman.dialects.anthropic.usage import NO_USAGE, UsageCounter, render_usage
+from dragoman.dialects.anthropic.usage import MOST_MEMBERS, NO_USAGE, UsageCounter, render_usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockCollector, BlockForm
 from dragoman.dialects.families.call_input import call_input
@@ -316,7 +316,7 @@ class AnthropicAnswerParser:
         if kept:
             kept = {key: value for key, value in kept.items() if value != _NULL}
         if not word:
-            self._late = kept
+            self._late = kept if len(kept) <= MOST_MEMBERS else self._late
             return
         self._stopped = True
         self._close_all(out)

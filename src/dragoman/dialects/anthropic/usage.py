@@ -28,6 +28,10 @@ NO_USAGE: dict[str, Json] = dict.fromkeys(
 )
 
 
+MOST_MEMBERS = 64
+"""Members of a usage, or of the end of a message, that may come in pieces."""
+
+
 class UsageCounter:
     """Usage that comes in pieces. What a later piece leaves out still holds."""
 
@@ -43,6 +47,8 @@ class UsageCounter:
         except msgspec.DecodeError:
             return False
         counts = {key: value for key, value in counts.items() if value is not None}
+        if len(self._fields) + len(counts) > MOST_MEMBERS:
+            counts = {key: value for key, value in counts.items() if key in _COUNTS or key in self._fields}
         self._fields.update(counts)
         return bool(counts)
 

@@ -48,6 +48,8 @@ TEXT, THINKING, TOOL, NO_BLOCK = b"text_delta", b"thinking_delta", b"input_json_
 
 
 _NO_PART = -1
+_MOST_OPENING = 1024
+"""Bytes of a call's arguments, nearly all of them blank, that wait for what follows them."""
 
 
 class BlockForm(msgspec.Struct, frozen=True):
@@ -202,11 +204,12 @@ class BlockBuilder:
         """Hold the first fragments until they show whether they begin an object, since input must be one."""
         literal = b'"' + opening + b'"'
         text = unquote(literal)
-        if "null".startswith(text.strip()) or text.strip() == "{":
+        start = text.strip()
+        if len(opening) <= _MOST_OPENING and ("null".startswith(start) or start == "{"):
             self._opening = opening
             return
         self._opening = None
-        if is_object(text):
+        if is_object(text) or not start:
             self.append(TOOL, literal)
             return
         self.append(TOOL, b'"{\\"arguments\\":\\""')

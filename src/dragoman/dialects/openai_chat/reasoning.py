@@ -27,6 +27,8 @@ _WORDS = {TEXT: "text", SUMMARY: "summary"}
 _NO_STATE = frozenset({"type", "text", "summary", "index", "format"})
 _OPEN = "<think>"
 _CLOSE = "</think>"
+_MOST_HELD = 1024
+"""Characters, nearly all of them blank, that wait for what follows them."""
 
 
 class ReasoningEntry(msgspec.Struct, gc=False):
@@ -151,7 +153,7 @@ class ThinkTags:
         if start.startswith(_OPEN):
             self._state = "opened"
             return start[len(_OPEN) :]
-        if _OPEN.startswith(start):
+        if _OPEN.startswith(start) and len(text) <= _MOST_HELD:
             self._held = text
             return ""
         self._state = "answer"
@@ -178,4 +180,4 @@ def _overlap(text: str) -> int:
     else:
         size = 0
     body = text[: len(text) - size]
-    return size + len(body) - len(body.rstrip("\n"))
+    return size + min(len(body) - len(body.rstrip("\n")), _MOST_HELD)

@@ -49,7 +49,7 @@ from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.compile.envelopes import ChunkReader, ChunkWriter, unwrapping
 from dragoman.engine.compile.reasoning_restore import keeps, last_turn, may_keep
 from dragoman.engine.library.adapted import AdaptedRequest
-from dragoman.engine.tokens.answer_tally import AnswerTally
+from dragoman.engine.tokens.answer_tally import MOST_WEIGHT, AnswerTally
 from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.profiles.profile import NO_ENVELOPE
 from dragoman.rules.reasoning import issuer
@@ -59,6 +59,9 @@ __all__ = ["Translation", "translation_of"]
 _NO_CONTEXT = AnswerContext()
 _SEARCHED = 2048
 """So many bytes of a stream are searched for thinking."""
+_MOST_CAPTURED = 1 << 25
+"""Bytes of a relayed stream that are read for state."""
+_HOLDS_TOO_MUCH = Failure(FailureKind.ANSWER_TOO_LARGE, "The provider's answer holds more than can be translated.", 502)
 _USAGE_ASKED = Undo(usage=True)
 """What was asked on nobody's behalf is taken out of the frames of a stream, which is relayed all the same."""
 
@@ -72,6 +75,7 @@ class Translation:
         "_beginning",
         "_begun",
         "_capture",
+        "_captured",
         "_choice",
         "_client",
         "_client_calls",
@@ -148,6 +152,7 @@ class Translation:
         self._client_calls: ClientCalls | None = None
         self._provider_runs: ProviderRuns | None = None
         self._capture: ReasoningCapture | None = None
+        self._captured = 0
         self._beginning: bytes | None = None
         """The beginning of an answer, while it is searched for thinking; None: it is not searched."""
         self._parser: StreamParser | None = None
@@ -253,6 +258,9 @@ class Translation:
         if self._capture is not None:
             for event in self._reader().feed(unseen):
                 self._capture.add(event)
+            self._captured += len(unseen)
+            if self._captured > _MOST_CAPTURED:
+                self._capture = self._parser = None
         self.failure = observer.failure
         self.started = True
         if self._frames is None:
@@ -456,14 +464,18 @@ class Translation:
         if self._alters:
             events = self._altered(events)
         tally = self._tally or self._start_tally()
-        if len(events) == 1 and type(events[0]) is TextDelta and self._capture is None and self._provider_runs is None:
-            tally.add_text(events[0].literal)
+        first = events[0]
+        plain = self._capture is None and self._provider_runs is None and tally.weight <= MOST_WEIGHT
+        if plain and len(events) == 1 and type(first) is TextDelta and first.part == tally.part:
+            tally.add_text(first.literal)
             return events
         for index, event in enumerate(events):
             tally.add(event)
             note = _NOTES.get(type(event))
             if note is not None:
                 events[index] = note(self, event)
+        if tally.weight > MOST_WEIGHT and self.failure is None:
+            return [self._failed(Failed(_HOLDS_TOO_MUCH))]
         if self._capture is not None:
             for event in events:
                 self._capture.add(event)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from dragoman.conversation.events import CallStarted, Delta, Ended, Event, Signed, Started, Stopped, Used
+from dragoman.conversation.events import CallStarted, Delta, Ended, Event, MediaDelta, Signed, Started, Stopped, Used
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.shared.streamed_text import StreamedText
 from dragoman.engine.tokens.token_estimate import count_literal
@@ -19,12 +19,30 @@ _FOLDED = 1 << 14
 
 _MOST_SEARCHED = 1 << 18
 """Bytes of frames that are searched at once: a search holds up everybody."""
+MOST_WEIGHT = 1 << 27
+"""What a translated answer may hold, in bytes of memory."""
+_PIECE, _PART = 48, 1024
+"""About what a piece of text takes beside its bytes, and what a part, a call, a citation or a state takes."""
 
 
 class AnswerTally:
-    """Counts the texts, calls and opaque state of one answer. Until `tokens` is asked for, it mostly holds texts."""
+    """Counts the texts, calls and opaque state of one answer. Until `tokens` is asked for, it mostly holds texts.
 
-    __slots__ = ("_calls", "_count", "_held", "_keys", "_searched", "_size", "_skipped", "_state", "_weights")
+    `part` is the one that text was last added to, `weight` about what the answer takes in memory."""
+
+    __slots__ = (
+        "_calls",
+        "_count",
+        "_held",
+        "_keys",
+        "_searched",
+        "_size",
+        "_skipped",
+        "_state",
+        "_weights",
+        "part",
+        "weight",
+    )
 
     def __init__(self, model: str) -> None:
         self._weights = token_weights(model)
@@ -35,13 +53,22 @@ class AnswerTally:
         self._keys = 0
         self._state = 0
         self._searched = self._skipped = 0
+        self.part = -1
+        self.weight = 0
 
     def add(self, event: Event) -> None:
         """Take one event. Most say nothing."""
         if type(event) in _SILENT:
             return
         if isinstance(event, Delta):
+            if event.part != self.part:
+                self.part = event.part
+                self.weight += _PART
             self.add_text(event.literal)
+            return
+        self.weight += _PART
+        if isinstance(event, MediaDelta):
+            self.weight += len(event.data)
         elif isinstance(event, CallStarted):
             self._calls += 1
             self._add_content(event.name.encode() + b" ")
@@ -94,6 +121,7 @@ class AnswerTally:
 
     def _fold(self) -> None:
         if self._held:
+            self.weight += self._size + _PIECE * len(self._held)
             content = b"".join([literal[1:-1] for literal in self._held])
             self._count += count_literal(content, self._weights)
             self._keys += content.count(_KEY)

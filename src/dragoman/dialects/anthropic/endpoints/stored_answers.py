@@ -66,12 +66,17 @@ def _render_whole(body: bytes, turns: Sequence[StoredTurn], keep_store: bool) ->
     return render_object(kept)
 
 
+_MOST_READ = 1 << 25
+"""Bytes of a stream that is kept: of a longer one nothing is."""
+
+
 class MessageKeeper:
     """Keeps an answer of a thread, which goes to the client as it is."""
 
     def __init__(self, question: StoreQuestion) -> None:
         self._parser = AnthropicStreamParser()
         self._events: list[Event] = []
+        self._size = 0
         self.kept: tuple[str, Json] | None = None
 
     def whole(self, body: bytes) -> bytes:
@@ -81,11 +86,16 @@ class MessageKeeper:
         return body
 
     def piece(self, data: bytes) -> bytes:
-        self._take(self._parser.feed(data))
+        self._size += len(data)
+        if self._size <= _MOST_READ:
+            self._take(self._parser.feed(data))
+        else:
+            self._events = []
         return data
 
     def close(self) -> bytes:
-        self._take(self._parser.close())
+        if self._size <= _MOST_READ:
+            self._take(self._parser.close())
         return b""
 
     def unstored(self, made: bytes) -> bytes:
