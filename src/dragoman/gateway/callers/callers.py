@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from dragoman.config import Client
-from dragoman.config.schema import Budget
+from dragoman.config import Client, Clients
+from dragoman.config.schema import Budget, ClientKey, ServerConfig
 from dragoman.config.validation import is_loopback
 from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry
 from dragoman.conversation.failures import Failure, FailureKind
@@ -63,15 +63,15 @@ STRANGER = Caller("", admin=False)
 def identify(services: Services, inbound: Inbound) -> Caller:
     """The caller behind a request. Raises Refused."""
     if not services.clients.by_hash:
-        _may_be_called(services, inbound.headers.get("host"))
+        server = services.config.server
+        _may_be_called(server, inbound.headers.get("host"))
         if (origin := inbound.headers.get("origin")) is not None:
-            _may_come_from(services, origin)
+            _may_come_from(server, origin)
         elif inbound.headers.get("sec-fetch-site") == "cross-site":  # a picture or a link has no origin
-            _may_come_from(services, "elsewhere")
+            _may_come_from(server, "elsewhere")
         return OWNER
-    client = (
-        services.clients.identify(inbound.key()) or _by_password(services, inbound) or _signed_in(services, inbound)
-    )
+    clients, keys = services.clients, services.config.keys
+    client = clients.identify(inbound.key()) or _by_password(clients, inbound) or _signed_in(keys, inbound)
     if client is None:
         raise Refused(Failure(FailureKind.AUTH, _WANTED if not inbound.key() else _UNKNOWN, 401))
     if client.key.expires is not None and client.expired(datetime.now(UTC)):
@@ -81,19 +81,19 @@ def identify(services: Services, inbound: Inbound) -> Caller:
     return _KNOWN.get(id(client)) or _know(client)
 
 
-def _by_password(services: Services, inbound: Inbound) -> Client | None:
+def _by_password(clients: Clients, inbound: Inbound) -> Client | None:
     """Whose key stands as the password of HTTP Basic. A browser adds it to requests of foreign pages too: those do not
     count."""
     password = inbound.password()
-    return services.clients.identify(password) if password and is_own_page(inbound.headers) else None
+    return clients.identify(password) if password and is_own_page(inbound.headers) else None
 
 
-def _signed_in(services: Services, inbound: Inbound) -> Client | None:
+def _signed_in(keys: dict[str, ClientKey], inbound: Inbound) -> Client | None:
     """Who signed in to the console with this browser. A page of elsewhere cannot use that."""
     cookies = inbound.headers.get("cookie")
     if cookies is None or inbound.key() or not is_own_page(inbound.headers):
         return None
-    client = session_client(cookies, services.config.keys)
+    client = session_client(cookies, keys)
     return client if client is not None and client.key.admin else None
 
 
@@ -116,13 +116,12 @@ _KNOWN: BoundedCache[int] = BoundedCache(f"{__name__}.{Caller.__qualname__}")
 """By the id of the client."""
 
 
-def _may_be_called(services: Services, host: str | None) -> None:
+def _may_be_called(server: ServerConfig, host: str | None) -> None:
     """Raise Refused for a name that is not ours.
 
     A web page can have its own name resolve to this machine (DNS rebinding). Its requests then have no foreign origin,
     but they have its name as their host. A program that is no browser need not send one.
     """
-    server = services.config.server
     if host is None or server.allow_public_without_keys:
         return
     name = host_name(host)
@@ -139,14 +138,14 @@ def host_name(host: str) -> str:
     return host.partition(":")[0].rstrip(".").lower()
 
 
-def _may_come_from(services: Services, origin: str) -> None:
+def _may_come_from(server: ServerConfig, origin: str) -> None:
     """Raise Refused for a web page of elsewhere: it may post to this machine unasked, and no key stops it."""
     try:
         parts = urlsplit(origin)
         ours = parts.scheme not in ("http", "https", "") or is_loopback(parts.hostname or "")
     except ValueError:
         ours = False
-    if ours or services.config.server.allow_public_without_keys:
+    if ours or server.allow_public_without_keys:
         return
     what = f"pages of {origin} may not use a gateway without keys; make one with: dragoman keys create NAME"
     raise Refused(Failure(FailureKind.PERMISSION, what, 403))

@@ -5,13 +5,13 @@ It goes to that provider alone. The gateway's own keys never go anywhere: they a
 
 from __future__ import annotations
 
+from dragoman.config import Clients
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.registry import dialect, model_listing
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.gateway.callers.callers import Refused
 from dragoman.gateway.http.inbound import KEY_HEADER, KEY_HEADERS, Inbound
 from dragoman.gateway.served_request import ServedRequest
-from dragoman.gateway.services import Services
 from dragoman.store import Redactor
 from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination
@@ -27,7 +27,7 @@ def find_credential(request: ServedRequest, client: str, destination: HttpDestin
     if services.clients.by_hash and not inbound.headers.get(KEY_HEADER):
         what = f"{destination.provider} is asked with your own credential: send the gateway's key as `{KEY_HEADER}`"
         raise Refused(Failure(FailureKind.AUTH, what, 401))
-    sent = _read_sent(services, inbound)
+    sent = _read_sent(services.clients, inbound)
     value = next(iter(sent.values()), "").rpartition(" ")[2]
     if not value:
         what = f"{destination.provider} is asked with your own credential: send its key or token as to the provider"
@@ -40,23 +40,23 @@ def find_credential(request: ServedRequest, client: str, destination: HttpDestin
     return CallerCredential(
         destination.scheme,
         tuple(headers.items()),
-        _redaction(services, [one.rpartition(" ")[2] for one in sent.values()]),
+        _redaction(services.dispatcher.redaction, [one.rpartition(" ")[2] for one in sent.values()]),
         vendor.limit_prefixes if client == destination.target.dialect else (),
     )
 
 
-def _read_sent(services: Services, inbound: Inbound) -> dict[str, str]:
+def _read_sent(clients: Clients, inbound: Inbound) -> dict[str, str]:
     """The headers that hold a credential, and no key of this gateway. A signature was made for another address."""
     sent = {name: inbound.headers[name] for name in KEY_HEADERS if inbound.headers.get(name)}
     bearer = inbound.headers.get("authorization", "")
     if bearer.lower().startswith(_BEARER):
         sent = {"authorization": bearer, **sent}
     sent = sent or {"": inbound.query.get("key", "")}
-    return {name: value for name, value in sent.items() if services.clients.identify(value.rpartition(" ")[2]) is None}
+    return {name: value for name, value in sent.items() if clients.identify(value.rpartition(" ")[2]) is None}
 
 
-def _redaction(services: Services, values: list[str]) -> Redaction:
-    known, own = services.dispatcher.redaction, Redactor(values)
+def _redaction(known: Redaction, values: list[str]) -> Redaction:
+    own = Redactor(values)
     return Redaction(lambda text: known.text(own.text(text)), lambda data: known.data(own.known(data)))
 
 

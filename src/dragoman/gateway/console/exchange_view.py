@@ -21,7 +21,7 @@ from dragoman.gateway.console.code_samples import CodeSamples, ResendForm, code_
 from dragoman.gateway.console.explained_changes import ShownReport, compiled_report, shown_report
 from dragoman.gateway.records.recent_exchanges import MOST, RecentExchange
 from dragoman.gateway.services import Services
-from dragoman.store import Entry
+from dragoman.store import Entry, Redactor
 from dragoman.upstream.destinations import HttpDestination
 
 LONGEST_BODY = 8 * 1024 * 1024
@@ -222,31 +222,32 @@ def _view(
     decision: Decision | None = None,
 ) -> ExchangeView:
     client, sent, answer = bodies
+    redactor = services.records.redactor
     return ExchangeView(
         id=entry.id,
         entry=msgspec.Raw(replace(entry, request=None, sent=None, answer=None).report()),
         kept=kept,
         note=note,
-        client=_shown(services, entry.client_dialect, client),
-        upstream=_shown(services, entry.upstream_dialect, sent, path),
+        client=_shown(redactor, entry.client_dialect, client),
+        upstream=_shown(redactor, entry.upstream_dialect, sent, path),
         report=report,
         sends=sends,
         runs=runs,
         overhead=entry.overhead_us / 1e6,
         first_byte=entry.ttfb,
         duration=entry.duration,
-        answer=_shown(services, entry.client_dialect, answer),
+        answer=_shown(redactor, entry.client_dialect, answer),
         samples=samples,
         resend=resend_form(entry.client_dialect, entry.stream),
         decision=decision,
     )
 
 
-def _shown(services: Services, name: str, body: bytes | None, path: str = "") -> ShownBody:
+def _shown(redactor: Redactor, name: str, body: bytes | None, path: str = "") -> ShownBody:
     title = dialect(name).title if name else ""
     if body is None:
         return ShownBody(dialect=name, title=title, text=None, path=path)
-    text = services.records.redactor.known(body).decode("utf-8", "replace")
+    text = redactor.known(body).decode("utf-8", "replace")
     cut = max(len(text) - LONGEST_BODY, 0)
     return ShownBody(dialect=name, title=title, text=text[:LONGEST_BODY], cut=cut, path=path)
 
@@ -260,7 +261,8 @@ def _sends(services: Services, recent: RecentExchange) -> tuple[ShownSend, ...]:
     began, lessons = recent.since_start(dispatch.asked_at), list(exchange.lessons)
     for number, refused in enumerate(exchange.attempts.failures):
         at = recent.since_start(refused.at) if refused.at else recent.entry.duration
-        failed = _failed_send(services, exchange, refused, (min(began, at), at))  # a wait may end a little early
+        times = min(began, at), at  # a wait may end a little early
+        failed = _failed_send(services.records.redactor, exchange, refused, times)
         lesson = _lesson(lessons, exchange, number)
         found.append(replace(failed, waited=refused.waited, lesson=lesson))
         began = at + refused.waited
@@ -307,17 +309,13 @@ def _lesson(lessons: list[str], exchange: Exchange[HttpDestination], number: int
 
 
 def _failed_send(
-    services: Services,
+    redactor: Redactor,
     exchange: Exchange[HttpDestination],
     refused: AttemptFailed[HttpDestination],
     times: tuple[float, float],
 ) -> ShownSend:
     same = refused.request is exchange.request
-    body = (
-        None
-        if same
-        else services.records.redactor.known(refused.request.body).decode("utf-8", "replace")[:LONGEST_BODY]
-    )
+    body = None if same else redactor.known(refused.request.body).decode("utf-8", "replace")[:LONGEST_BODY]
     return ShownSend(
         target=refused.destination.name,
         begins=times[0],

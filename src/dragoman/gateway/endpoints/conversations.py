@@ -9,12 +9,12 @@ from functools import partial
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.config.schema import Config
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.contracts.stored_answers import ConversationForm, StoredTurn
 from dragoman.dialects.dialect import Dialect
 from dragoman.gateway.callers.callers import Refused
 from dragoman.gateway.served_request import ServedRequest
-from dragoman.gateway.services import Services
 from dragoman.gateway.state.stored_answers import removed_items
 from dragoman.gateway.state.stored_chains import find_turns
 from dragoman.store import StoredResponse
@@ -26,10 +26,10 @@ MOST_REMOVED = 1000
 """Items of a conversation that may be removed one by one."""
 
 
-def is_served(services: Services, vendor: Dialect, template: str) -> bool:
+def is_served(config: Config, vendor: Dialect, template: str) -> bool:
     """Whether a path of a vendor's API is one of conversations, and they are kept here."""
     form = vendor.conversations
-    if form is None or not services.config.state.enabled:
+    if form is None or not config.state.enabled:
         return False
     return template in (form.new_path, form.path, form.items_path, form.item_path)
 

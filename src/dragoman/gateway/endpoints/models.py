@@ -20,6 +20,7 @@ from dragoman.gateway.services import Services
 from dragoman.profiles.facts import Stance, ThinkingForm
 from dragoman.profiles.models import known_output, known_window
 from dragoman.upstream.auth.caller_credential import CallerCredential
+from dragoman.upstream.destinations import Routes
 
 
 async def models(request: ServedRequest) -> None:
@@ -30,7 +31,7 @@ async def models(request: ServedRequest) -> None:
     credential = find_list_credential(request, client)
     names = await visible_names(services, request.caller, client, credential)
     page, more = _page(list(names), inbound.query)
-    listed = [_able(_listed(name, services, names[name]), services, client) for name in page]
+    listed = [_able(_listed(name, services, names[name]), services.routes, client) for name in page]
     if _is_live(inbound):
         listed = [await _described(one, services, client, credential) for one in listed]
     await request.outbound.whole(200, _listing(inbound).render_models(listed, more))
@@ -76,17 +77,17 @@ async def model(request: ServedRequest, name: str) -> None:
     services, inbound = request.services, request.inbound
     client = caller_dialect(inbound.path, inbound.headers)
     find_lead(services, request.caller, name, client)
-    shown = _able(_listed(name, services), services, client)
+    shown = _able(_listed(name, services), services.routes, client)
     if _is_live(inbound):
         shown = await _described(shown, services, client, find_list_credential(request, client))
     await request.outbound.whole(200, _listing(inbound).render_model(shown))
 
 
-def _able(listed: ListedModel, services: Services, client: str) -> ListedModel:
+def _able(listed: ListedModel, routes: Routes, client: str) -> ListedModel:
     """The model with what it can do and its window, where the list of this dialect shows that."""
     if not model_listing(client).shows_abilities:
         return listed
-    route = services.routes.find(listed.name, client)
+    route = routes.find(listed.name, client)
     if route is None:
         return listed
     facts = route.first.target.facts

@@ -23,10 +23,10 @@ from dragoman.gateway.callers.callers import Refused, Slot, admit
 from dragoman.gateway.callers.credentials import find_credential
 from dragoman.gateway.http.inbound import ClientGone, noticing
 from dragoman.gateway.http.outbound import JSON, Headers, header
+from dragoman.gateway.models.model_limits import ModelLimiter
 from dragoman.gateway.models.model_names import find_destinations
 from dragoman.gateway.records.request_record import GONE, LONGEST_NAME
 from dragoman.gateway.served_request import ServedRequest
-from dragoman.gateway.services import Services
 from dragoman.store import Entry
 from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.auth.caller_credential import CallerCredential
@@ -69,9 +69,6 @@ class _Sending(msgspec.Struct):
     credential: CallerCredential | None = None
     sends: int = 1
 
-    def redaction(self, services: Services) -> Redaction:
-        return self.credential.redaction if self.credential is not None else services.dispatcher.redaction
-
     def resent(self) -> bool:
         """Whether the body may go out again, because its connection closed before an answer."""
         if self.sends >= self.destination.policy.attempts:
@@ -103,7 +100,7 @@ async def relay(
             await hold(services.store.budgets, services.clocks, caller, caller.budget)
         if caller.limits is not None:
             await admit(services.store.limits, caller, caller.limits, body.tokens)
-        await _book(services, destination, body.tokens)
+        await _book(services.send_limits, destination, body.tokens)
         sending = _Sending(destination, path, find_credential(request, form, destination))
         failure: Failure | None = Failure(FailureKind.NETWORK, "the client has gone", GONE)
         try:
@@ -129,11 +126,11 @@ def _refuse_foreign(destination: HttpDestination, path: str) -> None:
     raise Refused(failure, ((b"x-should-retry", b"false"),))
 
 
-async def _book(services: Services, destination: HttpDestination, tokens: int) -> None:
+async def _book(limits: ModelLimiter, destination: HttpDestination, tokens: int) -> None:
     """Raise Refused where the limits of the model have no room. There is no output in tokens."""
     if destination.rate_limits is None:
         return
-    booked = await services.send_limits.book_tokens(SendBooking(destination, tokens, 0), destination.rate_limits)
+    booked = await limits.book_tokens(SendBooking(destination, tokens, 0), destination.rate_limits)
     if isinstance(booked, Failure):
         raise Refused(booked)
 
@@ -152,7 +149,7 @@ def _default_model(config: Config, path: str) -> str:
 async def _passed(request: ServedRequest, sending: _Sending, sent: tuple[str, bytes], client: str) -> Failure | None:
     """The provider's answer as it is, or its refusal without our secrets."""
     services, destination = request.services, sending.destination
-    redaction = sending.redaction(services)
+    redaction = services.dispatcher.redaction if sending.credential is None else sending.credential.redaction
     named = [header(b"x-dragoman-model", destination.name)]
     headers = (("content-type", sent[0]), *services.dispatcher.health.signed(destination))
     url = destination.url(dialect(destination.target.dialect).relay_root + sending.path)

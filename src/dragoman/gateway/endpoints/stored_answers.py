@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dragoman.config.schema import Config
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.contracts.background import BackgroundForm
 from dragoman.dialects.contracts.stored_answers import StoredAnswers
@@ -9,15 +10,14 @@ from dragoman.dialects.dialect import Dialect
 from dragoman.gateway.callers.callers import Refused
 from dragoman.gateway.http.outbound import SSE
 from dragoman.gateway.served_request import ServedRequest
-from dragoman.gateway.services import Services
 from dragoman.gateway.state.background_answers import cancel, find_state, follow
 from dragoman.gateway.state.stored_chains import keep_chain, put_together
 
 
-def is_served(services: Services, vendor: Dialect, template: str) -> bool:
+def is_served(config: Config, vendor: Dialect, template: str) -> bool:
     """Whether a path of a vendor's API is one of stored answers, and they are stored here."""
     stored = vendor.stored_answers
-    return services.config.state.enabled and stored is not None and template in _paths(vendor, stored)
+    return config.state.enabled and stored is not None and template in _paths(vendor, stored)
 
 
 def _paths(vendor: Dialect, stored: StoredAnswers) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from dragoman.gateway.models.routed_request import RoutedRequest
 from dragoman.gateway.services import Services
 from dragoman.gateway.state.side_requests import ask_model
 from dragoman.store import SESSION, Pin, PinOwner
-from dragoman.upstream.destinations import HttpDestination
+from dragoman.upstream.destinations import HttpDestination, Routes
 from dragoman.upstream.model_candidates import candidate, route_policy
 
 _LONGEST_REASON = 200
@@ -77,7 +77,7 @@ class _Choice:
         found = routing.settle()
         if isinstance(found, RouterQuestion):
             found = routing.answered(await self._asked_router(found))
-        return RoutedRequest(_joined(services, found.models), found, self._session, self._turns[0])
+        return RoutedRequest(_joined(services.routes, found.models), found, self._session, self._turns[0])
 
     async def _pinned(self) -> str:
         """The model that made the calls which this turn answers."""
@@ -132,9 +132,9 @@ def live_candidate(services: Services, name: str) -> Candidate:
     )
 
 
-def _joined(services: Services, names: tuple[str, ...]) -> TargetRoute[HttpDestination]:
+def _joined(routes: Routes, names: tuple[str, ...]) -> TargetRoute[HttpDestination]:
     """The destinations of all chosen models, each with its own fallbacks behind it."""
-    found = [route for name in names if (route := services.routes.find(name)) is not None]
+    found = [route for name in names if (route := routes.find(name)) is not None]
     places = dict.fromkeys(place for route in found for place in route.destinations)
     return TargetRoute(tuple(places), found[0].reserved)
 

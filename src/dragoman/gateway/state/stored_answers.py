@@ -14,7 +14,7 @@ from hashlib import blake2b
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.config.schema import ForeignIds, LogLevel
+from dragoman.config.schema import Config, ForeignIds, LogLevel
 from dragoman.conversation.parts import Json
 from dragoman.dialects.contracts.stored_answers import AnswerKeeper, StoredAnswers, StoredTurn, StoreQuestion
 from dragoman.dialects.registry import dialect
@@ -85,14 +85,14 @@ async def replace_ids(
     model = question.model or services.config.default_model
     route = services.routes.find(model, client) if model else None
     same = route is not None and stored.is_kept_by_vendor and route.first.target.dialect == client
-    own = find_account(services, route.first.provider) if route is not None and same else _NOBODY
+    own = find_account(services.config, route.first.provider) if route is not None and same else _NOBODY
     if all_of_them or (question.instructs and route is not None and _takes_one_of_them(route.first.target.facts)):
         own = (own[0], "")
     removed = _NONE
     if question.conversation:
         found = await services.store.responses.find(caller, question.conversation)
         if found is None:
-            if _passes(services, own):
+            if _passes(services.config, own):
                 return body
             raise Refused(stored.unknown_conversation(question.conversation))
         if not found.previous:
@@ -120,16 +120,16 @@ def _without(client: str, removed: frozenset[str], turns: list[StoredTurn]) -> S
     return form.without(turns, removed) if removed and form is not None else turns
 
 
-def find_account(services: Services, provider: str) -> Account:
+def find_account(config: Config, provider: str) -> Account:
     """Which account a provider is asked with. Of several keys nobody knows beforehand which one it will be."""
-    configured = services.config.providers.get(provider)
+    configured = config.providers.get(provider)
     keys = configured.key_pool() if configured is not None else ()
     return provider, blake2b(keys[0].reveal().encode(), digest_size=8).hexdigest() if len(keys) == 1 else ""
 
 
-def _passes(services: Services, own: Account) -> bool:
+def _passes(config: Config, own: Account) -> bool:
     """Whether an id that is not known goes to the provider."""
-    return bool(own[0]) and services.config.state.foreign_ids is ForeignIds.PASS
+    return bool(own[0]) and config.state.foreign_ids is ForeignIds.PASS
 
 
 def _is_own(turn: StoredResponse, own: Account) -> bool:
@@ -154,7 +154,7 @@ async def _continued(
     most, is_named = services.config.server.max_body, bool(question.conversation)
     turns = await find_turns(services.store.responses, caller, question.previous, most, is_named=is_named)
     if turns is None:
-        if _passes(services, own):
+        if _passes(services.config, own):
             return body
         raise Refused(stored.unknown_answer(question.previous))
     if _is_own(turns[-1], own):
@@ -181,7 +181,7 @@ async def _with_items(
         if id in items and answer is not None:
             known[id] = items[id]
             is_own = is_own and _is_own(answer, own)
-        elif not _passes(services, own):
+        elif not _passes(services.config, own):
             raise Refused(stored.unknown_item(id))
     return body if is_own else stored.put_items(body, known)
 
@@ -218,7 +218,7 @@ class _Keeping:
         chain = await services.store.responses.find(caller, conversation) if conversation else None
         if chain is not None:
             previous = chain.previous
-        whole = StoredResponse(self._question.items, kept[1], previous, *find_account(services, provider))
+        whole = StoredResponse(self._question.items, kept[1], previous, *find_account(services.config, provider))
         answer, beginning = await shorten(services, caller, kept[0], whole)
         stored = dialect(self._record.dialect).stored_answers
         work = RequestWork(services.dispatcher.heavy, caller, is_heavy(kept[1]))
