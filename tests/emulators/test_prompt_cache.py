@@ -246,6 +246,21 @@ def test_since_gpt_5_6_a_prefix_inside_a_message_is_found_at_its_own_breakpoint_
     assert read(marked, "E", prompt_cache_options={"mode": "explicit"}) == 5000
 
 
+def test_a_breakpoint_may_stand_in_the_output_of_a_tool() -> None:
+    vendor = TimedEmulator("openai-responses")
+    marked = {"type": "input_text", "text": LONG, "prompt_cache_breakpoint": {"mode": "explicit"}}
+    call = {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"}
+
+    def read(last: str) -> int:
+        output = {"type": "function_call_output", "call_id": "c", "output": [marked]}
+        items = [{"role": "user", "content": "Hi"}, call, output, {"role": "user", "content": last}]
+        cached: int = vendor.ask({"model": "gpt-5.6", "input": items})["usage"]["input_tokens_details"]["cached_tokens"]
+        return cached
+
+    assert read("A") == 0
+    assert read("B") >= 5000
+
+
 def test_responses_say_what_they_wrote_and_why_they_missed() -> None:
     vendor = TimedEmulator("openai-responses")
     body = {"model": "gpt-5.6", "input": LONG, "prompt_cache_options": {"ttl": "12h"}}

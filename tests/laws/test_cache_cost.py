@@ -14,7 +14,7 @@ import orjson
 import pytest
 from msgspec.structs import replace
 from tests.laws.test_cache_parity import CachedProvider, Caller, path_of
-from tests.shapes.agent_loops import LOOPS
+from tests.shapes.agent_loops import LOOPS, Wire
 
 from dragoman.conversation.changes import Note, Rewrite
 from dragoman.conversation.conversation import Conversation
@@ -89,6 +89,26 @@ def best_cost(client: str, target: str, turns: int = TURNS) -> float:
 @pytest.mark.parametrize(("client", "target"), PAIRS)
 def test_a_loop_of_a_hundred_turns_costs_next_to_nothing_more(client: str, target: str) -> None:
     assert cost_through(client, target) <= MOST * best_cost(client, target)
+
+
+@pytest.mark.parametrize("client", [client for client in LOOPS if client != "anthropic"])
+def test_a_clock_in_the_system_text_is_not_written_to_the_cache_on_every_turn(client: str) -> None:
+    """Nothing can be read, so the best is to write nothing. A client that sets its own hints pays for them."""
+    target = HARDEST[1]
+    judge, caller, price = CachedProvider(target), Caller(target, CacheHints.ACROSS), price_of(target)
+    written = sent = 0
+    for at, body in enumerate(LOOPS[client][1](20)):
+        stamped = orjson.loads(orjson.dumps(body).replace(b"You are a careful engineer. ", b"It is %d. " % at, 1))
+        used, total = judge.use(*_compile(caller, stamped, client))
+        written += sum(used.written.values())
+        sent += total
+    assert price.written is not None
+    assert 1 + (price.written / price.input - 1) * written / sent <= MOST
+
+
+def _compile(caller: Caller, body: Wire, client: str) -> tuple[str, bytes]:
+    request = caller.compile(read(body, source=client))
+    return request.path, request.body
 
 
 def counting_marks(conversation: Conversation, facts: Facts, turns: bool) -> Rewrite:

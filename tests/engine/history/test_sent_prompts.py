@@ -49,6 +49,18 @@ def test_the_result_of_a_tool_continues_a_turn() -> None:
     assert SentPrompts(lambda: 0.0).note("ann", digest_prompt(asked.conversation, "t")) is TURNS
 
 
+def test_a_session_that_begins_otherwise_every_time_is_not_written_for_it() -> None:
+    sent = SentPrompts(lambda: 0.0)
+
+    def turn(opening: int, **more: int) -> SentBefore:
+        return sent.note("ann", PromptDigests(opening, 0, opening + 100, continues=True, **{"session": 7, **more}))
+
+    assert [turn(opening) for opening in (1, 2, 3, 4)] == [TURNS, TURNS, NEW, NEW]
+    assert turn(4) is TURNS, "it has stopped doing that"
+    assert [turn(opening) for opening in (5, 6, 5)] == [TURNS, TURNS, TURNS]
+    assert turn(9, session=8) is TURNS, "another session"
+
+
 def test_a_prompt_is_forgotten_with_its_time_and_renewed_by_use() -> None:
     now = 0.0
     sent = SentPrompts(lambda: now)

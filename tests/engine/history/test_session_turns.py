@@ -137,7 +137,7 @@ def test_another_form_of_the_same_tools_breaks_all() -> None:
         (turns(9), Usage(9_500, 1, 8_640), 10, ""),
         (turns(9), Usage(9_500, 1), 10, "the provider did not find it in its cache"),
         (turns(9), Usage(9_500, 1), 720, "12 minutes had passed since the turn before"),
-        ([{**SYSTEM, "content": "It is noon."}, *turns(9)[1:]], Usage(9_500, 1), 10, "the client changed message 1"),
+        ([{**SYSTEM, "content": "It is noon."}, *turns(9)[1:]], Usage(9_500, 1), 10, "message 1, a system text"),
         ([*turns(9)[:4], {"role": "assistant", "content": ""}, *turns(9)[5:]], Usage(9_500, 1, 2_000), 10, "message 5"),
         (turns(9, "Other words of another conversation. "), Usage(9_500, 1), 10, ""),
         (turns(1), Usage(900, 1), 10, ""),
@@ -151,6 +151,20 @@ def test_why_a_prompt_was_sent_again(said: list[dict[str, Any]], usage: Usage, s
     assert bool(use.why) is bool(why)
     assert use.resent == (9_000 - usage.cached if why else 0)
     assert use.lost == pytest.approx(use.resent * (3.75 - 0.3) / 1e6)
+
+
+def test_a_client_that_changes_its_opening_every_time_is_named_although_nothing_is_written() -> None:
+    session = Session("anthropic/claude-sonnet-4-6")
+
+    def answer(count: int, stamp: str, usage: Usage) -> str:
+        said = [{**SYSTEM, "content": f"It is {stamp}. {SYSTEM['content']}"}, *turns(count)[1:]]
+        return session.answer(compiled(asked(said), session.target), usage).why
+
+    assert answer(6, "noon", WRITTEN) == ""
+    unmarked = [answer(6 + at, f"{at} o'clock", Usage(9_000, 100)) for at in range(1, 4)]
+    assert unmarked == ["the client changed message 1, a system text"] * 3
+    answer(10, "3 o'clock", Usage(9_000, 100, 0, 9_000))
+    assert answer(11, "3 o'clock", Usage(9_500, 100, 9_000, 500)) == ""
 
 
 def test_other_tools_another_target_and_our_own_change_are_named() -> None:

@@ -99,12 +99,13 @@ def _scope(request: ReceivedRequest) -> str:
 
 def _add_message(blocks: BlockList, message: dict[str, Any], policy: CachePolicy, ends: bool) -> None:
     """The parts of a message, each for itself, and what else it has. `ends`: the end of a prompt is marked unasked."""
-    content = message.get("content")
+    body = "output" if isinstance(message.get("output"), list) else "content"  # of a tool, if it is one
+    content = message.get(body)
     parts = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
     for part in parts:
         blocks.salt(message.get("role"))
         blocks.add(part.get("text") or part if isinstance(part, dict) else part, _mark(part, policy))
-    rest = {name: value for name, value in message.items() if name not in ("role", "content", "id", "status")}
+    rest = {name: value for name, value in message.items() if name not in ("role", body, "id", "status")}
     if not parts or any(name != "type" for name in rest):
         blocks.salt(message.get("role"))
         blocks.add(rest)

@@ -99,7 +99,7 @@ from dragoman.engine.history.session_turns import SentTurn, blame, find_break, f
 from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapted import AdaptedRequest
-from dragoman.engine.routing.sessions import named_session
+from dragoman.engine.routing.sessions import hash_first_words, named_session, session_key
 from dragoman.engine.tokens.answer_tally import NOTHING_SPENT, Spent, parse_amount
 from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.errors import MalformedRequest, RequestError
@@ -383,7 +383,8 @@ class Exchange(Generic[D]):
             return None
         if facts.cache_hints is not Stance.ACCEPTS or facts.cache_place is CachePlace.NONE or not self._sets_hints():
             return None
-        return digest_prompt(ask.conversation, self._visit.destination.name, ask.known)
+        session = f"{session_key(ask)} {hash_first_words(ask.conversation)}"
+        return digest_prompt(ask.conversation, self._visit.destination.name, ask.known, session)
 
     def _find_summary_keys(self) -> Mapping[str, int]:
         policy = self._visit.destination.compact

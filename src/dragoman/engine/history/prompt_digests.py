@@ -29,11 +29,15 @@ class PromptDigests(msgspec.Struct, frozen=True, gc=False):
     """And all other turns: what the next turn will have in common with this one."""
     continues: bool = False
     """Whether it ends with the result of a tool: the model was asked for all before it a moment ago."""
+    session: int = 0
+    """Whose turn it is, at which target."""
 
 
-def digest_prompt(conversation: Conversation, target: str, known: KnownBeginning | None = None) -> PromptDigests:
+def digest_prompt(
+    conversation: Conversation, target: str, known: KnownBeginning | None = None, session: str = ""
+) -> PromptDigests:
     """The digests of a conversation for one target. What models thought does not count: clients may leave it out.
-    `known`: what is remembered of the conversation."""
+    `known`: what is remembered of the conversation. `session`: what its turns have in common."""
     messages, last, begin = conversation.messages, _before_last_answer(conversation), conversation.opening
     pieces: list[bytes] = []
     for message in messages[:begin]:
@@ -41,7 +45,8 @@ def digest_prompt(conversation: Conversation, target: str, known: KnownBeginning
     opening = hash((target, digest_tools(conversation.tools), b"".join(pieces)))
     turns = digest_messages(conversation, known).digests
     earlier = hash((opening, turns[begin:last].tobytes())) if last >= 0 else 0
-    return PromptDigests(opening, earlier, hash((opening, turns[begin:].tobytes())), messages[-1].role is TOOL)
+    whole = hash((opening, turns[begin:].tobytes()))
+    return PromptDigests(opening, earlier, whole, messages[-1].role is TOOL, hash((target, session)))
 
 
 class DigestedMessages(msgspec.Struct, frozen=True):

@@ -11,6 +11,9 @@ from dragoman.engine.history.prompt_digests import PromptDigests
 KEPT_SECONDS = 300.0
 """The lifetime of a cache hint that names none."""
 MOST_PROMPTS = 65_536
+_MOST_OPENINGS = 2
+"""So many turns in a row may begin otherwise than those before them. A session that goes on so never reads what was
+written for it."""
 
 
 class SentBefore(IntEnum):
@@ -32,6 +35,8 @@ class SentPrompts:
         self._clock = clock
         self._most = most
         self._sent: OrderedDict[tuple[str, int], float] = OrderedDict()
+        self._openings: OrderedDict[tuple[str, int], tuple[float, int]] = OrderedDict()
+        """By session: its last turn, and how many openings it had in a row that were new."""
 
     def __len__(self) -> int:
         return len(self._sent)
@@ -40,9 +45,11 @@ class SentPrompts:
         """How much of this prompt the caller has sent before. From now on all of it was."""
         now = self._clock()
         found = SentBefore.NOTHING
-        if prompt.continues or (prompt.earlier and self._is_known(caller, prompt.earlier, now)):
+        has_opening = self._is_known(caller, prompt.opening, now)
+        continues = self._count_openings(caller, prompt, has_opening, now) <= _MOST_OPENINGS and prompt.continues
+        if continues or (prompt.earlier and self._is_known(caller, prompt.earlier, now)):
             found = SentBefore.TURNS
-        elif self._is_known(caller, prompt.opening, now):
+        elif has_opening:
             found = SentBefore.OPENING
         for one in (prompt.opening, prompt.whole):
             self._sent[caller, one] = now
@@ -50,6 +57,16 @@ class SentPrompts:
         while len(self._sent) > self._most:
             self._sent.popitem(last=False)
         return found
+
+    def _count_openings(self, caller: str, prompt: PromptDigests, has_opening: bool, now: float) -> int:
+        """How many openings in a row are new. One that this process has not seen may be one of another process."""
+        at, count = self._openings.get((caller, prompt.session), (-KEPT_SECONDS, 0))
+        count = 0 if has_opening else count + 1 if now - at < KEPT_SECONDS else 1
+        self._openings[caller, prompt.session] = now, count
+        self._openings.move_to_end((caller, prompt.session))
+        while len(self._openings) > self._most:
+            self._openings.popitem(last=False)
+        return count
 
     def _is_known(self, caller: str, digest: int, now: float) -> bool:
         at = self._sent.get((caller, digest))

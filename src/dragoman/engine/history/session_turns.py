@@ -53,6 +53,7 @@ _LASTING = _CHANGED, _NOT_FOUND, _NO_HINT = (
     "no cache hint was set",
 )
 """Reasons that a session often has turn after turn."""
+_BY_CLIENT = "the client changed"
 _BREAKS = "; breaks the cache"
 _DIAGNOSTICS = "diagnostics"
 _AS_SENT: tuple[int, ...] = ()
@@ -232,6 +233,8 @@ class SessionTurns:
             turn.misses = 0
             return CacheOutcome(session, 0, saved)
         why = _explain_miss(before, turn, request, made)
+        if why.startswith(_BY_CLIENT) and not turn.tokens:
+            turn.tokens = usage.input  # nothing is written for a client that changes its opening every time
         turn.compared = turn.compared or last if why == _NOT_FOUND else ""
         resent = resent if why else 0
         if why and diagnosis is not None and diagnosis.why:
@@ -458,7 +461,7 @@ def explain(before: SentTurn, now: SentTurn, request: AdaptedRequest) -> str:
     if before.tools != now.tools:
         return "the client changed its tools"
     if changed is not None:
-        return f"{_CHANGED} {changed + 1}"
+        return f"{_CHANGED} {changed + 1}" + (", a system text" if changed < opening else "")
     if before.shape != _shape_before(now, before) or before.sent_tools != now.sent_tools:
         return "it was changed in another way than the turn before"
     if now.at - before.at >= KEPT_SECONDS:
