@@ -70,7 +70,9 @@ def test_what_claude_says_stands_in_the_report_and_in_the_ledger(tmp_path: Path)
         *earlier, last = details(running)
         assert [diagnoses(one) for one in earlier] == [[], [], []]
         assert diagnoses(last)[0].startswith("the provider says why its prompt cache was missed: system changed, ")
-        assert last["cache_break"].startswith("the client changed message 1, a system text; the provider says: system changed, ")
+        assert last["cache_break"].startswith(
+            "the client changed message 1, a system text; the provider says: system changed, "
+        )
 
 
 @pytest.mark.parametrize(

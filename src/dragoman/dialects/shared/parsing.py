@@ -42,11 +42,12 @@ def base62(*words: object, length: int) -> str:
     return "".join(letters)[:length]
 
 
-def vendor_id(prefix: str, identity: str) -> str:
-    """An id that looks like one of the client's vendor: as it is where it does, else one made from its hash."""
-    if not identity or identity.startswith(prefix):
+def vendor_id(prefix: str, identity: str, request: str = "") -> str:
+    """An id that looks like one of the client's vendor: as it is where it does, else one made from its hash. With the
+    id of a request it is always made, and like no other."""
+    if not identity or (identity.startswith(prefix) and not request):
         return identity
-    return prefix + base62(identity, length=24)
+    return prefix + base62(identity, *((request,) if request else ()), length=24)
 
 
 CALL_ID = "call_"

@@ -511,10 +511,14 @@ class Translation:
         return (event,) if part is None else (replace(event, part=part + 1),)
 
     def _started(self, event: Started) -> Started:
-        """The answer's id, as one of the client's vendor. Other members of the answer are made from it."""
+        """The answer's id, as one of the client's vendor. Other members of the answer are made from it.
+
+        Some servers repeat their ids. If clients go on from answers by these, the request's own is part of them.
+        """
         if self._upstream is self._client or not event.id:
             return event
-        return replace(event, id=vendor_id(self._client.id_prefix, event.id))
+        request = self._context.id if self._client.stored_answers is not None else ""
+        return replace(event, id=vendor_id(self._client.id_prefix, event.id, request))
 
     def _call(self, event: CallStarted) -> CallStarted:
         undo = self._undo

@@ -213,7 +213,11 @@ class _Keeping:
             return made
         self._stored = True
         services, caller, exchange = self._services, self._record.caller.name, self._record.exchange
-        provider = exchange.destination.provider if exchange is not None and exchange.destination is not None else ""
+        work = RequestWork(services.dispatcher.heavy, caller, is_heavy(kept[1]))
+        asked = exchange.destination if exchange is not None else None
+        provider, is_relayed = (asked.provider, asked.target.dialect == self._record.dialect) if asked else ("", False)
+        if is_relayed and await services.store.responses.find_link(caller, kept[0]) is not None:
+            return await self._without_store(made, "its provider has given its id to another one", work)
         conversation, previous = self._question.conversation, self._question.previous
         chain = await services.store.responses.find(caller, conversation) if conversation else None
         if chain is not None:
@@ -221,15 +225,17 @@ class _Keeping:
         whole = StoredResponse(self._question.items, kept[1], previous, *find_account(services.config, provider))
         answer, beginning = await shorten(services, caller, kept[0], whole)
         stored = dialect(self._record.dialect).stored_answers
-        work = RequestWork(services.dispatcher.heavy, caller, is_heavy(kept[1]))
         items = await work.run(partial(stored.output_items, kept[1])) if stored is not None else {}
         stores = await services.store.responses.put(caller, kept[0], answer, [id for id in items if id])
         if stores and beginning is not None:
             services.beginnings.put(caller, beginning)
         if stores and chain is not None:
             stores = await services.store.responses.put(caller, conversation, replace(chain, previous=kept[0]))
-        if stores:
-            return made
-        why = "the answer was not stored, and says so: the store is away, or there is no room for it"
-        services.log(LogLevel.WARNING, {"event": "state", "id": self._record.id, "warning": why})
+        return (
+            made if stores else await self._without_store(made, "the store is away, or there is no room for it", work)
+        )
+
+    async def _without_store(self, made: bytes, why: str, work: RequestWork) -> bytes:
+        warning = f"the answer was not stored, and says so: {why}"
+        self._services.log(LogLevel.WARNING, {"event": "state", "id": self._record.id, "warning": warning})
         return await work.run(partial(self._keeper.unstored, made))
