@@ -119,6 +119,7 @@ class OneChunk:
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
         self.interrupts = False
         self.printed = threading.Event()
+        self.wakes = False
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self) -> None:
@@ -133,7 +134,6 @@ class OneChunk:
                 connection.close()
                 continue
             assert self.printed.wait(60)
-            threading.Event().wait(0.1)  # a signal in the moment before the program waits is only heard after the wait
             os.kill(os.getpid(), signal.SIGINT)
 
     def close(self) -> None:
@@ -152,6 +152,8 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[OneChunk]:
     def printed(event: TurnEvent, answering: bool) -> None:
         print_event(event, answering)
         if isinstance(event, AnswerPiece):
+            signal.set_wakeup_fd(woken := signal.set_wakeup_fd(-1))
+            server.wakes = woken >= 0
             server.printed.set()
 
     monkeypatch.setattr(chat, "_print_event", printed)
@@ -175,6 +177,7 @@ def config(tmp_path: Path, **urls: str) -> tuple[str, ...]:
 
 def test_ctrl_c_ends_the_answer_and_not_the_program(silent: OneChunk, tmp_path: Path) -> None:
     done = talk("Tell me", "/save talk.json", args=config(tmp_path, a=silent.url))
+    assert silent.wakes, "a signal in the moment before the program waits is heard all the same"
     assert done.exit_code == 0, done.output
     assert done.stdout == "Once\\u001b[2J\n"
     assert "you ended the answer" in done.stderr

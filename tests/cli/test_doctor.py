@@ -85,7 +85,7 @@ def test_all_is_well(server: Answering, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "fail" not in done.stdout
     found = marks(run("--json"))
-    assert found["configuration/file"] == ("ok", "dragoman.yaml: 1 providers, 0 models")
+    assert found["configuration/file"] == ("ok", "dragoman.yaml: 1 provider, 0 models")
     assert found["keys/mine"] == ("ok", "present, from dragoman.yaml:2")
     assert found["network/mine"][0] == "ok"
     assert found["network/clock"] == ("ok", "agrees with the providers")

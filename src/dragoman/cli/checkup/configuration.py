@@ -50,7 +50,12 @@ def _file(path: Path | None, loaded: Loaded) -> Check:
     if loaded.blank:
         return Check(_SECTION, "file", Mark.FAIL, f"{path} says nothing", "dragoman init writes an example")
     config = loaded.config
-    return Check(_SECTION, "file", Mark.OK, f"{path}: {len(config.providers)} providers, {len(config.models)} models")
+    providers, models = _count(len(config.providers), "provider"), _count(len(config.models), "model")
+    return Check(_SECTION, "file", Mark.OK, f"{path}: {providers}, {models}")
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def _keys(loaded: Loaded, known: KnownNames) -> Iterator[Check]:
@@ -83,7 +88,7 @@ def _present(name: str, keys: list[str], origin: str) -> Check:
 
 def _client_keys(config: Config) -> Check:
     if config.keys:
-        return Check("keys", "clients", Mark.OK, f"{len(config.keys)} keys; clients must send one of them")
+        return Check("keys", "clients", Mark.OK, f"{_count(len(config.keys), 'key')}; clients must send one of them")
     return Check("keys", "clients", Mark.OK, "none; any client on this machine is served")
 
 

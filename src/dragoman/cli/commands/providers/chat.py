@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -196,8 +197,10 @@ class Talk:
         self._pictures = []
         answer: list[str] = []
         try:
-            failed = self._runner.run(self._answer(answer))
+            failed = self._runner.run(self._answer_or_stop(answer))
         except KeyboardInterrupt:
+            failed = None
+        if failed is None:
             click.echo()
             note("you ended the answer")
             failed = not answer
@@ -206,6 +209,30 @@ class Talk:
         elif failed:
             self._messages.pop()  # so that the next message is not the second of the same user
         self.failed = self.failed or failed
+
+    async def _answer_or_stop(self, answer: list[str]) -> bool | None:
+        """The same as `_answer`; None if Ctrl-C ended it. The loop has the handler: one that Python calls is not called
+        before the loop has waited, if the signal comes in the moment before that."""
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        stopped: list[bool] = []
+
+        def stop() -> None:
+            stopped.append(task.cancel())
+
+        try:
+            loop.add_signal_handler(signal.SIGINT, stop)
+        except (NotImplementedError, RuntimeError, ValueError):  # on Windows, or not in the main thread
+            return await self._answer(answer)
+        try:
+            return await self._answer(answer)
+        except asyncio.CancelledError:
+            if not stopped:
+                raise
+            task.uncancel()
+            return None
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
 
     async def _answer(self, answer: list[str]) -> bool:
         """Print the next turn, and collect its text. True if it failed."""
