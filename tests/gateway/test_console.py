@@ -25,7 +25,7 @@ from dragoman.gateway.callers.sessions import SETUP, end_session, make_session, 
 from dragoman.gateway.console.body_marks import BodyMark, MarkKind, differences, without_place
 from dragoman.gateway.console.kept_secrets import with_secrets, without_secrets
 from dragoman.gateway.console.static_files import static_files
-from dragoman.gateway.records.recent_exchanges import MOST, OF_VALUE, RecentExchanges
+from dragoman.gateway.records.recent_exchanges import MOST, MOST_NOTED_BYTES, OF_VALUE, RecentExchanges
 from dragoman.store import Entry
 from dragoman.testing import emulator
 
@@ -272,6 +272,14 @@ def test_a_request_of_many_small_values_weighs_more_than_its_text(running: Runni
         assert exchange is not None
         weights.append(exchange.weight)
     assert weights[1] - weights[0] > 2_000 * OF_VALUE
+
+
+def test_the_reports_that_watchers_may_be_behind_are_bounded() -> None:
+    recent = RecentExchanges(False)
+    long = b"x" * (MOST_NOTED_BYTES // 4)
+    for number in range(40):
+        recent.note(Entry(id=str(number), time=0.0, changes=long))
+    assert [entry.id for entry in recent.since(0)] == ["36", "37", "38", "39"]
 
 
 def test_only_failures_of_the_target_speak_against_it() -> None:

@@ -1,13 +1,15 @@
 """The report as one reads it: the heaviest losses first, repetitions folded, harmless spelling last.
 
 `fold` is the one place that decides this. The header, the log, the commands, the gateway's report and
-`AdaptedRequest.summary()` all show what it returns. The whole report, entry by entry, stays in `changes`.
+`AdaptedRequest.summary()` all show what it returns. The whole report, entry by entry, stays in `changes`; what is
+written down of it for the ledger and the console is bounded.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from typing import Protocol
 
 import msgspec
@@ -185,17 +187,21 @@ def _named(counts: dict[str, int]) -> str:
 
 
 _encode = msgspec.json.Encoder().encode
-_AT_ONCE = 500
+_AT_ONCE = 100
 """Changes that are encoded at once: the encoder holds the interpreter."""
+MOST_WRITTEN = 500
+"""Changes of one report that are written down. A request of 20 MB may have 90,000, which would be 13 MB of report."""
+_LONGEST_TEXT = 1000
+"""Characters of a place, or of what was done."""
 
 
 class WrittenReport(msgspec.Struct, frozen=True, gc=False):
     """A report as it was written."""
 
     changes: tuple[Change, ...]
-    """What was written."""
+    """All of them."""
     json: bytes
-    """The report."""
+    """The report: the heaviest `MOST_WRITTEN` changes, and how many more there were of each kind."""
     headers: ReportHeaders
     """As clients get them."""
     counts: dict[str, int]
@@ -208,9 +214,35 @@ def write_report(changes: tuple[Change, ...], headers: ReportHeaders | None = No
     for change in changes:
         counts[change.rule] = counts.get(change.rule, 0) + 1
     pieces: list[bytes] = []
-    for at in range(0, len(changes), _AT_ONCE):
-        pieces.append(_encode(changes[at : at + _AT_ONCE])[1:-1])
+    kept = [_clip(change) for change in (changes if len(changes) <= MOST_WRITTEN else _choose(changes))]
+    for at in range(0, len(kept), _AT_ONCE):
+        pieces.append(_encode(kept[at : at + _AT_ONCE])[1:-1])
     return WrittenReport(changes, b"[" + b",".join(pieces) + b"]", headers or report_headers(changes), counts)
+
+
+def _choose(changes: Sequence[Change]) -> list[Change]:
+    """The heaviest in their order, and at the end what was left out, by rule and loss."""
+    by_weight = sorted(range(len(changes)), key=lambda at: _WEIGHTS.get(changes[at].loses, 0), reverse=True)
+    left: dict[tuple[str, str, ChangeKind], int] = {}
+    for at in by_weight[MOST_WRITTEN:]:
+        act = changes[at].rule, changes[at].loses, changes[at].kind
+        left[act] = left.get(act, 0) + 1
+    counted = [
+        Change(rule, "", f"did so {count} times more, which are left out of this record", loses, kind)
+        for (rule, loses, kind), count in left.items()
+    ]
+    return [*[changes[at] for at in sorted(by_weight[:MOST_WRITTEN])], *counted]
+
+
+def _clip(change: Change) -> Change:
+    """The change, with the beginning of texts that are too long to be read: a name may have megabytes."""
+    if len(change.at) <= _LONGEST_TEXT and len(change.did) <= _LONGEST_TEXT:
+        return change
+    made = copy(change)
+    made.at, made.did = (
+        text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "…" for text in (made.at, made.did)
+    )
+    return made
 
 
 NOTHING_WRITTEN = WrittenReport((), b"[]", ReportHeaders(), {})

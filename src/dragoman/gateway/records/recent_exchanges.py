@@ -37,6 +37,8 @@ MOST_FAILING = 1024
 """Targets whose failures are remembered."""
 MOST_NOTED = 1024
 """Requests that watchers of the list may be behind."""
+MOST_NOTED_BYTES = 8 * 1024 * 1024
+"""That their reports may take, and their bodies if the ledger keeps them."""
 
 
 class RecentExchange(msgspec.Struct, frozen=True, gc=False):
@@ -82,7 +84,8 @@ class RecentExchanges:
         self.count = self.watchers = 0
         self._exchanges: deque[RecentExchange] = deque()
         self._bytes = 0
-        self._entries: deque[Entry] = deque(maxlen=MOST_NOTED)
+        self._entries: deque[Entry] = deque()
+        self._noted = 0
         self._routed: deque[tuple[Entry, Decision]] = deque(maxlen=MOST_DECISIONS)
         self.failures: dict[str, TargetFailures] = {}
         """Targets that have failed, also if another one saved the request."""
@@ -110,6 +113,9 @@ class RecentExchanges:
     def _count(self, entry: Entry) -> None:
         self.count += 1
         self._entries.append(entry)
+        self._noted += entry.weight()
+        while len(self._entries) > MOST_NOTED or (self._noted > MOST_NOTED_BYTES and len(self._entries) > 1):
+            self._noted -= self._entries.popleft().weight()
         if self.failures and entry.status < 400 and (failed := self.failures.get(entry.target)) is not None:
             failed.over = True
 
