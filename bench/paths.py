@@ -34,7 +34,7 @@ import questions
 import conversation
 from dragoman.conversation.changes import Undo
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.openai_chat.answer import complete_answer
+from dragoman.dialects.openai_chat.answer_render import complete_answer
 from dragoman.engine.answer.translation import Translation
 from dragoman.engine.library.adapt import adapt
 from dragoman.gateway.app import Gateway

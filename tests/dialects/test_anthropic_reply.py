@@ -31,7 +31,8 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import MediaKind, Opaque, Origin
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
-from dragoman.dialects.anthropic.answer import parse_answer, render_answer
+from dragoman.dialects.anthropic.answer_parse import parse_answer
+from dragoman.dialects.anthropic.answer_render import render_answer
 from dragoman.dialects.anthropic.errors import parse_error, render_error
 from dragoman.dialects.anthropic.stream import AnthropicStreamParser, AnthropicStreamRenderer
 from dragoman.dialects.dialect import AnswerContext

@@ -14,7 +14,8 @@ from dragoman.conversation.failures import FailureKind
 from dragoman.conversation.parts import Opaque, Origin, Reasoning, Text
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.openai_chat.answer import parse_answer, peek_usage, render_answer
+from dragoman.dialects.openai_chat.answer_parse import parse_answer, peek_usage
+from dragoman.dialects.openai_chat.answer_render import render_answer
 from dragoman.dialects.openai_chat.dialect import DIALECT
 from dragoman.engine.answer.translation import Translation
 from dragoman.engine.library.adapt import adapt

@@ -31,7 +31,8 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Call, MediaKind, Opaque, Origin, Reasoning, Text
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext, Framing
-from dragoman.dialects.gemini.answer import parse_answer, render_answer
+from dragoman.dialects.gemini.answer_parse import parse_answer
+from dragoman.dialects.gemini.answer_render import render_answer
 from dragoman.dialects.gemini.errors import parse_error, render_error
 from dragoman.dialects.gemini.stream import GeminiStreamParser, GeminiStreamRenderer
 from dragoman.engine.answer.translation import Translation

@@ -41,7 +41,8 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.openai_responses.answer import DEFAULTS, parse_answer, render_answer
+from dragoman.dialects.openai_responses.answer_parse import parse_answer
+from dragoman.dialects.openai_responses.answer_render import DEFAULTS, render_answer
 from dragoman.dialects.openai_responses.dialect import DIALECT
 
 CODEC = DIALECT.answers

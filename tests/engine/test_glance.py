@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.conversation.events import Stopped, Used
-from dragoman.dialects.openai_chat.answer import parse_answer, peek_usage
+from dragoman.dialects.openai_chat.answer_parse import parse_answer, peek_usage
 from dragoman.engine.answer.translation import Translation
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}

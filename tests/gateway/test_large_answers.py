@@ -12,7 +12,7 @@ from tests.gateway.asking import body, path
 from tests.gateway.running import gateway, provider
 from tests.gateway.upstream import GOOD, Answer, Seen, upstream
 
-from dragoman.dialects.openai_chat.answer import MOST_CHOICES
+from dragoman.dialects.openai_chat.answer_parse import MOST_CHOICES
 from dragoman.upstream.heavy_work import HeavyWork
 from dragoman.wire.json_size import LARGE
 

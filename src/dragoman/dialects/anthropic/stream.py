@@ -16,7 +16,8 @@ from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.anthropic import ID_PREFIX, NAME, ORIGIN
-from dragoman.dialects.anthropic.answer import BLOCKS, LATE_FIELDS, AnthropicAnswerParser, late_fields, parse_answer
+from dragoman.dialects.anthropic.answer_parse import AnthropicAnswerParser, parse_answer
+from dragoman.dialects.anthropic.answer_render import BLOCKS, LATE_FIELDS, late_fields
 from dragoman.dialects.anthropic.errors import error_body, parse_error
 from dragoman.dialects.anthropic.usage import render_delta_usage, render_usage
 from dragoman.dialects.dialect import AnswerContext

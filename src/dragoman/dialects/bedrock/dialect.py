@@ -130,7 +130,8 @@ def _load_provider_tools() -> ProviderToolCodec:
 
 
 def _load_answers() -> AnswerCodec:
-    from dragoman.dialects.bedrock.answer import parse_answer, render_answer
+    from dragoman.dialects.bedrock.answer_parse import parse_answer
+    from dragoman.dialects.bedrock.answer_render import render_answer
     from dragoman.dialects.bedrock.errors import parse_error, render_error
     from dragoman.dialects.bedrock.stream import BedrockStreamParser, BedrockStreamRenderer
 

@@ -13,14 +13,8 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Json, Origin
 from dragoman.dialects.bedrock import ORIGIN
-from dragoman.dialects.bedrock.answer import (
-    BLOCKS,
-    IN_STOP,
-    BedrockAnswerParser,
-    late_fields,
-    parse_answer,
-    stop_reason,
-)
+from dragoman.dialects.bedrock.answer_parse import BedrockAnswerParser, parse_answer
+from dragoman.dialects.bedrock.answer_render import BLOCKS, IN_STOP, late_fields, stop_reason
 from dragoman.dialects.bedrock.errors import ERROR_TYPE, parse_error, render_exception
 from dragoman.dialects.bedrock.usage import render_usage
 from dragoman.dialects.dialect import AnswerContext

@@ -72,7 +72,8 @@ def _load_requests() -> RequestCodec:
 
 
 def _load_answers() -> AnswerCodec:
-    from dragoman.dialects.cohere.answer import parse_answer, render_answer
+    from dragoman.dialects.cohere.answer_parse import parse_answer
+    from dragoman.dialects.cohere.answer_render import render_answer
     from dragoman.dialects.cohere.errors import parse_error, render_error
     from dragoman.dialects.cohere.stream import WORDS, CohereStreamParser, CohereStreamRenderer
 

@@ -34,17 +34,19 @@ from dragoman.conversation.literals import EMPTY, joined, quote
 from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.cohere import NAME, ORIGIN
-from dragoman.dialects.cohere.answer import (
-    LINK_END,
-    CitedText,
+from dragoman.dialects.cohere.answer_parse import (
     CohereAnswerParser,
     CohereCallDelta,
     CohereContentDelta,
     CohereMessageDelta,
     CohereStreamEvent,
     decode_event,
-    link_head,
     parse_answer,
+)
+from dragoman.dialects.cohere.answer_render import (
+    LINK_END,
+    CitedText,
+    link_head,
     render_citation,
     render_logprobs,
     render_stop,

@@ -121,7 +121,8 @@ def _load_provider_tools() -> ProviderToolCodec:
 
 
 def _load_answers() -> AnswerCodec:
-    from dragoman.dialects.gemini.answer import parse_answer, render_answer
+    from dragoman.dialects.gemini.answer_parse import parse_answer
+    from dragoman.dialects.gemini.answer_render import render_answer
     from dragoman.dialects.gemini.errors import parse_error, render_error
     from dragoman.dialects.gemini.stream import WORDS, GeminiStreamParser, GeminiStreamRenderer
 

@@ -13,13 +13,8 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Json, Origin
 from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.dialects.gemini import ORIGIN
-from dragoman.dialects.gemini.answer import (
-    GeminiAnswerParser,
-    GeminiChunk,
-    PartBuilder,
-    decode_chunk,
-    logprobs_result,
-)
+from dragoman.dialects.gemini.answer_parse import GeminiAnswerParser, GeminiChunk, decode_chunk
+from dragoman.dialects.gemini.answer_render import PartBuilder, logprobs_result
 from dragoman.dialects.gemini.errors import error_body, parse_error
 from dragoman.dialects.gemini.usage import render_usage
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG

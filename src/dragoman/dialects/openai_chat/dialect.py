@@ -83,7 +83,8 @@ def _load_provider_tools() -> ProviderToolCodec:
 
 
 def _load_answers() -> AnswerCodec:
-    from dragoman.dialects.openai_chat.answer import complete_answer, parse_answer, peek_usage, render_answer
+    from dragoman.dialects.openai_chat.answer_parse import parse_answer, peek_usage
+    from dragoman.dialects.openai_chat.answer_render import complete_answer, render_answer
     from dragoman.dialects.openai_chat.errors import parse_error, render_error
     from dragoman.dialects.openai_chat.stream import (
         MISREAD_CHUNKS,

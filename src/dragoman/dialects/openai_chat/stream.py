@@ -34,10 +34,8 @@ from dragoman.dialects.dialect import AnswerContext, ChunkRewrite
 from dragoman.dialects.families.openai_errors import error_object
 from dragoman.dialects.families.openai_stream import OpenAiStreamParser
 from dragoman.dialects.openai_chat import ID_PREFIX, NAME, ORIGIN
-from dragoman.dialects.openai_chat.answer import (
-    FAILURES,
-    ChatAnswerParser,
-    failure_of,
+from dragoman.dialects.openai_chat.answer_parse import FAILURES, ChatAnswerParser, failure_of
+from dragoman.dialects.openai_chat.answer_render import (
     is_detailed,
     reasoning_field,
     render_annotation,

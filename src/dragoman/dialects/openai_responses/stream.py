@@ -33,10 +33,9 @@ from dragoman.conversation.replies import Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.openai_stream import OpenAiStreamParser
 from dragoman.dialects.openai_responses import NAME, ORIGIN
-from dragoman.dialects.openai_responses.answer import (
-    THOUGHT,
+from dragoman.dialects.openai_responses.answer_parse import THOUGHT, ResponsesAnswerParser
+from dragoman.dialects.openai_responses.answer_render import (
     ResponseFrame,
-    ResponsesAnswerParser,
     identity,
     item_id,
     render_annotation,

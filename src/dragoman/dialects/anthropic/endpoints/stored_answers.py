@@ -14,7 +14,7 @@ from dragoman.conversation.collect import collect
 from dragoman.conversation.events import Ended, Event, Started
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Json
-from dragoman.dialects.anthropic.answer import render_answer
+from dragoman.dialects.anthropic.answer_render import render_answer
 from dragoman.dialects.anthropic.stream import AnthropicStreamParser
 from dragoman.dialects.contracts.stored_answers import StoredAnswers, StoredTurn, StoreQuestion
 from dragoman.dialects.dialect import AnswerContext

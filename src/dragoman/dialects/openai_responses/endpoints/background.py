@@ -13,7 +13,7 @@ from dragoman.conversation.parts import Json
 from dragoman.conversation.replies import Choice, Reply
 from dragoman.dialects.contracts.background import BackgroundAsk, BackgroundForm
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.openai_responses.answer import render_answer
+from dragoman.dialects.openai_responses.answer_render import render_answer
 from dragoman.dialects.openai_responses.endpoints.stored_answers import own_items
 from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model
 from dragoman.errors import MalformedRequest

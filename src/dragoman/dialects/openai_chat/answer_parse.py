@@ -1,4 +1,4 @@
-"""A Chat answer, both ways."""
+"""A Chat answer, whole or in chunks, as events."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.conversation import reasoning_states
-from dragoman.conversation.collect import text_of_arguments
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -28,36 +27,22 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.literals import EMPTY, joined, quote, unquote
+from dragoman.conversation.literals import EMPTY, quote, unquote
 from dragoman.conversation.parts import (
-    Call,
-    Citation,
     Extras,
     Inline,
     Json,
-    Media,
     MediaKind,
     Opaque,
     Origin,
-    Part,
-    Reasoning,
-    Refusal,
-    Remote,
-    Text,
 )
-from dragoman.conversation.replies import Choice, Reply, Stop, Usage
-from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.families.completion import CompleteObject, complete
-from dragoman.dialects.openai_chat import ID_PREFIX, NAME, ORIGIN
-from dragoman.dialects.openai_chat.dialect import IN_ANSWER, IN_CHOICE
+from dragoman.conversation.replies import Stop, Usage
+from dragoman.dialects.openai_chat import NAME, ORIGIN
 from dragoman.dialects.openai_chat.reasoning import (
     ENCRYPTED,
     ReasoningEntry,
     ThinkTags,
-    entry_type,
     parse_entries,
-    render_piece,
-    render_state,
 )
 from dragoman.dialects.openai_chat.schema import (
     CHOICE_KEYS,
@@ -71,13 +56,10 @@ from dragoman.dialects.openai_chat.schema import (
     decode_chunk,
     decode_glanced,
     decode_head,
-    decode_whole,
 )
-from dragoman.dialects.openai_chat.usage import count_usage, parse_usage, render_usage
-from dragoman.dialects.shared.citations import page_of
-from dragoman.dialects.shared.ownership import own_fields, own_members, own_or_sealed
-from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_link, parse_state, vendor_id
-from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, decode_object, encode
+from dragoman.dialects.openai_chat.usage import count_usage, parse_usage
+from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_link, parse_state
+from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, decode_object
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure
 
@@ -110,19 +92,6 @@ REASONS: Mapping[str, Stop] = {
 FAILURES = frozenset(word for word, reason in REASONS.items() if reason is Stop.ERROR)
 """Words of an answer that failed."""
 
-WORDS: Mapping[Stop, bytes] = {
-    Stop.END: b"stop",
-    Stop.STOP_SEQUENCE: b"stop",
-    Stop.LENGTH: b"length",
-    Stop.CONTEXT: b"length",
-    Stop.CALLS: b"tool_calls",
-    Stop.FILTER: b"content_filter",
-    Stop.REFUSAL: b"content_filter",
-    Stop.BROKEN_CALL: b"stop",
-    Stop.PAUSE: b"stop",
-    Stop.ERROR: b"error",
-}
-
 
 _END, _CALLED = Stop.END, Stop.CALLS
 
@@ -135,15 +104,6 @@ def parse_stop(word: str, calls: bool, refused: bool) -> Stop:
     if reason is _CALLED:
         reason = _END
     return Stop.REFUSAL if refused and reason is _END else reason
-
-
-def render_stop(reason: Stop, legacy: bool, refused: bool) -> bytes:
-    """The word for our reason. A refusal that the message itself holds is a normal stop."""
-    if reason is Stop.REFUSAL and refused:
-        return b"stop"
-    if reason is Stop.CALLS and legacy:
-        return b"function_call"
-    return WORDS[reason]
 
 
 class _Google(msgspec.Struct, gc=False):
@@ -166,56 +126,6 @@ def parse_signature(extra_content: bytes, origin: Origin) -> Opaque | None:
     if google is None or not google.thought_signature:
         return None
     return parse_state(reasoning_states.THOUGHT, quote(google.thought_signature), origin)
-
-
-def render_signature(held: Opaque) -> Json:
-    """The member `extra_content` that holds this state."""
-    return b'{"google":{"thought_signature":' + own_or_sealed(held, reasoning_states.THOUGHT, NAME) + b"}}"
-
-
-_PLAIN_REASONING = frozenset({"reasoning_content", "reasoning", "think"})
-
-
-def render_annotation(citation: Json, origin: Origin) -> Json | None:
-    """A citation as an annotation, or None where Chat has no form for it."""
-    if origin.dialect == NAME:
-        return citation
-    page = page_of(citation)
-    if page is None:
-        return None
-    cited = {"start_index": page.start, "end_index": page.end, "url": page.url, "title": page.title}
-    return encode({"type": "url_citation", "url_citation": cited})
-
-
-def render_media(
-    kind: MediaKind, media_type: str, data: bytes, transcript: bytes | None, url: str, extras: Extras | None
-) -> bytes:
-    """The member of a message that holds a sound or a picture; empty for media that Chat has no member for."""
-    if kind is MediaKind.AUDIO:
-        words = b"" if transcript is None else b',"transcript":' + transcript
-        return b'"audio":{"data":' + data + words + own_members(extras, NAME) + b"}"
-    if kind is MediaKind.IMAGE:
-        return b'"images":[' + render_image(media_type, data, url) + b"]"
-    return b""
-
-
-def render_image(media_type: str, data: bytes, url: str) -> bytes:
-    literal = quote(url) if data == EMPTY else b'"data:' + media_type.encode() + b";base64," + data[1:]
-    return b'{"type":"image_url","image_url":{"url":' + literal + b"}}"
-
-
-def render_logprobs(tokens: Json | None) -> bytes:
-    return b"null" if tokens is None else b'{"content":' + tokens + b',"refusal":null}'
-
-
-def is_detailed(field: str) -> bool:
-    """Whether reasoning is in `reasoning_details` too, so that it can come back: all but the plain spellings."""
-    return field not in _PLAIN_REASONING
-
-
-def reasoning_field(field: str) -> bytes:
-    """The member that shows reasoning: `reasoning` beside details, else `reasoning_content`."""
-    return b'"reasoning":' if field == "reasoning" or field.startswith("reasoning.") else b'"reasoning_content":'
 
 
 TEXT, REASONING, REFUSAL, OTHER = "text", "reasoning", "refusal", ""
@@ -806,200 +716,3 @@ def peek_usage(body: bytes) -> tuple[Usage | None, Stop] | None:
 
 def _is_empty(raw: msgspec.Raw) -> bool:
     return raw is ABSENT or (len(raw) <= 4 and bytes(raw) in (b"null", b"[]", b'""'))
-
-
-def render_answer(reply: Reply, context: AnswerContext) -> bytes:
-    """The reply as one object."""
-    out = [
-        b'{"id":%b,"object":"chat.completion","created":%d,"model":%b,"choices":['
-        % (
-            quote(reply.id or vendor_id(ID_PREFIX, context.id)),
-            reply.created or context.created,
-            quote(context.model or reply.model),
-        ),
-        b",".join([_choice(index, choice, context) for index, choice in enumerate(reply.choices)]),
-        b"]",
-    ]
-    if reply.usage is not None:
-        out += (b',"usage":', render_usage(reply.usage))
-    if reply.service_tier is not None:
-        out += (b',"service_tier":', quote(reply.service_tier))
-    if reply.fingerprint is not None:
-        out += (b',"system_fingerprint":', quote(reply.fingerprint))
-    out += (own_members(reply.extras, NAME), b"}")
-    return b"".join(out)
-
-
-def _choice(index: int, choice: Choice, context: AnswerContext) -> bytes:
-    parts = _SortedParts(choice.parts, "functions" in context.request)
-    reason = choice.stop or (Stop.CALLS if parts.calls else Stop.END)
-    word = render_stop(reason, parts.legacy, bool(parts.refusals))
-    return b'{"index":%d,"message":%b,"logprobs":%b,"finish_reason":"%b"%b}' % (
-        *(index, parts.message(), render_logprobs(choice.logprobs), word, own_members(choice.extras, NAME)),
-    )
-
-
-class _SortedParts:
-    """The parts of a choice, sorted by the member of the message that holds them."""
-
-    __slots__ = ("calls", "content", "legacy", "media", "notes", "refusals", "texts", "thoughts")
-
-    def __init__(self, parts: tuple[Part, ...], legacy: bool) -> None:
-        self.texts: list[Text] = []
-        self.refusals: list[bytes] = []
-        self.calls: list[Call] = []
-        self.thoughts: list[Reasoning] = []
-        self.media: list[Media] = []
-        self.notes: list[Citation] = []
-        self.content: list[Part] = []
-        for part in parts:
-            match part:
-                case Text():
-                    self.texts.append(part)
-                    self.content.append(part)
-                case Call():
-                    self.calls.append(part)
-                case Reasoning():
-                    self.thoughts.append(part)
-                case Refusal():
-                    self.refusals.append(part.literal)
-                case Media():
-                    self.media.append(part)
-                case Citation():
-                    self.notes.append(part)
-                case Opaque() if part.origin.dialect == NAME:
-                    self.content.append(part)
-        self.legacy = legacy or any(own_members(call.extras, NAME) == b',"function_call":true' for call in self.calls)
-
-    def message(self) -> bytes:
-        out = [b'{"role":"assistant","content":', self._content()]
-        signatures = [part.signature for part in self.texts if part.signature is not None]
-        # A message has one place for the signature of a text. Further ones go into the reasoning details.
-        thoughts = self.thoughts + [Reasoning(text=None, state=state) for state in signatures[1:]]
-        if thoughts:
-            out.append(_reasoning(thoughts))
-        out += (b',"refusal":', joined("", self.refusals) if self.refusals else b"null")
-        notes = [note for part in self.notes if (note := render_annotation(part.json, part.origin)) is not None]
-        if notes:
-            out += (b',"annotations":[', b",".join(notes), b"]")
-        if signatures:
-            out += (b',"extra_content":', render_signature(signatures[0]))
-        if self.media:
-            out += _media(self.media)
-        if self.calls:
-            out.append(_legacy_call(self.calls[0]) if self.legacy else _calls(self.calls))
-        out.append(b"}")
-        return b"".join(out)
-
-    def _content(self) -> bytes:
-        if len(self.content) > len(self.texts):
-            return b"[" + b",".join([_content_part(part) for part in self.content]) + b"]"
-        if len(self.texts) == 1:
-            return self.texts[0].literal
-        if self.texts:
-            return joined("", [part.literal for part in self.texts])
-        return b"null" if self.calls or self.refusals or self.media else EMPTY
-
-
-def _content_part(part: Part) -> bytes:
-    if isinstance(part, Opaque):
-        return part.json
-    return b'{"type":"text","text":' + part.literal + b"}" if isinstance(part, Text) else b"null"
-
-
-def _reasoning(thoughts: list[Reasoning]) -> bytes:
-    """The text where clients show it, and once more with its state as details where there is any."""
-    texts = [part for part in thoughts if part.text is not None]
-    out = b""
-    if texts:
-        literal = joined("", [part.text.literal for part in texts if part.text is not None])
-        out = b"," + reasoning_field(texts[0].field) + literal
-    if any(part.state is not None or is_detailed(part.field) for part in thoughts):
-        entries = [_entry(part, number) for number, part in enumerate(thoughts)]
-        out += b',"reasoning_details":[' + b",".join(entries) + b"]"
-    return out
-
-
-def _entry(part: Reasoning, number: int) -> bytes:
-    kind = entry_type(part.field)
-    literal = part.text.literal if part.text is not None else None
-    if part.state is None:
-        return render_piece(kind, literal or EMPTY, number)[1:-1]
-    return render_state(part.state, literal, kind, number, streamed=False)
-
-
-def _calls(calls: list[Call]) -> bytes:
-    return b',"tool_calls":[' + b",".join([_call(call) for call in calls]) + b"]"
-
-
-def _call(call: Call) -> bytes:
-    kind, words = (b"custom", b"input") if call.custom else (b"function", b"arguments")
-    signed = b"" if call.signature is None else b',"extra_content":' + render_signature(call.signature)
-    return b'{"id":%b,"type":"%b","%b":{"name":%b,"%b":%b}%b}' % (
-        *(quote(call.id), kind, kind, quote(call.name), words, text_of_arguments(call), signed),
-    )
-
-
-def _legacy_call(call: Call) -> bytes:
-    return b',"function_call":{"name":%b,"arguments":%b}' % (quote(call.name), text_of_arguments(call))
-
-
-def _media(media: list[Media]) -> list[bytes]:
-    sounds = [part for part in media if part.kind is MediaKind.AUDIO and isinstance(part.source, Inline)]
-    pictures = [_image(part) for part in media if part.kind is MediaKind.IMAGE]
-    out = [_sound(part) for part in sounds[:1]]
-    if pictures:
-        out.append(b',"images":[' + b",".join(pictures) + b"]")
-    return out
-
-
-def _image(part: Media) -> bytes:
-    source = part.source
-    data = source.data if isinstance(source, Inline) else EMPTY
-    return render_image(source.media_type, data, source.url if isinstance(source, Remote) else "")
-
-
-def _sound(part: Media) -> bytes:
-    """The first sound. The SDK's type requires an id and an expiry date."""
-    data = part.source.data if isinstance(part.source, Inline) else EMPTY
-    fields: dict[str, bytes] = {"id": EMPTY, "expires_at": b"0"}
-    fields |= own_fields(part.extras, NAME)
-    more = own_members(Extras(NAME, fields), NAME)
-    return b',"audio":{"data":%b,"transcript":%b%b}' % (data, part.transcript or EMPTY, more)
-
-
-_CALL = CompleteObject(added={"type": b'"function"'})
-_MESSAGE = CompleteObject(
-    added={"role": b'"assistant"', "content": b"null", "refusal": b"null"},
-    never_null=frozenset({"annotations", "tool_calls"}),
-    inside={"tool_calls": _CALL},
-)
-_LOGPROBS = CompleteObject(added={"content": b"null", "refusal": b"null"})
-_CHOICE = CompleteObject(
-    added={"logprobs": b"null"}, never=IN_CHOICE, inside={"message": _MESSAGE, "logprobs": _LOGPROBS}
-)
-_MARK = b"_filter_results"
-
-
-def complete_answer(body: bytes, context: AnswerContext) -> bytes:
-    """The answer with the members that OpenAI's types require, and without a null that they do not allow."""
-    if _is_whole(body):
-        return body
-    head = {
-        "id": quote(vendor_id(ID_PREFIX, context.id)),
-        "object": b'"chat.completion"',
-        "created": b"%d" % context.created,
-        "model": quote(context.model),
-    }
-    return complete(body, CompleteObject(added=head, never=IN_ANSWER, inside={"choices": _CHOICE}))
-
-
-def _is_whole(body: bytes) -> bool:
-    """A quick look: most answers of most vendors need nothing."""
-    if _MARK in body:
-        return False
-    try:
-        answer = decode_whole(body)
-    except UNREADABLE:
-        return False
-    return all(bytes(choice.message.annotations) != b"null" for choice in answer.choices)

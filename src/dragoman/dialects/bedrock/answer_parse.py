@@ -1,4 +1,4 @@
-"""A Converse answer, both ways: its blocks, and why it stopped. Streams have the same blocks."""
+"""A Converse answer as events: its blocks, and why it stopped. Streams have the same blocks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from msgspec import Raw
 
 from dragoman.conversation import reasoning_states
-from dragoman.conversation.collect import tell
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -26,23 +25,17 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.literals import EMPTY, joined, quote, unquote
+from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Inline, Json, MediaKind, Opaque, Origin
-from dragoman.conversation.replies import Reply, Stop
+from dragoman.conversation.replies import Stop
 from dragoman.dialects.bedrock import NAME, ORIGIN
 from dragoman.dialects.bedrock.errors import parse_error
 from dragoman.dialects.bedrock.media import FORMATS, parse_media
 from dragoman.dialects.bedrock.message_parse import cited_texts
-from dragoman.dialects.bedrock.usage import parse_usage, render_usage
-from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockCollector, BlockForm
-from dragoman.dialects.families.call_input import call_input
-from dragoman.dialects.shared.citations import Page
-from dragoman.dialects.shared.ownership import own_fields
+from dragoman.dialects.bedrock.usage import parse_usage
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
 from dragoman.dialects.shared.raw_json import UNREADABLE, decode_answer, decode_items, decode_members, encode, text_in
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import render_list, render_object
 
 STOPS: Mapping[str, Stop] = {
     "end_turn": Stop.END,
@@ -56,60 +49,11 @@ STOPS: Mapping[str, Stop] = {
     "model_context_window_exceeded": Stop.CONTEXT,
 }
 
-WORDS: Mapping[Stop, str] = {
-    Stop.END: "end_turn",
-    Stop.PAUSE: "end_turn",
-    Stop.CALLS: "tool_use",
-    Stop.LENGTH: "max_tokens",
-    Stop.STOP_SEQUENCE: "stop_sequence",
-    Stop.FILTER: "content_filtered",
-    Stop.REFUSAL: "content_filtered",
-    Stop.ERROR: "malformed_model_output",
-    Stop.BROKEN_CALL: "malformed_tool_use",
-    Stop.CONTEXT: "model_context_window_exceeded",
-}
-
 
 def parse_stop(word: str, called: bool) -> Stop:
     """Our reason for a word. An answer with a tool call stops for the call, whatever a server says."""
     reason = STOPS.get(word, Stop.END)
     return Stop.CALLS if called and reason is Stop.END else reason
-
-
-def render_stop(reason: Stop, word: str) -> str:
-    """The word for our reason: the provider's own word where this dialect has it and it means the same."""
-    return word if STOPS.get(word) is reason else WORDS[reason]
-
-
-IN_STOP = ("additionalModelResponseFields",)
-"""Members that a stream has beside its stop. The others come with the usage."""
-_NO_METRICS: dict[str, Json] = {"metrics": b'{"latencyMs":0}'}
-
-
-def _call(call: CallStarted) -> Json:
-    head = {"toolUseId": quote(call.id), "name": quote(call.name)}
-    return render_object({**head, **own_fields(call.extras, NAME)})
-
-
-def _redacted(data: Json) -> Json:
-    return b'{"reasoningContent":{"redactedContent":' + data + b"}}"
-
-
-def _citation(page: Page) -> Json:
-    return encode({"title": page.title or page.url, "location": {"web": {"url": page.url}}})
-
-
-BLOCKS = BlockForm(NAME, b"", b"", _call, _redacted, citation=_citation)
-
-
-def stop_reason(blocks: BlockBuilder) -> Json:
-    stop = blocks.stop
-    return quote(render_stop(stop.reason, stop.word)) if stop is not None else b'"end_turn"'
-
-
-def late_fields(blocks: BlockBuilder) -> dict[str, Json]:
-    """What came with the stop, and the time that an answer of another provider does not tell."""
-    return _NO_METRICS | (own_fields(blocks.stop.extras, NAME) if blocks.stop is not None else {})
 
 
 TEXT_KEY, THINKING_KEY, CALL_KEY, IMAGE_KEY, OTHER_KEY = "text", "reasoningContent", "toolUse", "image", ""
@@ -372,43 +316,3 @@ def _blocks(fields: dict[str, Raw]) -> list[Raw]:
     message = decode_members(decode_members(fields["output"]).get("message", Raw(b"{}")))
     content = message.get("content", Raw(b"[]"))
     return decode_items(content) if bytes(content) != b"null" else []
-
-
-def render_answer(reply: Reply, context: AnswerContext) -> bytes:
-    """The reply as one answer."""
-    whole = _BedrockAnswerRenderer(BLOCKS, context.hides_reasoning)
-    for event in tell(reply):
-        whole.take(event)
-    return whole.body
-
-
-class _BedrockAnswerRenderer(BlockCollector):
-    """One message."""
-
-    __slots__ = ()
-
-    def closed_block(self) -> bytes:
-        text = joined("", self._literals)
-        if self._kind_open is TEXT and self._citations:
-            cited = render_list(self._citations)
-            return b'{"citationsContent":{"content":[{"text":%b}],"citations":%b}}' % (text, cited)
-        if self._kind_open is TEXT:
-            return b'{"text":%b}' % text
-        if self._kind_open is THINKING:
-            signed = b',"signature":%b' % self._signature if self._signature else b""
-            return b'{"reasoningContent":{"reasoningText":{"text":%b%b}}}' % (text, signed)
-        if self._kind_open is TOOL:
-            fields = decode_members(self._opened)
-            return b'{"toolUse":%b}' % render_object({**fields, "input": call_input(unquote(text))})
-        return self._opened
-
-    def finish(self) -> None:
-        message = b'{"message":{"role":"assistant","content":%b}}' % render_list(self._blocks)
-        self.body = render_object(
-            {
-                "output": message,
-                "stopReason": stop_reason(self),
-                "usage": render_usage(self.usage),
-                **late_fields(self),
-            }
-        )

@@ -1,4 +1,4 @@
-"""A whole Anthropic answer, both ways, and what streams share with it."""
+"""An answer of Anthropic, whole or in pieces, as events."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from dragoman.conversation import reasoning_states
-from dragoman.conversation.collect import tell
-from dragoman.conversation.envelope import seal
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -29,19 +27,13 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.literals import EMPTY, joined, quote, unquote
+from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json, Opaque, Origin
-from dragoman.conversation.replies import Reply, Stop
-from dragoman.dialects.anthropic import ID_PREFIX, NAME, ORIGIN
+from dragoman.conversation.replies import Stop
+from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.anthropic.errors import parse_error
-from dragoman.dialects.anthropic.usage import MOST_MEMBERS, NO_USAGE, UsageCounter, render_usage
-from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockCollector, BlockForm
-from dragoman.dialects.families.call_input import call_input
-from dragoman.dialects.families.completion import CompleteObject, complete
-from dragoman.dialects.shared.citations import Page
-from dragoman.dialects.shared.ownership import own_fields
-from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state, vendor_id
+from dragoman.dialects.anthropic.usage import MOST_MEMBERS, UsageCounter
+from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
 from dragoman.dialects.shared.raw_json import (
     UNREADABLE,
     decode_answer,
@@ -51,9 +43,8 @@ from dragoman.dialects.shared.raw_json import (
     encode,
     text_in,
 )
-from dragoman.wire.json_reader import render_list, render_object
 
-_STOPS: Mapping[str, Stop] = {
+STOPS: Mapping[str, Stop] = {
     "end_turn": Stop.END,
     "max_tokens": Stop.LENGTH,
     "stop_sequence": Stop.STOP_SEQUENCE,
@@ -64,101 +55,11 @@ _STOPS: Mapping[str, Stop] = {
     "model_context_window_exceeded": Stop.CONTEXT,
 }
 
-_STOP_WORDS: Mapping[Stop, str] = {
-    Stop.END: "end_turn",
-    Stop.LENGTH: "max_tokens",
-    Stop.STOP_SEQUENCE: "stop_sequence",
-    Stop.CALLS: "tool_use",
-    Stop.PAUSE: "pause_turn",
-    Stop.REFUSAL: "refusal",
-    Stop.FILTER: "refusal",
-    # This dialect has no word for a model that failed. A refusal is the one stop that no client takes for success.
-    Stop.BROKEN_CALL: "refusal",
-    Stop.ERROR: "refusal",
-    Stop.CONTEXT: "model_context_window_exceeded",
-}
-
-_BREAKDOWNS = frozenset({Stop.BROKEN_CALL, Stop.ERROR})
-
 
 def parse_stop(word: str, called: bool) -> Stop:
     """Our reason for a word. An answer with a tool call stops for the call, even where a server says `end_turn`."""
-    reason = _STOPS.get(word, Stop.END)
+    reason = STOPS.get(word, Stop.END)
     return Stop.CALLS if called and reason is Stop.END else reason
-
-
-def render_stop(reason: Stop, word: str) -> str:
-    """The word for our reason: the provider's own word where this dialect has it and it means the same."""
-    return word if _STOPS.get(word) is reason else _STOP_WORDS[reason]
-
-
-def render_stop_details(reason: Stop, word: str) -> Json | None:
-    """`stop_details` for a failure of the model, with the word of the provider that reported it."""
-    if reason not in _BREAKDOWNS:
-        return None
-    explanation = f"The model broke off: {word or reason.value}."
-    return encode({"type": "refusal", "category": None, "explanation": explanation})
-
-
-CALL_FIELDS: Mapping[str, Json] = {"caller": b'{"type":"direct"}'}
-_UNSIGNED = quote(seal(Opaque(reasoning_states.UNSIGNED, EMPTY, Origin(""))))
-"""The signature of thinking that nobody signed. Some clients turn thinking with an empty one into visible text."""
-
-
-def _render_open_call(call: CallStarted) -> Json:
-    fields = {**CALL_FIELDS, **own_fields(call.extras, NAME)}
-    head = {"type": b'"tool_use"', "id": quote(call.id), "name": quote(call.name), "input": b"{}"}
-    return render_object({**head, **fields})
-
-
-def _render_redacted(data: Json) -> Json:
-    return b'{"type":"redacted_thinking","data":' + data + b"}"
-
-
-_UNREAD = seal(Opaque(kind="index", json=b"", origin=ORIGIN))
-"""Stands for the place in a page that only Anthropic could find, if another vendor's model cites the page."""
-
-
-def _render_citation(page: Page) -> Json:
-    cited = {"cited_text": "", "url": page.url, "title": page.title or None, "encrypted_index": _UNREAD}
-    return encode({"type": "web_search_result_location", **cited})
-
-
-BLOCKS = BlockForm(
-    NAME,
-    b'{"type":"text","text":""}',
-    b'{"type":"thinking","thinking":"","signature":""}',
-    _render_open_call,
-    _render_redacted,
-    _UNSIGNED,
-    _render_citation,
-)
-
-
-LATE_FIELDS: Mapping[str, Json] = {
-    "container": b"null",
-    "stop_details": b"null",
-    "stop_reason": b"null",
-    "stop_sequence": b"null",
-}
-"""Members that are not known before a message is complete. The SDK's types require all of them."""
-
-
-def late_fields(blocks: BlockBuilder) -> dict[str, bytes]:
-    """The last members of a message: why it stopped, and what came with the stop."""
-    stop = blocks.stop
-    if stop is None:
-        return {**LATE_FIELDS, "stop_reason": b'"end_turn"'}
-    fields = {
-        **LATE_FIELDS,
-        "stop_reason": quote(render_stop(stop.reason, stop.word)),
-        "stop_sequence": quote(stop.sequence) if stop.sequence and stop.reason is Stop.STOP_SEQUENCE else b"null",
-        **own_fields(stop.extras, NAME),
-    }
-    details = render_stop_details(stop.reason, stop.word)
-    if details is not None:
-        fields["stop_details"] = details
-    return fields
 
 
 LATE = frozenset({"container", "context_management", "stop_details"})
@@ -433,83 +334,3 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     except UNREADABLE:
         return [Failed(Failure(FailureKind.BROKEN_STREAM, "The answer is not a message that can be read.", raw=body))]
     return out
-
-
-def render_answer(reply: Reply, context: AnswerContext) -> bytes:
-    """The reply as one message object."""
-    whole = _AnthropicAnswerRenderer(context)
-    for event in tell(reply):
-        whole.take(event)
-    return whole.body
-
-
-class _AnthropicAnswerRenderer(BlockCollector):
-    """One message."""
-
-    __slots__ = ("_context", "_start")
-
-    def __init__(self, context: AnswerContext) -> None:
-        super().__init__(BLOCKS, context.hides_reasoning)
-        self._context = context
-        self._start = Started()
-
-    def begin(self, event: Started) -> None:
-        self._start = event
-
-    def closed_block(self) -> bytes:
-        text = joined("", self._literals)
-        if self._kind_open is TEXT:
-            # The types have `citations: null`, but Anthropic sends no such member, and Vercel's AI SDK refuses one.
-            cited = b'"citations":%b,' % render_list(self._citations) if self._citations else b""
-            return b'{%b"type":"text","text":%b}' % (cited, text)
-        if self._kind_open is THINKING:
-            return b'{"type":"thinking","thinking":%b,"signature":%b}' % (text, self._signature or EMPTY)
-        if self._kind_open is TOOL:
-            fields = decode_members(self._opened)
-            return render_object({**fields, "input": call_input(unquote(text))})
-        return self._opened
-
-    def finish(self) -> None:
-        self.body = render_object(
-            {
-                "id": quote(self._start.id or vendor_id(ID_PREFIX, self._context.id)),
-                "type": b'"message"',
-                "role": b'"assistant"',
-                "model": quote(self._context.model or self._start.model),
-                "content": render_list(self._blocks),
-                "diagnostics": b"null",
-                **late_fields(self),
-                "usage": render_usage(self.usage),
-                **own_fields(self._start.extras, NAME),
-            }
-        )
-
-
-_COMPLETE_BLOCK = CompleteObject(
-    kinds={
-        "thinking": CompleteObject(added={"signature": b'""'}),
-        "tool_use": CompleteObject(added=CALL_FIELDS),
-    }
-)
-_COMPLETE_USAGE = CompleteObject(
-    added={
-        **NO_USAGE,
-        "cache_creation_input_tokens": b"null",
-        "cache_read_input_tokens": b"null",
-        "input_tokens": b"0",
-        "output_tokens": b"0",
-    }
-)
-
-
-def complete_answer(body: bytes, context: AnswerContext) -> bytes:
-    """The answer with the members that Anthropic's types require."""
-    added = {
-        "id": quote(vendor_id(ID_PREFIX, context.id)),
-        "type": b'"message"',
-        "role": b'"assistant"',
-        "model": quote(context.model),
-        "diagnostics": b"null",
-        **LATE_FIELDS,
-    }
-    return complete(body, CompleteObject(added=added, inside={"content": _COMPLETE_BLOCK, "usage": _COMPLETE_USAGE}))

@@ -1,15 +1,13 @@
-"""A Responses answer, both ways, whole or in a stream."""
+"""A Responses answer, whole or in a stream, as events."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import msgspec
 from msgspec import Raw
 
 from dragoman.conversation import reasoning_states
-from dragoman.conversation.collect import text_of_arguments
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -29,34 +27,21 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.literals import EMPTY
 from dragoman.conversation.parts import (
-    Call,
-    Citation,
     Extras,
-    Inline,
-    Json,
-    Media,
     MediaKind,
     Opaque,
     Origin,
-    Part,
-    Reasoning,
-    Refusal,
-    Text,
 )
-from dragoman.conversation.replies import Choice, Reply, Stop
-from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.families.completion import CompleteObject, complete
-from dragoman.dialects.openai_responses import ID_PREFIX, NAME, ORIGIN
-from dragoman.dialects.openai_responses.usage import parse_usage, render_usage
-from dragoman.dialects.shared.citations import page_of
-from dragoman.dialects.shared.ownership import own_fields, own_or_sealed
-from dragoman.dialects.shared.parsing import answer_call_id, base62, extras_of, parse_state, vendor_id
-from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, encode, text_in
+from dragoman.conversation.replies import Stop
+from dragoman.dialects.openai_responses import NAME, ORIGIN
+from dragoman.dialects.openai_responses.usage import parse_usage
+from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
+from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, text_in
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure
-from dragoman.wire.json_reader import render_list, render_object
+from dragoman.wire.json_reader import render_object
 
 
 class ResponsesStreamEvent(msgspec.Struct, gc=False):
@@ -94,26 +79,12 @@ def present(raw: Raw | bytes) -> dict[str, bytes]:
 REASONS: Mapping[str, Stop] = {"max_output_tokens": Stop.LENGTH, "content_filter": Stop.FILTER}
 """Reasons of a response that is incomplete."""
 
-INCOMPLETE: Mapping[Stop, bytes] = {
-    Stop.LENGTH: b'{"reason":"max_output_tokens"}',
-    Stop.CONTEXT: b'{"reason":"max_output_tokens"}',
-    Stop.FILTER: b'{"reason":"content_filter"}',
-}
-"""Stops that leave a response incomplete. A refusal does too where the response does not hold its text."""
-
 
 def parse_stop(status: str, reason: str, called: bool, refused: bool) -> Stop:
     """Our reason. Calls and refusals show in the items and not in the status."""
     if status == "incomplete":
         return REASONS.get(reason, Stop.LENGTH)
     return Stop.CALLS if called else Stop.REFUSAL if refused else Stop.END
-
-
-def render_incomplete(reason: Stop | None, refused: bool) -> Json | None:
-    """`incomplete_details`, or None where the response is complete."""
-    if reason is Stop.REFUSAL and not refused:
-        return INCOMPLETE[Stop.FILTER]
-    return INCOMPLETE.get(reason) if reason is not None else None
 
 
 SUMMARY, THOUGHT = "summary", "reasoning_text"
@@ -507,204 +478,6 @@ _FINISH: Mapping[str, Callable[[ResponsesAnswerParser, _GrowingItem, Mapping[str
 }
 
 
-def item_id(prefix: str, fields: Mapping[str, Json], response: str, place: int) -> Json:
-    """The item's own id, or one made from the answer's id and the item's index."""
-    return fields.get("id") or quote(f"{prefix}_{base62(response, place, length=32)}")
-
-
-def render_message(identity: Json, fields: Mapping[str, Json], status: bytes, content: list[bytes]) -> Json:
-    others = b"".join([b",%b:%b" % (quote(key), value) for key, value in fields.items() if key != "id"])
-    return b'{"type":"message","id":%b,"status":"%b","role":"assistant","content":%b%b}' % (
-        *(identity, status, render_list(content), others),
-    )
-
-
-def render_output_text(literal: bytes, annotations: list[Json], logprobs: Json | None) -> Json:
-    return b'{"type":"output_text","text":%b,"annotations":%b,"logprobs":%b}' % (
-        *(literal, render_list(annotations), logprobs or b"[]"),
-    )
-
-
-def render_refusal(literal: bytes) -> Json:
-    return b'{"type":"refusal","refusal":' + literal + b"}"
-
-
-def render_reasoning(
-    identity: Json, fields: Mapping[str, Json], literal: bytes | None, field: str, encrypted: Json | None
-) -> Json:
-    """A reasoning item. Reasoning that is not a summary is its content."""
-    item = {"type": b'"reasoning"', "id": identity, **{key: value for key, value in fields.items() if key != "id"}}
-    item["summary"] = b"[]"
-    if literal is not None and literal != EMPTY:
-        if field == THOUGHT:
-            item["content"] = b'[{"type":"reasoning_text","text":%b}]' % literal
-        else:
-            item["summary"] = b'[{"type":"summary_text","text":%b}]' % literal
-    if encrypted is not None:
-        item["encrypted_content"] = encrypted
-    return render_object(item)
-
-
-def render_call(
-    identity: Json, fields: Mapping[str, Json], call_id: str, name: str, custom: bool, words: Json, status: bytes
-) -> Json:
-    others = b"".join([b",%b:%b" % (quote(key), value) for key, value in fields.items() if key != "id"])
-    kind, member = (b"custom_tool_call", b"input") if custom else (b"function_call", b"arguments")
-    return b'{"type":"%b","id":%b,"status":"%b","call_id":%b,"name":%b,"%b":%b%b}' % (
-        *(kind, identity, status, quote(call_id), quote(name), member, words, others),
-    )
-
-
-def render_picture(identity: Json, fields: Mapping[str, Json], media_type: str, data: bytes) -> Json:
-    """A picture, as if the provider's own tool had made it, since Responses has no other place for one."""
-    made = {
-        "type": b'"image_generation_call"',
-        "id": identity,
-        "status": b'"completed"',
-        "output_format": quote(media_type.removeprefix("image/") or "png"),
-    }
-    return render_object({**(fields or made), "result": data})
-
-
-def render_annotation(citation: Json, origin: Origin) -> Json | None:
-    """A citation as an annotation, or None where Responses has no form for it."""
-    if origin.dialect == NAME:
-        return citation
-    page = page_of(citation)
-    if page is None:
-        return None
-    place = {"start_index": page.start, "end_index": page.end}
-    return encode({"type": "url_citation", "url": page.url, "title": page.title, **place})
-
-
-DEFAULTS: Mapping[str, Json] = {
-    "background": b"false",
-    "completed_at": b"null",
-    "frequency_penalty": b"0.0",
-    "instructions": b"null",
-    "max_output_tokens": b"null",
-    "max_tool_calls": b"null",
-    "metadata": b"{}",
-    "parallel_tool_calls": b"true",
-    "presence_penalty": b"0.0",
-    "previous_response_id": b"null",
-    "prompt_cache_key": b"null",
-    "reasoning": b'{"effort":null,"summary":null}',
-    "safety_identifier": b"null",
-    "service_tier": b'"default"',
-    "store": b"true",
-    "temperature": b"1.0",
-    "text": b'{"format":{"type":"text"}}',
-    "tool_choice": b'"auto"',
-    "tools": b"[]",
-    "top_logprobs": b"0",
-    "top_p": b"1.0",
-    "truncation": b'"disabled"',
-    "user": b"null",
-}
-"""Members of the request that the answer repeats, with their defaults. An answer that came in this dialect repeats them
-already. Only a completed answer has a time of completion."""
-
-
-def repeated_members(request: Mapping[str, Json]) -> dict[str, Json]:
-    """What the client said, completed where a response says more than a request must."""
-    given = {key: value for key, value in request.items() if key in DEFAULTS and bytes(value) != b"null"}
-    for key, finish in _REPEATED.items():
-        if key in given:
-            given[key] = finish(given[key])
-    return given
-
-
-def _reasoning(given: Json) -> Json:
-    return _with_defaults(given, {"effort": b"null", "summary": b"null"})
-
-
-def _text(given: Json) -> Json:
-    return _with_defaults(given, {"format": b'{"type":"text"}'})
-
-
-def _tools(given: Json) -> Json:
-    try:
-        tools = decode_items(given)
-    except UNREADABLE:
-        return given
-    return render_list([_tool(bytes(tool)) for tool in tools])
-
-
-def _tool(given: Json) -> Json:
-    """A tool. Only functions have members that the SDK's types require and a request may leave out. What is for a
-    server of tools alone is not repeated."""
-    if b'"mcp"' in given:
-        return _without_secrets(given)
-    return _with_defaults(given, {"description": b"null", "parameters": b"null", "strict": b"null"}, b'"function"')
-
-
-def _without_secrets(given: Json) -> Json:
-    try:
-        members: dict[str, Raw] = decode_members(given)
-    except UNREADABLE:
-        return given
-    hidden = {"authorization": b'"[REDACTED]"', "headers": b"null"}
-    return render_object({**members, **{key: value for key, value in hidden.items() if key in members}})
-
-
-def _with_defaults(given: Json, defaults: Mapping[str, Json], kind: bytes = b"") -> Json:
-    """An object with the members that it does not have. `kind`: the only type that has them."""
-    try:
-        members: dict[str, Raw] = decode_members(given)
-    except UNREADABLE:
-        return given
-    if members.keys() >= defaults.keys() or (kind and bytes(members.get("type", b"")) != kind):
-        return given
-    return render_object({**members, **{key: value for key, value in defaults.items() if key not in members}})
-
-
-_REPEATED: Mapping[str, Callable[[Json], Json]] = {"reasoning": _reasoning, "text": _text, "tools": _tools}
-
-
-class ResponseFrame(msgspec.Struct, frozen=True):
-    """The members that are the same in all response objects of one answer, and the clock for its completion."""
-
-    head: Mapping[str, Json]
-    repeated: Mapping[str, Json]
-    clock: Callable[[], float] | None = None
-
-    def object(
-        self, status: bytes, output: bytes, usage: Json = b"null", error: Json = b"null", incomplete: Json = b"null"
-    ) -> bytes:
-        state = {"status": b'"' + status + b'"', "error": error, "incomplete_details": incomplete}
-        at = self._completed_at() if status == b"completed" else b"null"
-        members = {**self.head, **state, "output": output, **self.repeated, "completed_at": at, "usage": usage}
-        return render_object(members)
-
-    def _completed_at(self) -> Json:
-        """When the provider completed the answer, else now. An answer is not complete before it is begun, and without a
-        clock that is all that is known."""
-        given, begun = self.repeated["completed_at"], self.head["created_at"]
-        if given != b"null":
-            return given
-        return begun if self.clock is None else b"%d" % max(int(self.clock()), int(begun))
-
-
-def response_for(started: Started, context: AnswerContext) -> ResponseFrame:
-    """The frame of an answer's response objects."""
-    head = {
-        "id": quote(identity(started, context)),
-        "object": b'"response"',
-        "created_at": b"%d" % (started.created or context.created),
-        "model": quote(context.model or started.model),
-    }
-    own = own_fields(started.extras, NAME)
-    repeated = {**DEFAULTS, **repeated_members(context.request), **own, **repeated_members(own)}
-    if started.service_tier is not None:
-        repeated["service_tier"] = quote(started.service_tier)
-    return ResponseFrame(head, repeated, context.clock)
-
-
-def identity(started: Started, context: AnswerContext) -> str:
-    return started.id or vendor_id(ID_PREFIX, context.id)
-
-
 def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:
     """The events of a whole answer. A body that is no answer gives one event, the failure."""
     answer = ResponsesAnswerParser(origin or ORIGIN, seed)
@@ -719,212 +492,3 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
         text = f"The provider's answer cannot be read: {beginning}"
         return [Failed(Failure(FailureKind.BROKEN_STREAM, text, 502, raw=body[:2000]))]
     return out
-
-
-def render_answer(reply: Reply, context: AnswerContext) -> bytes:
-    """The reply as one response object. This dialect has one choice."""
-    started = Started(reply.id, reply.model, reply.created, None, reply.service_tier, reply.extras)
-    choice = reply.choices[0] if reply.choices else Choice(())
-    writing = _OutputRenderer(identity(started, context), choice)
-    usage = render_usage(reply.usage) if reply.usage is not None else b"null"
-    response = response_for(started, context)
-    if choice.stop is Stop.ERROR:
-        error = b'{"code":"server_error","message":"The provider stopped with an error."}'
-        return response.object(b"failed", writing.output(), usage, error)
-    incomplete = render_incomplete(choice.stop, writing.refused)
-    if incomplete is not None:
-        return response.object(b"incomplete", writing.output(), usage, incomplete=incomplete)
-    return response.object(writing.status(reply), writing.output(), usage)
-
-
-class _OutputRenderer:
-    """The output while it grows. Texts and refusals that follow each other share a message."""
-
-    def __init__(self, response: str, choice: Choice) -> None:
-        self.response = response
-        self.choice = choice
-        self.refused = any(isinstance(part, Refusal) for part in choice.parts)
-        self.items: list[bytes] = []
-        self.content: list[bytes] = []
-        self.fields: dict[str, Json] = {}
-        self.text: tuple[Text, list[Json]] | None = None
-        self.logprobs = choice.logprobs
-        self.states: list[Opaque] = []
-
-    def status(self, reply: Reply) -> bytes:
-        """Completed, unless the provider has not finished the answer."""
-        if self.choice.stop is None and reply.extras is not None and reply.extras.dialect == NAME:
-            return reply.extras.fields.get("status", b'"completed"')[1:-1]
-        return b"completed"
-
-    def output(self) -> bytes:
-        self.items.clear()
-        for part in self.choice.parts:
-            _RENDER[type(part)](self, part)
-        self._close_message()
-        return render_list(self.items)
-
-    def _id(self, prefix: str, fields: Mapping[str, Json]) -> Json:
-        return item_id(prefix, fields, self.response, len(self.items))
-
-    def _text(self, part: Text) -> None:
-        self._close_text()
-        fields = own_fields(part.extras, NAME)
-        if self.states or (self.content and fields.get("id") != self.fields.get("id")):
-            self._close_message()
-        self.fields = self.fields or fields
-        self.text = (part, [])
-        if part.signature is not None:
-            # It follows the message, since citations of the text may follow the text.
-            self.states.append(part.signature)
-
-    def _citation(self, part: Citation) -> None:
-        note = render_annotation(part.json, part.origin)
-        if note is None:
-            return
-        if self.text is None:
-            self.text = (Text(literal=EMPTY), [])
-        self.text[1].append(note)
-
-    def _refusal(self, part: Refusal) -> None:
-        self._close_text()
-        self.content.append(render_refusal(part.literal))
-
-    def _reasoning(self, part: Reasoning) -> None:
-        self._close_message()
-        fields = own_fields(part.extras, NAME)
-        encrypted = None
-        if part.state is not None:
-            encrypted = own_or_sealed(part.state, reasoning_states.ENCRYPTED, NAME)
-            fields = fields or own_fields(part.state.extras, NAME)
-        literal = part.text.literal if part.text is not None else None
-        self.items.append(render_reasoning(self._id("rs", fields), fields, literal, part.field, encrypted))
-
-    def _state(self, state: Opaque) -> None:
-        """The state of a text or a call, which have no place for it, as a reasoning item of its own."""
-        self._close_message()
-        encrypted = own_or_sealed(state, reasoning_states.ENCRYPTED, NAME)
-        self.items.append(render_reasoning(self._id("rs", {}), {}, None, "", encrypted))
-
-    def _call(self, part: Call) -> None:
-        self._close_message()
-        if part.signature is not None:
-            self._state(part.signature)
-        fields = own_fields(part.extras, NAME)
-        made = self._id("ctc" if part.custom else "fc", fields)
-        words = text_of_arguments(part)
-        self.items.append(render_call(made, fields, part.id, part.name, part.custom, words, b"completed"))
-
-    def _media(self, part: Media) -> None:
-        if part.transcript is not None and part.transcript != EMPTY:
-            self._text(Text(literal=part.transcript))
-        if part.kind is MediaKind.IMAGE and isinstance(part.source, Inline):
-            self._close_message()
-            fields = own_fields(part.extras, NAME)
-            source = part.source
-            self.items.append(render_picture(self._id("ig", fields), fields, source.media_type, source.data))
-
-    def _kept(self, part: Opaque) -> None:
-        if part.origin.dialect == NAME:
-            self._close_message()
-            self.items.append(part.json)
-
-    def _close_text(self) -> None:
-        if self.text is None:
-            return
-        part, notes = self.text
-        self.content.append(render_output_text(part.literal, notes, self.logprobs))
-        self.logprobs = None
-        self.text = None
-
-    def _close_message(self) -> None:
-        self._close_text()
-        if self.content:
-            made = self._id("msg", self.fields)
-            self.items.append(render_message(made, self.fields, b"completed", self.content))
-        self.content = []
-        self.fields = {}
-        states, self.states = self.states, []
-        for state in states:
-            self._state(state)
-
-
-_RENDER: Mapping[type[Part], Callable[[_OutputRenderer, Any], None]] = {
-    Text: _OutputRenderer._text,
-    Citation: _OutputRenderer._citation,
-    Refusal: _OutputRenderer._refusal,
-    Reasoning: _OutputRenderer._reasoning,
-    Call: _OutputRenderer._call,
-    Media: _OutputRenderer._media,
-    Opaque: _OutputRenderer._kept,
-}
-
-
-FILTER_MARKS = frozenset({"content_filters"})
-"""What Azure's content filter found."""
-_COMPLETED = b'"completed"'
-_STATUS = {"status": _COMPLETED}
-_COMPLETE_PART = CompleteObject(kinds={"output_text": CompleteObject(added={"annotations": b"[]", "logprobs": b"[]"})})
-_COMPLETE_ITEM = CompleteObject(
-    kinds={
-        "message": CompleteObject(added={"role": b'"assistant"', **_STATUS}, inside={"content": _COMPLETE_PART}),
-        "function_call": CompleteObject(added=_STATUS),
-        "reasoning": CompleteObject(added={"summary": b"[]"}),
-    }
-)
-_COMPLETE_TOOL = CompleteObject(
-    kinds={"function": CompleteObject(added={"description": b"null", "parameters": b"null", "strict": b"null"})}
-)
-_COMPLETE_INPUT = {"cache_write_tokens": b"0", "cached_tokens": b"0"}
-_COMPLETE_OUTPUT = {"reasoning_tokens": b"0"}
-_COMPLETE_USAGE = CompleteObject(
-    added={
-        "input_tokens_details": b'{"cache_write_tokens":0,"cached_tokens":0}',
-        "output_tokens_details": b'{"reasoning_tokens":0}',
-    },
-    inside={
-        "input_tokens_details": CompleteObject(added=_COMPLETE_INPUT),
-        "output_tokens_details": CompleteObject(added=_COMPLETE_OUTPUT),
-    },
-)
-_COMPLETE_REASONING = CompleteObject(added={"effort": b"null", "summary": b"null"})
-_COMPLETE_TEXT = CompleteObject(added={"format": b'{"type":"text"}'})
-
-
-_COMPLETE_INSIDE = {
-    "output": _COMPLETE_ITEM,
-    "tools": _COMPLETE_TOOL,
-    "usage": _COMPLETE_USAGE,
-    "reasoning": _COMPLETE_REASONING,
-    "text": _COMPLETE_TEXT,
-}
-
-
-def _completed_at(body: bytes, context: AnswerContext) -> Json:
-    """Now, for a completed answer that does not say when it was. Without a clock, when it was begun."""
-    try:
-        members = decode_members(body) if b'"completed_at"' not in body else {}
-    except UNREADABLE:
-        return b"null"
-    if not members or bytes(members.get("status", _COMPLETED)) != _COMPLETED:
-        return b"null"
-    created = bytes(members.get("created_at", b"%d" % context.created))
-    return created if context.clock is None else b"%d" % context.clock()
-
-
-def complete_answer(body: bytes, context: AnswerContext) -> bytes:
-    """The response with the members that OpenAI's types and Open Responses require."""
-    added = {
-        "id": quote(vendor_id(ID_PREFIX, context.id)),
-        "object": b'"response"',
-        "created_at": b"%d" % context.created,
-        "model": quote(context.model),
-        **_STATUS,
-        "error": b"null",
-        "incomplete_details": b"null",
-        "usage": b"null",
-        **DEFAULTS,
-        **repeated_members(context.request),
-        "completed_at": _completed_at(body, context),
-    }
-    return complete(body, CompleteObject(added=added, never=FILTER_MARKS, inside=_COMPLETE_INSIDE))

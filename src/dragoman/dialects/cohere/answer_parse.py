@@ -1,4 +1,4 @@
-"""A Cohere answer, both ways.
+"""A Cohere answer as events.
 
 The plan before calls is text, marked so that clients of this dialect get it as a plan again.
 """
@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from dragoman.conversation.collect import text_of_arguments
 from dragoman.conversation.events import (
     CallDelta,
     CallEnded,
@@ -27,28 +26,15 @@ from dragoman.conversation.events import (
     Used,
 )
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.literals import EMPTY, joined, quote, unquote
+from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import (
-    Call,
-    Citation,
-    Inline,
     Json,
-    Media,
-    MediaKind,
     Origin,
-    Part,
-    Reasoning,
-    Refusal,
-    Remote,
-    Text,
 )
-from dragoman.conversation.replies import Choice, Reply, Stop
+from dragoman.conversation.replies import Stop
 from dragoman.dialects.cohere import NAME, ORIGIN, PLAN
 from dragoman.dialects.cohere.errors import parse_error
-from dragoman.dialects.cohere.usage import parse_usage, render_usage
-from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.shared.citations import page_of
-from dragoman.dialects.shared.ownership import own_fields
+from dragoman.dialects.cohere.usage import parse_usage
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of
 from dragoman.dialects.shared.raw_json import (
     ABSENT,
@@ -60,7 +46,6 @@ from dragoman.dialects.shared.raw_json import (
     encode,
     text_in,
 )
-from dragoman.wire.json_reader import render_list, render_object
 
 REASONS: Mapping[str, Stop] = {
     "COMPLETE": Stop.END,
@@ -71,20 +56,6 @@ REASONS: Mapping[str, Stop] = {
     "TIMEOUT": Stop.ERROR,
 }
 
-WORDS: Mapping[Stop, str] = {
-    Stop.END: "COMPLETE",
-    Stop.STOP_SEQUENCE: "STOP_SEQUENCE",
-    Stop.LENGTH: "MAX_TOKENS",
-    Stop.CONTEXT: "MAX_TOKENS",
-    Stop.CALLS: "TOOL_CALL",
-    Stop.PAUSE: "COMPLETE",
-    # This dialect has no word for an answer that was withheld. ERROR is the one that no client takes for success.
-    Stop.FILTER: "ERROR",
-    Stop.REFUSAL: "ERROR",
-    Stop.BROKEN_CALL: "ERROR",
-    Stop.ERROR: "ERROR",
-}
-
 
 def parse_stop(word: str, called: bool) -> Stop:
     """Our reason for a word. An answer with a tool call stops for the call, whatever word the server sent."""
@@ -92,11 +63,6 @@ def parse_stop(word: str, called: bool) -> Stop:
     if reason is Stop.CALLS and not called:
         return Stop.END
     return Stop.CALLS if called and reason is Stop.END else reason
-
-
-def render_stop(reason: Stop, word: str) -> str:
-    """The word for our reason: the provider's own word where this dialect has it and it means the same."""
-    return word if REASONS.get(word) is reason else WORDS[reason]
 
 
 _LIMIT = 100_000
@@ -124,69 +90,6 @@ def _tokens(item: dict[str, Any]) -> list[dict[str, Any]]:
         {"token": token, "logprob": number, "bytes": list(token.encode("utf-8", "replace")), "top_logprobs": []}
         for token, number in zip(texts, numbers, strict=False)
     ]
-
-
-def render_logprobs(tokens: Json) -> Json | None:
-    """A list of items. The numbers of tokens are not known here, and the SDK's types demand the list of them."""
-    try:
-        found = msgspec.json.decode(tokens)
-    except UNREADABLE:
-        return None
-    items = [
-        {"token_ids": [], "text": token.get("token"), "logprobs": [token.get("logprob")]}
-        for token in found
-        if isinstance(token, dict)
-    ]
-    return encode(items) if items else None
-
-
-class CitedText:
-    """A text that citations are about. It is decoded once, however many there are."""
-
-    __slots__ = ("_decoded", "_literals")
-
-    def __init__(self) -> None:
-        self._decoded = ""
-        self._literals: list[bytes] = []
-
-    def add(self, literal: bytes) -> None:
-        self._literals.append(literal)
-
-    def part(self, start: int, end: int) -> str:
-        if self._literals:
-            self._decoded += unquote(joined("", self._literals))
-            self._literals = []
-        return self._decoded[start:end]
-
-
-def render_citation(citation: Json, origin: Origin, text: CitedText, content_index: int) -> Json | None:
-    """A citation of this text; None where the dialect has no form for it."""
-    if origin.dialect == NAME:
-        return citation
-    page = page_of(citation)
-    if page is None:
-        return None
-    source = {"type": "document", "id": page.url, "document": {"id": page.url, "title": page.title, "url": page.url}}
-    cited: dict[str, Any] = {"start": page.start, "end": page.end, "type": "TEXT_CONTENT", "sources": [source]}
-    cited["text"] = text.part(page.start, page.end)
-    cited["content_index"] = content_index
-    return encode(cited)
-
-
-def media_link(kind: MediaKind, media_type: str, content: bytes, url: str) -> list[bytes]:
-    """The link as a literal, or nothing where there are neither bytes nor an address."""
-    if url:
-        return [quote(f"[{kind.value}]({url})")]
-    if content == EMPTY:
-        return []
-    return [joined("", [link_head(kind, media_type), content, LINK_END])]
-
-
-def link_head(kind: MediaKind, media_type: str) -> bytes:
-    return quote(f"[{kind.value}](data:{media_type};base64,")
-
-
-LINK_END = b'")"'
 
 
 class CohereContentDelta(msgspec.Struct, gc=False):
@@ -407,79 +310,3 @@ def _parse_call(index: int, call: Mapping[str, Raw], answer: CohereAnswerParser,
 def _items(raw: Raw | None) -> list[Json]:
     text = bytes(raw) if raw is not None else b""
     return [bytes(item) for item in decode_items(text)] if text[:1] == b"[" else []
-
-
-def render_answer(reply: Reply, context: AnswerContext) -> bytes:
-    """The reply as one object. This dialect has one choice: the first."""
-    choice = reply.choices[0] if reply.choices else Choice(())
-    body: dict[str, Json] = {
-        "id": quote(reply.id or context.id),
-        "message": _message(choice),
-        "finish_reason": quote(render_stop(choice.stop or Stop.END, choice.word)),
-        "usage": render_usage(reply.usage),
-    }
-    logprobs = render_logprobs(choice.logprobs) if choice.logprobs is not None else None
-    if logprobs is not None:
-        body["logprobs"] = logprobs
-    return render_object({**body, **own_fields(reply.extras, NAME)})
-
-
-def _message(choice: Choice) -> Json:
-    content: list[Json] = []
-    plans: list[Json] = []
-    calls: list[Json] = []
-    citations: list[Json] = []
-    text = CitedText()
-    for part in choice.parts:
-        if isinstance(part, Call):
-            calls.append(_call(part))
-        elif isinstance(part, Citation):
-            cited = render_citation(part.json, part.origin, text, max(len(content) - 1, 0))
-            citations += [cited] if cited is not None else []
-        elif is_plan(part):
-            plans.append(_text(part))
-        else:
-            text = CitedText()
-            text.add(_text(part))
-            content += _block(part)
-    message: dict[str, Json] = {"role": b'"assistant"'}
-    if content or not (calls or plans):
-        message["content"] = render_list(content)
-    if plans:
-        message["tool_plan"] = joined("", plans)
-    if calls:
-        message["tool_calls"] = render_list(calls)
-    if citations:
-        message["citations"] = render_list(citations)
-    return render_object(message)
-
-
-def is_plan(part: Part) -> bool:
-    """Whether a text is Cohere's plan before its calls."""
-    return type(part) is Text and "tool_plan" in own_fields(part.extras, NAME)
-
-
-def _text(part: Part) -> Json:
-    return part.literal if isinstance(part, (Text, Refusal)) else EMPTY
-
-
-def _call(call: Call) -> Json:
-    function = render_object({"name": quote(call.name), "arguments": text_of_arguments(call)})
-    return render_object({"id": quote(call.id), "type": b'"function"', "function": function})
-
-
-def _block(part: Part) -> list[Json]:
-    """A part as content. Opaque state has no place in this dialect; the store keeps it."""
-    if isinstance(part, Reasoning):
-        return [b'{"type":"thinking","thinking":' + part.text.literal + b"}"] if part.text is not None else []
-    literal = _media(part) if isinstance(part, Media) else _text(part)
-    return [b'{"type":"text","text":' + literal + b"}"] if literal != EMPTY else []
-
-
-def _media(part: Media) -> Json:
-    source = part.source
-    url = source.url if isinstance(source, Remote) else ""
-    content = source.data if isinstance(source, Inline) else EMPTY
-    media_type = source.media_type if isinstance(source, (Inline, Remote)) else ""
-    words = [part.transcript] if part.transcript not in (None, EMPTY) else []
-    return joined("\n\n", [*media_link(part.kind, media_type, content, url), *[word for word in words if word]])

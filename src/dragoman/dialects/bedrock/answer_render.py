@@ -1,0 +1,112 @@
+"""A reply as a Converse answer, and what its streams share with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dragoman.conversation.collect import tell
+from dragoman.conversation.events import (
+    CallStarted,
+)
+from dragoman.conversation.literals import joined, quote, unquote
+from dragoman.conversation.parts import Json
+from dragoman.conversation.replies import Reply, Stop
+from dragoman.dialects.bedrock import NAME
+from dragoman.dialects.bedrock.answer_parse import STOPS
+from dragoman.dialects.bedrock.usage import render_usage
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder, BlockCollector, BlockForm
+from dragoman.dialects.families.call_input import call_input
+from dragoman.dialects.shared.citations import Page
+from dragoman.dialects.shared.ownership import own_fields
+from dragoman.dialects.shared.raw_json import decode_members, encode
+from dragoman.wire.json_reader import render_list, render_object
+
+WORDS: Mapping[Stop, str] = {
+    Stop.END: "end_turn",
+    Stop.PAUSE: "end_turn",
+    Stop.CALLS: "tool_use",
+    Stop.LENGTH: "max_tokens",
+    Stop.STOP_SEQUENCE: "stop_sequence",
+    Stop.FILTER: "content_filtered",
+    Stop.REFUSAL: "content_filtered",
+    Stop.ERROR: "malformed_model_output",
+    Stop.BROKEN_CALL: "malformed_tool_use",
+    Stop.CONTEXT: "model_context_window_exceeded",
+}
+
+
+def render_stop(reason: Stop, word: str) -> str:
+    """The word for our reason: the provider's own word where this dialect has it and it means the same."""
+    return word if STOPS.get(word) is reason else WORDS[reason]
+
+
+IN_STOP = ("additionalModelResponseFields",)
+"""Members that a stream has beside its stop. The others come with the usage."""
+_NO_METRICS: dict[str, Json] = {"metrics": b'{"latencyMs":0}'}
+
+
+def _call(call: CallStarted) -> Json:
+    head = {"toolUseId": quote(call.id), "name": quote(call.name)}
+    return render_object({**head, **own_fields(call.extras, NAME)})
+
+
+def _redacted(data: Json) -> Json:
+    return b'{"reasoningContent":{"redactedContent":' + data + b"}}"
+
+
+def _citation(page: Page) -> Json:
+    return encode({"title": page.title or page.url, "location": {"web": {"url": page.url}}})
+
+
+BLOCKS = BlockForm(NAME, b"", b"", _call, _redacted, citation=_citation)
+
+
+def stop_reason(blocks: BlockBuilder) -> Json:
+    stop = blocks.stop
+    return quote(render_stop(stop.reason, stop.word)) if stop is not None else b'"end_turn"'
+
+
+def late_fields(blocks: BlockBuilder) -> dict[str, Json]:
+    """What came with the stop, and the time that an answer of another provider does not tell."""
+    return _NO_METRICS | (own_fields(blocks.stop.extras, NAME) if blocks.stop is not None else {})
+
+
+def render_answer(reply: Reply, context: AnswerContext) -> bytes:
+    """The reply as one answer."""
+    whole = _BedrockAnswerRenderer(BLOCKS, context.hides_reasoning)
+    for event in tell(reply):
+        whole.take(event)
+    return whole.body
+
+
+class _BedrockAnswerRenderer(BlockCollector):
+    """One message."""
+
+    __slots__ = ()
+
+    def closed_block(self) -> bytes:
+        text = joined("", self._literals)
+        if self._kind_open is TEXT and self._citations:
+            cited = render_list(self._citations)
+            return b'{"citationsContent":{"content":[{"text":%b}],"citations":%b}}' % (text, cited)
+        if self._kind_open is TEXT:
+            return b'{"text":%b}' % text
+        if self._kind_open is THINKING:
+            signed = b',"signature":%b' % self._signature if self._signature else b""
+            return b'{"reasoningContent":{"reasoningText":{"text":%b%b}}}' % (text, signed)
+        if self._kind_open is TOOL:
+            fields = decode_members(self._opened)
+            return b'{"toolUse":%b}' % render_object({**fields, "input": call_input(unquote(text))})
+        return self._opened
+
+    def finish(self) -> None:
+        message = b'{"message":{"role":"assistant","content":%b}}' % render_list(self._blocks)
+        self.body = render_object(
+            {
+                "output": message,
+                "stopReason": stop_reason(self),
+                "usage": render_usage(self.usage),
+                **late_fields(self),
+            }
+        )

@@ -1,0 +1,459 @@
+"""A reply as the parts of a Gemini answer, whole or in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation import reasoning_states
+from dragoman.conversation.collect import arguments_of, collect, merged, tell
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Cited,
+    Ended,
+    Event,
+    Failed,
+    MediaDelta,
+    OpaqueBlock,
+    ReasoningDelta,
+    RefusalDelta,
+    Signed,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import EMPTY, joined, quote, unquote
+from dragoman.conversation.parts import Inline, Json, Media, Remote
+from dragoman.conversation.replies import Reply, Stop, Usage
+from dragoman.dialects.dialect import AnswerContext, Framing
+from dragoman.dialects.gemini import NAME
+from dragoman.dialects.gemini.answer_parse import FINISHES
+from dragoman.dialects.gemini.usage import render_usage
+from dragoman.dialects.shared import held_events
+from dragoman.dialects.shared.held_events import HeldEvents
+from dragoman.dialects.shared.ownership import own_fields, own_or_sealed
+from dragoman.dialects.shared.raw_json import encode
+from dragoman.wire.json_reader import render_list, render_object
+from dragoman.wire.sse import one_line
+
+WORDS: Mapping[Stop, str] = {
+    Stop.END: "STOP",
+    Stop.STOP_SEQUENCE: "STOP",
+    # A tool call shows in its part. The finish reason is the ordinary one.
+    Stop.CALLS: "STOP",
+    Stop.LENGTH: "MAX_TOKENS",
+    Stop.CONTEXT: "MAX_TOKENS",
+    Stop.FILTER: "SAFETY",
+    Stop.REFUSAL: "SAFETY",
+    Stop.BROKEN_CALL: "MALFORMED_FUNCTION_CALL",
+    Stop.PAUSE: "CONTINUATION",
+    Stop.ERROR: "OTHER",
+}
+
+
+def render_stop(reason: Stop, word: str) -> str:
+    """The word for our reason: the provider's own word where this dialect has it and it means the same."""
+    known = FINISHES.get(word)
+    same = known is reason or (known is Stop.BROKEN_CALL and reason is Stop.ERROR)
+    return word if same else WORDS[reason]
+
+
+class _CandidateBuilder:
+    """What is unfinished in one candidate."""
+
+    __slots__ = (
+        "call",
+        "carriers",
+        "citations",
+        "fragments",
+        "held",
+        "kind",
+        "media",
+        "part",
+        "releasing",
+        "signature",
+        "size",
+        "stop",
+        "written",
+    )
+
+    def __init__(self) -> None:
+        self.part = -1
+        self.written = -1
+        self.kind: type[Event] | None = None
+        self.call: CallStarted | None = None
+        self.fragments: list[bytes] = []
+        self.signature = b""
+        self.media: list[MediaDelta] = []
+        self.held = HeldEvents()
+        self.releasing = False
+        self.size = 0
+        self.citations: list[Json] = []
+        self.carriers: list[Json] = []
+        self.stop: Stopped | None = None
+
+
+class PartBuilder:
+    """Puts events into the order of parts. A subclass decides how they are framed."""
+
+    __slots__ = ("_candidates", "context", "over", "started", "usage")
+
+    def __init__(self, context: AnswerContext) -> None:
+        self.context = context
+        self.started = Started()
+        self.usage: Usage | None = None
+        self.over = False
+        self._candidates: dict[int, _CandidateBuilder] = {}
+
+    def take(self, event: Event) -> None:
+        if not self.over:
+            _TAKE[type(event)](self, event)
+
+    # What a subclass writes.
+
+    def begin(self) -> None: ...
+
+    def part(self, choice: int, json: Json) -> None: ...
+
+    def sign(self, choice: int, signature: bytes, thought: bool, fresh: bool) -> None: ...
+
+    def logprobs(self, choice: int, tokens: Json) -> None: ...
+
+    def finish(self) -> None: ...
+
+    def fail(self, failure: Failure) -> None: ...
+
+    # Events.
+
+    def _started(self, event: Started) -> None:
+        self.started = event
+        self.begin()
+
+    def _text(self, event: TextDelta | RefusalDelta) -> None:
+        candidate = self._at(event)
+        if candidate is None:
+            return
+        candidate.part, candidate.kind = event.part, TextDelta
+        if event.literal != EMPTY:
+            candidate.written = event.part
+            self._part(event.choice, candidate, b'{"text":' + event.literal + b"}")
+        if type(event) is TextDelta and event.logprobs is not None:
+            self.logprobs(event.choice, event.logprobs)
+
+    def _reasoning(self, event: ReasoningDelta) -> None:
+        candidate = self._at(event)
+        if candidate is None or event.literal == EMPTY or self.context.hides_reasoning:
+            return
+        candidate.part = candidate.written = event.part
+        candidate.kind = ReasoningDelta
+        self._part(event.choice, candidate, b'{"text":' + event.literal + b',"thought":true}')
+
+    def _state(self, event: Signed) -> None:
+        candidate = self._at(event)
+        if candidate is None:
+            return
+        signature = own_or_sealed(event.state, reasoning_states.THOUGHT, NAME)
+        if candidate.call is not None:
+            candidate.signature = signature
+            return
+        if candidate.part != event.part:
+            if self.context.hides_reasoning:
+                return
+            candidate.part, candidate.kind = event.part, ReasoningDelta
+        if candidate.written != event.part and event.state.origin.dialect != NAME:
+            candidate.carriers.append(b'{"text":"","thought":true,"thoughtSignature":%b}' % signature)
+            return
+        self.sign(event.choice, signature, candidate.kind is not TextDelta, candidate.written != event.part)
+        candidate.written = -1
+
+    def _part(self, choice: int, candidate: _CandidateBuilder, json: Json) -> None:
+        """A part, after the state that stands before it."""
+        carriers, candidate.carriers = candidate.carriers, []
+        for carrier in carriers:
+            self.part(choice, carrier)
+        self.part(choice, json)
+
+    def _call_started(self, event: CallStarted) -> None:
+        candidate = self._at(event)
+        if candidate is None:
+            return
+        candidate.call, candidate.part, candidate.kind = event, event.part, CallStarted
+        candidate.fragments, candidate.signature = [], b""
+
+    def _call_delta(self, event: CallDelta) -> None:
+        candidate = self._at(event)
+        if candidate is not None and candidate.call is not None:
+            candidate.fragments.append(event.literal)
+            self._weigh(candidate, len(event.literal))
+
+    def _call_ended(self, event: CallEnded) -> None:
+        candidate = self._at(event)
+        if candidate is not None:
+            self._end_call(event.choice, candidate)
+            self._release(candidate)
+
+    def _cited(self, event: Cited) -> None:
+        """Citations of other dialects. Those of this dialect are in the metadata of the stop."""
+        if event.origin.dialect != NAME:
+            source = _source(event.json)
+            if source is not None:
+                self._candidate(event.choice).citations.append(source)
+
+    def _media(self, event: MediaDelta) -> None:
+        candidate = self._at(event)
+        if candidate is None:
+            return
+        candidate.media.append(event)
+        candidate.part, candidate.kind = event.part, MediaDelta
+        self._weigh(candidate, len(event.data))
+
+    def _kept(self, event: OpaqueBlock) -> None:
+        candidate = self._at(event)
+        if candidate is None or event.opaque.origin.dialect != NAME:
+            return
+        candidate.part, candidate.kind = event.part, OpaqueBlock
+        self._part(event.choice, candidate, event.opaque.json)
+
+    def _stopped(self, event: Stopped) -> None:
+        self._complete(event.choice, self._candidate(event.choice))
+        self._candidate(event.choice).stop = event
+
+    def _used(self, event: Used) -> None:
+        self.usage = merged(self.usage, event.usage)
+
+    def _ended(self, event: Ended) -> None:
+        for choice, candidate in list(self._candidates.items()):
+            self._complete(choice, candidate)
+        self.over = True
+        self.finish()
+
+    def _failed(self, event: Failed) -> None:
+        self._fail(event.failure)
+
+    # The order.
+
+    def _fail(self, failure: Failure) -> None:
+        self.over = True
+        self._candidates.clear()
+        self.fail(failure)
+
+    def _candidate(self, choice: int) -> _CandidateBuilder:
+        found = self._candidates.get(choice)
+        if found is None:
+            found = self._candidates[choice] = _CandidateBuilder()
+        return found
+
+    def _at(self, event: Any) -> _CandidateBuilder | None:
+        """The candidate, or None where the event waits for an open call of it. It is then held."""
+        candidate = self._candidates.get(event.choice) or self._candidate(event.choice)
+        if candidate.part == event.part:
+            return candidate
+        if candidate.call is not None:
+            candidate.held.add(event.part, event)
+            self._weigh(candidate, 0)
+            return None
+        if candidate.media:
+            self._end_media(event.choice, candidate)
+        return candidate
+
+    def _weigh(self, candidate: _CandidateBuilder, size: int) -> None:
+        candidate.size += size
+        if candidate.size + candidate.held.size > held_events.LIMIT * 2:
+            self._fail(Failure(FailureKind.ANSWER_TOO_LARGE, "A tool call or a picture of the answer is too long."))
+
+    def _release(self, candidate: _CandidateBuilder) -> None:
+        """Take the held events part by part, until a call is open that has not ended. Each is taken once."""
+        candidate.size = 0
+        if candidate.releasing:
+            return
+        candidate.releasing = True
+        while candidate.held and candidate.call is None and not self.over:
+            for event in candidate.held.pop_part():
+                self.take(event)
+        candidate.releasing = False
+
+    def _complete(self, choice: int, candidate: _CandidateBuilder) -> None:
+        """At the end every part is complete, even one that was never ended."""
+        while (candidate.call is not None or candidate.held or candidate.media) and not self.over:
+            self._end_media(choice, candidate)
+            self._end_call(choice, candidate)
+            self._release(candidate)
+
+    def _end_call(self, choice: int, candidate: _CandidateBuilder) -> None:
+        call, candidate.call = candidate.call, None
+        if call is None:
+            return
+        arguments: Json = arguments_of(unquote(joined("", candidate.fragments)), call.custom)
+        if arguments[:1] != b"{":
+            arguments = b'{"arguments":' + arguments + b"}"
+        fields = {"name": quote(call.name), "args": one_line(arguments)}
+        if call.id:
+            fields["id"] = quote(call.id)
+        members: dict[str, Json] = {"functionCall": render_object(fields)}
+        if candidate.signature:
+            members["thoughtSignature"] = candidate.signature
+        self._part(choice, candidate, render_object(members))
+
+    def _end_media(self, choice: int, candidate: _CandidateBuilder) -> None:
+        pieces, candidate.media = candidate.media, []
+        if not pieces:
+            return
+        reply = collect([*pieces, Ended()])
+        for media in reply.choices[-1].parts if isinstance(reply, Reply) else ():
+            if isinstance(media, Media):
+                for json in _media_parts(media):
+                    self._part(choice, candidate, json)
+
+    # What every framing needs.
+
+    def head(self) -> dict[str, bytes]:
+        """The members that every chunk ends with."""
+        started = self.started
+        fields: dict[str, Json] = {
+            "modelVersion": quote(self.context.model or started.model),
+            "responseId": quote(started.id or self.context.id),
+        }
+        if started.created is not None:
+            fields["createTime"] = quote(datetime.fromtimestamp(started.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+        return fields
+
+    def stops(self) -> list[tuple[int, dict[str, bytes]]]:
+        """The last members of each candidate. There is none where the prompt was blocked."""
+        stops = []
+        for choice in sorted(self._candidates):
+            candidate = self._candidates[choice]
+            fields = {"index": b"%d" % choice}
+            if candidate.stop is not None:
+                fields["finishReason"] = quote(render_stop(candidate.stop.reason, candidate.stop.word))
+                fields.update(own_fields(candidate.stop.extras, NAME))
+            if candidate.citations:
+                fields["citationMetadata"] = b'{"citations":[' + b",".join(candidate.citations) + b"]}"
+            stops.append((choice, fields))
+        return stops
+
+
+def _media_parts(media: Media) -> list[Json]:
+    """The bytes or the URL, and the transcript."""
+    parts: list[Json] = []
+    source = media.source
+    extras = own_fields(media.extras, NAME)
+    if isinstance(source, Inline) and source.data != EMPTY:
+        inline = render_object({"mimeType": quote(source.media_type), "data": source.data})
+        parts.append(render_object({"inlineData": inline, **extras}))
+    elif isinstance(source, Remote):
+        named = {"mimeType": quote(source.media_type)} if source.media_type else {}
+        parts.append(render_object({"fileData": render_object({**named, "fileUri": quote(source.url)}), **extras}))
+    if media.transcript is not None and media.transcript != EMPTY:
+        parts.append(b'{"text":' + media.transcript + b"}")
+    return parts
+
+
+def _source(json: Json) -> Json | None:
+    """Another dialect's citation as a web source, where it names one."""
+    found = msgspec.json.decode(json)
+    if isinstance(found, dict) and isinstance(found.get("url_citation"), dict):
+        found = found["url_citation"]
+    if not isinstance(found, dict) or not isinstance(found.get("url"), str):
+        return None
+    fields = {"uri": found["url"]}
+    if isinstance(found.get("title"), str):
+        fields["title"] = found["title"]
+    return encode(fields)
+
+
+_TAKE: Mapping[type[Event], Callable[[Any, Any], None]] = {
+    Started: PartBuilder._started,
+    TextDelta: PartBuilder._text,
+    RefusalDelta: PartBuilder._text,
+    ReasoningDelta: PartBuilder._reasoning,
+    Signed: PartBuilder._state,
+    CallStarted: PartBuilder._call_started,
+    CallDelta: PartBuilder._call_delta,
+    CallEnded: PartBuilder._call_ended,
+    Cited: PartBuilder._cited,
+    MediaDelta: PartBuilder._media,
+    OpaqueBlock: PartBuilder._kept,
+    Stopped: PartBuilder._stopped,
+    Used: PartBuilder._used,
+    Ended: PartBuilder._ended,
+    Failed: PartBuilder._failed,
+}
+
+
+def logprobs_result(tokens: Json) -> Json:
+    """Log probabilities in the form of OpenAI Chat as Gemini's `logprobsResult`."""
+    items = _objects(msgspec.json.decode(tokens))
+    result: dict[str, Any] = {"chosenCandidates": [_render_token(item) for item in items]}
+    tops = [_objects(item.get("top_logprobs")) for item in items]
+    if any(tops):
+        result["topCandidates"] = [{"candidates": [_render_token(top) for top in found]} for found in tops]
+    return encode(result)
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _render_token(item: dict[str, Any]) -> dict[str, Any]:
+    return {"token": item.get("token"), "logProbability": item.get("logprob")}
+
+
+def render_answer(reply: Reply, context: AnswerContext) -> bytes:
+    """The reply as one response object, or as an array of one."""
+    whole = _GeminiAnswerRenderer(context)
+    for event in tell(reply):
+        whole.take(event)
+    return b"[" + whole.body + b"]" if context.framing is Framing.JSON_ARRAY else whole.body
+
+
+class _GeminiAnswerRenderer(PartBuilder):
+    """Collects parts as the contents of one response."""
+
+    __slots__ = ("_logprobs", "_parts", "body")
+
+    def __init__(self, context: AnswerContext) -> None:
+        super().__init__(context)
+        self._parts: dict[int, list[bytes]] = {}
+        self._logprobs: dict[int, bytes] = {}
+        self.body = b""
+
+    def part(self, choice: int, json: Json) -> None:
+        self._parts.setdefault(choice, []).append(json)
+
+    def sign(self, choice: int, signature: bytes, thought: bool, fresh: bool) -> None:
+        parts = self._parts.setdefault(choice, [])
+        if fresh or not parts:
+            mark = b',"thought":true' if thought else b""
+            parts.append(b'{"text":""%b,"thoughtSignature":%b}' % (mark, signature))
+        else:
+            parts[-1] = parts[-1][:-1] + b',"thoughtSignature":%b}' % signature
+
+    def logprobs(self, choice: int, tokens: Json) -> None:
+        self._logprobs[choice] = logprobs_result(tokens)
+
+    def finish(self) -> None:
+        body: dict[str, bytes] = {}
+        candidates = []
+        for choice, fields in self.stops():
+            feedback = fields.pop("promptFeedback", None)
+            if feedback is not None:
+                body["promptFeedback"] = feedback
+            if feedback is not None and choice not in self._parts:
+                continue
+            parts = self._parts.get(choice)
+            content = b'{"parts":%b,"role":"model"}' % render_list(parts) if parts else b'{"role":"model"}'
+            if choice in self._logprobs:
+                fields["logprobsResult"] = self._logprobs[choice]
+            candidates.append(render_object({"content": content, **fields}))
+        if candidates:
+            body["candidates"] = render_list(candidates)
+        if self.usage is not None:
+            body["usageMetadata"] = render_usage(self.usage)
+        self.body = render_object({**body, **self.head()})

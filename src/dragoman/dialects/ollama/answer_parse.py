@@ -1,0 +1,266 @@
+"""An Ollama answer, whole or in lines, as events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from dragoman.conversation.collect import UNFINISHED
+from dragoman.conversation.events import (
+    CallDelta,
+    CallEnded,
+    CallStarted,
+    Ended,
+    Event,
+    Failed,
+    ReasoningDelta,
+    Started,
+    Stopped,
+    TextDelta,
+    Used,
+)
+from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.parts import Json, Origin
+from dragoman.conversation.replies import Stop
+from dragoman.dialects.ollama import NAME, THINKING
+from dragoman.dialects.ollama.errors import parse_error
+from dragoman.dialects.ollama.usage import parse_usage
+from dragoman.dialects.shared.parsing import FRAME_TOO_LONG, answer_call_id, extras_of
+from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_broken, decode_items, decode_object, encode
+from dragoman.dialects.shared.split_surrogates import SurrogateMender
+from dragoman.wire.ndjson import NdjsonDecoder
+
+STOPS: Mapping[str, Stop] = {
+    "stop": Stop.END,
+    "length": Stop.LENGTH,
+    "load": Stop.END,
+    "unload": Stop.END,
+    "content_filter": Stop.FILTER,
+    "refusal": Stop.REFUSAL,
+    "error": Stop.ERROR,
+}
+
+
+def parse_stop(word: str, called: bool) -> Stop:
+    """Our reason for a word. An answer with a tool call stops for the call."""
+    reason = STOPS.get(word, Stop.END)
+    return Stop.CALLS if called and reason is Stop.END else reason
+
+
+_TEXT, _THOUGHT, _NEITHER = 1, 2, 0
+_KEPT = ("remote_model", "remote_host")
+"""Members of the last object that are kept for clients of this dialect."""
+
+
+class _AnswerFunction(msgspec.Struct, gc=False):
+    name: str = ""
+    arguments: Raw = ABSENT
+
+
+class _OllamaAnswerCall(msgspec.Struct, gc=False):
+    function: _AnswerFunction | None = None
+    id: str | None = None
+
+
+class _AnswerMessage(msgspec.Struct, gc=False):
+    content: Raw = ABSENT
+    thinking: Raw = ABSENT
+    tool_calls: list[_OllamaAnswerCall] | None = None
+
+
+class OllamaChunk(msgspec.Struct, gc=False):
+    """One line of a stream, or a whole answer. An answer of `/api/generate` has `response` in place of a message."""
+
+    model: str | None = None
+    created_at: str | None = None
+    message: _AnswerMessage | None = None
+    response: Raw = ABSENT
+    thinking: Raw = ABSENT
+    done: bool | None = None
+    done_reason: str | None = None
+    logprobs: Raw = ABSENT
+    error: Raw = ABSENT
+
+
+decode_chunk = msgspec.json.Decoder(OllamaChunk).decode
+
+
+class OllamaAnswerParser:
+    """An answer on its way in. `seed` makes the ids of calls that have none. `over`: it has ended or failed. `skipped`
+    counts the lines that it could not decode."""
+
+    __slots__ = ("_calls", "_ids", "_kind", "_part", "_parts", "_surrogates", "begun", "over", "seed", "skipped")
+
+    def __init__(self, seed: str = "") -> None:
+        self.seed = seed
+        self.begun = False
+        self.over = False
+        self.skipped = 0
+        self._surrogates = SurrogateMender()
+        self._part = -1
+        self._parts = 0
+        self._kind = _NEITHER
+        self._calls = 0
+        self._ids: set[str] = set()
+
+    def take(self, line: bytes) -> list[Event]:
+        """The events of one line of a stream."""
+        out: list[Event] = []
+        if self.over:
+            return out
+        chunk, text = decode_broken(decode_chunk, line, self._surrogates.mark)
+        if chunk is None:
+            self.skipped += 1
+        elif chunk.error is not ABSENT:
+            self.fail(parse_error(200, {}, text), out)
+        else:
+            self.chunk(chunk, text, out)
+        return self._completed(out) if self._surrogates.found else out
+
+    def _completed(self, out: list[Event]) -> list[Event]:
+        """Half a pair at the very end of a text comes before the events that end the answer."""
+        self._surrogates.mend(out, 0)
+        if not self.over:
+            return out
+        halves: list[Event] = []
+        self._surrogates.flush(halves)
+        at = next((place for place, event in enumerate(out) if isinstance(event, Stopped | Failed)), len(out))
+        return [*out[:at], *halves, *out[at:]]
+
+    def chunk(self, chunk: OllamaChunk, data: bytes, out: list[Event]) -> None:
+        """Take one object. `data` is its text."""
+        if not self.begun:
+            self.begun = True
+            out.append(Started("", chunk.model or "", seconds(chunk.created_at)))
+        message = chunk.message
+        if message is None:
+            message = _AnswerMessage(chunk.response, chunk.thinking)
+        self._words(message, logprobs_of(bytes(chunk.logprobs)), out)
+        for call in message.tool_calls or ():
+            self._call(call, out)
+        if chunk.done:
+            self._end(chunk, data, out)
+
+    def finish(self, out: list[Event]) -> None:
+        """The end of the bytes. It is the end of the answer only where an object said so."""
+        if not self.over:
+            self.fail(UNFINISHED, out)
+
+    def fail(self, failure: Failure, out: list[Event]) -> None:
+        self.over = True
+        out.append(Failed(failure))
+
+    def _words(self, message: _AnswerMessage, logprobs: Json | None, out: list[Event]) -> None:
+        thinking, content = bytes(message.thinking), bytes(message.content)
+        if thinking[:1] == b'"' and thinking != EMPTY:
+            out.append(ReasoningDelta(0, self._open(_THOUGHT), thinking, THINKING))
+        if content[:1] == b'"' and (content != EMPTY or logprobs is not None):
+            out.append(TextDelta(0, self._open(_TEXT), content, logprobs))
+
+    def _open(self, kind: int) -> int:
+        """The number of the part that is open, or of a new one where that is of another kind."""
+        if self._kind != kind or kind == _NEITHER:
+            self._kind, self._part = kind, self._parts
+            self._parts += 1
+        return self._part
+
+    def _call(self, call: _OllamaAnswerCall, out: list[Event]) -> None:
+        function = call.function
+        if function is None or not function.name:
+            return
+        part = self._open(_NEITHER)
+        self._calls += 1
+        arguments = bytes(function.arguments)
+        text = arguments.decode() if arguments[:1] == b"{" else "{}"
+        identity, made = self._call_id(call.id, function.name)
+        out.append(CallStarted(0, part, identity, function.name, made=made))
+        out.append(CallDelta(0, part, quote(text)))
+        out.append(CallEnded(0, part))
+
+    def _call_id(self, given: str | None, name: str) -> tuple[str, bool]:
+        """The call's id and whether it is made: a hash of the answer's and the call's number, so that two turns never
+        share an id."""
+        found = given or answer_call_id(self.seed or name, self._calls)
+        while found in self._ids:
+            found = answer_call_id(found)
+        self._ids.add(found)
+        return found, found != given
+
+    def _end(self, chunk: OllamaChunk, data: bytes, out: list[Event]) -> None:
+        self.over = True
+        fields = _decode_fields(data)
+        word = chunk.done_reason or ""
+        kept = {name: encode(fields[name]) for name in _KEPT if name in fields}
+        out.append(Stopped(0, parse_stop(word, self._calls > 0), word, None, extras_of(NAME, kept)))
+        usage = parse_usage(fields)
+        if usage is not None:
+            out.append(Used(usage))
+        out.append(Ended())
+
+
+def _decode_fields(data: bytes) -> dict[str, Any]:
+    try:
+        return decode_object(data)
+    except UNREADABLE:
+        return {}
+
+
+def seconds(time: str | None) -> int | None:
+    """A moment in seconds since 1970; None where it is none, or before."""
+    try:
+        found = int(datetime.fromisoformat(time).timestamp()) if time else None
+    except (ValueError, OverflowError):
+        return None
+    return found or None
+
+
+def logprobs_of(raw: bytes) -> Json | None:
+    """Log probabilities in the form of OpenAI Chat."""
+    if raw[:1] != b"[":
+        return None
+    try:
+        items = [decode_object(item) for item in decode_items(raw)]
+    except UNREADABLE:
+        return None
+    return encode([_with_likeliest(item) for item in items]) if items else None
+
+
+def _with_likeliest(item: dict[str, Any]) -> dict[str, Any]:
+    tops = item.get("top_logprobs")
+    listed = [_token(top) for top in tops if isinstance(top, dict)] if isinstance(tops, list) else []
+    return {**_token(item), "top_logprobs": listed}
+
+
+def _token(item: dict[str, Any]) -> dict[str, Any]:
+    return {"token": item.get("token", ""), "logprob": item.get("logprob", 0.0), "bytes": item.get("bytes")}
+
+
+def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:
+    """The events of a whole answer. A body that is no answer gives one event, the failure."""
+    chunk, text = decode_broken(decode_chunk, body)
+    if chunk is None:
+        return _parse_lines(body, seed)
+    if chunk.error is not ABSENT or (chunk.message is None and chunk.response is ABSENT):
+        return [Failed(parse_error(200, {}, text))]
+    out: list[Event] = []
+    answer = OllamaAnswerParser(seed)
+    answer.chunk(chunk, text, out)
+    answer.finish(out)
+    return out
+
+
+def _parse_lines(body: bytes, seed: str) -> list[Event]:
+    """A server may send a stream although it was asked for one object."""
+    answer, lines = OllamaAnswerParser(seed), NdjsonDecoder()
+    events = [event for line in (*lines.feed(body), *lines.close()) for event in answer.take(line)]
+    if answer.skipped:
+        return [Failed(Failure(FailureKind.BROKEN_STREAM, "The answer is not a response that can be read.", raw=body))]
+    if lines.overflowed and not answer.over:
+        answer.fail(FRAME_TOO_LONG, events)
+    answer.finish(events)
+    return events
