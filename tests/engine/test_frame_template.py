@@ -13,6 +13,7 @@ from dragoman.dialects.openai_chat.stream import check_plain_chunk
 from dragoman.engine.answer.frame_template import FrameTemplate
 from dragoman.engine.answer.relay_frames import RelayFrames
 from dragoman.engine.answer.translation import Translation
+from dragoman.engine.tokens.answer_tally import AnswerTally
 
 LEFTOVERS = frozenset({"done", "__stream_end__"})
 SECRET = b"sk-0123456789abcdef"
@@ -131,11 +132,16 @@ def streams(draw: st.DrawFn) -> list[bytes]:
 @settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(streams(), st.sampled_from([None, check_plain_chunk]))
 def test_a_known_frame_is_treated_as_a_checked_one(frames: list[bytes], check: Any) -> None:
-    together = RelayFrames(clean, LEFTOVERS, check)
+    together, burst = RelayFrames(clean, LEFTOVERS, check), RelayFrames(clean, LEFTOVERS, check)
+    sent = b""
     for one in frames:
         alone = RelayFrames(clean, LEFTOVERS, check)
-        assert together.feed(one) == alone.feed(one)
+        out = alone.feed(one)
+        assert together.feed(one) == out
         assert together.close() == alone.close()
+        sent += out
+    assert burst.feed(b"".join(frames)) == sent
+    assert burst.skipped == together.skipped
 
 
 NULLED = b'data: {"choices":[{"index":0,"delta":{"content":"%b"}}],"usage":null%b}\n\n'
@@ -148,6 +154,36 @@ def test_members_are_taken_out_of_a_known_frame(more: bytes) -> None:
         sent = NULLED % (word, more.replace(b"%b", word))
         readable = word not in (b'"', b"\xff")
         assert relay.feed(sent) == (sent.replace(b',"usage":null', b"") if readable else b"")
+
+
+def count_checks(wire: list[bytes]) -> int:
+    """How many frames of those that come together are checked, of which none is changed."""
+    checked: list[bytes] = []
+    data = b"".join(wire)
+    assert RelayFrames(clean, LEFTOVERS, checked.append).feed(data) is data
+    return len(checked)
+
+
+def test_frames_that_come_together_are_not_checked_one_by_one() -> None:
+    opening, end = chat("", object="chunk"), [chat("", finish=1), b"data: [DONE]\n\n"]
+    words = [chat(f"w{number} \u00e9\n") for number in range(400)]
+    counts = {count_checks([opening, *words[:count], *end]) for count in (10, 100, 400)}
+    assert len(counts) == 1
+    assert counts.pop() <= 5
+
+
+@pytest.mark.parametrize("word", ["an error", "\\u0065rror", "\\ud83d\\ude00"], ids=["said", "escaped", "a pair"])
+def test_of_frames_that_come_together_one_is_checked_that_may_be_another(word: str) -> None:
+    words = [chat(f"w{number}") for number in range(100)]
+    odd = chat("odd").replace(b"odd", word.encode())
+    assert count_checks([*words, odd, *words]) == count_checks([*words, *words]) + 1
+
+
+def test_members_are_taken_out_of_frames_that_come_together() -> None:
+    relay = RelayFrames(None, LEFTOVERS, check_plain_chunk, unasked=frozenset({"usage"}))
+    wire = b"".join([NULLED % (b"%d" % number, b"") for number in range(50)])
+    assert relay.feed(wire) == wire.replace(b',"usage":null', b"")
+    assert relay.feed(NULLED % (b"one", b"")) == (NULLED % (b"one", b"")).replace(b',"usage":null', b"")
 
 
 def test_a_frame_is_not_known_by_one_that_was_redacted() -> None:
@@ -179,12 +215,25 @@ ENDINGS = {
 def test_words_that_are_passed_on_change_nothing_that_is_seen(count: int, ending: tuple[bytes, ...]) -> None:
     """Chunks that end within a frame are never passed on by what is known: both give the same in the end."""
     wire = [chat("Hi", object="chunk"), *(chat(f" word{number}") for number in range(count)), *ending]
-    by_frame, halved = Translation("openai-chat", "openai-chat"), Translation("openai-chat", "openai-chat")
+    by_frame, halved, burst = (Translation("openai-chat", "openai-chat") for _ in range(3))
     out = b"".join([by_frame.feed(one) for one in wire]) + by_frame.close()
     halves = b"".join([half for one in wire for half in (halved.feed(one[:-9]), halved.feed(one[-9:]))])
     assert out == halves + halved.close()
-    seen = [(one.usage, one.stop, one.ended, one.failure, one.skipped) for one in (by_frame, halved)]
-    assert seen[0] == seen[1]
-    tokens = [one.output_tokens() for one in (by_frame, halved)]
+    assert out == burst.feed(b"".join(wire)) + burst.close()
+    seen = [(one.usage, one.stop, one.ended, one.failure, one.skipped) for one in (by_frame, halved, burst)]
+    assert seen[0] == seen[1] == seen[2]
+    tokens = [one.output_tokens() for one in (by_frame, halved, burst)]
     assert tokens[0][0] == pytest.approx(tokens[1][0], rel=0.03)
-    assert tokens[0][1] == tokens[1][1]
+    assert tokens[0][0] == pytest.approx(tokens[2][0], rel=0.03)
+    assert tokens[0][1] == tokens[1][1] == tokens[2][1]
+
+
+def test_words_are_not_searched_for_where_the_tokens_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[bytes] = []
+    monkeypatch.setattr(AnswerTally, "add_frames", lambda _, frames, where: searched.append(frames))
+    stream = Translation("openai-chat", "openai-chat")
+    stream.feed(b"".join([chat(f" word{number}") for number in range(2000)]))
+    stream.feed(b"".join(ENDINGS["a proper end"]))
+    stream.close()
+    assert stream.output_tokens() == (70, False)
+    assert searched == []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import compress
 from operator import ne
 
@@ -25,6 +26,10 @@ _ESCAPED_TEXT = re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u(?![dD][89a-f
 _is_escaped_text = _ESCAPED_TEXT.fullmatch
 _match_number = re.compile(rb"(\s*:\s*)([0-9]+)([,}\]][^0-9]*)").fullmatch
 """What stands between two texts: the number that is the value of a member, and what follows."""
+
+_TEXTS = rb'(?:[^"\\e\x00-\x1f]++|e(?!rror)|\\["\\/bfnrt]|\\u(?!00[2-7]|[dD][89a-fA-F])[0-9a-fA-F]{4})*+'
+"""The same in bytes, unless it speaks of an error, or has escapes that may hide a word."""
+_NUMBERS = rb"(?:0|[1-9][0-9]*+)"
 
 ValueCheck = Callable[[str], bool]
 _QUOTE = ord('"')
@@ -51,11 +56,14 @@ class FrameTemplate:
         "_attempts",
         "_before",
         "_between",
+        "_checks",
+        "_cuts",
         "_is_cut",
         "_is_lone_text",
         "_last",
         "_last_check",
         "_nulls",
+        "_pieces",
         "_rest_after",
         "_rest_before",
         "_words",
@@ -67,6 +75,9 @@ class FrameTemplate:
         self._before, self._after = _NOWHERE, b""
         self._around = -1  # the length of no frame leaves that
         self._rest_before = self._rest_after = b""
+        self._pieces: list[bytes] = []
+        self._checks: list[ValueCheck] = []
+        self._cuts: tuple[bytes, ...] = ()
         self._between: list[tuple[str, ValueCheck]] = []
         self._last_check: ValueCheck = _is_text
         self._is_lone_text = self._is_cut = False
@@ -107,6 +118,19 @@ class FrameTemplate:
             return b""
         return without_members(frame, self._nulls) if self._is_cut else frame
 
+    def runs_in(self, data: bytes, last: FrameRuns | None = None) -> FrameRuns:
+        """Where frames that are known stand together; `last` is what was found in the same data before."""
+        return last if last is not None and last.pieces is self._pieces else FrameRuns(data, self._pieces, self._checks)
+
+    def cut(self, run: bytes) -> bytes:
+        """What goes out for frames that are known."""
+        return without_members(run, self._cuts)
+
+    @property
+    def has_given_up(self) -> bool:
+        """Whether it learns nothing more."""
+        return not self._attempts
+
     def learn(self, frame: bytes) -> None:
         """Take a frame that was checked, with its data in one line. Its values are where it differs from the last."""
         if not self._attempts or len(frame) > _LONGEST:
@@ -118,6 +142,7 @@ class FrameTemplate:
             self._hold(pieces, checks)
 
     def _hold(self, pieces: list[bytes], checks: list[ValueCheck]) -> None:
+        self._pieces, self._checks = pieces, checks
         self.differs_in_words = {_name_before_value(piece) for piece in pieces[:-1]} <= self._words
         self._is_lone_text = checks == [_is_text]
         if self._is_lone_text:  # it is read with its quotes
@@ -128,7 +153,40 @@ class FrameTemplate:
         self._last_check = checks[-1]
         rests = [without_members(piece, self._nulls) for piece in pieces]
         self._rest_before, self._rest_after = rests[0], rests[-1]
-        self._is_cut = rests != pieces
+        self._cuts = tuple([member for member in self._nulls if any(member in piece for piece in pieces)])
+        self._is_cut = bool(self._cuts)
+
+
+class FrameRuns:
+    """Where frames of a template stand one after the other in a piece of a stream: one pattern tells all of them."""
+
+    __slots__ = ("_match", "_searched", "pieces")
+
+    def __init__(self, data: bytes, pieces: list[bytes], checks: list[ValueCheck]) -> None:
+        self.pieces = pieces
+        self._searched = b"\0".join((data, *pieces)) if pieces and _is_readable(data) else b""
+        self._match = _run_pattern(tuple([_TEXTS if check is _is_text else _NUMBERS for check in checks])).match
+
+    def find_end(self, at: int) -> int:
+        """Where the run ends that begins here; here, if none does."""
+        found = self._match(self._searched, at)
+        return at if found is None else found.end()
+
+
+def _is_readable(data: bytes) -> bool:
+    try:
+        return data.isascii() or bool(data.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+@lru_cache(maxsize=16)
+def _run_pattern(values: tuple[bytes, ...]) -> re.Pattern[bytes]:
+    """Frames with such values. The bytes around the values stand behind the data, each after a zero byte, so that one
+    pattern serves all streams."""
+    pieces = rb"\0([^\0]*)" * (len(values) + 1)
+    frame = b"".join([rb"\%d%b" % pair for pair in enumerate((*values, b""), 1)])
+    return re.compile(rb"(?=.*%b\Z)(?:%b)++" % (pieces, frame), re.DOTALL)
 
 
 def without_members(data: bytes, members: tuple[bytes, ...]) -> bytes:

@@ -51,6 +51,7 @@ class RelayFrames:
         "_rewrite",
         "_template",
         "_tidy",
+        "_unasked",
         "_within",
         "_words",
         "skipped",
@@ -67,7 +68,8 @@ class RelayFrames:
         rewrite: ChunkRewrite | None = None,
     ) -> None:
         self._redact = redact
-        self._check = None if unasked else check
+        self._check = check
+        self._unasked = _marks(unasked)
         self._tidy = tidy
         self._rewrite = rewrite
         self._leftovers = leftovers | unasked
@@ -126,32 +128,67 @@ class RelayFrames:
         return b"\n\n" if self._open else b""
 
     def _clean(self, data: bytes) -> bytes:
-        """Whole frames as the client may see them. Where all are clean, nearly always, they go through as they are."""
+        """Whole frames as the client may see them. Where they are clean, nearly always, they go through as they are."""
+        payload = _lone_payload(data)
+        return self._clean_many(data) if payload is None else self._clean_lone(data, payload)
+
+    def _clean_lone(self, data: bytes, payload: bytes) -> bytes:
         rest = without_members(data, self._nulls)
         out = self._redacted(rest)
-        payload = _lone_payload(out)
-        payloads = _payloads(out) if payload is None else (payload,)
-        if all(map(self._is_clean, payloads)):
-            if payload is not None and out == rest:
-                self._template.learn(data)
+        if out is not data:
+            payload = _lone_payload(out) or b""
+        if not self._is_clean(payload):
+            return self._clean_each(out)
+        if out == rest:
+            self._template.learn(data)
+        return out
+
+    def _clean_many(self, data: bytes) -> bytes:
+        """Frames that came together: those that are known by the run, the others one by one."""
+        out: list[bytes] = []
+        template, at, size = self._template, 0, len(data)
+        runs = template.runs_in(data)
+        while at < size:
+            end = runs.find_end(at)
+            if end > at:
+                out.append(template.cut(data[at:end]))
+            elif template.has_given_up:
+                end = size
+                out.append(self._clean_unknown(data[at:]))
+            else:
+                blank = _BLANK_LINE.search(data, at)
+                end = blank.end() if blank is not None else size
+                out.append(self._clean_next(data[at:end]))
+                runs = template.runs_in(data, runs)
+            at = end
+        cleaned = b"".join(out)
+        return data if cleaned == data else cleaned
+
+    def _clean_next(self, frame: bytes) -> bytes:
+        payload = _lone_payload(frame)
+        return self._clean_unknown(frame) if payload is None else self._clean_lone(frame, payload)
+
+    def _clean_unknown(self, data: bytes) -> bytes:
+        """Frames of any form."""
+        out = self._redacted(without_members(data, self._nulls))
+        if all(map(self._is_clean, _payloads(out))):
             return out
-        return b"".join([self._frame(frame) for frame in _split(out)])
+        return self._clean_each(out)
+
+    def _clean_each(self, data: bytes) -> bytes:
+        return b"".join([self._frame(frame) for frame in _split(data)])
 
     def _redacted(self, data: bytes) -> bytes:
         return data if self._redact is None else self._redact(data)
 
     def _is_clean(self, payload: bytes) -> bool:
-        if self._check is not None and _passes(self._check, payload):
+        if payload == _DONE:
+            return True
+        if self._check is not None and not _holds(payload, self._unasked) and _passes(self._check, payload):
             return True
         if self._rewrite is not None and self._rewrite.may_be_misread(payload):
             return False
-        return _passes(_check_json, payload) and not self._has_mark(payload)
-
-    def _has_mark(self, payload: bytes) -> bool:
-        for mark in self._marks:  # noqa: SIM110 - a generator would cost more than the search
-            if mark in payload:
-                return True
-        return False
+        return _passes(_check_json, payload) and not _holds(payload, self._marks)
 
     def _frame(self, frame: bytes) -> bytes:
         lines = frame.splitlines()
@@ -187,6 +224,13 @@ def without_leftovers(body: bytes, leftovers: frozenset[str]) -> bytes:
     except _UNREADABLE:
         return body
     return body if cleaned == answer else msgspec.json.encode(cleaned)
+
+
+def _holds(payload: bytes, marks: tuple[bytes, ...]) -> bool:
+    for mark in marks:  # noqa: SIM110 - a generator would cost more than the search
+        if mark in payload:
+            return True
+    return False
 
 
 def _passes(check: Callable[[bytes], object], payload: bytes) -> bool:

@@ -183,13 +183,14 @@ class RelayObserver:
         if self._blocks > _FULLY and self._blocks % _ONE_IN:
             self._tally.skip_frames(len(frames))
             return
-        self._samples.append(frames)
-        self._sampled += len(frames)
-        if self._sampled > _SAMPLED:
+        if self._sampled + len(frames) > _SAMPLED:
             self._search()
+        self._samples.append(frames[:_SAMPLED])
+        self._sampled += len(self._samples[-1])
+        self._tally.skip_frames(len(frames) - len(self._samples[-1]))
 
     def _search(self) -> None:
-        if self._where is not None:
+        if self._where is not None and self._samples:
             self._tally.add_frames(b"".join(self._samples), self._where)
         self._samples, self._sampled = [], 0
 
