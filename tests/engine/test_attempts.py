@@ -75,7 +75,7 @@ DECISIONS: list[tuple[str, History, Failure, Learnt | None, Decision]] = [
     ("a conflict is no matter of form", History(tries=1), failed(Kind.BAD_REQUEST, status=409), None, GiveUp()),
     ("care is taken once", History(tries=1, cared=True), failed(Kind.BAD_REQUEST, status=400), None, GiveUp()),
     ("and did not help", _CAREFUL, failed(Kind.BAD_REQUEST, status=400), None, RestoreRefusal()),
-    ("whatever it teaches", _CAREFUL, failed(Kind.BAD_REQUEST, status=400), LEARNT, RestoreRefusal()),
+    ("but what it teaches may", _CAREFUL, failed(Kind.BAD_REQUEST, status=400), LEARNT, Correct(LEARNT)),
     ("a careful body may pass later", _CAREFUL, failed(Kind.OVERLOADED, status=503), None, Retry(1)),
     ("but not for ever", History(tries=3, careful=True), failed(Kind.OVERLOADED), None, RestoreRefusal()),
     (
@@ -145,9 +145,12 @@ def test_care_is_not_taken_over_keys_quotas_models_policies_and_lengths(failure:
     assert not isinstance(next_step(History(tries=3), failure, PLAIN, 0.5, None), CompileWithCare)
 
 
-def test_nor_where_a_lesson_knows_the_words() -> None:
+def test_a_refusal_that_a_lesson_knows_goes_to_another_target_first() -> None:
+    """If there is none, care is the last thing that may help."""
     failure = failed(Kind.BAD_REQUEST, status=400)
-    assert next_step(History(tries=1), failure, PLAIN, 0.5, None, recognised=True) == GiveUp()
+    assert next_step(History(tries=1, targets_left=1), failure, PLAIN, 0.5, None, recognised=True) == FallBack()
+    assert next_step(History(tries=1), failure, PLAIN, 0.5, None, recognised=True) == CompileWithCare()
+    assert next_step(History(tries=1, cared=True), failure, PLAIN, 0.5, None, recognised=True) == GiveUp()
 
 
 def test_nor_over_a_500_that_the_client_repeats_itself() -> None:

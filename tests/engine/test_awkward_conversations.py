@@ -40,6 +40,8 @@ class Awkward(Struct, frozen=True):
     """Words that are not."""
     rules: tuple[str, ...] = ()
     """The rules that report a change."""
+    emulator: str = ""
+    """Who answers, if it is not the emulator of the target: a server that the profile knows nothing about."""
 
 
 def asked(*messages: Wire, **more: Any) -> Wire:
@@ -115,19 +117,123 @@ CASES: dict[str, Awkward] = {
 }
 
 
+def unknown(server: str, model: str, body: Wire, sends: int = 2, **more: Any) -> Awkward:
+    """A request of Chat to a server that nobody has described."""
+    return Awkward("openai-chat", body, (f"openai-compatible/{model}",), sends, emulator=server, **more)
+
+
+CALL: Wire = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+LOOK: Wire = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+LOOKED = (HI, {"role": "assistant", "content": None, "tool_calls": [CALL]})
+FOUND: Wire = {"role": "tool", "tool_call_id": "call_1", "content": "a lake"}
+LATE: Wire = {"role": "system", "content": "Answer in French."}
+PICTURE: Wire = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+SHOWN: Wire = {"role": "user", "content": [{"type": "text", "text": "See"}, PICTURE]}
+SCHEMA: Wire = {"name": "place", "schema": {"type": "object", "properties": {"lake": {"type": "string"}}}}
+ODD: Wire = {"type": "function", "function": {"name": "odd", "parameters": {"type": "object", "properties": []}}}
+
+# The profile of an unknown server sends what the client wrote. What the server refuses is cured by its words, by care,
+# or by both.
+CASES |= {
+    "a late instruction, to Gemini that breaks on it": unknown(  # three sends end with a 500
+        "openrouter",
+        "google/gemini-2.5-flash",
+        asked(*LOOKED, FOUND, LATE, tools=[LOOK]),
+        4,
+        arrives=("[System] Answer in French.", "a lake"),
+        rules=("late-system",),
+    ),
+    "an answer of Perplexity's, to OpenRouter": unknown(
+        "openrouter",
+        "openai/gpt-4o",
+        asked(HI, {"role": "assistant", "content": "Rain.", "citations": ["https://e.example"]}, HI),
+        arrives=("Rain.",),
+        rules=("stray-field",),
+    ),
+    "a video, to a server of texts": unknown(
+        "groq",
+        "llama-3.3-70b-versatile",
+        asked(
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "See"}, {"type": "video_url", "video_url": {"url": "v"}}],
+            }
+        ),
+        arrives=("See",),
+        rules=("refused-part", "list-content"),
+    ),
+    "thoughts of another router, to Cerebras": unknown(
+        "cerebras",
+        "some-model",
+        asked(
+            LOOKED[0],
+            {**LOOKED[1], "reasoning_details": [{"type": "reasoning.encrypted", "data": "c2VhbGVk", "index": 0}]},
+            FOUND,
+            tools=[LOOK],
+        ),
+        arrives=("a lake",),
+        gone=("c2VhbGVk",),
+        rules=("foreign-reasoning",),
+    ),
+    "a picture, to a model that reads": unknown(
+        "deepseek", "deepseek-chat", asked(SHOWN), arrives=("See", "[image: "), rules=("refused-part",)
+    ),
+    "a schema for the answer, to a server without": unknown(
+        "deepseek",
+        "deepseek-chat",
+        asked(HI, response_format={"type": "json_schema", "json_schema": SCHEMA}),
+        arrives=("lake",),
+        rules=("refused-format",),
+    ),
+    "an odd schema of a tool, to OpenAI": unknown(
+        "openai", "gpt-4o", asked(HI, tools=[LOOK, ODD]), arrives=("odd",), rules=("schema-keyword",)
+    ),
+    "too many stops, to OpenAI": unknown(
+        "openai", "gpt-4o", asked(HI, stop=["1", "2", "3", "4", "5"]), arrives=("4",), rules=("setting-range",)
+    ),
+    "a choice among some tools": unknown(
+        "vllm",
+        "some-model",
+        asked(
+            HI,
+            tools=[LOOK, ODD],
+            tool_choice={"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [LOOK]}},
+        ),
+        1,
+        arrives=("look",),
+        gone=("odd",),
+        rules=("tool-choice-form",),
+    ),
+    "a first turn of the assistant, to Gemini": unknown(
+        "openrouter",
+        "google/gemini-2.5-flash",
+        asked({"role": "assistant", "content": "The battery is low."}),
+        arrives=("The battery is low.", "[autonomous processing]"),
+    ),
+    "two refusals, of which care cures one": unknown(
+        "mistral",
+        "mistral-large-latest",
+        asked(*LOOKED, {**FOUND, "content": {"seen": "a lake"}}, tools=[LOOK]),
+        3,
+        arrives=("a lake",),
+        rules=("off-schema", "call-id-form"),
+    ),
+}
+
+
 class Sent(Struct, frozen=True):
     end: Any
     bodies: list[str]
     rules: tuple[str, ...]
 
 
-def send(dialect: str, body: Wire, target: str) -> Sent:
-    """One request to the strict emulator of a target, as far as its end."""
+def send(dialect: str, body: Wire, target: str, server: str = "") -> Sent:
+    """One request to the strict emulator of a target, or to another server, as far as its end."""
     name, model = split(target)
     destination = Destination(name=target, provider=name, target=choose(target))
     ask = read(orjson.dumps(body), source=dialect)
     exchange = Exchange(ask, TargetRoute((destination,)), AnswerContext(model="m", id="req_1"))
-    emulator, options = JUDGES[name]
+    emulator, options = JUDGES[server or name]
     core = EmulatorCore(provider(emulator, signatures="strict", **options))
 
     def answer(step: Send[Destination]) -> tuple[int, bytes]:
@@ -148,7 +254,7 @@ def send(dialect: str, body: Wire, target: str) -> Sent:
     [pytest.param(case, target, id=f"{name}, {target}") for name, case in CASES.items() for target in case.targets],
 )
 def test_it_is_accepted_and_whole(case: Awkward, target: str) -> None:
-    sent = send(case.dialect, case.body, target)
+    sent = send(case.dialect, case.body, target, case.emulator)
     assert (type(sent.end), len(sent.bodies)) == (Answered, case.sends), sent.end
     last = sent.bodies[-1]
     assert [word for word in case.arrives if word not in last] == []

@@ -82,6 +82,17 @@ def gemini(*parts: dict[str, Any]) -> dict[str, Any]:
 FUNCTION_CALL = {"functionCall": {"name": "f", "args": {}, "id": "c"}}
 THOUGHT = {"type": "thinking", "thinking": "Hm", "signature": "c2lnbmVkc2lnbmVkc2lnbmVk"}
 
+SEEN = {
+    "role": "user",
+    "content": [
+        {"type": "text", "text": "See"},
+        {"type": "image_url", "image_url": {"url": "https://e.example/a.png"}},
+    ],
+}
+SHAPED = {
+    "type": "json_schema",
+    "json_schema": {"name": "a", "schema": {"type": "object", "properties": {"x": {"type": "string"}}}},
+}
 UNDECRYPTED = (
     "Could not decrypt the provided encrypted_content. "
     "Ensure the value is the unmodified encrypted_content from a previous response."
@@ -421,6 +432,109 @@ CASES: dict[str, Case] = {
         lambda body: body["reasoning_effort"],
         "high",
         "none",
+    ),
+    "thinks-unasked": Case(
+        ("Thinking mode does not support this tool_choice",),
+        {"reasoning_default": True, "thinking_off": "refuses"},
+        {**PLAIN, "tools": TOOLS, "tool_choice": "required"},
+        lambda body: body["tool_choice"],
+        "required",
+        "auto",
+        knows={"forced_choice_thinking": "refuses"},
+    ),
+    "format-refused": Case(
+        ("This model does not support response format `json_schema`.", "This response_format type is unavailable now"),
+        {"response_formats": ["text", "json"]},
+        {**PLAIN, "response_format": SHAPED},
+        lambda body: body.get("response_format", {}).get("type"),
+        "json_schema",
+        None,
+    ),
+    "format-beside-tools": Case(
+        ("json mode cannot be combined with tool/function calling",),
+        {"format_with_tools": "refuses"},
+        {**PLAIN, "tools": TOOLS, "response_format": {"type": "json_object"}},
+        lambda body: "response_format" in body,
+        True,
+        False,
+    ),
+    "schema-refused": Case(
+        ("Invalid schema for function 'f': [] is not of type 'object'.",),
+        {"schema_form": "openai", "format_schema_form": "openai"},
+        {**PLAIN, "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]},
+        lambda body: "properties" in body["tools"][0]["function"]["parameters"],
+        False,
+        True,
+    ),
+    "tools-counted": Case(
+        (
+            "'tools' : maximum number of items is 2",
+            "Invalid 'tools': array too long. Expected an array with maximum length 2, but got an array with length 3",
+        ),
+        {"tools_max": 2},
+        {**PLAIN, "tools": [{"type": "function", "function": {"name": name}} for name in "abc"]},
+        lambda body: len(body["tools"]),
+        3,
+        2,
+    ),
+    "stops-counted": Case(
+        ("Invalid 'stop': array too long. Expected an array with maximum length 1, but got an array with length 2",),
+        {"stop_max": 1},
+        {**PLAIN, "stop": ["a", "b"]},
+        lambda body: body["stop"],
+        ["a", "b"],
+        ["a"],
+    ),
+    "setting-length": Case(
+        ("Invalid 'user': string too long. Expected a string with maximum length 64, but got a string with length 70",),
+        {"settings": {"user": {"length": 64}}},
+        {**PLAIN, "user": "u" * 70},
+        lambda body: len(body["user"]) > 64,
+        True,
+        False,
+    ),
+    "tier-unknown": Case(
+        (
+            "Invalid value: 'standard_only'. Supported values are: 'auto', 'default', and 'flex'.",
+            "'service_tier' : value must be one of 'auto', 'default', 'flex'",
+        ),
+        {"settings": {"service_tier": {"values": ["auto", "default", "flex"]}}},
+        {**PLAIN, "service_tier": "standard_only"},
+        names,
+        {"service_tier"},
+        set(),
+    ),
+    "logprobs-refused": Case(
+        ("Logprobs are not enabled for this model",),
+        {"settings": {"logprobs": {"support": "refuses"}, "top_logprobs": {"support": "refuses"}}},
+        {**PLAIN, "logprobs": True, "top_logprobs": 2},
+        names,
+        {"logprobs", "top_logprobs"},
+        set(),
+    ),
+    "image-url-refused": Case(
+        ("image URLs are not currently supported, please use base64 encoded data instead",),
+        {"media": {"image": {"url": "refuses"}}},
+        {"messages": [SEEN]},
+        lambda body: body["messages"][0]["content"][1]["type"],
+        "image_url",
+        "text",
+    ),
+    "name-form": Case(
+        ("Invalid 'messages[0].name': string does not match pattern. Expected a string that matches '^[a-z]+$'.",),
+        {"message_name_pattern": "[a-zA-Z0-9_-]+"},
+        {"messages": [{**HI, "name": "Ann Lee"}]},
+        lambda body: body["messages"][0].get("name"),
+        "Ann Lee",
+        "Ann_Lee",
+    ),
+    "medium-refused": Case(
+        ("messages[0]: unknown variant `image_url`, expected `text` at line 1 column 650",),
+        {"media": {"image": {"inline": "refuses", "url": "refuses"}}},
+        {"messages": [SEEN]},
+        lambda body: body["messages"][0]["content"][1]["type"],
+        "image_url",
+        "text",
     ),
     "tools-with-effort": Case(
         ("Function tools with reasoning_effort are not supported for this model in /v1/chat/completions.",),

@@ -340,11 +340,11 @@ def test_mistral_ids_are_as_strict_as_was_seen(model: str, odd: str, pattern: st
         ("groq/any", "refuses"),
         ("cerebras/any", "refuses"),
         ("openai-compatible-strict/any", "refuses"),
-        ("openai-compatible/any", "accepts"),
-        ("auto/any", "accepts"),
-        ("anthropic-compatible/any", "accepts"),
-        ("gemini-native-compatible/any", "accepts"),
-        ("openai-compatible-lenient/any", "accepts"),
+        ("openai-compatible/any", "tried"),
+        ("auto/any", "tried"),
+        ("anthropic-compatible/any", "tried"),
+        ("gemini-native-compatible/any", "tried"),
+        ("openai-compatible-lenient/any", "tried"),
     ],
 )
 def test_E8_who_ignores_unknown_fields_and_who_refuses_them(target: str, stance: str) -> None:

@@ -171,7 +171,7 @@ def test_a_choice_among_tools_of_the_vendor_stays_in_its_dialect() -> None:
 
 
 def test_the_vendors_tools_of_a_choice_become_functions_or_go() -> None:
-    done = sent(allowing(function("a"), SEARCH, SHELL), "openai-compatible/gpt-4o", source=RESPONSES)
+    done = sent(allowing(function("a"), SEARCH, SHELL), "lmstudio/gpt-4o", source=RESPONSES)
     names = [tool["function"]["name"] for tool in done.json["tool_choice"]["allowed_tools"]["tools"]]
     assert names == ["a", "shell"]
     reported = [(rule, loses) for rule, at, loses, _ in done.changes if at == "/tool_choice"]

@@ -115,7 +115,7 @@ def next_step(
         return GiveUp()  # the answer was paid for, and the next one would be as large
     if history.total >= MAX_TOTAL:
         return RestoreRefusal() if history.careful else GiveUp()
-    if learnt is not None and not history.careful and history.corrections < MAX_CORRECTIONS:
+    if learnt is not None and history.corrections < MAX_CORRECTIONS:
         return Correct(learnt)
     if failure.kind is Kind.AUTH and history.as_caller:
         return GiveUp()  # the caller renews its login when it is told
@@ -131,7 +131,7 @@ def next_step(
             return Retry(delay)
     if history.careful:
         return RestoreRefusal()
-    if not history.cared and not recognised and _leaves_doubt(failure, policy):
+    if not history.cared and not (recognised and history.targets_left) and _leaves_doubt(failure, policy):
         return CompileWithCare()
     if history.targets_left and (failure.kind not in FINAL or recognised):
         return FallBack()

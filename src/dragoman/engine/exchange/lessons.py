@@ -17,9 +17,9 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.messages import Role
 from dragoman.conversation.parts import Opaque, Reasoning
-from dragoman.conversation.reasoning_states import CHAT_FIELDS
+from dragoman.conversation.reasoning_states import CHAT_FIELDS, DETAIL
 from dragoman.conversation.settings import Effort
-from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, Stance, SystemPlace
+from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, Stance, SystemPlace, Turn
 from dragoman.wire.error_wording import matched_part
 
 Patch = dict[str, Any]
@@ -239,6 +239,65 @@ def _inside_messages(text: str, name: str) -> bool:
     return bool(re.search(r"messages[.\[]|contents[.\[]|input\[", text[: text.find(name) + len(name)]))
 
 
+def _most(fact: str) -> Callable[[Recognised], Patch | None]:
+    """The refusal says how many there may be."""
+
+    def teach(refusal: Recognised) -> Patch | None:
+        most = int(refusal.match[refusal.match.lastindex or 0])
+        return None if most < 1 or getattr(refusal.facts, fact) == most else {fact: most}
+
+    return teach
+
+
+def _longest(refusal: Recognised) -> Patch | None:
+    """The refusal says how long the text of a setting may be."""
+    name, most = refusal.match["name"], int(refusal.match["most"])
+    return None if most < 1 or refusal.facts.setting(name).length == most else {"settings": {name: {"length": most}}}
+
+
+def _known_tiers(refusal: Recognised) -> Patch | None:
+    """The refusal lists the service tiers that there are."""
+    asked, value = refusal.conversation.settings.service_tier, refusal.match["value"]
+    if asked is None or (value is not None and value != asked):
+        return None
+    known = re.findall(r"'([\w-]{1,40})'", refusal.match["known"] or refusal.match["listed"])
+    if asked in known or not known or refusal.facts.setting("service_tier").values == tuple(known):
+        return None
+    return {"settings": {"service_tier": {"values": known}}}
+
+
+def _without_logprobs(refusal: Recognised) -> Patch | None:
+    if refusal.facts.setting("logprobs").support is Stance.REFUSES:
+        return None
+    return {"settings": {name: {"support": _REFUSES} for name in ("logprobs", "top_logprobs")}}
+
+
+def _fixed_medium(kind: str, way: str) -> Callable[[Recognised], Patch | None]:
+    """Media that is refused in this way."""
+    return lambda refusal: (
+        None if getattr(refusal.facts.medium(kind), way) is Stance.REFUSES else {"media": {kind: {way: _REFUSES}}}
+    )
+
+
+def _fewer_formats(refusal: Recognised) -> Patch | None:
+    """No schema; and where that is refused too, no JSON."""
+    known = refusal.facts.response_formats
+    left = [one for one in known if one != ("schema" if "schema" in known else "json")]
+    return {"response_formats": left} if len(left) < len(known) else None
+
+
+def _refused_medium(refusal: Recognised) -> Patch | None:
+    """Media in a part that the target does not have."""
+    kind = _MEDIA_PARTS[refusal.match["part"].lower()]
+    refused = {"inline": _REFUSES, "url": _REFUSES}
+    medium = refusal.facts.medium(kind)
+    known = medium.inline is Stance.REFUSES and medium.url is Stance.REFUSES
+    return None if known else {"media": {kind: refused}}
+
+
+_MEDIA_PARTS = {"image_url": "image", "video_url": "video", "input_audio": "audio", "file": "document"}
+
+
 def _other_limit(refusal: Recognised) -> Patch | None:
     wanted = refusal.match["wanted"]
     return None if refusal.facts.limit_name == wanted else {"limit_name": wanted}
@@ -272,13 +331,17 @@ _SKIPPED: Patch = {"call_signature": _REFUSES, "signature_skip": "c2tpcF90aG91Z2
 
 
 def _next_role(refusal: Recognised) -> Patch | None:
-    """Gemini's two roles: the system text to the opening, then roles that nobody knows, then the turns of tools."""
-    facts = refusal.facts
+    """Gemini's two roles: the user opens, the system text to the opening, then roles that nobody knows, then the turns
+    of tools."""
+    facts, messages = refusal.facts, refusal.conversation.messages
+    opening = refusal.conversation.opening
+    if facts.first_turn is not Turn.USER and messages[opening:] and messages[opening].role is Role.ASSISTANT:
+        return {"first_turn": "user"}
     if facts.system_place not in (SystemPlace.OPENING, SystemPlace.TOP_LEVEL):
         return {"system_place": "opening"}
     if facts.unknown_role is not Stance.REFUSES:
         return {"unknown_role": _REFUSES}
-    if not facts.flat_tools and any(message.role is Role.TOOL for message in refusal.conversation.messages):
+    if not facts.flat_tools and any(message.role is Role.TOOL for message in messages):
         return {"flat_tools": True}
     return _system_refused(refusal)
 
@@ -319,6 +382,12 @@ def _no_betas(refusal: Recognised) -> Patch | None:
 
 
 _BETAS = "anthropic-beta"
+
+
+def _openai_schema(refusal: Recognised) -> Patch | None:
+    """OpenAI's words. Who has a form of its own does not get another."""
+    known = refusal.facts.schema_form != "json-schema"
+    return None if known else {"schema_form": "openai", "format_schema_form": "openai"}
 
 
 def _proto_schema(refusal: Recognised) -> Patch | None:
@@ -466,6 +535,61 @@ LESSONS: tuple[Lesson, ...] = (
         r"thinking may not be enabled when tool_choice forces",
         _fixed(forced_choice_thinking=_REFUSES),
     ),
+    _lesson(
+        "thinks-unasked",
+        r"thinking mode does not support this tool_choice",
+        _fixed(reasoning_default=True, thinking_off=_REFUSES),
+    ),
+    _lesson(
+        "format-refused",
+        r"does not support response format [`'\"]?json_schema|this response_format type is unavailable",
+        _fewer_formats,
+    ),
+    _lesson("format-beside-tools", r"json mode cannot be combined with tool", _fixed(format_with_tools=_REFUSES)),
+    _lesson(
+        "schema-refused",
+        r"invalid schema for function '",
+        _openai_schema,
+    ),
+    _lesson(
+        "tools-counted",
+        r"'tools' ?: maximum number of items is (\d{1,6})|"
+        r"invalid 'tools': array too long\. expected an array with maximum length (\d{1,6})",
+        _most("tools_max"),
+    ),
+    _lesson(
+        "stops-counted",
+        r"invalid 'stop': array too long\. expected an array with maximum length (\d{1,6})",
+        _most("stop_max"),
+    ),
+    _lesson(
+        "setting-length",
+        r"invalid '(?P<name>user|prompt_cache_key|safety_identifier)': string too long\. "
+        r"expected a string with maximum length (?P<most>\d{1,6})",
+        _longest,
+    ),
+    _lesson(
+        "tier-unknown",
+        r"invalid value: '(?P<value>\w{1,40})'\. supported values are: (?P<known>[^.]{1,400})|"
+        r"'service_tier' ?: value must be one of (?P<listed>[^.]{1,400})",
+        _known_tiers,
+    ),
+    _lesson("logprobs-refused", r"logprobs are not enabled", _without_logprobs),
+    _lesson(
+        "image-url-refused",
+        r"image urls are not currently supported",
+        _fixed_medium("image", "url"),
+    ),
+    _lesson(
+        "name-form",
+        r"invalid 'messages\[\d{1,6}\]\.name': string does not match",
+        _fixed(message_name_pattern="[a-zA-Z0-9_-]+"),
+    ),
+    _lesson(
+        "medium-refused",
+        r"unknown variant [`'](?P<part>image_url|video_url|input_audio|file)[`'], expected [`']text",
+        _refused_medium,
+    ),
     _lesson("tools-with-effort", r"function tools with reasoning_effort", _refused_tools),
     _lesson("levels-refused", r"think value .{1,40} is not supported", _no_levels),
     _lesson("thinking-refused", r"does not support thinking", _fixed(thinking_form="none")),
@@ -532,6 +656,8 @@ def _stray_field(refusal: Recognised) -> Patch | None:
         patch["unknown_fields"] = _REFUSES
     if refusal.match["name"].rpartition(".")[2] in CHAT_FIELDS and refusal.facts.reasoning_text is not Stance.REFUSES:
         patch["reasoning_text"] = _REFUSES
+    if refusal.match["name"].rpartition(".")[2] == DETAIL and refusal.facts.reasoning_states:
+        patch["reasoning_states"] = []
     return patch or None
 
 
