@@ -2,6 +2,10 @@
 
 The servers are those of the protocol's own project, over streamable HTTP and as a program. Their own output shows that
 the gateway asked them, and only they know what the model ends with.
+
+At the end the model is a real one, too: llama.cpp's server with weights of noise. It cannot want to call anything, so
+the client demands a call, which the server's grammar writes; and once there is a result it is told not to call again,
+because its parser refuses noise where a call may stand. Its template and parser see all turns.
 """
 
 from __future__ import annotations
@@ -18,12 +22,15 @@ from pathlib import Path
 from typing import Any
 
 import anthropic
+import httpx
 import openai
 import pytest
 from tests.child_processes import dies_with_us
 from tests.e2e.installed import asked_for
+from tests.e2e.model_server import model_server
 from tests.free_ports import free_port
 from tests.gateway.running import Running, gateway, provider, wait_for
+from tests.gateway.upstream import Answer, Seen, upstream
 
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
 from dragoman.testing import emulator
@@ -170,3 +177,93 @@ def test_a_configured_program_is_offered_to_every_request(running: Running, mode
     answered = client.chat.completions.create(model=f"{model}-files", messages=[{"role": "user", "content": question}])
     assert answered.choices[0].message.content == f"It is written that {FACT}."
     assert answered.choices[0].finish_reason == "stop"
+
+
+ENDING = {"tool_choice": "none", "max_tokens": 40, "temperature": 1, "seed": 1}
+
+
+@dataclass
+class NoisyHouse:
+    """A gateway before llama.cpp's server, and what it sent there."""
+
+    running: Running
+    seen: list[Seen]
+
+
+@pytest.fixture(scope="module")
+def noisy(everything: Everything, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NoisyHouse]:
+    folder = tmp_path_factory.mktemp("noisy")
+    with model_server(folder, "kimi") as url:
+
+        def forward(seen: Seen) -> Answer:
+            has_result = seen.body["messages"][-1]["role"] == "tool"
+            body = {**seen.body, **ENDING} if has_result else seen.body
+            answered = httpx.post(f"{url}/v1/chat/completions", json=body, timeout=60)
+            streams = answered.headers["content-type"].startswith("text/event-stream")
+            return answered.status_code, (answered.content,) if streams else answered.json()
+
+        with upstream(forward) as relay:
+            patient = {"timeouts": {"connect": 5, "first_byte": 60, "idle": 60, "total": 120}}
+            config = {
+                "providers": {"local": provider("llamacpp", relay.url, **patient)},
+                "models": {"noise": {"target": "local/noise"}},
+                "tools": {"allow": [everything.url]},
+            }
+            with gateway(config, folder) as running:
+                yield NoisyHouse(running, relay.seen)
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_a_real_model_server_calls_a_real_server_of_tools(
+    noisy: NoisyHouse, everything: Everything, stream: bool
+) -> None:
+    client = openai.OpenAI(base_url=f"{noisy.running.url}/v1", api_key="unused", max_retries=0)
+    tool: Any = {"type": "mcp", "server_label": "every", "server_url": everything.url, "require_approval": "never"}
+    tool |= {"allowed_tools": ["get-annotated-message"]}
+    request: dict[str, Any] = {"model": "noise", "input": "Look.", "tools": [tool], "tool_choice": "required"}
+    request |= {"temperature": 0, "max_output_tokens": 400, "store": False}
+    before, first = asked(everything), len(noisy.seen)
+    if stream:
+        with client.responses.stream(**request) as events:
+            ends = [event for event in events if event.type in ("response.completed", "response.incomplete")]
+        answered = ends[0].response
+    else:
+        answered = client.responses.create(**request)
+    (call,) = [item for item in answered.output if item.type == "mcp_call"]
+    assert call.name == "get-annotated-message"
+    assert json.loads(call.arguments)["messageType"] in ("error", "success", "debug")
+    assert call.output
+    wait_for(lambda: asked(everything) > before)
+    asking, telling = [one.body for one in noisy.seen[first:]]
+    assert asking["tool_choice"] == "required"
+    assert telling["messages"][-1]["role"] == "tool"
+    assert call.output in json.dumps(telling["messages"][-1]["content"], ensure_ascii=False)
+    assert answered.output[-1].type == "message"
+    assert answered.usage is not None
+    assert answered.usage.output_tokens > 40, "of both rounds"
+
+
+def test_the_next_turn_shows_the_real_model_server_its_call(noisy: NoisyHouse, everything: Everything) -> None:
+    client = anthropic.Anthropic(base_url=noisy.running.url, api_key="unused", max_retries=0)
+    tools: Any = [{"type": "mcp_toolset", "mcp_server_name": "every", "default_config": {"enabled": False}}]
+    tools[0]["configs"] = {"get-annotated-message": {"enabled": True}}
+    shared: dict[str, Any] = {
+        "model": "noise",
+        "max_tokens": 400,
+        "extra_body": {"temperature": 0},
+        "mcp_servers": [{"type": "url", "name": "every", "url": everything.url}],
+        "tools": tools,
+        "tool_choice": {"type": "any"},
+        "betas": ["mcp-client-2025-11-20"],
+    }
+    turns: list[Any] = [{"role": "user", "content": "Look."}]
+    answered = client.beta.messages.create(messages=turns, **shared)
+    assert {"mcp_tool_use", "mcp_tool_result"} <= {block.type for block in answered.content}
+    turns += [{"role": "assistant", "content": answered.to_dict()["content"]}, {"role": "user", "content": "Again."}]
+    client.beta.messages.create(messages=turns, **shared)
+    *_, asking, telling = [one.body for one in noisy.seen]
+    roles = [one["role"] for one in asking["messages"]]
+    assert roles[:3] == ["user", "assistant", "tool"]
+    assert asking["messages"][1]["tool_calls"][0]["function"]["name"].endswith("get-annotated-message")
+    assert roles[-1] == "user"
+    assert telling["messages"][-1]["role"] == "tool"
