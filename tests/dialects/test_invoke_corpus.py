@@ -28,8 +28,8 @@ from dragoman.dialects.registry import route
 from dragoman.engine.answer.translation import Translation
 from dragoman.engine.compile.compiler import Options, compile_ask
 from dragoman.engine.compile.envelopes import ChunkReader
+from dragoman.engine.compile.path_overrides import parse_routed
 from dragoman.engine.library.adapted import AdaptedRequest
-from dragoman.engine.path_overrides import parse_routed
 from dragoman.profiles.profile import Profiles
 
 OWN = {"bedrock.bedrock-invoke.jsonl": ("bedrock-anthropic", 31), "vertex.anthropic.jsonl": ("vertex-anthropic", 5)}

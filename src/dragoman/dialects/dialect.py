@@ -54,22 +54,19 @@ class Job(StrEnum):
 class Framing(StrEnum):
     """How the bytes of a stream are cut into events."""
 
-    SSE = "server-sent-events"
-    NDJSON = "ndjson"
-    EVENT_STREAM = "binary-event-stream"
-    JSON_ARRAY = "json-array"
+    content_type: str
 
-    @property
-    def content_type(self) -> str:
-        return _CONTENT_TYPES[self]
+    def __new__(cls, name: str, content_type: str) -> Framing:
+        made = str.__new__(cls, name)
+        made._value_ = name
+        made.content_type = content_type
+        return made
 
+    SSE = "server-sent-events", "text/event-stream; charset=utf-8"
+    NDJSON = "ndjson", "application/x-ndjson"
+    EVENT_STREAM = "binary-event-stream", "application/vnd.amazon.eventstream"
+    JSON_ARRAY = "json-array", "application/json"
 
-_CONTENT_TYPES = {
-    Framing.SSE: "text/event-stream; charset=utf-8",
-    Framing.NDJSON: "application/x-ndjson",
-    Framing.EVENT_STREAM: "application/vnd.amazon.eventstream",
-    Framing.JSON_ARRAY: "application/json",
-}
 
 MODEL = "{model}"
 """Stands in a path for the model's name, which may hold slashes of its own."""

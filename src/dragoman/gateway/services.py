@@ -35,7 +35,6 @@ from dragoman.gateway.records.records import Records
 from dragoman.gateway.records.store_spans import traced
 from dragoman.gateway.sockets.open_sockets import OpenSockets
 from dragoman.gateway.state.background_tasks import BackgroundTasks, CircuitBreaker
-from dragoman.gateway.state.media_fetch import MediaFetcher
 from dragoman.gateway.state.seals import Seals
 from dragoman.gateway.state.stored_beginnings import StoredBeginnings
 from dragoman.gateway.tools.tool_runs import GatewayTools, check_extra
@@ -52,6 +51,7 @@ from dragoman.upstream.destinations import Routes
 from dragoman.upstream.dispatch import Dispatcher, Transports
 from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import HeavyWork
+from dragoman.upstream.media_fetch import MediaFetcher
 
 if TYPE_CHECKING:
     from dragoman.gateway.state.background_answers import BackgroundJob

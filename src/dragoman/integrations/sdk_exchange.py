@@ -28,6 +28,7 @@ from dragoman.dialects.dialect import AnswerContext, Job, Route
 from dragoman.engine.answer.client_failures import failure_of, render_failure
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.compile.compile_options import caller_options
+from dragoman.engine.compile.path_overrides import parse_routed
 from dragoman.engine.exchange.attempts import RetryPolicy
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
@@ -48,7 +49,6 @@ from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.library.policy import Policy
 from dragoman.engine.library.report_summary import report_headers
-from dragoman.engine.path_overrides import parse_routed
 from dragoman.engine.tokens.token_count import count_request, estimated_count, parse_count_request, render_count
 from dragoman.errors import ConfigError, DragomanError, RequestError
 from dragoman.integrations.sdk_state import SdkState

@@ -9,7 +9,7 @@ from typing import Any
 from dragoman.conversation.failures import ExhaustedBudget, Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.shared.raw_json import encode
-from dragoman.dialects.shared.waits import wait_headers
+from dragoman.dialects.shared.retry_after import wait_headers
 from dragoman.wire.error_bodies import parse_failure
 
 _KINDS: Mapping[FailureKind, tuple[int, str]] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.shared.waits import wait_headers, with_wait
+from dragoman.dialects.shared.retry_after import wait_headers, with_wait
 
 KINDS: Mapping[FailureKind, tuple[int, str, str | None]] = {
     FailureKind.AUTH: (401, "invalid_request_error", "invalid_api_key"),

@@ -8,7 +8,7 @@ from typing import Any
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.dialects.shared.raw_json import encode
-from dragoman.dialects.shared.waits import wait_headers, with_wait
+from dragoman.dialects.shared.retry_after import wait_headers, with_wait
 from dragoman.wire.error_bodies import parse_failure
 
 _KINDS: Mapping[FailureKind, tuple[int, str]] = {

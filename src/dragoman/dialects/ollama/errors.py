@@ -9,7 +9,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.error_statuses import STATUSES
 from dragoman.dialects.ollama import NAME
 from dragoman.dialects.shared.raw_json import encode
-from dragoman.dialects.shared.waits import wait_headers
+from dragoman.dialects.shared.retry_after import wait_headers
 from dragoman.wire.error_bodies import parse_failure
 
 _EXACT = (405, 408, 409, 415, 422)

@@ -214,7 +214,7 @@ def write_report(changes: tuple[Change, ...], headers: ReportHeaders | None = No
     for change in changes:
         counts[change.rule] = counts.get(change.rule, 0) + 1
     pieces: list[bytes] = []
-    kept = [_clip(change) for change in (changes if len(changes) <= MOST_WRITTEN else _choose(changes))]
+    kept = list(map(_clip, changes if len(changes) <= MOST_WRITTEN else _choose(changes)))
     for at in range(0, len(kept), _AT_ONCE):
         pieces.append(_encode(kept[at : at + _AT_ONCE])[1:-1])
     return WrittenReport(changes, b"[" + b",".join(pieces) + b"]", headers or report_headers(changes), counts)

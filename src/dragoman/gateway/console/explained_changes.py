@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation.changes import Change, ChangeKind
+from dragoman.engine.compile.path_overrides import apply_path
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.offline_driver import compile_offline
 from dragoman.engine.library.adapt import read
@@ -18,7 +19,6 @@ from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.library.explain import Reason, explain_target
 from dragoman.engine.library.lint import headline
 from dragoman.engine.library.report_summary import FoldedChange, ReportedChange, fold, weight
-from dragoman.engine.path_overrides import apply_path
 from dragoman.gateway.console.body_marks import (
     MOST_RULES,
     BodyMark,

@@ -13,8 +13,9 @@ from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.steps import Send
 from dragoman.engine.history.calibration import calibration_key
 from dragoman.engine.tokens.token_count import count_request, estimated_count, parse_count_request, render_count
-from dragoman.gateway.callers.callers import Refused, Slot, admit
+from dragoman.gateway.callers.callers import Refused, Slot
 from dragoman.gateway.callers.credentials import find_credential
+from dragoman.gateway.callers.key_limits import admit
 from dragoman.gateway.http.inbound import noticing
 from dragoman.gateway.http.outbound import ESTIMATED, header
 from dragoman.gateway.models.model_names import find_destinations

@@ -16,17 +16,18 @@ from dragoman.dialects.contracts.compaction import CompactionWay
 from dragoman.dialects.dialect import AnswerContext, Framing, Route
 from dragoman.engine.answer.client_failures import render_failed_stream
 from dragoman.engine.compile.compile_options import NOTHING_SET, USAGE_ASKED, caller_options
+from dragoman.engine.compile.path_overrides import parse_routed
 from dragoman.engine.compile.request_limits import parse_ask
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.steps import Answered, GaveUp, Streaming, StreamingAll
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.memory.continued_requests import SHORTEST, KnownBody, NotContinued, recognise
-from dragoman.engine.path_overrides import parse_routed
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers.budgets import hold, hold_request
-from dragoman.gateway.callers.callers import Refused, Slot, admit, begin_work, limit_headers
+from dragoman.gateway.callers.callers import Refused, Slot, begin_work
 from dragoman.gateway.callers.credentials import find_credential
+from dragoman.gateway.callers.key_limits import admit, limit_headers
 from dragoman.gateway.http.client_errors import BODY_ERRORS, as_failure
 from dragoman.gateway.http.inbound import ClientGone, ClientWatch
 from dragoman.gateway.http.outbound import EMULATED, ESTIMATED, Headers, Outbound, header

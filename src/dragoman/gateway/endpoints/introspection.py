@@ -15,7 +15,8 @@ from dragoman.engine.compile.request_limits import RequestLimits, check_body
 from dragoman.engine.exchange.steps import Send
 from dragoman.engine.library.adapt import read
 from dragoman.engine.library.report_summary import fold
-from dragoman.gateway.callers.callers import Refused, Slot, admit
+from dragoman.gateway.callers.callers import Refused, Slot
+from dragoman.gateway.callers.key_limits import admit
 from dragoman.gateway.endpoints.dry_run_options import DryRunOptions
 from dragoman.gateway.http.inbound import noticing
 from dragoman.gateway.models.model_names import find_destinations

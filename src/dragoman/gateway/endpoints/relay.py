@@ -19,8 +19,9 @@ from dragoman.engine.answer.client_failures import render_failure
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.tokens.token_estimate import estimate_text
 from dragoman.gateway.callers.budgets import hold, refuse_unpriced
-from dragoman.gateway.callers.callers import Refused, Slot, admit
+from dragoman.gateway.callers.callers import Refused, Slot
 from dragoman.gateway.callers.credentials import find_credential
+from dragoman.gateway.callers.key_limits import admit
 from dragoman.gateway.http.inbound import ClientGone, noticing
 from dragoman.gateway.http.outbound import JSON, Headers, header
 from dragoman.gateway.models.model_limits import ModelLimiter

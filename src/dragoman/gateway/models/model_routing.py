@@ -25,8 +25,8 @@ from dragoman.engine.routing.decide import LastUse, RouterQuestion, Routing
 from dragoman.engine.routing.sessions import session_key, starts_anew
 from dragoman.gateway.callers.callers import Caller, Refused, may_ask
 from dragoman.gateway.models.routed_request import RoutedRequest
+from dragoman.gateway.models.side_requests import ask_model
 from dragoman.gateway.services import Services
-from dragoman.gateway.state.side_requests import ask_model
 from dragoman.store import SESSION, Pin, PinOwner
 from dragoman.upstream.destinations import HttpDestination, Routes
 from dragoman.upstream.model_candidates import candidate, route_policy

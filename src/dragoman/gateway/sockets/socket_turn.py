@@ -15,7 +15,8 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect as dialect_of
 from dragoman.engine.compile.request_limits import parse_ask
 from dragoman.errors import DragomanError
-from dragoman.gateway.callers.callers import Refused, Slot, admit
+from dragoman.gateway.callers.callers import Refused, Slot
+from dragoman.gateway.callers.key_limits import admit
 from dragoman.gateway.http.client_errors import as_failure
 from dragoman.gateway.http.inbound import Inbound, Message, Scope
 from dragoman.gateway.models.model_names import find_lead

@@ -38,11 +38,11 @@ from dragoman.gateway.callers.callers import Caller, Refused, begin_work
 from dragoman.gateway.callers.credentials import find_credential
 from dragoman.gateway.http.outbound import Outbound, header
 from dragoman.gateway.models.model_names import find_lead
+from dragoman.gateway.models.side_requests import ask_route
 from dragoman.gateway.records.request_record import CarriedBlock, RequestRecord
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
 from dragoman.gateway.state.seals import PREFIX, SECRET_BYTES, BrokenSeal, Seals
-from dragoman.gateway.state.side_requests import ask_route
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.heavy_work import RequestWork
 

@@ -16,8 +16,8 @@ from dragoman.engine.history.compaction import (
     task_for,
 )
 from dragoman.gateway.callers.callers import Caller, Refused
+from dragoman.gateway.models.side_requests import ask_model
 from dragoman.gateway.services import Services
-from dragoman.gateway.state.side_requests import ask_model
 from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch
