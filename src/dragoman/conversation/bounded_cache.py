@@ -45,11 +45,14 @@ def size_of(value: Any) -> int:
 
 
 class CacheEntry(NamedTuple):
-    """`held` is kept alive with what was made of it, where the key is its id: nothing else can get that id then."""
+    """One entry of a cache."""
 
     made: Any
+    """What was made for the key."""
     size: int
+    """Its bytes, as far as they count."""
     held: Any = None
+    """Kept alive with it, if the key is its id: nothing else can get that id then."""
 
 
 class CachePool:

@@ -112,12 +112,12 @@ class Rewrite(msgspec.Struct, frozen=True):
 
 
 class Hashing(msgspec.Struct, frozen=True, gc=False):
-    """The two values of a change whose digests nobody has asked for yet. `known` remembers those of one report: a value
-    that several changes made is digested once."""
+    """The two values of a change whose digests nobody has asked for yet."""
 
     before: Any
     after: Any
     known: dict[int, tuple[Any, str | None]]
+    """The digests of one report: a value that several changes made is digested once."""
 
     def digest(self, value: Any) -> str | None:
         if value is None:

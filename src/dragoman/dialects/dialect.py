@@ -83,9 +83,10 @@ class RewrittenAnswers(Protocol):
 
 
 class RequestAdapter(msgspec.Struct, frozen=True):
-    """Another form of requests. `parse_body` gives the usual one and raises MalformedRequest."""
+    """Another form of requests."""
 
     parse_body: Callable[[bytes], bytes]
+    """The same request in the usual form. Raises MalformedRequest."""
     answers: Callable[[], RewrittenAnswers]
     """Made for each request."""
 
@@ -128,11 +129,11 @@ PLACEHOLDER = "{id}"
 
 
 class UnservedPath(msgspec.Struct, frozen=True):
-    """A path of the vendor's API that is about stored things or jobs, which a translator does not have. `instead` says
-    what to do."""
+    """A path of the vendor's API that is about stored things or jobs, which a translator does not have."""
 
     path: str
     instead: str
+    """What to do in place of it."""
     methods: tuple[str, ...] = ("GET", "POST", "DELETE")
 
 
@@ -296,12 +297,10 @@ class AnswerContext(msgspec.Struct, frozen=True):
 
 
 class StreamParser(Protocol):
-    """Bytes of an upstream's stream to events. It never raises: what it cannot read ends in a Failed event.
-
-    `skipped` counts the frames that it could not read.
-    """
+    """Bytes of an upstream's stream to events. It never raises: what it cannot read ends in a Failed event."""
 
     skipped: int
+    """Frames that it could not read."""
 
     def feed(self, data: bytes) -> list[Event]: ...
 

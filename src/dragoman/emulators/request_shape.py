@@ -127,11 +127,12 @@ def table(shape: Shape) -> Shape:
 
 @dataclass(frozen=True, slots=True)
 class RecordShape:
-    """An object with known keys, some of them required. Unknown keys are refused unless it is `open`."""
+    """An object with known keys, some of them required."""
 
     fields: Mapping[str, Shape]
     required: tuple[str, ...] = ()
     open: bool = False
+    """Whether it may have other keys, too."""
 
     def __call__(self, value: Any, path: Path) -> ShapeMismatch | None:
         if not isinstance(value, dict):

@@ -64,10 +64,12 @@ NO_OUTCOME = Outcome()
 
 
 class Condition(msgspec.Struct, frozen=True):
-    """If `question` has this verdict, another one need not be asked."""
+    """An answer that makes another question needless."""
 
     question: str
+    """The one that is asked."""
     verdict: Verdict
+    """What it must have been answered with."""
     then: Verdict | None = None
     """The verdict that it has thereby; None: it has none, since it means nothing then."""
 

@@ -23,9 +23,10 @@ PER_MILLION = 1e-6
 
 
 class LongPrice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What every token of a request costs that has more than `above` tokens of input."""
+    """What every token of a long request costs."""
 
     above: int
+    """It has more tokens of input than this."""
     input: float
     output: float
     cached: float | None = None

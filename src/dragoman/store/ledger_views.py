@@ -61,10 +61,11 @@ class RequestRow(Struct, frozen=True, kw_only=True):
 
 
 class RequestPage(Struct, frozen=True):
-    """Some requests, newest first; `next` asks for those that follow, and is None at the end."""
+    """Some requests, newest first."""
 
     requests: tuple[RequestRow, ...]
     next: str | None = None
+    """Asks for those that follow; None at the end."""
 
 
 def usage_report(by: str, since: float | None, groups: Sequence[Totals]) -> UsageReport:

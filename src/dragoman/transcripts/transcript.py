@@ -22,20 +22,22 @@ class TranscriptRecord(msgspec.Struct, frozen=True):
 
 
 class Transcript(msgspec.Struct, frozen=True):
-    """One request. `label` tells it from others of the same file."""
+    """One request."""
 
     request: JsonObject
     label: str = ""
+    """Tells it from others of the same file."""
 
 
 class TranscriptFormat(msgspec.Struct, frozen=True):
-    """A format of files. `fits` recognises one of its records."""
+    """A format of files."""
 
     name: str
     title: str
     dialect: str
     """Of its requests; empty if each shows its own."""
     fits: Callable[[Any], bool]
+    """Whether a record is one of its own."""
     parse: Callable[[Sequence[TranscriptRecord]], list[Transcript]]
     session: bool = False
     """Whether all lines of a file together are the transcript; otherwise every line is one on its own."""

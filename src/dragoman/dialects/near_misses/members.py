@@ -18,10 +18,11 @@ from dragoman.wire.json_reader import render_list
 
 
 class MemberForm(msgspec.Struct, frozen=True):
-    """What a dialect calls its messages and its system text (`system` is empty where it has no field for it)."""
+    """What a dialect calls its messages and its system text."""
 
     messages: str
     system: str
+    """Empty if it has no field for it."""
     fits_system: Callable[[Json], bool]
     """Whether the system text fits the schema."""
     render_system_texts: Callable[[list[Json]], Json]

@@ -71,10 +71,11 @@ def are_same(one: Sequence[Message], other: Sequence[Message], count: int) -> bo
 
 
 class ListReading(msgspec.Struct):
-    """How a list is read that may begin like one that was read before: only what follows `start` is there."""
+    """How a list is read that may begin like one that was read before."""
 
     known: ReadList = msgspec.field(default_factory=lambda: ReadList(()))
     start: Checkpoint = BEGIN
+    """Only what follows it is there."""
     place: int = -1
     """The number of this checkpoint."""
     done: ReadList | None = None

@@ -46,12 +46,11 @@ class CountedTokens(msgspec.Struct, frozen=True, gc=False):
 
 
 class Calibration(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """What is known of one model's counts: `count` requests, and sums over them that fade.
-
-    A request weighs less the larger it is, so that errors count by their share.
-    """
+    """What is known of one model's counts. The sums fade. A request weighs less the larger it is, so that errors count
+    by their share."""
 
     count: int = 0
+    """Requests that were counted."""
     weight: float = 0.0
     estimated: float = 0.0
     reported: float = 0.0

@@ -33,10 +33,11 @@ _MEDIA = 1_000 * BYTES_PER_TOKEN
 
 
 class Size(msgspec.Struct, frozen=True, gc=False):
-    """Bytes of a message, and how many of them are `fixed`: not plain text, which may be shortened."""
+    """The bytes of a message."""
 
     total: int
     fixed: int
+    """Those that cannot be shortened, because they are no plain text."""
 
 
 def size_of(message: Message) -> Size:

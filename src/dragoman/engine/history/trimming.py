@@ -35,10 +35,11 @@ _MARKER_END = MARKER.encode() + b'"'
 
 
 class TrimRequest(msgspec.Struct, frozen=True):
-    """How one request is to be trimmed. `cuts` were made in earlier turns of the conversation."""
+    """How one request is to be trimmed."""
 
     policy: TrimPolicy
     cuts: tuple[Cut, ...] = ()
+    """Those of earlier turns of the conversation."""
     tokens_per_estimate: float = 1.0
     """How many tokens this model counts where we estimate one."""
     fixed_tokens: float = 0.0

@@ -26,11 +26,13 @@ class UnitKind(StrEnum):
 
 
 class Unit(msgspec.Struct, frozen=True, gc=False):
-    """The messages from `start` up to `end`."""
+    """Messages that stay together."""
 
     kind: UnitKind
     start: int
+    """The first message, by its number."""
     end: int
+    """The message after the last one."""
     continues: bool = False
     """Whether it ends with results, which the model has yet to answer."""
 

@@ -51,12 +51,14 @@ class LeftOut(msgspec.Struct, frozen=True):
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """Who is asked, in this order, and why. `skipped` says why no router model was asked."""
+    """Who is asked, and why."""
 
     models: tuple[str, ...]
+    """In this order."""
     reason: str
     left_out: tuple[LeftOut, ...] = ()
     skipped: str = ""
+    """Why no router model was asked."""
 
     @property
     def chosen(self) -> str:

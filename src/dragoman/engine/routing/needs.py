@@ -13,9 +13,10 @@ from dragoman.engine.routing.candidates import Candidate, LeftOut
 
 
 class Needs(msgspec.Struct, frozen=True):
-    """`tokens` is an estimate of the whole request, with room for the answer."""
+    """What a model must be able to take for a request."""
 
     tokens: int = 0
+    """Of the whole request by estimate, with room for the answer."""
     media: frozenset[str] = frozenset()
     tools: bool = False
 

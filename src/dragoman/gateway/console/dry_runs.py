@@ -27,9 +27,10 @@ MOST_TARGETS = 12
 
 
 class DryRunRequest(DryRunOptions, kw_only=True):
-    """`request` is the JSON text as somebody typed it."""
+    """A request, and the targets to compile it for."""
 
     request: str
+    """The JSON text as somebody typed it."""
     targets: tuple[str, ...]
 
 

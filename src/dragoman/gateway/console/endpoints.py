@@ -202,10 +202,11 @@ async def revoke_key(request: ServedRequest) -> None:
 
 
 class _ConfigText(msgspec.Struct, forbid_unknown_fields=True):
-    """`digest` is that of the file that was edited."""
+    """A configuration that was edited."""
 
     text: str
     digest: str = ""
+    """That of the file before it was edited."""
 
 
 async def show_config(request: ServedRequest) -> None:

@@ -24,11 +24,12 @@ _CUT_SHORT = "model output limit was reached"
 
 
 class ProbedServer(msgspec.Struct, frozen=True):
-    """Where to send requests, and in which dialect. `headers` hold the key."""
+    """Where to send requests, and in which dialect."""
 
     url: str
     model: str
     headers: tuple[tuple[str, str], ...] = ()
+    """With the key."""
     asked: AskedDialect = msgspec.field(default_factory=asked_dialect)
 
     def outgoing(self, body: Mapping[str, Any]) -> Outgoing:

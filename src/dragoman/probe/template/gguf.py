@@ -31,9 +31,10 @@ _TOKENS = "tokenizer.ggml.tokens"
 
 
 class GgufMetadata(msgspec.Struct, frozen=True):
-    """`templates` by their names; the unnamed one is `default`. What the file does not say is empty or 0."""
+    """What a file says of its model. What it does not say is empty or 0."""
 
     templates: dict[str, str]
+    """By their names; the unnamed one is `default`."""
     bos: str = ""
     eos: str = ""
     context_window: int = 0

@@ -33,11 +33,12 @@ class TemplateEngine(StrEnum):
 
 
 class RenderLimits(msgspec.Struct, frozen=True):
-    """What a template may use. `seconds` of processor time: for one conversation."""
+    """What a template may use."""
 
     seconds: float = 2.0
+    """Processor time for one conversation."""
     total: float = 60.0
-    """For all of them."""
+    """Processor time for all conversations."""
     characters: int = 4_000_000
     """The longest prompt."""
     memory: int = 512 * 1024 * 1024

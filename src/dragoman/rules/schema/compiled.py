@@ -23,14 +23,12 @@ class SchemaNote(msgspec.Struct, frozen=True):
 
 
 class Compiled(msgspec.Struct, frozen=True):
-    """A schema in its target's form. Nothing to change means the caller's own bytes and no notes.
-
-    `names` pairs each renamed property with its own name, (new, own): arguments that come back use the new one.
-    """
+    """A schema in its target's form. Nothing to change means the caller's own bytes and no notes."""
 
     json: bytes
     notes: tuple[SchemaNote, ...] = ()
     names: tuple[tuple[str, str], ...] = ()
+    """Renamed properties, as pairs (new, own): arguments that come back use the new name."""
 
     @property
     def loses(self) -> Loses:

@@ -21,11 +21,12 @@ class Period(StrEnum):
 
 
 class PeriodBudget(Struct, frozen=True):
-    """What may be spent in one period; a `limit` of None is none."""
+    """What may be spent in one period."""
 
     period: Period
     name: str
     limit: float | None = None
+    """None if it is not limited."""
     ends: datetime | None = None
     """None if it never does."""
 

@@ -35,10 +35,11 @@ EVERYTHING = LedgerQuery()
 
 
 class LedgerPage(Struct, frozen=True):
-    """Some requests, newest first; `next` asks for those that follow, and is None at the end."""
+    """Some requests, newest first."""
 
     entries: tuple[Entry, ...]
     next: str | None = None
+    """Asks for those that follow; None at the end."""
 
 
 class Ledger(Protocol):

@@ -41,11 +41,12 @@ UNSIGNED = frozenset(
 
 
 class AwsKeys(msgspec.Struct, frozen=True):
-    """An access key. `token` belongs to keys that are valid for a while only."""
+    """An access key."""
 
     access_key: str
     secret_key: str
     token: str = ""
+    """Of a key that is valid for a while only."""
 
 
 class SigningScope(msgspec.Struct, frozen=True):

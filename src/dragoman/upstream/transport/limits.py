@@ -6,12 +6,13 @@ from dragoman.upstream.transport.failures import Phase
 
 
 class Timeouts(msgspec.Struct, frozen=True):
-    """Timeouts in seconds; None waits forever. `total` covers a request from `send` to the last byte."""
+    """Timeouts in seconds; None waits forever."""
 
     connect: float | None = 10
     first_byte: float | None = 600
     idle: float | None = 120
     total: float | None = None
+    """From `send` to the last byte."""
     queue: float | None = 60
 
     def of(self, phase: Phase) -> float | None:

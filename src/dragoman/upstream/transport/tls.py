@@ -8,10 +8,12 @@ from dragoman.upstream.transport.failures import TlsFailed
 
 
 class Tls(msgspec.Struct, frozen=True):
-    """Trust the system's certificate authorities and those in `ca_file`. `verify=False` trusts everybody."""
+    """Which certificates are trusted."""
 
     ca_file: str | None = None
+    """Certificate authorities besides the system's."""
     verify: bool = True
+    """False trusts everybody."""
 
     def context(self) -> ssl.SSLContext:
         """A client context that checks chain and host name, and offers HTTP/1.1 only."""
