@@ -265,6 +265,8 @@ OTHERS = [
         "Each message must have at least one content elemen",
     ),
     ("zai", talk(USER, {"role": "assistant", "content": ""}, USER), "The messages parameter is illegal."),
+    ("zai", talk(USER, temperature=1.5), "The temperature parameter is illegal."),
+    ("zai", talk(USER, tools=[TOOL], tool_choice="required"), "Tool choice must be auto"),
     (
         "cerebras",
         talk(USER, {**SAID, "reasoning_content": "x"}, USER),

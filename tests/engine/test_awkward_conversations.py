@@ -135,6 +135,13 @@ ODD: Wire = {"type": "function", "function": {"name": "odd", "parameters": {"typ
 # The profile of an unknown server sends what the client wrote. What the server refuses is cured by its words, by care,
 # or by both.
 CASES |= {
+    "a tool that must be called, to a service that lets the model choose": Awkward(
+        "openai-chat",
+        asked(HI, tools=[LOOK], tool_choice="required", temperature=1.5),
+        ("zai/glm-4.6",),
+        arrives=("look", '"tool_choice":"auto"'),
+        rules=("tool-choice-form", "setting-range"),
+    ),
     "a late instruction, to Gemini that breaks on it": unknown(  # three sends end with a 500
         "openrouter",
         "google/gemini-2.5-flash",

@@ -442,6 +442,14 @@ CASES: dict[str, Case] = {
         "auto",
         knows={"forced_choice_thinking": "refuses"},
     ),
+    "choice-refused": Case(
+        ("Tool choice must be auto",),
+        {"tool_choices": ["auto"]},
+        {**PLAIN, "tools": TOOLS, "tool_choice": "required"},
+        lambda body: body["tool_choice"],
+        "required",
+        "auto",
+    ),
     "format-refused": Case(
         ("This model does not support response format `json_schema`.", "This response_format type is unavailable now"),
         {"response_formats": ["text", "json"]},

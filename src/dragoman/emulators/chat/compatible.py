@@ -179,6 +179,8 @@ def check_tools(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | N
     declared = request.body.get("tools")
     if declared is None:
         return None
+    if request.body.get("tool_choice", "auto") not in ("auto", None) and spec.auto_choice_refusal is not None:
+        return spec.auto_choice_refusal
     if not isinstance(declared, list):
         return wrong_type("tools", "an array of objects", declared)
     if not declared and not spec.empty_lists:
@@ -201,6 +203,10 @@ def _takes_object(function: dict[str, Any]) -> bool:
 
 def check_ranges(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | None:
     """Types and ranges, if the provider is known to check them."""
+    for name, (least, most) in spec.ranges.items():
+        value = request.body.get(name)
+        if isinstance(value, int | float) and not least <= value <= most and spec.range_refusal is not None:
+            return spec.range_refusal(name)
     return check_types(request) if spec.top_fields is not None else None
 
 

@@ -61,6 +61,9 @@ class ProviderSpec:
     mismatch: Callable[[ShapeMismatch], ChatRefusal] = mismatch_refusal  # how it refuses what does not fit these types
     object_parameters: bool = False  # whether the root of a tool's parameters must be an object
     json_arguments: bool = False  # whether arguments must be JSON text
+    auto_choice_refusal: ChatRefusal | None = None  # refuses every other choice of tools than `auto`
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # of settings, beside those of the dialect
+    range_refusal: Callable[[str], ChatRefusal] | None = None  # how it refuses a value outside of them
     render_error: ErrorRenderer = render_openai_error
     root: str = "/v1"
     further_paths: tuple[str, ...] = ()
@@ -127,6 +130,11 @@ def render_google_error(refusal: ChatRefusal) -> Any:
         refusal.status, "INVALID_ARGUMENT"
     )
     return [{"error": {"code": refusal.status, "message": refusal.message, "status": state}}]
+
+
+def _illegal(name: str) -> ChatRefusal:
+    """Z.AI: a parameter that it does not take."""
+    return ChatRefusal(400, f"The {name} parameter is illegal. Please check the documentation.", code=1214)
 
 
 def render_zai_error(refusal: ChatRefusal) -> Any:
@@ -374,9 +382,10 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
     "zai": ProviderSpec(
         root="/api/paas/v4",
         further_paths=("/api/coding/paas/v4/chat/completions", "/v1/chat/completions"),
-        empty_assistant_refusal=ChatRefusal(
-            400, "The messages parameter is illegal. Please check the documentation.", code=1214
-        ),
+        empty_assistant_refusal=_illegal("messages"),
+        auto_choice_refusal=ChatRefusal(400, "Tool choice must be auto", code=1210),
+        ranges={"temperature": (0, 1), "top_p": (0.01, 1)},
+        range_refusal=_illegal,
         render_error=render_zai_error,
         style=AnswerStyle(
             usage_place=UsagePlace.FINISH,

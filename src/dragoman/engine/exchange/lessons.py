@@ -266,6 +266,10 @@ def _known_tiers(refusal: Recognised) -> Patch | None:
     return {"settings": {"service_tier": {"values": known}}}
 
 
+def _free_choice(refusal: Recognised) -> Patch | None:
+    return {"tool_choices": ["auto"]} if refusal.facts.tool_choices != ("auto",) else None
+
+
 def _without_logprobs(refusal: Recognised) -> Patch | None:
     if refusal.facts.setting("logprobs").support is Stance.REFUSES:
         return None
@@ -540,6 +544,7 @@ LESSONS: tuple[Lesson, ...] = (
         r"thinking mode does not support this tool_choice",
         _fixed(reasoning_default=True, thinking_off=_REFUSES),
     ),
+    _lesson("choice-refused", r"tool choice must be auto", _free_choice),
     _lesson(
         "format-refused",
         r"does not support response format [`'\"]?json_schema|this response_format type is unavailable",
