@@ -10,6 +10,8 @@ import boto3
 import openai
 import pytest
 from botocore.config import Config
+from google import genai
+from google.genai import types
 from tests.shapes.words import PIXEL
 
 from dragoman.emulators.plausible.hosted_tools import reference_number
@@ -117,3 +119,106 @@ def test_nova_runs_code() -> None:
         call, result, _ = nova(server.url).converse(**given)["output"]["message"]["content"]
     assert call["toolUse"]["input"] == {"snippet": "print(1234 * 5678)"}
     assert result["toolResult"]["content"][0]["json"]["stdOut"] == "7006652"
+
+
+FOR_GEMINI: dict[str, tuple[str, dict[str, Any]]] = {
+    "Click at 40, 50": ("click_at", {"x": 40, "y": 50}),
+    'Type "hello" into the field': (
+        "type_text_at",
+        {"x": 500, "y": 500, "text": "hello", "press_enter": False, "clear_before_typing": False},
+    ),
+    "Press ctrl+s": ("key_combination", {"keys": "ctrl+s"}),
+    "Scroll down": ("scroll_document", {"direction": "down"}),
+}
+
+
+@pytest.mark.parametrize("task", FOR_GEMINI)
+def test_gemini_uses_a_screen_by_its_own_functions(task: str) -> None:
+    tool = types.Tool(computer_use=types.ComputerUse(environment=types.Environment.ENVIRONMENT_BROWSER))
+    with emulator("gemini") as server:
+        client = genai.Client(api_key="k", http_options=types.HttpOptions(base_url=server.url))
+        config = types.GenerateContentConfig(tools=[tool])
+        model = "gemini-2.5-computer-use-preview-10-2025"
+        first = client.models.generate_content(model=model, contents=task, config=config)
+        assert first.candidates
+        content = first.candidates[0].content
+        assert content is not None
+        called = first.function_calls
+        assert called
+        assert (called[0].name, called[0].args) == FOR_GEMINI[task]
+        seen = types.FunctionResponse(name=called[0].name, id=called[0].id, response={"url": "https://example.org"})
+        turns: Any = [
+            types.Content(role="user", parts=[types.Part(text=task)]),
+            content,
+            types.Content(role="user", parts=[types.Part(function_response=seen)]),
+        ]
+        second = client.models.generate_content(model=model, contents=turns, config=config)
+    assert "example.org" in (second.text or "")
+
+
+def test_functions_of_a_screen_that_are_excluded_are_not_called() -> None:
+    excluded = types.ComputerUse(
+        environment=types.Environment.ENVIRONMENT_BROWSER, excluded_predefined_functions=["scroll_document"]
+    )
+    with emulator("gemini") as server:
+        client = genai.Client(api_key="k", http_options=types.HttpOptions(base_url=server.url))
+        config = types.GenerateContentConfig(tools=[types.Tool(computer_use=excluded)])
+        answer = client.models.generate_content(model="gemini-2.5-flash", contents="Scroll down", config=config)
+    assert not answer.function_calls
+
+
+WORK: dict[str, tuple[str, dict[str, Any]]] = {
+    "Run `ls -la` in the shell": (
+        "shell",
+        {"action": {"commands": ["ls -la"], "max_output_length": None, "timeout_ms": None}},
+    ),
+    "Execute the command `pwd`": (
+        "local_shell",
+        {"action": {"type": "exec", "command": ["bash", "-lc", "pwd"], "env": {}}},
+    ),
+    'Create the file a.txt with "hello"': (
+        "apply_patch",
+        {"operation": {"type": "create_file", "path": "a.txt", "diff": "+hello"}},
+    ),
+    'Update the file src/a.py: replace "x" by "y"': (
+        "apply_patch",
+        {"operation": {"type": "update_file", "path": "src/a.py", "diff": "@@\n-x\n+y"}},
+    ),
+    "Delete the file a.txt": ("apply_patch", {"operation": {"type": "delete_file", "path": "a.txt"}}),
+}
+OUTPUTS: dict[str, Any] = {
+    "shell": {"output": [{"stdout": "boats", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]},
+    "local_shell": {"output": '{"output": "boats"}'},
+    "apply_patch": {"status": "completed", "output": "boats"},
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("task", WORK)
+def test_gpt_works_with_a_shell_and_patches(task: str, stream: bool) -> None:
+    kind, members = WORK[task]
+    tools: Any = [{"type": kind}]
+    with emulator("openai-responses", signatures="strict") as server:
+        client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="k", max_retries=0).responses
+        if stream:
+            with client.stream(model="gpt-5.1", input=task, tools=tools) as events:
+                for _ in events:
+                    pass
+                answer: Any = events.get_final_response()
+        else:
+            answer = client.create(model="gpt-5.1", input=task, tools=tools)
+        item = answer.output[-1].to_dict()
+        assert item["type"] == f"{kind}_call"
+        assert {name: item[name] for name in members} == members
+        output = {"type": f"{kind}_call_output", "call_id": item["call_id"], **OUTPUTS[kind]}
+        given: list[Any] = [{"role": "user", "content": task}, *[one.to_dict() for one in answer.output], output]
+        told = client.create(model="gpt-5.1", input=given, tools=tools)
+    assert "boats" in told.output_text
+
+
+def test_a_shell_of_the_provider_s_is_not_the_client_s() -> None:
+    tools: Any = [{"type": "shell", "environment": {"type": "container_auto"}}]
+    with emulator("openai-responses") as server:
+        client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="k", max_retries=0).responses
+        answer = client.create(model="gpt-5.1", input="Run `ls` in the shell", tools=tools)
+    assert [item.type for item in answer.output] == ["message"]

@@ -172,14 +172,14 @@ def _content(request: ReceivedRequest, turn: ModelTurn) -> list[Item]:
 
 
 def _function_call(request: ReceivedRequest, tool_call: ModelCall, index: int) -> Item:
-    if tool_call.name == "computer" and not isinstance(tool_call.arguments, str) and _has_screen(request):
+    if not isinstance(tool_call.arguments, str) and _has_form(request, tool_call.name):
         return {
-            "type": "computer_call",
-            "id": item_id("cu_", request, index),
+            "type": f"{tool_call.name}_call",
+            "id": item_id(_FORMS[tool_call.name], request, index),
             "status": "completed",
             "call_id": tool_call.id or make_id("call_", 24, answer_seed(request), index),
             **tool_call.arguments,
-            "pending_safety_checks": [],
+            **({"pending_safety_checks": []} if tool_call.name == "computer" else {}),
         }
     arguments = (
         tool_call.arguments if isinstance(tool_call.arguments, str) else render_json(tool_call.arguments).decode()
@@ -195,8 +195,13 @@ def _function_call(request: ReceivedRequest, tool_call: ModelCall, index: int) -
     }
 
 
-def _has_screen(request: ReceivedRequest) -> bool:
-    return any(tool.get("type") in ("computer", "computer_use_preview") for tool in request.body.get("tools") or ())
+_FORMS = {"computer": "cu_", "shell": "sh_", "local_shell": "lsh_", "apply_patch": "apc_"}
+"""Tools that the client runs, whose calls have items of their own, and how the ids of these begin."""
+
+
+def _has_form(request: ReceivedRequest, name: str) -> bool:
+    kinds = [tool.get("type") for tool in request.body.get("tools") or ()]
+    return name in _FORMS and (name in kinds or (name == "computer" and "computer_use_preview" in kinds))
 
 
 def item_id(prefix: str, request: ReceivedRequest, index: int = 0) -> str:

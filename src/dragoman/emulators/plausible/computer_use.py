@@ -23,13 +23,26 @@ _SIZES = (("display_width_px", "display_height_px"), ("display_width", "display_
 _SCROLLED = {"up": (0, -300), "down": (0, 300), "left": (-300, 0), "right": (300, 0)}
 
 
-def is_computer(entry: Mapping[str, Any]) -> bool:
-    """Whether an entry of `tools` is a screen that the client shows."""
-    return isinstance(entry.get("type"), str) and _TYPES.match(entry["type"]) is not None
+def screen_verbs(entry: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """What a model may do with a declared screen, each with its description; nothing if it is none."""
+    settings = _gemini_settings(entry)
+    if settings is not None:
+        excluded = settings.get("excludedPredefinedFunctions") or settings.get("excluded_predefined_functions") or ()
+        return tuple([(verb, "") for verb in _VERBS if _GEMINI[verb]((0, 0), "")[0] not in excluded])
+    is_screen = isinstance(entry.get("type"), str) and _TYPES.match(entry["type"]) is not None
+    return tuple([(verb, "") for verb in _VERBS]) if is_screen else ()
+
+
+def _gemini_settings(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The settings of Gemini's tool; None if the entry is another."""
+    found = entry.get("computerUse", entry.get("computer_use"))
+    return found if isinstance(found, dict) else None
 
 
 def act(entry: Mapping[str, Any], verb: str, words: str) -> ModelCall:
     """The call of a declared tool that does what the words ask for."""
+    if _gemini_settings(entry) is not None:
+        return ModelCall(*_GEMINI[verb](_point(_GEMINI_SCREEN, words), words))
     kind = entry["type"]
     if kind in ("computer", "computer_use_preview"):
         action = _OPENAI[verb](_point(entry, words), words)
@@ -88,5 +101,18 @@ _ANTHROPIC: Mapping[str, Callable[[Point, str], tuple[str, Action]]] = {
     ),
     "move": lambda at, words: ("mouse_move", {"coordinate": list(at)}),
 }
-VERBS = tuple(_OPENAI)
+_GEMINI_SCREEN = {"display_width": 1000, "display_height": 1000}
+"""Gemini points at thousandths of a screen, whatever its size."""
+_GEMINI: Mapping[str, Callable[[Point, str], tuple[str, Action]]] = {
+    "screenshot": lambda at, words: ("open_web_browser", {}),
+    "click": lambda at, words: ("click_at", {"x": at[0], "y": at[1]}),
+    "type": lambda at, words: (
+        "type_text_at",
+        {"x": at[0], "y": at[1], "text": _quoted(words), "press_enter": False, "clear_before_typing": False},
+    ),
+    "press": lambda at, words: ("key_combination", {"keys": _key(words)}),
+    "scroll": lambda at, words: ("scroll_document", {"direction": _direction(words)}),
+    "move": lambda at, words: ("hover_at", {"x": at[0], "y": at[1]}),
+}
+_VERBS = tuple(_OPENAI)
 """What a model may do with a screen; the first if it must do something."""

@@ -20,6 +20,7 @@ from dragoman.emulators.plausible.hosted_tools import answer_with_hosted
 from dragoman.emulators.plausible.limits import limit_turn
 from dragoman.emulators.plausible.request_view import OfferedTool, RequestView, Saying, Speaker, view_request
 from dragoman.emulators.plausible.text_hints import TextHints
+from dragoman.emulators.plausible.workspace_tools import is_workspace, work
 from dragoman.emulators.provider import Hosted, HostedRun, ModelCall, ModelTurn, ReceivedRequest
 from dragoman.emulators.schema_sample import sample
 
@@ -198,7 +199,7 @@ def _next_calls(view: RequestView, task: str, made: int) -> list[AskedTool]:
 
 def _is_named(tool: OfferedTool, choice: str) -> bool:
     """Whether a choice names the tool; of a screen, any of its verbs."""
-    return tool.name == choice if tool.screen is None else choice.startswith("computer")
+    return tool.name == choice if tool.form is None else choice.startswith("computer")
 
 
 def _steps(task: str) -> list[str]:
@@ -216,8 +217,9 @@ def _steps(task: str) -> list[str]:
 
 
 def _make_call(asked: AskedTool, task: str) -> ModelCall:
-    if asked.tool.screen is not None:
-        return act(asked.tool.screen, asked.tool.name, asked.words)
+    form = asked.tool.form
+    if form is not None:
+        return (work if is_workspace(form) else act)(form, asked.tool.name, asked.words)
     return ModelCall(asked.tool.name, _arguments(asked, task))
 
 

@@ -15,8 +15,9 @@ import orjson
 
 from dragoman.emulators.echo_answer import asked_schema, declared_functions
 from dragoman.emulators.plausible.attachments import describe_attachment
-from dragoman.emulators.plausible.computer_use import VERBS, is_computer
+from dragoman.emulators.plausible.computer_use import screen_verbs
 from dragoman.emulators.plausible.hosted_tools import HostedTool, hosted_kind, hosted_tools
+from dragoman.emulators.plausible.workspace_tools import is_workspace, workspace_verbs
 from dragoman.emulators.provider import Hosted
 
 _SYSTEM_FIELDS = ("system", "systemInstruction", "system_instruction", "instructions")
@@ -33,8 +34,9 @@ _ONE_CALL = re.compile(
     re.IGNORECASE,
 )
 """An instruction that forbids a second call beside the first, in the words that people have for it."""
-_CALLS = ("function_call", "custom_tool_call", "tool_use", "computer_call")
-_RESULTS = ("function_call_output", "custom_tool_call_output", "tool_result", "computer_call_output")
+_FORMED = ("computer", "shell", "local_shell", "apply_patch")
+_CALLS = ("function_call", "custom_tool_call", "tool_use", *[f"{name}_call" for name in _FORMED])
+_RESULTS = ("tool_result", *[f"{name}_output" for name in _CALLS if name != "tool_use"])
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "num_predict")
 _STOPS = ("stop", "stop_sequences", "stopSequences")
 _THINKING = ("thinking", "reasoning", "reasoning_effort", "think", "thinkingConfig", "enable_thinking")
@@ -72,7 +74,7 @@ class OfferedTool:
     description: str
     schema: Any
     entry: Any = None  # the declaration as it stands in the request, if the model must look for it
-    screen: Mapping[str, Any] | None = None  # the declaration of a screen, if this is something to do with it
+    form: Mapping[str, Any] | None = None  # the declaration of a screen, a shell or files, if this is done with them
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +130,9 @@ def _functions(body: dict[str, Any], hosted: tuple[HostedTool, ...]) -> tuple[li
         for one in inner if isinstance(inner, list) else [entry]:
             if not isinstance(one, dict) or hosted_kind(one) is not None:
                 continue
-            if is_computer(one):
-                offered += [OfferedTool(verb, "", {}, screen=one) for verb in VERBS]
+            verbs = workspace_verbs(one) if is_workspace(one) else screen_verbs(one)
+            if verbs or is_workspace(one):
+                offered += [OfferedTool(verb, about, {}, form=one) for verb, about in verbs]
                 continue
             tools = [OfferedTool(*found_one) for found_one in declared_functions({"tools": [one]})]
             if one.get("defer_loading") is True and not {tool.name for tool in tools} & found:
@@ -348,7 +351,8 @@ def _call(call: dict[str, Any]) -> Saying:
     function = call.get("function")
     inner = function if isinstance(function, dict) else call
     identity = call.get("call_id") or call.get("toolUseId") or call.get("id")
-    name = inner.get("name") or ("computer" if call.get("type") == "computer_call" else "")
+    kind = str(call.get("type") or "").removesuffix("_call")
+    name = inner.get("name") or (kind if kind in _FORMED else "")
     return Saying(Speaker.CALL, "", str(name), str(identity or ""))
 
 
