@@ -237,3 +237,21 @@ def test_words_are_not_searched_for_where_the_tokens_are_reported(monkeypatch: p
     stream.close()
     assert stream.output_tokens() == (70, False)
     assert searched == []
+
+
+def test_texts_that_come_together_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    added: list[object] = []
+    add = AnswerTally.add
+    monkeypatch.setattr(AnswerTally, "add", lambda tally, event: added.append(event) or add(tally, event))
+    tokens = []
+    for count in (10, 400):
+        wire = [chat(f" word{number % 10}") for number in range(count)]
+        burst, by_frame = (Translation("openai-chat", "anthropic") for _ in range(2))
+        added.clear()
+        burst.feed(b"".join(wire))
+        assert len(added) <= 3
+        for one in wire:
+            by_frame.feed(one)
+        tokens.append((burst.output_tokens(), by_frame.output_tokens()))
+    assert all(together == alone for together, alone in tokens)
+    assert tokens[1][0][0] > 30 * tokens[0][0][0]

@@ -469,11 +469,20 @@ class Translation:
         if plain and len(events) == 1 and type(first) is TextDelta and first.part == tally.part:
             tally.add_text(first.literal)
             return events
+        texts: list[bytes] = []
         for index, event in enumerate(events):
+            if type(event) is TextDelta and event.part == tally.part:
+                texts.append(event.literal)
+                continue
+            if texts:
+                tally.add_texts(texts)
+                texts = []
             tally.add(event)
             note = _NOTES.get(type(event))
             if note is not None:
                 events[index] = note(self, event)
+        if texts:
+            tally.add_texts(texts)
         if tally.weight > MOST_WEIGHT and self.failure is None:
             return [self._failed(Failed(_HOLDS_TOO_MUCH))]
         if self._capture is not None:

@@ -85,10 +85,12 @@ def digest_messages(conversation: Conversation, known: KnownBeginning | None) ->
 def digest_message(message: Message) -> int:
     """What one message says, and who says it. What the model thought does not count."""
     parts = message.parts
-    if len(parts) == 1 and type(parts[0]) is Result:
-        parts = parts[0].parts
-    if len(parts) == 1 and type(parts[0]) is Text:
-        return hash((message.role, parts[0].literal))
+    if len(parts) == 1:
+        only = parts[0]
+        if type(only) is Result and len(only.parts) == 1:
+            only = only.parts[0]
+        if type(only) is Text:
+            return hash((message.role, only.literal))
     pieces: list[bytes] = []
     collect_words(parts, pieces)
     return hash((message.role, *pieces))

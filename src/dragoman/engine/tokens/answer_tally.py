@@ -82,6 +82,13 @@ class AnswerTally:
         if self._size > _FOLDED:
             self._fold()
 
+    def add_texts(self, literals: list[bytes]) -> None:
+        """Take pieces of text that came together."""
+        self._held += literals
+        self._size += sum(map(len, literals))
+        if self._size > _FOLDED:
+            self._fold()
+
     def add_frames(self, frames: bytes, where: StreamedText) -> None:
         """Take frames of a stream that is relayed. Of very many bytes the first are searched: the rest is like them."""
         if len(frames) > _MOST_SEARCHED:
