@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from dragoman.dialects.contracts.stored_answers import StoreQuestion
 from dragoman.dialects.families.openai_completions import CompletionAnswers
 from dragoman.dialects.ollama.endpoints.prompt_form import PromptAnswers
 from dragoman.dialects.openai_responses.endpoints.stored_answers import STORED_ANSWERS, ResponseKeeper
+from dragoman.gateway.http.outbound import Outbound
 from dragoman.wire.json_size import LARGE
 
 _ASKED: dict[str, tuple[str, dict[str, Any], type]] = {
@@ -77,7 +79,7 @@ def test_the_items_of_a_large_answer_are_found_in_a_thread(
     gateway: Running, provider: HostileProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = 2_000
-    made = Answer("calls", "openai-responses", lambda n: http(whole("openai-responses", called=n)), count)
+    made = Answer("calls", "openai-responses", lambda n: http(whole("openai-responses", called=n, id="b")), count)
     model = provider.serve(made, count)
     assert len(made.make(count)) > LARGE
     seen: list[str] = []
@@ -124,3 +126,19 @@ class _CountedBytes(bytearray):
     def rfind(self, sub: Any, start: Any = 0, end: Any = None) -> int:
         self.searched += len(self) - int(start)
         return super().rfind(sub, start)
+
+
+def test_a_long_piece_of_a_stream_is_written_in_slices() -> None:
+    """Framing all of it at once would hold up everybody."""
+    sent: list[bytes] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message.get("body", b""))
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"a" * 3_000_001
+        yield b"b"
+
+    asyncio.run(Outbound(send, "r").streamed(pieces(), [], b"text/event-stream", 60))
+    assert b"".join(sent) == b"a" * 3_000_001 + b"b"
+    assert max(map(len, sent)) <= 300_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
 from typing import Protocol
 
@@ -21,6 +21,9 @@ EMULATED = (b"x-dragoman-emulated", b"true")
 ESTIMATED = (b"x-dragoman-estimate", b"true")
 SSE = b"text/event-stream; charset=utf-8"
 _RESERVED = frozenset({"content-type", "content-length"})
+_AT_ONCE = 256 * 1024
+"""Bytes of a stream that are written at once. A client of the Responses API is sent a long text five times, in one go:
+framing it holds up everybody, and a slow reader would have all of it wait in memory once more."""
 
 
 class AnswerRewriter(Protocol):
@@ -119,10 +122,11 @@ class Outbound:
                 async for piece in pieces:
                     if watch.pinging is not None:
                         await watch.pinging
-                    watch.begun += 1
-                    await send({"type": "http.response.body", "body": piece, "more_body": True})
-                    watch.done += 1
-                    watch.last = piece
+                    for part in (piece,) if len(piece) <= _AT_ONCE else _slices(piece):
+                        watch.begun += 1
+                        await send({"type": "http.response.body", "body": part, "more_body": True})
+                        watch.done += 1
+                        watch.last = part
                     if room > 0:
                         self.copy.append(piece[:room])
                         room -= len(piece)
@@ -160,6 +164,10 @@ class Outbound:
         if size <= LARGE or self.work is None:
             return verb(*given)
         return await self.work.run_to_end(partial(verb, *given))
+
+
+def _slices(piece: bytes) -> Iterator[bytes]:
+    return (piece[at : at + _AT_ONCE] for at in range(0, len(piece), _AT_ONCE))
 
 
 def header(name: bytes, value: str) -> tuple[bytes, bytes]:
