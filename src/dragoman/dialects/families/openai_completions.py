@@ -194,7 +194,7 @@ def _read(data: bytes) -> _ChatAnswer | None:
     """A Chat answer; None for what is none, such as an error or the end of a stream."""
     try:
         return _decode(data)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
 
 

@@ -41,7 +41,7 @@ from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_st
 from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, text_in
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure
-from dragoman.wire.json_reader import render_object
+from dragoman.wire.json_reader import render_object, replace_lone_surrogates
 
 
 class ResponsesStreamEvent(msgspec.Struct, gc=False):
@@ -485,7 +485,12 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     try:
         body.decode()
         read = answer.take_whole(body, out)
-    except (*UNREADABLE, UnicodeDecodeError):
+    except UNREADABLE:
+        repaired = replace_lone_surrogates(body)
+        if repaired != body:
+            return parse_answer(repaired, origin, seed=seed)
+        read = False
+    except UnicodeDecodeError:
         read = False
     if not read:
         beginning = body[:200].decode("utf-8", "replace")

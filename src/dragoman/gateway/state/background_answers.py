@@ -26,11 +26,14 @@ from dragoman.gateway.services import Services
 from dragoman.gateway.state.stored_chains import shorten
 from dragoman.store import StoredResponse
 from dragoman.wire.error_bodies import parse_failure
+from dragoman.wire.json_size import LARGE
 
 MOST_JOBS = 256
 """Of one process."""
 _MOST_EVENTS = 3 << 20
 """Bytes of events that are kept to be streamed again."""
+MOST_HELD, _OF_EVENT = 64 << 20, 64
+"""Bytes of all events of an answer, and what each takes beside its text."""
 _BEAT, _DEAD = 5.0, 60.0
 """Seconds between two beats, and without one after which a job is taken for dead."""
 _BEATS, _CANCELLED, _EVENTS = "#beat", "#cancelled", "#events"
@@ -39,6 +42,10 @@ _STOPPED = Failure(FailureKind.SERVER, "the gateway was shut down while it made 
 
 Generate = Callable[..., Awaitable[None]]
 """The endpoint that answers a request."""
+
+
+class AnswerTooLong(Exception):
+    """An answer is longer than one in the background may be."""
 
 
 class BackgroundJob:
@@ -59,8 +66,12 @@ class BackgroundJob:
         self._changed = asyncio.Event()
 
     def add(self, events: list[bytes]) -> None:
-        self.events += events
-        self.size += sum(map(len, events))
+        """Keep events for those that follow them. Raises AnswerTooLong: a provider may send them without end."""
+        self.size += sum(map(len, events)) + _OF_EVENT * len(events)
+        if self.ask.streams:
+            self.events += events
+        if self.size > MOST_HELD:
+            raise AnswerTooLong
         self.notify()
 
     def notify(self) -> None:
@@ -123,16 +134,21 @@ async def _work(request: ServedRequest, client: str, job: BackgroundJob, run: Ge
     services = request.services
     teller = job.form.teller(job.id, job.ask)
     refused = bytearray()
-    status = 0
+    status = held = 0
 
     async def take(message: Any) -> None:
-        nonlocal status
+        nonlocal status, held
         if message["type"] == "http.response.start":
             status = message["status"]
         elif status != 200:
             refused.extend(message.get("body", b""))
         else:
-            job.add(teller.feed(message.get("body", b"")))
+            body = message.get("body", b"")
+            held += len(body)
+            feed = partial(teller.feed, body)
+            events = feed() if held <= LARGE else await services.dispatcher.heavy.run_to_end(feed, job.caller.name)
+            held = 0 if events else held
+            job.add(events)
             if teller.state is not None and teller.state is not job.state and not teller.is_over:
                 job.state = teller.state
                 await _write(services, job)
@@ -146,6 +162,8 @@ async def _work(request: ServedRequest, client: str, job: BackgroundJob, run: Ge
         failure = parse_failure(status, {}, bytes(refused)) if status != 200 else None
     except asyncio.CancelledError:
         failure = None if job.is_cancelled else _STOPPED
+    except AnswerTooLong:
+        failure = Failure(FailureKind.ANSWER_TOO_LARGE, "the answer is longer than one in the background may be", 502)
     except Exception as fault:
         failure = Failure(FailureKind.SERVER, f"the gateway itself failed: {type(fault).__name__}", 500)
     finally:
@@ -154,7 +172,7 @@ async def _work(request: ServedRequest, client: str, job: BackgroundJob, run: Ge
             whole = teller.state if teller.is_over and teller.state is not None else None
             job.state = whole or job.form.render_ended(job.state, "failed", failure or _DIED)
             if whole is None:
-                job.add([job.form.render_failed(job.state, len(job.events))])
+                job.events.append(job.form.render_failed(job.state, len(job.events)))
             await _write(services, job)
         if job.ask.streams and job.size <= _MOST_EVENTS:
             kept = StoredResponse(b"", b"".join(job.events))

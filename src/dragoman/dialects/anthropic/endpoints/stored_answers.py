@@ -6,6 +6,7 @@ They are kept here for every target, also for Anthropic, because nothing in an a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
 from msgspec import Raw
@@ -19,6 +20,7 @@ from dragoman.dialects.anthropic.stream import AnthropicStreamParser
 from dragoman.dialects.contracts.stored_answers import StoredAnswers, StoredTurn, StoreQuestion
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.shared.parsing import open_body, parse_model
+from dragoman.dialects.shared.raw_json import UNREADABLE
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object, split_items, split_members
 
@@ -80,9 +82,10 @@ class MessageKeeper:
         self.kept: tuple[str, Json] | None = None
 
     def whole(self, body: bytes) -> bytes:
-        raw = bytes(split_members(body).get("id", b"null"))
-        if raw[:1] == b'"':
-            self.kept = msgspec.json.decode(raw, type=str), body
+        with suppress(*UNREADABLE, MalformedRequest, ValueError):  # what is not as its vendor writes it is not kept
+            raw = bytes(split_members(body).get("id", b"null"))
+            if raw[:1] == b'"':
+                self.kept = msgspec.json.decode(raw, type=str), body
         return body
 
     def piece(self, data: bytes) -> bytes:

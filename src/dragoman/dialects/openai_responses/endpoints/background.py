@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 import msgspec
 from msgspec import Raw
@@ -14,7 +15,7 @@ from dragoman.conversation.replies import Choice, Reply
 from dragoman.dialects.contracts.background import BackgroundAsk, BackgroundForm
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.openai_responses.answer_render import render_answer
-from dragoman.dialects.openai_responses.endpoints.stored_answers import own_items
+from dragoman.dialects.openai_responses.endpoints.stored_answers import UNREADABLE_ANSWER, own_items
 from dragoman.dialects.shared.parsing import asks_for_stream, open_body, parse_model
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object, split_members
@@ -76,12 +77,17 @@ class EventTeller:
 
     def _tell(self, event: bytes, data: bytes) -> bytes:
         if b'"response"' in data:
-            members: dict[str, bytes | Raw] = dict(split_members(data))
-            if "response" in members:
-                self.state = _marked(split_members(members["response"]), self._id, self._ask)
-                self.is_over = event in _ENDS
-                data = render_object(members | {"response": self.state})
+            with suppress(*UNREADABLE_ANSWER):
+                data = self._with_state(event, data)
         return render_event_frame(event, data)
+
+    def _with_state(self, event: bytes, data: bytes) -> bytes:
+        members: dict[str, bytes | Raw] = dict(split_members(data))
+        if "response" not in members:
+            return data
+        self.state = _marked(split_members(members["response"]), self._id, self._ask)
+        self.is_over = event in _ENDS
+        return render_object(members | {"response": self.state})
 
 
 class _Numbered(msgspec.Struct):

@@ -6,6 +6,7 @@ A message is one JSON object. Those of an answer are the events that a stream wo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ from dragoman.dialects.contracts.sockets import SocketFrames, SocketTurn, Steeri
 from dragoman.dialects.contracts.stored_answers import StoredTurn
 from dragoman.dialects.families.openai_errors import KINDS
 from dragoman.dialects.openai_responses.endpoints.provider_messages import ResponseEvents, render_turn
-from dragoman.dialects.openai_responses.endpoints.stored_answers import STORED_ANSWERS, own_items
+from dragoman.dialects.openai_responses.endpoints.stored_answers import STORED_ANSWERS, UNREADABLE_ANSWER, own_items
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import (
     open_object,
@@ -174,6 +175,10 @@ def _required_input(output: bytes) -> Json:
     return msgspec.json.encode(stubs)
 
 
+_MOST_KEPT, _OF_ITEM = 1 << 25, 200
+"""Bytes of the items of an answer that are kept for the next turn, and what each takes beside its text."""
+
+
 class ResponseMessages:
     """The events of one answer as messages.
 
@@ -189,6 +194,7 @@ class ResponseMessages:
         self._lane = b',"stream_id":' + quote(turn.lane) if turn.lane is not None else b""
         self._previous = quote(turn.previous) if turn.previous else _NULL
         self._items: dict[int, bytes] = {}
+        self._size = 0
         self._error = b""
 
     def event(self, name: bytes, data: bytes) -> list[bytes]:
@@ -196,11 +202,11 @@ class ResponseMessages:
         if name == b"error":
             self._error = data
             return []
-        if name in _WITH_RESPONSE:
-            data = self._with_response(name, data)
-        elif name == b"response.output_item.done":
-            members = split_members(data)
-            self._items[int(bytes(members.get("output_index", b"0")))] = bytes(members.get("item", b"{}"))
+        with suppress(*UNREADABLE_ANSWER):
+            if name in _WITH_RESPONSE:
+                data = self._with_response(name, data)
+            elif name == b"response.output_item.done":
+                self._keep_item(split_members(data))
         message = data[:-1] + self._lane + b"}" if self._lane and data[-1:] == b"}" else data
         return [message] if not held or name == b"response.failed" else [self._with_status(held), message]
 
@@ -208,13 +214,22 @@ class ResponseMessages:
         held, self._error = self._error, b""
         return [self._with_status(held)] if held else []
 
+    def _keep_item(self, members: Mapping[str, Raw]) -> None:
+        """Keep an item for the next turn. Of an answer that is too long to be continued nothing is kept."""
+        place, item = int(bytes(members.get("output_index", b"0"))), bytes(members.get("item", b"{}"))
+        self._size += len(item) + _OF_ITEM
+        if self._size <= _MOST_KEPT:
+            self._items[place] = item
+        else:
+            self._items = {}
+
     def _with_response(self, name: bytes, data: bytes) -> bytes:
         """The event, in which the response names what its request did; it may have been sent upstream as a whole."""
         members: dict[str, bytes | Raw] = dict(split_members(data))
         response: dict[str, bytes | Raw] = dict(split_members(bytes(members.get("response", b"{}"))))
         self.id = _text(bytes(response.get("id", _NULL)))
         if name in _COMPLETE:
-            self.complete = True
+            self.complete = self._size <= _MOST_KEPT
             self.is_stored = bytes(response.get("store", _FALSE)) == _TRUE
             items = [self._items[place] for place in sorted(self._items)]
             self.output = render_list(items) if items else bytes(response.get("output", b"[]"))

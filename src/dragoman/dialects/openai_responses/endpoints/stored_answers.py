@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
@@ -14,6 +15,7 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Json
 from dragoman.dialects.contracts.stored_answers import StoredAnswers, StoredTurn, StoreQuestion
 from dragoman.dialects.shared.parsing import open_body
+from dragoman.dialects.shared.raw_json import UNREADABLE
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object, split_items, split_members
 from dragoman.wire.sse import SseDecoder, render_data_frame, render_event_frame
@@ -28,6 +30,8 @@ _WITH_RESPONSE = _ENDS | {b"response.created", b"response.in_progress", b"respon
 _MOST_ITEMS, _USUAL_ITEMS = 100, 20
 _CONVERSATION = "conversation"
 _ABOUT = (_PREVIOUS, _CONVERSATION, _STORE)
+UNREADABLE_ANSWER = (*UNREADABLE, MalformedRequest, ValueError)
+"""What is raised by an answer that is not as its vendor writes them. It goes to the client as it is."""
 
 
 def _parse_question(body: bytes, references: tuple[str, ...] | None = None) -> StoreQuestion | None:
@@ -158,8 +162,11 @@ class ResponseKeeper:
         self.kept: tuple[str, Json] | None = None
 
     def whole(self, body: bytes) -> bytes:
-        shown = self._with_store(body)
-        self._keep(shown)
+        try:
+            shown = self._with_store(body)
+            self._keep(shown)
+        except UNREADABLE_ANSWER:
+            return body
         return shown
 
     def piece(self, data: bytes) -> bytes:
@@ -186,12 +193,16 @@ class ResponseKeeper:
 
     def _frame(self, event: bytes, data: bytes) -> bytes:
         if event in _WITH_RESPONSE:
-            members: dict[str, bytes | Raw] = dict(split_members(data))
-            response = self._with_store(bytes(members.get("response", b"{}")))
-            data = render_object(members | {"response": response})
-            if event in _ENDS:
-                self._keep(response)
+            with suppress(*UNREADABLE_ANSWER):
+                data = self._with_response(event, data)
         return render_event_frame(event, data) if event else render_data_frame(data)
+
+    def _with_response(self, event: bytes, data: bytes) -> bytes:
+        members: dict[str, bytes | Raw] = dict(split_members(data))
+        response = self._with_store(bytes(members.get("response", b"{}")))
+        if event in _ENDS:
+            self._keep(response)
+        return render_object(members | {"response": response})
 
     def _with_store(self, response: bytes) -> bytes:
         members: dict[str, bytes | Raw] = dict(split_members(response))
@@ -200,8 +211,10 @@ class ResponseKeeper:
         return render_object(members | self._shown)
 
     def _keep(self, response: bytes) -> None:
+        """Keep an answer of which all items can be read."""
         raw = bytes(split_members(response).get("id", _NULL))
         if self._keeps and raw[:1] == b'"':
+            _output_items(response)
             self.kept = msgspec.json.decode(raw, type=str), response
 
 
