@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from tests.gateway.running import Running, gateway, provider, wait_for
 from tests.gateway.test_sockets import TOOL, Talk, talking, text
 
 from dragoman.dialects.contracts.sockets import KeptAnswer
+from dragoman.dialects.openai_responses.endpoints.provider_messages import ResponseEvents
 from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.testing import emulator
 from dragoman.upstream.socket_line import SocketLine
+from dragoman.wire.json_size import LARGE
 
 MODEL = "gpt-5.6"
 
@@ -148,3 +151,51 @@ def test_a_key_is_a_bearer_token_at_an_upgrade(tmp_path: Path) -> None:
     (asked,) = behind.requests
     assert (asked.headers.get("upgrade"), "api-key" in asked.headers) == ("websocket", False)
     assert "authorization" in asked.headers
+
+
+ODD_MESSAGES = {
+    "depth": b'{"type":"x","a":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "a list": b"[]",
+    "bytes": b"\xff\x00",
+    "no type": b'{"type":5}',
+    "half an item": b'{"type":"response.output_item.done"}',
+    "no place": b'{"type":"response.output_item.done","output_index":"x","item":{}}',
+    "no response": b'{"type":"response.completed","response":1}',
+}
+
+
+@pytest.mark.parametrize("odd", ODD_MESSAGES)
+def test_an_odd_message_is_the_error_of_its_turn(
+    running: Running, behind: RunningEmulator, monkeypatch: pytest.MonkeyPatch, odd: str
+) -> None:
+    behind.script("One.", "Fine.")
+    hear, heard = SocketLine.hear, 0
+
+    async def hear_odd(line: SocketLine) -> bytes:
+        nonlocal heard
+        heard += 1
+        message = await hear(line)
+        return ODD_MESSAGES[odd] if heard == 4 else message  # once something went to the client
+
+    monkeypatch.setattr(SocketLine, "hear", hear_odd)
+    with talking(running) as talk:
+        assert talk.ask("m", "Hi")["type"] in ("response.failed", "error")
+        assert text(talk.ask("m", "Hi")) == "Fine.", "over a new socket"
+
+
+def test_a_large_message_is_read_in_a_thread(
+    running: Running, behind: RunningEmulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[bool, set[bool]] = {}
+    read = ResponseEvents.read
+
+    def note(events: ResponseEvents, message: bytes) -> bytes:
+        heavy = threading.current_thread().name.startswith("dragoman-heavy")
+        seen.setdefault(len(message) > LARGE, set()).add(heavy)
+        return read(events, message)
+
+    monkeypatch.setattr(ResponseEvents, "read", note)
+    behind.script("a" * 2 * LARGE)
+    with talking(running) as talk:
+        assert len(text(talk.ask("m", "Hi"))) == 2 * LARGE
+    assert seen == {True: {True}, False: {False}}

@@ -23,6 +23,7 @@ from dragoman.upstream.heavy_work import RequestWork
 from dragoman.upstream.transport import Incoming, Outgoing, Timeouts, TransportFailure
 from dragoman.upstream.transport.failures import BrokenResponse, Phase, TimedOut
 from dragoman.upstream.transport.transport import Transport
+from dragoman.wire.json_size import LARGE
 
 LIFE_SECONDS = 55 * 60.0
 """Providers end a socket after 60 minutes."""
@@ -81,7 +82,7 @@ class SocketLine:
         turn = await work.run(render) if work.is_large else render()
         if len(turn.message) > LARGEST or not await self._open(transport, place, timeouts):
             return None
-        answer = LineAnswer(self, frames.provider_messages(), turn, place[0], timeouts)
+        answer = LineAnswer(self, frames.provider_messages(), turn, place[0], timeouts, work)
         try:
             return answer if await answer.begin() else None
         except ConnectionClosed as error:
@@ -164,13 +165,20 @@ class LineAnswer(Incoming):
     """The messages of one turn, as if they came as a stream."""
 
     def __init__(
-        self, line: SocketLine, messages: ProviderMessages, turn: ProviderTurn, origin: str, timeouts: Timeouts
+        self,
+        line: SocketLine,
+        messages: ProviderMessages,
+        turn: ProviderTurn,
+        origin: str,
+        timeouts: Timeouts,
+        work: RequestWork,
     ) -> None:
         total = asyncio.get_running_loop().time() + timeouts.total if timeouts.total is not None else inf
         super().__init__(origin.partition("?")[0], False, timeouts, total)
         self._line = line
         self._messages = messages
         self._turn = turn
+        self._work = work
 
     async def begin(self) -> bool:
         """Send the turn and wait for the first message. False if this socket cannot answer it."""
@@ -207,9 +215,10 @@ class LineAnswer(Incoming):
                 message = await self._line.hear()
         except TimeoutError:
             raise TimedOut(self.origin, phase, self.timeouts.of(phase)) from None
+        read = partial(self._messages.read, message)
         try:
-            piece = self._messages.read(message)
-        except (DragomanError, msgspec.MsgspecError, KeyError, ValueError) as error:
+            piece = read() if len(message) <= LARGE else await self._work.run_to_end(read)
+        except (DragomanError, msgspec.MsgspecError, KeyError, ValueError, RecursionError) as error:
             raise BrokenResponse(self.origin, f"a message cannot be read ({error})", "Try again") from error
         if self._messages.is_over:
             self.complete = True
