@@ -135,6 +135,37 @@ ODD: Wire = {"type": "function", "function": {"name": "odd", "parameters": {"typ
 # The profile of an unknown server sends what the client wrote. What the server refuses is cured by its words, by care,
 # or by both.
 CASES |= {
+    "a list as the answer, asked for by a schema": Awkward(
+        "gemini",
+        {
+            "contents": [{"role": "user", "parts": [{"text": "Three lakes."}]}],
+            "generationConfig": {
+                "responseMimeType": "application/json",
+                "responseSchema": {"type": "ARRAY", "items": {"type": "STRING"}},
+            },
+        },
+        ("anthropic/claude-opus-4-8", "openai/gpt-4o", "openai-responses/gpt-5", "cohere/command-a-03-2025"),
+        arrives=("JSON schema", "array"),
+        gone=("json_schema", "json_object"),
+    ),
+    "a thought in Mistral's form": Awkward(
+        "openai-chat",
+        asked(
+            HI,
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": [{"type": "text", "text": "A greeting."}]},
+                    {"type": "text", "text": "Hello"},
+                ],
+            },
+            HI,
+        ),
+        ("anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash", "groq/llama-3.3-70b-versatile"),
+        arrives=("Hello",),
+        gone=("A greeting.",),
+        rules=("refused-part",),
+    ),
     "a tool that must be called, to a service that lets the model choose": Awkward(
         "openai-chat",
         asked(HI, tools=[LOOK], tool_choice="required", temperature=1.5),

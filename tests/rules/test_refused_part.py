@@ -193,7 +193,7 @@ def test_adapt_and_a_part_of_a_kind_that_the_target_does_not_know(target: str) -
     done = sent(chat(HI, {"role": "assistant", "content": [thought, {"type": "text", "text": "Hello"}]}, HI), target)
     assert "thinking" not in str(done.json["messages"][1])
     assert "Hello" in str(done.json["messages"][1])
-    assert done.changes[0] == ("refused-part", "/messages/1/content/0", "content", False)
+    assert done.changes[0] == ("refused-part", "/messages/1/content/0", "metadata", False)
 
 
 def test_adapt_moves_a_screenshot_out_of_a_result() -> None:

@@ -23,12 +23,8 @@ _UNREADABLE = frozenset(
 )
 LISTINGS = frozenset({"mcp_list_tools", "mcp_tool_listing"})
 """What a server of tools has. The request declares the server again, so that nothing is lost with them."""
-_UNSAID = frozenset(
-    {
-        *(*LISTINGS, "tool_search_output", "tool_addition", "tool_removal"),
-        *("thinking", "redacted_thinking", "reasoning"),
-    }
-)
+THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
+_UNSAID = frozenset({*LISTINGS, *THOUGHTS, "tool_search_output", "tool_addition", "tool_removal"})
 """Kinds whose words would mislead the target: tools that it cannot call, and thoughts, which nobody said."""
 _PAYLOADS = frozenset({"data", "bytes", "file_data", "fileData", "b64_json"})
 """Members that hold what is shown or heard. A text there has a space, or letters that no encoding uses."""

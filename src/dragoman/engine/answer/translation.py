@@ -459,10 +459,12 @@ class Translation:
 
     def _noted(self, events: list[Event]) -> list[Event]:
         """The events with the client's names and ids, once what they tell is noted. Nothing follows a failure."""
-        if not events or self.failure is not None:
+        if self.failure is not None:
             return []
-        if self._alters:
+        if events and self._alters:
             events = self._altered(events)
+        if not events:
+            return []
         tally = self._tally or self._start_tally()
         first = events[0]
         plain = self._capture is None and self._provider_runs is None and tally.weight <= MOST_WEIGHT

@@ -729,6 +729,7 @@ class Exchange(Generic[D]):
         assert self.request is not None
         visit.refused = AttemptFailed(visit.destination, visit.key, self.request, failure)
         visit.cared = True
+        visit.learnt_before_care = len(visit.learnt)
         self.attempts.tries = 0
         return self._prepare()
 
@@ -901,7 +902,7 @@ class Exchange(Generic[D]):
     def _same_again(self) -> Step[D]:
         """What was corrected changes nothing here: it is not sent, and proves nothing."""
         visit = self._visit
-        if visit.refused is not None:
+        if visit.refused is not None and len(visit.learnt) <= visit.learnt_before_care:
             return self._take_back()
         visit.learnt = visit.learnt[:-1]
         return self._decide()

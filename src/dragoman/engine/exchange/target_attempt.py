@@ -103,6 +103,8 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
     """The refusal over which care is taken, while the careful body is under way."""
     cared: bool = False
     """Care was taken, or would change nothing."""
+    learnt_before_care: int = 0
+    """The number of lessons that were applied until then."""
     corrected: tuple[tuple[bytes, Mapping[str, str]], ...] = ()
     """The bodies and headers that were refused and corrected."""
     summary: UsedSummary | None = None

@@ -8,7 +8,9 @@ documents of the request, and some not in a stream. The first of these ways that
 3. `words`: the schema as a system message alone.
 
 `auto` begins with the first. A tool is no way for a schema that is not an object, or where the model thinks and cannot
-be forced then. A format that says "by a schema" and has none is any JSON, where the target's dialect needs the schema.
+be forced then. An answer that is a list, a text or a number is asked for in words where the target answers by schemas
+of objects alone. A format that says "by a schema" and has none is any JSON, where the target's dialect needs the
+schema.
 
 Loses metadata: a schema in words binds the model less.
 
@@ -41,6 +43,9 @@ from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
+from dragoman.rules.schema import FORMS
+from dragoman.rules.schema.form import Typing
+from dragoman.rules.schema.vocabulary import kinds
 from dragoman.rules.shape.forced_tool import forbids_forced_tool
 
 AUTO, TOOL, JSON, WORDS = "auto", "tool", "json", "words"
@@ -54,6 +59,7 @@ _ALL = ("json", "schema")
         not set(_ALL) <= set(facts.response_formats)
         or Stance.REFUSES in (facts.format_with_tools, facts.format_with_documents)
         or Stance.REFUSES in (facts.format_streamed, facts.format_without_schema)
+        or _wants_object(facts)
     ),
     looks_for=Trait.FORMAT,
     loses=Loss.METADATA,
@@ -63,7 +69,11 @@ def refused_format(conversation: Conversation, context: Context) -> Rewrite:
     form, facts = conversation.settings.response_format, context.facts
     if form is not None and _lacks_schema(form, facts):
         return _by_json(form, conversation, context)
-    if form is None or form.kind is FormatKind.TEXT or _takes(form.kind, conversation, context):
+    if form is None or form.kind is FormatKind.TEXT:
+        return Rewrite(conversation)
+    if form.kind is FormatKind.SCHEMA and _wants_object(facts) and _is_no_object(form.schema):
+        return _by_words(form, conversation, context, as_json=False)
+    if _takes(form.kind, conversation, context):
         return Rewrite(conversation)
     choice = context.choice("refused-format") or AUTO
     if choice in (AUTO, TOOL) and form.kind is FormatKind.SCHEMA:
@@ -129,6 +139,18 @@ def _is_object(schema: Json | None) -> bool:
     """Can the schema be that of a tool's arguments?"""
     value: Any = msgspec.json.decode(schema) if schema is not None else None
     return isinstance(value, dict) and value.get("type") == "object" and not value.keys() & {"anyOf", "oneOf", "allOf"}
+
+
+def _wants_object(facts: Facts) -> bool:
+    """Does the target take only objects as answers by a schema?"""
+    return "schema" in facts.response_formats and FORMS[facts.format_schema_form].typing is not Typing.FREE
+
+
+def _is_no_object(schema: Json | None) -> bool:
+    """Does the schema ask for a list, a text or a number?"""
+    value: Any = msgspec.json.decode(schema) if schema is not None else None
+    named = kinds(value) if isinstance(value, dict) else ()
+    return bool(named) and "object" not in named
 
 
 def _name(form: ResponseFormat, conversation: Conversation) -> str:

@@ -5,8 +5,8 @@ where the target takes it there. A refusal becomes text, and a document that is 
 left out. Of a provider's own block, such as the result of a web search or a summary, the words stay as text (`words`);
 what only its provider can read goes, and so does a block without words. `drop` leaves such blocks out.
 
-Loses content where there is no other way to say it. A refusal, a citation, the detail of an image, a block whose words
-stay, and media that moves lose metadata; a document given as text loses nothing.
+Loses content where there is no other way to say it. A refusal, a citation, the detail of an image, a thought, a block
+whose words stay, and media that moves lose metadata; a document given as text loses nothing.
 
 For `deepseek/deepseek-chat`:
 
@@ -43,7 +43,7 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Medium, Stance
-from dragoman.rules.block_words import LISTINGS, block_words
+from dragoman.rules.block_words import LISTINGS, THOUGHTS, block_words
 from dragoman.rules.context import Context
 from dragoman.rules.media_types import usual_type
 from dragoman.rules.native_kinds import takes_block
@@ -102,7 +102,7 @@ def _read_out(part: Opaque, context: Context) -> Swap:
         loses = Loss.METADATA if words.whole else Loss.CONTENT
         return Swap((Text(words.literal),), f"put the words of a {part.kind} block in its place", loses)
     owner = f" that only {part.origin.dialect} has" if part.origin.dialect != context.facts.dialect else ""
-    loses = Loss.METADATA if part.kind in LISTINGS else Loss.CONTENT
+    loses = Loss.METADATA if part.kind in LISTINGS or part.kind in THOUGHTS else Loss.CONTENT
     return Swap((), f"left out a {part.kind} block{owner}", loses)
 
 
