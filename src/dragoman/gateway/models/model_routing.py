@@ -25,7 +25,7 @@ from dragoman.engine.routing.decide import LastUse, RouterQuestion, Routing
 from dragoman.engine.routing.sessions import session_key, starts_anew
 from dragoman.gateway.callers.callers import Caller, Refused, may_ask
 from dragoman.gateway.models.routed_request import RoutedRequest
-from dragoman.gateway.models.side_requests import ask_model
+from dragoman.gateway.models.side_requests import SideRequest, ask_model
 from dragoman.gateway.services import Services
 from dragoman.store import SESSION, Pin, PinOwner
 from dragoman.upstream.destinations import HttpDestination, Routes
@@ -101,9 +101,9 @@ class _Choice:
         assert router is not None
         body = question.body if router.temperature is None else {**question.body, "temperature": router.temperature}
         models = [router.model, *([router.fallback] if router.fallback else [])]
-        request_id = f"{self._id}-{ROUTER}"
+        asked = SideRequest(f"{self._id}-{ROUTER}", self._known, body, router.timeout)
         try:
-            return await ask_model(self._services, self._known, models, body, router.timeout, request_id)
+            return await ask_model(self._services, models, asked)
         except Refused:
             return None
 

@@ -23,56 +23,50 @@ from dragoman.gateway.callers.callers import Caller
 from dragoman.gateway.records.request_record import RequestRecord, record_request
 from dragoman.gateway.services import Services
 from dragoman.upstream.auth.caller_credential import CallerCredential
-from dragoman.upstream.destinations import HttpDestination
+from dragoman.upstream.destinations import HttpDestination, Routes
 
 LONGEST_WORDS = 65_536
 """Characters of an answer that are looked at: a decision or a summary is shorter, and a model may say anything."""
 
 
 class SideAnswer(msgspec.Struct, frozen=True):
-    """What a model answer, why it ended, and the tokens that it took."""
+    """What a model answers, why it ended, and the tokens that it took."""
 
     text: str
     stop: Stop | None
     usage: Usage
 
 
-async def ask_model(
-    services: Services,
-    caller: Caller,
-    models: Sequence[str],
-    body: dict[str, Any],
-    seconds: float,
-    request_id: str,
-    *,
-    credential: CallerCredential | None = None,
-) -> str | None:
-    """The text that the first of these models answers; None where all fail, or it takes too long.
+class SideRequest(msgspec.Struct, frozen=True):
+    """What the gateway asks a model."""
 
-    `body` is a Chat request without its model. The caller pays for it: raises Refused where its budget has no room.
-    `credential`: the caller's own, for the provider that the caller named.
-    """
-    route = _route(services, models)
+    id: str
+    caller: Caller
+    """Who pays for it."""
+    body: dict[str, Any]
+    """A Chat request without its model."""
+    seconds: float
+    """How long it may take."""
+    credential: CallerCredential | None = None
+    """The caller's own, for the provider that the caller named."""
+
+
+async def ask_model(services: Services, models: Sequence[str], asked: SideRequest) -> str | None:
+    """The text that the first of these models answers; None if all fail, or it takes too long. Raises Refused if the
+    caller's budget has no room for it."""
+    route = _route(services.routes, models)
     if route is None:
         return None
-    answer = await ask_route(services, caller, route, models[0], body, seconds, request_id, credential=credential)
+    answer = await ask_route(services, route, models[0], asked)
     return answer.text if isinstance(answer, SideAnswer) else None
 
 
 async def ask_route(
-    services: Services,
-    caller: Caller,
-    route: TargetRoute[HttpDestination],
-    model: str,
-    body: dict[str, Any],
-    seconds: float,
-    request_id: str,
-    *,
-    credential: CallerCredential | None = None,
+    services: Services, route: TargetRoute[HttpDestination], model: str, asked: SideRequest
 ) -> SideAnswer | Failure:
     """What the first destination that can answers, or why none does. See `ask_model`."""
-    ask = read({"model": model, **body}, source=DEFAULT_DIALECT)
-    budget = caller.budget
+    ask = read({"model": model, **asked.body}, source=DEFAULT_DIALECT)
+    caller, budget = asked.caller, asked.caller.budget
     held = (
         await hold_request(
             services.store.budgets, services.clocks, caller, budget, reserved_tokens(ask.conversation), route
@@ -80,16 +74,16 @@ async def ask_route(
         if budget is not None
         else None
     )
-    context = AnswerContext(model=model, id=request_id, created=int(time.time()))
-    dispatch = services.dispatcher.open(ask, route, context, caller.name, credential=credential)
+    context = AnswerContext(model=model, id=asked.id, created=int(time.time()))
+    dispatch = services.dispatcher.open(ask, route, context, caller.name, credential=asked.credential)
     exchange = dispatch.exchange
-    record = RequestRecord(request_id, DEFAULT_DIALECT, caller, time.perf_counter(), context, model, hold=held)
+    record = RequestRecord(asked.id, DEFAULT_DIALECT, caller, time.perf_counter(), context, model, hold=held)
     record.ask, record.exchange, record.dispatch = ask, exchange, dispatch
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(asked.seconds):
             end = await dispatch.run()
     except TimeoutError:
-        record.failure = Failure(FailureKind.TIMEOUT, f"no answer within {seconds:g} s", 504)
+        record.failure = Failure(FailureKind.TIMEOUT, f"no answer within {asked.seconds:g} s", 504)
         return record.failure
     finally:
         record.failure = record.failure or exchange.failure
@@ -101,8 +95,8 @@ async def ask_route(
     return SideAnswer(text or "", exchange.stop, exchange.spent().usage)
 
 
-def _route(services: Services, models: Sequence[str]) -> TargetRoute[HttpDestination] | None:
-    found = [route for name in models if (route := services.routes.find(name)) is not None]
+def _route(routes: Routes, models: Sequence[str]) -> TargetRoute[HttpDestination] | None:
+    found = [route for name in models if (route := routes.find(name)) is not None]
     return TargetRoute(tuple(dict.fromkeys(route.first for route in found))) if found else None
 
 

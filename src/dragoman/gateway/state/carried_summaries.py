@@ -38,7 +38,7 @@ from dragoman.gateway.callers.callers import Caller, Refused, begin_work
 from dragoman.gateway.callers.credentials import find_credential
 from dragoman.gateway.http.outbound import Outbound, header
 from dragoman.gateway.models.model_names import find_lead
-from dragoman.gateway.models.side_requests import ask_route
+from dragoman.gateway.models.side_requests import SideRequest, ask_route
 from dragoman.gateway.records.request_record import CarriedBlock, RequestRecord
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
@@ -231,16 +231,8 @@ async def _summarise(
     window = route.first.target.facts.context_window
     for number, part in enumerate(await work.run(lambda: list(summary_parts(ask.conversation, window)))):
         question = summary_question(part, text, compaction.ask.instructions)
-        answer = await ask_route(
-            services,
-            record.caller,
-            route,
-            model,
-            question,
-            _SECONDS,
-            f"{record.id}-summary-{number}",
-            credential=credential,
-        )
+        asked = SideRequest(f"{record.id}-summary-{number}", record.caller, question, _SECONDS, credential)
+        answer = await ask_route(services, route, model, asked)
         if isinstance(answer, Failure):
             raise Refused(answer)
         if answer.stop is not Stop.END or not is_whole_summary(answer.text):

@@ -16,7 +16,7 @@ from dragoman.engine.history.compaction import (
     task_for,
 )
 from dragoman.gateway.callers.callers import Caller, Refused
-from dragoman.gateway.models.side_requests import ask_model
+from dragoman.gateway.models.side_requests import SideRequest, ask_model
 from dragoman.gateway.services import Services
 from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination
@@ -76,10 +76,8 @@ async def _summary(
     text: str | None = task.earlier
     for part in parts_of(task.messages, policy, shrink):
         body = question(part, text or "", policy)
-        request_id = f"{next(services.request_ids)}-summary"
-        text = await ask_model(
-            services, caller, [policy.model], body, policy.timeout, request_id, credential=credential
-        )
+        id = f"{next(services.request_ids)}-summary"
+        text = await ask_model(services, [policy.model], SideRequest(id, caller, body, policy.timeout, credential))
         if not text or text.isspace():
             return None
         text = text[: policy.max_summary_tokens * _CHARACTERS_PER_TOKEN]
