@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ from tests.gateway.running import Running, gateway, provider, wait_for
 
 from dragoman.config.client_keys import sha256_of
 from dragoman.emulators.serving.background_server import RunningEmulator
+from dragoman.gateway.state import background_answers
 from dragoman.store import StoredResponse
 from dragoman.testing import emulator
 
 KEYS = {name: {"sha256": sha256_of(f"sk-{name}"), "concurrent": 1} for name in ("ann", "bob")}
+ORDER = ["queued", "in_progress", "completed"]
 ASK: dict[str, Any] = {"model": "claude", "input": "Write a poem.", "background": True}
 
 
@@ -135,3 +138,83 @@ def test_a_gateway_that_shuts_down_says_so(tmp_path: Path) -> None:
         wait_for(lambda: bool(behind.requests))
     with world(tmp_path) as (running, _):
         assert client(running).responses.retrieve(queued.id).status == "failed"
+
+
+# Several processes on one store.
+
+
+@contextmanager
+def two(folder: Path) -> Iterator[tuple[Running, Running, RunningEmulator]]:
+    with emulator("anthropic") as behind:
+        config = {
+            "providers": {"claude": provider("anthropic", behind.base_url)},
+            "models": {"claude": {"target": "claude/claude-opus-5"}},
+            "keys": KEYS,
+        }
+        with gateway(config, folder) as one, gateway(config, folder) as other:
+            yield one, other, behind
+
+
+def test_a_job_that_another_process_looks_at_lives(tmp_path: Path) -> None:
+    with two(tmp_path) as (one, other, behind):
+        seen = []
+        for number in range(5):
+            behind.script(f"Poem {number}.")
+            id = client(one).responses.create(**ASK).id
+            seen.append([client(other).responses.retrieve(id).status])
+            while seen[-1][-1] in ORDER[:2]:
+                seen[-1].append(client(other).responses.retrieve(id).status)
+            wait_for(lambda: not one.services.jobs)
+        assert [found[-1] for found in seen] == ["completed"] * 5
+        assert [sorted(found, key=ORDER.index) for found in seen] == seen, "it never goes back"
+
+
+def test_a_job_ends_when_another_process_cancels_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background_answers, "_BEAT", 0.05)
+    with two(tmp_path) as (one, other, behind):
+        behind.script({"text": "Never.", "fault": "stall"})
+        queued = client(one).responses.create(**ASK)
+        wait_for(lambda: bool(behind.requests))
+        assert client(other).responses.cancel(queued.id).status == "cancelled"
+        wait_for(lambda: not one.services.jobs)
+        for running in (one, other):
+            assert client(running).responses.retrieve(queued.id).status == "cancelled"
+
+
+@pytest.mark.parametrize("by_another", [False, True])
+def test_a_job_that_is_removed_ends_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_another: bool
+) -> None:
+    monkeypatch.setattr(background_answers, "_BEAT", 0.05)
+    with two(tmp_path) as (one, other, behind):
+        behind.script({"text": "Never.", "fault": "stall"})
+        with client(one).responses.create(**ASK, stream=True) as stream:
+            id = next(iter(stream)).response.id
+        client(other if by_another else one).responses.delete(id)
+        wait_for(lambda: not one.services.jobs)
+        for running in (one, other):
+            with pytest.raises(openai.NotFoundError):
+                client(running).responses.retrieve(id)
+            for name in (id, f"{id}#events"):
+                assert running.do(partial(running.services.store.responses.find_latest, "ann", name)) is None
+
+
+def test_events_are_streamed_by_another_process_when_they_are_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background_answers, "_LOOK", 0.01)
+    with two(tmp_path) as (one, other, behind):
+        behind.script({"text": "Roses are red.", "fault": "slow"})
+        with client(one).responses.create(**ASK, stream=True) as stream:
+            events = iter(stream)
+            first = next(events)
+            with client(other).responses.retrieve(first.response.id, stream=True, starting_after=0) as again:
+                heard = list(again)
+            told = [first, *events]
+        assert [event.type for event in heard] == [event.type for event in told][1:]
+        with pytest.raises(openai.BadRequestError, match="begun with `background` and `stream`"):
+            client(other).responses.retrieve(wait_for_queued(one).id, stream=True)
+
+
+def wait_for_queued(running: Running) -> Any:
+    return client(running).responses.create(**ASK)

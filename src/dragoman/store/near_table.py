@@ -90,8 +90,10 @@ class NearTable(Generic[Value]):
         kept = await self.shared.put_first(caller, place, key, value)
         return await self.near.put_first(caller, place, key, kept)  # another task may have been quicker
 
-    async def find(self, caller: str, place: str, keys: Iterable[str]) -> dict[str, Value]:
+    async def find(self, caller: str, place: str, keys: Iterable[str], *, latest: bool = False) -> dict[str, Value]:
         shared = self.shared
+        if latest and not shared.alone:
+            return await self._load(caller, place, list(keys))
         if shared.lacks(caller):
             return {}
         alone, found = shared.alone, {}

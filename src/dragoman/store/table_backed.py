@@ -161,10 +161,14 @@ class TableResponses:
         found = await self.find_link(caller, id)
         return None if found is None or found.is_removed else found
 
-    async def find_link(self, caller: str, id: str) -> StoredResponse | None:
+    async def find_latest(self, caller: str, id: str) -> StoredResponse | None:
+        found = await self.find_link(caller, id, latest=True)
+        return None if found is None or found.is_removed else found
+
+    async def find_link(self, caller: str, id: str, *, latest: bool = False) -> StoredResponse | None:
         if not state_of(self._settings.config).enabled:
             return None
-        return (await self._table.find(caller, id, (_ONLY,))).get(_ONLY)
+        return (await self._table.find(caller, id, (_ONLY,), latest=latest)).get(_ONLY)
 
     async def find_holders(self, caller: str, items: Iterable[str]) -> Mapping[str, str]:
         if not state_of(self._settings.config).enabled:

@@ -74,7 +74,8 @@ async def conversation(request: ServedRequest, vendor: Dialect, template: str) -
             return
         item = await work.run(partial(form.find_item, items, steps[-1]))
         if item is None:
-            raise Refused(Failure(FailureKind.NOT_FOUND, f"Item with id '{steps[-1][:200]}' not found.", 404))
+            what = f"Item with id '{steps[-1][:200]}' not found."
+            raise Refused(Failure(FailureKind.NOT_FOUND, what, 404, "item_not_found"))
         if inbound.method == "DELETE":
             await _remove(responses, caller, id, found, steps[-1])
         await outbound.whole(200, found.response if inbound.method == "DELETE" else item)

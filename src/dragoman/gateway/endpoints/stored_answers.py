@@ -10,7 +10,7 @@ from dragoman.dialects.dialect import Dialect
 from dragoman.gateway.callers.callers import Refused
 from dragoman.gateway.http.outbound import SSE
 from dragoman.gateway.served_request import ServedRequest
-from dragoman.gateway.state.background_answers import cancel, find_state, follow
+from dragoman.gateway.state.background_answers import cancel, find_state, follow, remove
 from dragoman.gateway.state.stored_chains import keep_chain, put_together
 
 
@@ -44,7 +44,7 @@ async def stored_answer(request: ServedRequest, vendor: Dialect, template: str) 
     elif form is not None and template == form.cancel_path:
         await outbound.whole(200, await cancel(services, caller.name, id, form, found))
     elif inbound.method == "DELETE":
-        await services.store.responses.forget(caller.name, id)
+        await remove(services, caller.name, id)
         await outbound.whole(200, stored.render_deleted(id))
     elif inbound.query.get("stream", "").lower() == "true":
         await _stream(request, id, form)

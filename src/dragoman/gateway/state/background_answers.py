@@ -1,7 +1,8 @@
 """Answers that are made in the background: told as queued, polled, cancelled, and streamed again from any event.
 
 The request runs here as a stream, whatever its provider. Its state is written when it changes, and a beat while it
-goes on. A job whose process has died has no beat any more: it ends as failed, and is never run again.
+goes on. A job whose process has died has no beat any more: it ends as failed, and is never run again. A job that
+another process cancels or removes ends when its own next looks.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ MOST_HELD, _OF_EVENT = 64 << 20, 64
 """Bytes of all events of an answer, and what each takes beside its text."""
 _BEAT, _DEAD = 5.0, 60.0
 """Seconds between two beats, and without one after which a job is taken for dead."""
-_BEATS, _CANCELLED, _EVENTS = "#beat", "#cancelled", "#events"
+_LOOK = 0.5
+"""Seconds between two looks at a job of another process whose events are waited for."""
+_BEATS, _EVENTS = "#beat", "#events"
 _DIED = Failure(FailureKind.SERVER, "the process that made this answer has ended; it was not run again", 500)
 _STOPPED = Failure(FailureKind.SERVER, "the gateway was shut down while it made this answer", 500)
 
@@ -60,6 +63,7 @@ class BackgroundJob:
         self.size = 0
         self.state = form.render_queued(id, ask, int(time.time()))
         self.stored = StoredResponse(ask.items, self.state, ask.previous)
+        self.is_ending = False
         self.is_over = False
         self.is_cancelled = False
         self.task: asyncio.Task[None] | None = None
@@ -73,6 +77,16 @@ class BackgroundJob:
         if self.size > MOST_HELD:
             raise AnswerTooLong
         self.notify()
+
+    def cancel(self) -> None:
+        """End it; nothing more is written of it."""
+        self.is_cancelled = True
+        self.stop()
+
+    def stop(self) -> None:
+        """End it, unless it does already."""
+        if self.task is not None and not self.is_ending:
+            self.task.cancel()
 
     def notify(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
@@ -110,7 +124,10 @@ async def queue_job(services: Services, caller: Caller, client: str, body: bytes
         raise Refused(Failure(FailureKind.OVERLOADED, what, 503, retry_after=5))
     job = BackgroundJob(dialect(client).id_prefix + secrets.token_hex(25), caller, ask, form)
     job.stored, beginning = await shorten(services, caller.name, job.id, job.stored)
-    if not await _write(services, job):
+    await _put_beat(services, job)  # whoever finds the job must see that it lives
+    if job.ask.streams:
+        await services.store.responses.put(caller.name, job.id + _EVENTS, StoredResponse(b"", b""))
+    if not await _put_state(services, job):
         what = "the answer could not be stored, so it was not begun"
         raise Refused(Failure(FailureKind.OVERLOADED, what, 503, retry_after=5))
     if beginning is not None:
@@ -151,7 +168,10 @@ async def _work(request: ServedRequest, client: str, job: BackgroundJob, run: Ge
             job.add(events)
             if teller.state is not None and teller.state is not job.state and not teller.is_over:
                 job.state = teller.state
-                await _write(services, job)
+                if not await _is_open(services, job):
+                    job.is_cancelled = True
+                    raise asyncio.CancelledError
+                await _put_state(services, job)
 
     beat = asyncio.get_running_loop().create_task(_beat(services, job))
     failure: Failure | None = _DIED
@@ -168,15 +188,13 @@ async def _work(request: ServedRequest, client: str, job: BackgroundJob, run: Ge
         failure = Failure(FailureKind.SERVER, f"the gateway itself failed: {type(fault).__name__}", 500)
     finally:
         beat.cancel()
+        job.is_ending = True
         if not job.is_cancelled:
             whole = teller.state if teller.is_over and teller.state is not None else None
             job.state = whole or job.form.render_ended(job.state, "failed", failure or _DIED)
             if whole is None:
                 job.events.append(job.form.render_failed(job.state, len(job.events)))
-            await _write(services, job)
-        if job.ask.streams and job.size <= _MOST_EVENTS:
-            kept = StoredResponse(b"", b"".join(job.events))
-            await services.store.responses.put(job.caller.name, job.id + _EVENTS, kept)
+        await _put_end(services, job)
         job.is_over = True
         job.notify()
         services.jobs.pop(job.id, None)
@@ -197,30 +215,57 @@ async def _never() -> Any:
 
 
 async def _beat(services: Services, job: BackgroundJob) -> None:
-    """Show that the job lives, and end it if another process was asked to."""
-    responses, caller = services.store.responses, job.caller.name
+    """Show that the job lives, and end it if another process has."""
     while True:
-        await responses.put(caller, job.id + _BEATS, StoredResponse(b"", msgspec.json.encode(time.time())))
         await asyncio.sleep(_BEAT)
-        if await responses.find(caller, job.id + _CANCELLED) is not None and job.task is not None:
-            job.is_cancelled = True
-            job.task.cancel()
+        if not await _is_open(services, job):
+            job.cancel()
+            return
+        await _put_beat(services, job)
 
 
-async def _write(services: Services, job: BackgroundJob) -> bool:
+async def _put_beat(services: Services, job: BackgroundJob) -> None:
+    beat = StoredResponse(b"", msgspec.json.encode(time.time()))
+    await services.store.responses.put(job.caller.name, job.id + _BEATS, beat)
+
+
+async def _is_open(services: Services, job: BackgroundJob) -> bool:
+    """Whether no process has cancelled or removed the job."""
+    found = await services.store.responses.find_latest(job.caller.name, job.id)
+    return found is not None and job.form.is_open(found.response)
+
+
+async def _put_end(services: Services, job: BackgroundJob) -> None:
+    """Write how the job ended: its events first, because they are looked for when it is over."""
+    responses, caller = services.store.responses, job.caller.name
+    found = await responses.find_latest(caller, job.id)
+    if found is None:
+        return
+    if job.ask.streams and job.size <= _MOST_EVENTS:
+        await responses.put(caller, job.id + _EVENTS, StoredResponse(b"", b"".join(job.events)))
+    elif job.ask.streams:
+        await responses.forget(caller, job.id + _EVENTS)
+    if not job.is_cancelled and job.form.is_open(found.response):
+        await _put_state(services, job)
+
+
+async def _put_state(services: Services, job: BackgroundJob) -> bool:
     stored = msgspec.structs.replace(job.stored, response=job.state)
     return await services.store.responses.put(job.caller.name, job.id, stored)
 
 
 async def find_state(services: Services, caller: str, id: str, form: BackgroundForm, found: StoredResponse) -> bytes:
     """A stored answer as it is now: one in the background whose process has died is failed."""
+    responses = services.store.responses
+    if form.is_open(found.response) and id not in services.jobs:
+        found = await responses.find_latest(caller, id) or found
     if not form.is_open(found.response) or id in services.jobs:
         return found.response
-    beat = await services.store.responses.find(caller, id + _BEATS)
+    beat = await responses.find_latest(caller, id + _BEATS)
     if beat is not None and time.time() - msgspec.json.decode(beat.response, type=float) < _DEAD:
         return found.response
     ended = form.render_ended(found.response, "failed", _DIED)
-    await services.store.responses.put(caller, id, msgspec.structs.replace(found, response=ended))
+    await responses.put(caller, id, msgspec.structs.replace(found, response=ended))
     return ended
 
 
@@ -229,18 +274,26 @@ async def cancel(services: Services, caller: str, id: str, form: BackgroundForm,
     if not form.is_background(found.response):
         what = "Cannot cancel a synchronous response."
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 400))
+    found = await services.store.responses.find_latest(caller, id) or found
     state = await find_state(services, caller, id, form, found)
     if not form.is_open(state):
         return state
     ended = form.render_ended(state, "cancelled", None)
-    job = services.jobs.get(id)
-    if job is not None and job.task is not None:
-        job.is_cancelled, job.state = True, ended
-        job.task.cancel()
-    else:
-        await services.store.responses.put(caller, id + _CANCELLED, StoredResponse(b"", b"true"))
+    if (job := services.jobs.get(id)) is not None:
+        job.state = ended
+        job.cancel()
     await services.store.responses.put(caller, id, msgspec.structs.replace(found, response=ended))
     return ended
+
+
+async def remove(services: Services, caller: str, id: str) -> None:
+    """Remove an answer with all that is kept of it. If it is under way, it ends first."""
+    job = services.jobs.get(id)
+    if job is not None and job.task is not None and job.caller.name == caller:
+        job.cancel()
+        await asyncio.wait({job.task})
+    for name in (id, id + _EVENTS, id + _BEATS):
+        await services.store.responses.forget(caller, name)
 
 
 async def follow(
@@ -250,8 +303,29 @@ async def follow(
     job = services.jobs.get(id)
     if job is not None and job.caller.name == caller:
         return job.follow(since) if job.ask.streams else None
-    kept = await services.store.responses.find(caller, id + _EVENTS)
-    return _retell(kept.response, form, since) if kept is not None else None
+    kept = await services.store.responses.find_latest(caller, id + _EVENTS)
+    return _await_events(services, caller, id, form, since) if kept is not None else None
+
+
+async def _await_events(
+    services: Services, caller: str, id: str, form: BackgroundForm, since: int
+) -> AsyncIterator[bytes]:
+    """The events of an answer that another process makes or has made, once it is over."""
+    responses, is_over, state = services.store.responses, False, b""
+    while True:
+        kept = await responses.find_latest(caller, id + _EVENTS)
+        if kept is None or kept.response or is_over:
+            break
+        found = await responses.find_latest(caller, id)
+        state = await find_state(services, caller, id, form, found) if found is not None else b""
+        is_over = found is None or not form.is_open(state)
+        if not is_over:
+            await asyncio.sleep(_LOOK)
+    if kept is not None and kept.response:
+        async for event in _retell(kept.response, form, since):
+            yield event
+    elif state:  # its process has died, and the events with it
+        yield form.render_failed(state, since + 1)
 
 
 async def _retell(events: bytes, form: BackgroundForm, since: int) -> AsyncIterator[bytes]:
@@ -263,6 +337,6 @@ async def _retell(events: bytes, form: BackgroundForm, since: int) -> AsyncItera
 async def stop_jobs(services: Services) -> None:
     """End all jobs; they are told as failed."""
     tasks = [job.task for job in services.jobs.values() if job.task is not None]
-    for task in tasks:
-        task.cancel()
+    for job in services.jobs.values():
+        job.stop()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -34,8 +34,8 @@ class ExpiringTable(Protocol[Value]):
     async def put_first(self, caller: str, place: str, key: str, value: Value) -> Value:
         """Keep a value unless there is one; the one that is kept. The first writer wins."""
 
-    async def find(self, caller: str, place: str, keys: Iterable[str]) -> dict[str, Value]:
-        """The values under these keys, in the order of the keys."""
+    async def find(self, caller: str, place: str, keys: Iterable[str], *, latest: bool = False) -> dict[str, Value]:
+        """The values under these keys, in the order of the keys. `latest`: as others have written them, too."""
 
     async def forget(self, caller: str, place: str) -> None:
         """Remove all values of a place."""

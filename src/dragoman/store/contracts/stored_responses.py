@@ -62,6 +62,9 @@ class StoredResponses(Protocol):
     async def find(self, caller: str, id: str) -> StoredResponse | None:
         """A response of this caller."""
 
+    async def find_latest(self, caller: str, id: str) -> StoredResponse | None:
+        """The same as it is now, whichever worker wrote or removed it."""
+
     async def find_link(self, caller: str, id: str) -> StoredResponse | None:
         """The same for one that another names: also if it was removed."""
 

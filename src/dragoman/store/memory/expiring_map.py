@@ -64,7 +64,7 @@ class ExpiringMap(Generic[Value]):
             self._put(address, value, now)
             return value
 
-    async def find(self, caller: str, place: str, keys: Iterable[str]) -> dict[str, Value]:
+    async def find(self, caller: str, place: str, keys: Iterable[str], *, latest: bool = False) -> dict[str, Value]:
         if caller not in self._callers:
             return {}
         now, found = self._clock(), {}

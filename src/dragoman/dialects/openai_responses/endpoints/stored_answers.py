@@ -111,7 +111,7 @@ def _unknown_answer(id: str) -> Failure:
 
 def _unknown_conversation(id: str) -> Failure:
     what = f"Conversation with id '{id[:200]}' not found."
-    return Failure(FailureKind.NOT_FOUND, what, 404, param=_CONVERSATION)
+    return Failure(FailureKind.NOT_FOUND, what, 404, "conversation_not_found", param=_CONVERSATION)
 
 
 def _unknown_item(id: str) -> Failure:
