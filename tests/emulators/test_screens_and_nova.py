@@ -172,6 +172,10 @@ WORK: dict[str, tuple[str, dict[str, Any]]] = {
         "shell",
         {"action": {"commands": ["ls -la"], "max_output_length": None, "timeout_ms": None}},
     ),
+    "Run make test.": (
+        "shell",
+        {"action": {"commands": ["make test"], "max_output_length": None, "timeout_ms": None}},
+    ),
     "Execute the command `pwd`": (
         "local_shell",
         {"action": {"type": "exec", "command": ["bash", "-lc", "pwd"], "env": {}}},

@@ -9,7 +9,6 @@ from typing import Any
 from dragoman.emulators.provider import ModelCall
 
 _QUOTED = re.compile(r"[\"“`]([^\"”`\n]{1,500})[\"”`]")
-_RUN = re.compile(r"\b(?:run|execute)(?: the)?(?: command)?:? ([^\n]{1,500})", re.IGNORECASE)
 _PATH = re.compile(r"[\w./~-]{0,200}\w\.\w{1,10}\b")
 _FILES = (
     ("create", "Creates or writes a new file"),
@@ -44,8 +43,11 @@ def work(entry: Mapping[str, Any], verb: str, words: str) -> ModelCall:
 
 
 def _command(words: str) -> str:
-    found = _QUOTED.search(words) or _RUN.search(words)
-    return found[1].rstrip(". ") if found else "ls"
+    found = _QUOTED.search(words)
+    if found is not None:
+        return found[1]
+    given = [words.partition(verb)[2] for verb in ("un ", "xecute ") if verb in words]
+    return given[0].partition("\n")[0][:500].rstrip(". ") if given else "ls"
 
 
 def _operation(verb: str, words: str) -> dict[str, str]:
