@@ -81,6 +81,15 @@ def test_a_marked_prefix_is_written_once_and_read_until_its_time_is_over() -> No
     assert counts(vendor.ask(request)) == (rest, 5001, 0)
 
 
+def test_what_claude_is_told_of_tools_is_counted_and_cached() -> None:
+    vendor = TimedEmulator("anthropic")
+    plain = claude(user(text(LONG), text("And?", None)))
+    tooled = {**plain, "tools": [{"name": "x" * 40, "input_schema": {"type": "object"}}]}
+    rest, written, _ = counts(vendor.ask(plain))
+    assert counts(vendor.ask(tooled)) == (rest, written + 12 + 604, 0)
+    assert counts(vendor.ask(tooled)) == (rest, 0, written + 12 + 604)
+
+
 def test_a_cache_belongs_to_one_key_and_one_model() -> None:
     vendor = TimedEmulator("anthropic")
     request = claude(user(text(LONG)))

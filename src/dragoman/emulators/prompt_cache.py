@@ -22,7 +22,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from dragoman.emulators.provider import CacheMiss, CacheUse, ReceivedRequest
-from dragoman.emulators.usage import MARKERS, TOKEN_BYTES, count_text_tokens
+from dragoman.emulators.usage import MARKERS, TOKEN_BYTES, UnseenTokens, count_text_tokens
 from dragoman.emulators.wire import render_json
 
 MOST_PREFIXES = 65_536
@@ -288,6 +288,8 @@ def _leaves(value: Any) -> Iterator[tuple[bytes, int]]:
                 waiting.extend((item, as_written) for item in reversed(one))
             case _Name():
                 yield one.text, 0
+            case UnseenTokens():
+                yield b"", one.tokens
             case None | bool():
                 yield str(one).encode(), 0
             case _:

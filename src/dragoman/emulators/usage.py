@@ -1,13 +1,14 @@
 """Token counts that add up.
 
-There is no tokenizer: four bytes of UTF-8 are one token, so that a test can compute every count.
+There is no tokenizer: four bytes of UTF-8 are one token, so that a test can compute every count. What Claude is told of
+tools in general is as large as six hundred tokens, and they are counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from dragoman.emulators.provider import ModelTurn, ReceivedRequest
 from dragoman.emulators.wire import render_json
@@ -40,7 +41,15 @@ class TokenUsage:
         return self.input - self.cached - self.written
 
 
+class UnseenTokens(NamedTuple):
+    """Tokens that the service puts into a prompt beside the client's words, by the median of recorded answers."""
+
+    tokens: int
+
+
 TOKEN_BYTES = 4
+CLAUDE_UNSEEN = {False: UnseenTokens(0), True: UnseenTokens(604)}
+"""Of Claude: without tools, and with them."""
 MARKERS = frozenset({"cache_control", "cachePoint", "prompt_cache_breakpoint"})
 """Members that say what to cache. The model does not read them."""
 
@@ -55,6 +64,8 @@ def count_tokens(value: Any) -> int:
     match value:
         case str():
             return count_text_tokens(value)
+        case UnseenTokens():
+            return value.tokens
         case dict():
             return sum(count_tokens(member) for name, member in value.items() if name not in MARKERS)
         case list():

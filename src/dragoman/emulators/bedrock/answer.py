@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from dragoman.emulators.anthropic.models import claude_model
 from dragoman.emulators.anthropic.thinking import sign
-from dragoman.emulators.bedrock.families import family_of
+from dragoman.emulators.bedrock.families import family_of, unseen
 from dragoman.emulators.bedrock.frames import render_event
 from dragoman.emulators.provider import Hosted, HostedRun, ModelCall, ModelTurn, ReceivedRequest
 from dragoman.emulators.usage import TokenUsage, answer_seed, count_usage
@@ -157,7 +157,7 @@ def _reason(turn: ModelTurn) -> str:
 
 def prompt(request: ReceivedRequest) -> list[Any]:
     """The part of the body that the model reads."""
-    return [request.body.get(name) for name in ("system", "messages", "toolConfig")]
+    return [unseen(request), *map(request.body.get, ("system", "messages", "toolConfig"))]
 
 
 def _usage(request: ReceivedRequest, turn: ModelTurn) -> TokenUsage:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman.emulators.anthropic.caching import cache_policy
-from dragoman.emulators.bedrock.families import family_of
+from dragoman.emulators.bedrock.families import family_of, unseen
 from dragoman.emulators.prompt_cache import BlockList, CachePlan, lifetime_of
 from dragoman.emulators.provider import ReceivedRequest
 
@@ -16,6 +16,7 @@ def plan_cache(request: ReceivedRequest) -> CachePlan | None:
         return None
     body, blocks = request.body, BlockList()
     tools = body.get("toolConfig") or {}
+    blocks.add(unseen(request))
     _add(blocks, tools.get("tools"))
     _add(blocks, body.get("system"))
     thinking = (body.get("additionalModelRequestFields") or {}).get("thinking")

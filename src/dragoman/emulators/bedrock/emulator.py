@@ -16,7 +16,7 @@ from dragoman.emulators.anthropic import caching as claude_caching
 from dragoman.emulators.anthropic import judge as claude_judge
 from dragoman.emulators.anthropic.field_checks import AnthropicRefusal
 from dragoman.emulators.bedrock import answer, caching, judge
-from dragoman.emulators.bedrock.families import family_of
+from dragoman.emulators.bedrock.families import family_of, unseen
 from dragoman.emulators.bedrock.frames import render_event, render_exception
 from dragoman.emulators.bedrock.refusals import BedrockRefusal
 from dragoman.emulators.native_api import NativeApi
@@ -123,7 +123,8 @@ class Bedrock(NativeApi):
 
     def count_prompt(self, request: ReceivedRequest) -> int:
         """Of a body of Claude's own as well."""
-        return count_tokens([request.body.get(name) for name in ("system", "messages", "tools", "toolConfig")])
+        words = map(request.body.get, ("system", "messages", "tools", "toolConfig"))
+        return count_tokens([unseen(request), *words])
 
     def _check_invocation(self, request: ReceivedRequest) -> None:
         """A body that goes to Claude as it is, in which neither the model nor the stream may stand."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from dragoman.emulators.provider import ReceivedRequest
+from dragoman.emulators.usage import CLAUDE_UNSEEN, UnseenTokens
+
 
 @dataclass(frozen=True, slots=True)
 class BedrockFamily:
@@ -72,3 +75,10 @@ _FAMILIES = {
 def family_of(model: str) -> BedrockFamily:
     """The family of a model, in any spelling of its id: bare, with a region, or an ARN."""
     return next((family for pattern, family in _FAMILIES.items() if re.search(pattern, model)), UNKNOWN)
+
+
+def unseen(request: ReceivedRequest) -> UnseenTokens:
+    """What the service puts into a prompt of Claude's."""
+    config = request.body.get("toolConfig")
+    has_tools = bool(request.body.get("tools") or (isinstance(config, dict) and config.get("tools")))
+    return CLAUDE_UNSEEN[has_tools] if "claude" in request.model else UnseenTokens(0)
