@@ -126,10 +126,6 @@ KEY_HEADER = "x-dragoman-key"
 KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
 
 
-def decode_headers(headers: Collection[tuple[bytes, bytes]]) -> dict[str, str]:
-    return {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
-
-
 class Inbound:
     """A request, as endpoints see it."""
 
@@ -146,7 +142,8 @@ class Inbound:
         self.path = path
         self.timer = timer
         self.method: str = scope["method"]
-        self.headers = decode_headers(scope["headers"])
+        headers: Collection[tuple[bytes, bytes]] = scope["headers"]
+        self.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
 
     @property
     def query(self) -> dict[str, str]:
