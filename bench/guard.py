@@ -4,12 +4,13 @@
 
 Each path of `paths.py` runs under valgrind, a few times and many times; the difference, divided, is what one turn
 costs, without start-up. The counts are compared with `bench/guard.json`. A path fails that costs more than the baseline
-and its tolerance, or that has no baseline. `--write` lowers the baseline to these counts and adds paths that have none;
-it never raises a count. With `--ceiling` a path fails, too, that costs more than at the commit that the file names as
-the ceiling.
+and its tolerance, or that has no baseline on any machine. `--write` lowers the baseline to these counts and adds paths
+that have none; it never raises a count. With `--ceiling` a path fails, too, that costs more than at the commit that the
+file names as the ceiling.
 
-Counts hold for one version of Python and one kind of processor: elsewhere (`--ratios`) only the relations between the
-paths are compared, with more tolerance.
+Counts hold for one kind of processor and one version of Python: the file has a baseline for each of some such kinds of
+machines, and `--write` adds that of a new one. Without a baseline, or with other libraries than it was made with
+(`--ratios`), only the relations between the paths are compared, with more tolerance.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
@@ -73,6 +75,11 @@ def surroundings() -> dict[str, str]:
     return {"python": platform.python_version(), "machine": platform.machine(), **libraries}
 
 
+def name_machine() -> str:
+    """The kind of machine that a baseline holds for."""
+    return f"{platform.machine()}, Python {sys.version_info.major}.{sys.version_info.minor}"
+
+
 def find_tolerance(path: str, elsewhere: bool) -> float:
     if elsewhere:
         return TOLERANCE_ELSEWHERE
@@ -91,10 +98,13 @@ def compare(counts: Counts, known: Counts, elsewhere: bool = False) -> dict[str,
     return {path: change / usual - 1 for path, change in changes.items()}
 
 
-def find_faults(counts: Counts, known: Counts, ceiling: Counts, elsewhere: bool) -> dict[str, str]:
-    """What is wrong with each path that fails. An empty ceiling is not looked at."""
+def find_faults(
+    counts: Counts, known: Counts, ceiling: Counts, elsewhere: bool, counted: Collection[str] = ()
+) -> dict[str, str]:
+    """What is wrong with each path that fails. An empty ceiling is not looked at. `counted`: the paths that have a
+    baseline on other kinds of machines."""
     changes, above = compare(counts, known, elsewhere), compare(counts, ceiling)
-    faults = {path: "NO BASELINE" for path in counts if path not in known}
+    faults = {path: "NO BASELINE" for path in counts if path not in known and path not in counted}
     faults |= {path: "ABOVE THE CEILING" for path, change in above.items() if change > 0}
     return faults | {path: "DEARER" for path, change in changes.items() if change > find_tolerance(path, elsewhere)}
 
@@ -108,18 +118,29 @@ def main() -> int:
     given = parser.parse_args()
     if shutil.which("valgrind") is None:
         raise SystemExit("valgrind is not installed; on Debian: apt-get install valgrind")
-    known: dict[str, Any] = json.loads(BASELINE.read_text())
+    kind, machines = name_machine(), json.loads(BASELINE.read_text())["machines"]
+    known: dict[str, Any] = find_baseline(machines, kind, given.write)
     elsewhere = given.ratios or known["for"] != surroundings()
     if elsewhere:
         print(f"The baseline holds for {known['for']}: only relations between the paths are compared.\n")
     counts = count_all(given.paths or list(PATHS))
     if given.write and not elsewhere:
         known["instructions"] = lower(known["instructions"], counts)
-        BASELINE.write_text(json.dumps(known, indent=2) + "\n")
+        BASELINE.write_text(json.dumps({"machines": {**machines, kind: known}}, indent=2) + "\n")
     ceiling: Counts = known["ceiling"]["instructions"]
-    faults = find_faults(counts, known["instructions"], ceiling if given.ceiling else {}, elsewhere)
+    counted = {path for machine in machines.values() for path in machine["instructions"]}
+    faults = find_faults(counts, known["instructions"], ceiling if given.ceiling else {}, elsewhere, counted)
     _print_table(counts, compare(counts, known["instructions"], elsewhere), compare(counts, ceiling), faults)
     return 1 if faults else 0
+
+
+def find_baseline(machines: dict[str, Any], kind: str, write: bool) -> dict[str, Any]:
+    """That of this kind of machine; without one, a new one to write, or the first to compare relations with."""
+    if kind in machines:
+        found: dict[str, Any] = machines[kind]
+        return found
+    empty = {"for": surroundings(), "ceiling": {"commit": "", "instructions": {}}, "instructions": {}}
+    return empty if write else next(iter(machines.values()))
 
 
 def _print_table(counts: Counts, changes: dict[str, float], above: dict[str, float], faults: dict[str, str]) -> None:

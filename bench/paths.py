@@ -102,9 +102,9 @@ def repairing(count: int) -> Path_:
     return run
 
 
-def streaming(upstream: str, client: str) -> Path_:
-    """A streamed answer of a hundred words, each in a chunk of its own."""
-    frames = questions.frames(upstream, EVENTS)
+def streaming(upstream: str, client: str, burst: bool = False) -> Path_:
+    """A streamed answer of a hundred words, each in a chunk of its own, or all in one."""
+    frames = _frames(upstream, burst)
 
     def run(times: int) -> None:
         for _ in range(times):
@@ -114,6 +114,11 @@ def streaming(upstream: str, client: str) -> Path_:
             translation.close()
 
     return run
+
+
+def _frames(upstream: str, burst: bool) -> list[bytes]:
+    frames = questions.frames(upstream, EVENTS)
+    return [b"".join(frames)] if burst else frames
 
 
 def completing(body: bytes) -> Path_:
@@ -176,13 +181,21 @@ class Said:
         return
 
 
-def asking(client: str, upstream: str, size: str, stream: bool, store: str = "memory", alone: bool = True) -> Path_:
+def asking(
+    client: str,
+    upstream: str,
+    size: str,
+    stream: bool,
+    store: str = "memory",
+    alone: bool = True,
+    burst: bool = False,
+) -> Path_:
     """Whole requests through the gateway, by its only process or by one of several."""
     body = questions.question(client, size, upstream, stream)
 
     def run(times: int) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            asyncio.run(_ask_often(opened(Path(folder), stream, store, alone), times))
+            asyncio.run(_ask_often(opened(Path(folder), stream, store, alone, burst), times))
 
     async def _ask_often(services: Services, times: int) -> None:
         gateway = Gateway(services, watch=False)
@@ -210,10 +223,10 @@ def asker(gateway: Gateway, path: str, body: bytes) -> Callable[[], Awaitable[No
     return lambda: gateway(scope, receive, send)
 
 
-def opened(folder: Path, stream: bool, store: str = "memory", alone: bool = True) -> Services:
+def opened(folder: Path, stream: bool, store: str = "memory", alone: bool = True, burst: bool = False) -> Services:
     """A gateway's services with everything on, and the stand-in for connections."""
     services = open_with(folder, "http://127.0.0.1:9", store, alone)
-    pieces = {name: questions.frames(name, EVENTS) if stream else [questions.whole(name)] for name in TARGETS}
+    pieces = {name: _frames(name, burst) if stream else [questions.whole(name)] for name in TARGETS}
     services.dispatcher.transports[None, CONNECTIONS] = Stand(pieces)  # type: ignore[assignment]
     return services
 
@@ -245,6 +258,9 @@ PATHS: dict[str, Callable[[], Path_]] = {
     "stream relayed": partial(streaming, "openai-chat", "openai-chat"),
     "stream anthropic to chat": partial(streaming, "anthropic", "openai-chat"),
     "stream chat to anthropic": partial(streaming, "openai-chat", "anthropic"),
+    "burst relayed": partial(streaming, "openai-chat", "openai-chat", True),
+    "burst anthropic to chat": partial(streaming, "anthropic", "openai-chat", True),
+    "burst chat to anthropic": partial(streaming, "openai-chat", "anthropic", True),
     "answer completed": lambda: completing(_lacking()),
     "answer that is complete": lambda: completing(complete_answer(_lacking(), ANSWERING)),
     "gateway chat to chat": partial(asking, "openai-chat", "openai-chat", "tools", False),
@@ -253,6 +269,8 @@ PATHS: dict[str, Callable[[], Path_]] = {
     "gateway anthropic to chat": partial(asking, "anthropic", "openai-chat", "tools", False),
     "gateway chat to chat, streamed": partial(asking, "openai-chat", "openai-chat", "short", True),
     "gateway chat to anthropic, streamed": partial(asking, "openai-chat", "anthropic", "short", True),
+    "gateway chat to chat, burst": partial(asking, "openai-chat", "openai-chat", "short", True, burst=True),
+    "gateway chat to anthropic, burst": partial(asking, "openai-chat", "anthropic", "short", True, burst=True),
     "gateway chat to anthropic, 50 repairs": partial(asking, "openai-chat", "anthropic", "50 repairs", False),
     "adapt from responses": partial(from_client, "openai-responses", TARGETS["anthropic"]),
     "adapt from anthropic": partial(from_client, "anthropic", TARGETS["openai-chat"]),

@@ -26,10 +26,22 @@ def guard() -> ModuleType:
     return module
 
 
-def test_every_path_has_a_baseline(guard: ModuleType) -> None:
-    known = json.loads(guard.BASELINE.read_text())
-    assert set(guard.PATHS) == set(known["instructions"])
-    assert set(known["ceiling"]["instructions"]) <= set(guard.PATHS)
+def test_every_path_has_a_baseline_on_some_machine(guard: ModuleType) -> None:
+    machines = json.loads(guard.BASELINE.read_text())["machines"].values()
+    assert set(guard.PATHS) == {path for machine in machines for path in machine["instructions"]}
+    for machine in machines:
+        assert set(machine["ceiling"]["instructions"]) <= set(guard.PATHS)
+
+
+def test_each_kind_of_machine_has_a_baseline_of_its_own(guard: ModuleType) -> None:
+    machines = json.loads(guard.BASELINE.read_text())["machines"]
+    for kind, machine in machines.items():
+        made_on = machine["for"]
+        assert kind == f"{made_on['machine']}, Python {made_on['python'].rpartition('.')[0]}"
+        assert guard.find_baseline(machines, kind, write=False) is machine
+    assert guard.find_baseline(machines, "another", write=True)["instructions"] == {}
+    assert guard.find_baseline(machines, "another", write=False) is next(iter(machines.values()))
+    assert guard.name_machine().startswith(guard.surroundings()["machine"])
 
 
 @pytest.mark.slow
@@ -67,6 +79,11 @@ def test_a_path_fails_above_its_tolerance_and_without_a_baseline(
 ) -> None:
     known = {"gateway chat to chat": 100, "stream relayed": 100, "adapt anthropic": 100}
     assert guard.find_faults({path: count}, known, {}, elsewhere=False).get(path) == fault
+
+
+def test_a_path_that_was_counted_on_another_machine_does_not_fail(guard: ModuleType) -> None:
+    assert guard.find_faults({"a": 1}, {}, {}, elsewhere=False, counted={"a"}) == {}
+    assert guard.find_faults({"a": 1}, {}, {}, elsewhere=False, counted={"b"}) == {"a": "NO BASELINE"}
 
 
 def test_a_path_fails_above_the_ceiling(guard: ModuleType) -> None:
