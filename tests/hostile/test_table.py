@@ -327,6 +327,19 @@ def test_an_answer_of_any_depth_is_read_or_refused(dialect: str) -> None:
             thread.submit(read_deep_answers, dialect, depth).result()
 
 
+def test_what_is_odd_in_a_request_is_not_remembered_for_others() -> None:
+    """No other request has the same oddities: they would only drive out what agents send on every turn."""
+    content = dump(body("openai-chat", ["x"] * MANY))  # type: ignore[list-item]
+
+    def remembered(count: int) -> int:
+        POOL.clear()
+        for _ in range(count):
+            adapt(content, source="openai-chat", target=TARGETS[0])
+        return POOL.held
+
+    assert remembered(10) < remembered(1) + len(content)
+
+
 def test_work_that_is_not_in_proportion_is_noticed() -> None:
     def square(count: int) -> None:
         for _ in range(count * count):

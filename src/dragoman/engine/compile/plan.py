@@ -86,7 +86,8 @@ class TopLevelCache:
         if known is not None:
             return known
         top = TopLevelEntry(key, self, conversation)
-        _TOPS.put(key, CacheEntry(top, top.size()))
+        if not conversation.near_misses:  # they are those of one request, and may be many
+            _TOPS.put(key, CacheEntry(top, top.size()))
         return top
 
 
