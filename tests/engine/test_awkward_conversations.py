@@ -213,6 +213,19 @@ CASES |= {
         gone=("c2VhbGVk",),
         rules=("foreign-reasoning",),
     ),
+    "a router's summary of thoughts, to a model that wants thoughts back": unknown(
+        "moonshot",
+        "kimi-k2-thinking",
+        asked(
+            LOOKED[0],
+            {**LOOKED[1], "reasoning_details": [{"type": "reasoning.summary", "summary": "Look first.", "index": 0}]},
+            FOUND,
+            tools=[LOOK],
+        ),
+        arrives=('"reasoning_content":"Look first."',),
+        gone=("reasoning_details",),
+        rules=("foreign-reasoning",),
+    ),
     "a picture, to a model that reads": unknown(
         "deepseek", "deepseek-chat", asked(SHOWN), arrives=("See", "[image: "), rules=("refused-part",)
     ),

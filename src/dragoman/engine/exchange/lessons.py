@@ -153,7 +153,8 @@ def _lacks(facts: Facts, patch: Patch) -> bool:
 
 
 def _demand_reasoning(refusal: Recognised) -> Patch | None:
-    """First with the turns that call tools. If that is not enough, with the words that follow their results too."""
+    """First with the turns that call tools. If that is not enough, in that field alone, and then with the words that
+    follow the results too."""
     facts = refusal.facts
     need = facts.reasoning_required if facts.reasoning_required in NEEDS_FILLED else Need.TOOL_TURNS
     wanted: Patch = {
@@ -163,6 +164,8 @@ def _demand_reasoning(refusal: Recognised) -> Patch | None:
     }
     if _lacks(facts, wanted):
         return wanted
+    if facts.reasoning_states and _holds_thoughts(refusal.conversation):
+        return {"reasoning_states": []}
     return {"reasoning_required": Need.TOOL_EXCHANGES.value} if need is Need.TOOL_TURNS else None
 
 
