@@ -28,12 +28,14 @@ def app(tmp_path: Path) -> Gateway:
 @pytest.mark.parametrize(("path", "method"), CALLS)
 async def test_every_path_is_served(app: Gateway, path: str, method: str) -> None:
     """A request that is wrong gets an error about itself, never `there is nothing here`."""
-    url = path.replace("{model}", "m").replace("{id}", "req_0")
+    url = path.replace("{model}", "m").replace("{id}", "req_0").replace("{id1}", "a").replace("{id2}", "b")
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
         answer = await client.request(method.upper(), url, content=b"{}" if method == "post" else None)
     assert "there is nothing at" not in answer.text
     assert answer.status_code != 405
     assert answer.headers["x-dragoman-request-id"]
+    documented = DOCUMENT["paths"][path][method]["responses"]
+    assert documented.keys() & {str(answer.status_code), f"{answer.status_code // 100}XX"}, answer.text
 
 
 async def test_it_is_served_itself(app: Gateway) -> None:
@@ -41,3 +43,8 @@ async def test_it_is_served_itself(app: Gateway) -> None:
         answer = await client.get("/openapi.json")
     assert answer.json() == DOCUMENT
     assert answer.json()["openapi"].startswith("3.")
+
+
+def test_streams_of_a_cloud_are_described_as_the_cloud_frames_them() -> None:
+    answers = DOCUMENT["paths"]["/v1/model/{model}/invoke-with-response-stream"]["post"]["responses"]["200"]
+    assert "application/vnd.amazon.eventstream" in answers["content"]

@@ -349,3 +349,10 @@ def test_a_key_that_stands_twice_stays_refused(on_stage: Stage, path: str, more:
     answer = on_stage.gateway.http.post(f"{on_stage.url}/v1/{path}", content=twice)
     assert answer.status_code == 400, answer.text
     assert "twice" in answer.text or "model" in answer.text
+
+
+def test_what_is_not_known_is_named_by_its_code(on_stage: Stage) -> None:
+    """Clients take `model_not_found` for a wrong model."""
+    for path, code in (("responses/resp_x", "response_not_found"), ("conversations/conv_x", "conversation_not_found")):
+        answer = on_stage.gateway.get(f"/v1/{path}")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, code)

@@ -241,6 +241,7 @@ def _of_dialects() -> Iterator[ServedRoute]:
     for served in served_paths(*Job):
         endpoint = served.endpoint
         streams = endpoint.job in (Job.GENERATE, Job.PROMPT) and endpoint.stream is not False
+        framing = endpoint.framing or served.dialect.framing
         yield ServedRoute(
             endpoint.method,
             served.path,
@@ -250,7 +251,7 @@ def _of_dialects() -> Iterator[ServedRoute]:
             served.dialect.name if endpoint.method == "POST" else "",
             is_public=served.is_usual,
             required=endpoint.required or None,
-            answers=(JSON_TYPE, served.dialect.framing.content_type.partition(";")[0]) if streams else (JSON_TYPE,),
+            answers=(JSON_TYPE, framing.content_type.partition(";")[0]) if streams else (JSON_TYPE,),
             is_array=bool(endpoint.stream) and served.dialect.client_framing({}) is Framing.JSON_ARRAY,
         )
 

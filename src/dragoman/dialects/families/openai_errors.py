@@ -33,7 +33,9 @@ retry, from a spent quota, which is not."""
 _OWN_CODES = frozenset({FailureKind.BAD_REQUEST, FailureKind.SERVER, FailureKind.NETWORK, FailureKind.TIMEOUT})
 _FINAL = frozenset({FailureKind.QUOTA, FailureKind.ANSWER_TOO_LARGE})
 """The SDK would send the request again after these, and pay for the same end."""
-_NO_MODEL = frozenset({"unknown_url", "unknown_request"})
+_NO_MODEL = frozenset(
+    {"unknown_url", "unknown_request", "response_not_found", "conversation_not_found", "item_not_found"}
+)
 """Codes of things other than models that were not found."""
 
 

@@ -30,6 +30,9 @@ _HEADERS = {
 }
 
 
+_KEPT = {"200": {"description": "The answer."}, "4XX": _ERROR, "5XX": _ERROR}
+
+
 def _request(required: dict[str, Any]) -> dict[str, Any]:
     schema = {"type": "object", "properties": required, "required": list(required), "additionalProperties": True}
     return {"required": True, "content": {JSON_TYPE: {"schema": schema}}}
@@ -82,15 +85,27 @@ def _paths() -> dict[str, Any]:
 
 
 def _unserved() -> dict[str, Any]:
-    """Paths of the vendors' APIs that get a refusal which says what to do."""
+    """Paths of the vendors' APIs that get a refusal which says what to do; some of them only while `state` is off."""
     paths: dict[str, Any] = {}
     for one in all_dialects():
+        kept = _kept(one)
         for unserved in one.unserved:
             path, ids = _numbered(one.prefixes[0] + unserved.path)
             more = {"parameters": ids} if ids else {}
-            operation = {"summary": f"Not served: {unserved.instead}", "responses": {_refused(one): _ERROR}, **more}
+            says, answers = f"Not served: {unserved.instead}", {_refused(one): _ERROR}
+            if unserved.path in kept:
+                says, answers = "Of what is kept here; not served while `state` is off", _KEPT
+            operation = {"summary": says, "responses": answers, **more}
             paths.setdefault(path, {method.lower(): operation for method in unserved.methods})
     return paths
+
+
+def _kept(one: Dialect) -> set[str]:
+    """The paths of a vendor's API for answers and conversations that are kept here."""
+    stored, background, form = one.stored_answers, one.background, one.conversations
+    paths = {stored.path, stored.items_path} if stored is not None else set()
+    paths |= {background.cancel_path} if background is not None else set()
+    return paths | ({form.new_path, form.path, form.items_path, form.item_path} if form is not None else set())
 
 
 def _refused(one: Dialect) -> str:
