@@ -13,7 +13,7 @@ import pytest
 from tests.gateway.running import gateway, provider
 from tests.gateway.test_vault import MODELS, Agent, Chat, Gemini, Messages, Responses, Stage
 
-from dragoman.emulators.usage import count_tokens
+from dragoman.emulators.usage import CLAUDE_UNSEEN, count_tokens
 from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.library.adapt import read
 from dragoman.testing import emulator
@@ -29,13 +29,20 @@ TASK = "Mend the roof, and count the tiles."
 PROMPT = ("system", "systemInstruction", "instructions", "messages", "contents", "input", "tools")
 
 
+def window_of(name: str) -> int:
+    """The window, with room for what the service puts into a prompt itself."""
+    return WINDOW + CLAUDE_UNSEEN["claude" in MODELS[name]].tokens
+
+
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with ExitStack() as stack:
-        emulators = {name: stack.enter_context(emulator(name, window=WINDOW)) for name in TARGETS}
+        emulators = {name: stack.enter_context(emulator(name, window=window_of(name))) for name in TARGETS}
         config = {
             "providers": {name: provider(name, one.base_url, **ONCE) for name, one in emulators.items()},
-            "models": {name: {"target": f"{name}/{MODELS[name]}", "context_window": WINDOW} for name in TARGETS},
+            "models": {
+                name: {"target": f"{name}/{MODELS[name]}", "context_window": window_of(name)} for name in TARGETS
+            },
             "history": {"trim": {"max_history_tokens": 0, "on_refusal": False}},
         }
         yield Stage(stack.enter_context(gateway(config, tmp_path_factory.mktemp("long"))), emulators)
