@@ -46,6 +46,7 @@ class Running:
         self.services.records.lines.stream = self.log
         self.app: Any = Gateway(self.services)
         self._server: PromptServer | None = None
+        self._thread = threading.Thread()
         self.loop: asyncio.AbstractEventLoop | None = None
         self.url = ""
         self.http = httpx.Client(timeout=120)
@@ -64,7 +65,8 @@ class Running:
             self._caught, http=protocol, log_level="critical", loop="uvloop", interface="asgi3", lifespan="on"
         )
         self._server = PromptServer(config)
-        threading.Thread(target=self._server.run, kwargs={"sockets": [listening]}, daemon=True).start()
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listening]}, daemon=True)
+        self._thread.start()
         wait_for(lambda: self._server is not None and self._server.started)
         return self
 
@@ -77,6 +79,7 @@ class Running:
         self.http.close()
         self._server.end()
         wait_for(lambda: not getattr(self._server, "servers", ()) or self.services.closing)
+        self._thread.join(60)  # what was to be written is written then
 
     def do(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run something in the gateway's own loop."""
