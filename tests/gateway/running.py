@@ -110,10 +110,17 @@ class Running:
         content = body if isinstance(body, bytes) else None
         named = {"authorization": f"Bearer {key}", "content-type": "application/json"}
         named |= {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.http.post(self.url + path, content=content, json=body if content is None else None, headers=named)
+        as_json = body if content is None else None
+        return self._settled(self.http.post(self.url + path, content=content, json=as_json, headers=named))
 
     def get(self, path: str, key: str = "any", **headers: str) -> httpx.Response:
-        return self.http.get(self.url + path, headers={"authorization": f"Bearer {key}", **headers})
+        return self._settled(self.http.get(self.url + path, headers={"authorization": f"Bearer {key}", **headers}))
+
+    def _settled(self, answer: httpx.Response) -> httpx.Response:
+        """The answer, once the gateway has had its turn after it: then the request is written down."""
+        if self.loop is not None and self.loop.is_running():
+            self.do(lambda: asyncio.sleep(0))
+        return answer
 
     @lru_cache(maxsize=8)  # noqa: B019 - a client is slow to make, and a test's gateway short-lived
     def openai(self, key: str = "any") -> openai.OpenAI:

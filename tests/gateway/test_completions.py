@@ -91,7 +91,8 @@ def test_an_error_comes_as_openai_tells_it(on_stage: Stage) -> None:
     on_stage.script("mistral", {"fault": "401"})
     with pytest.raises(openai.AuthenticationError):
         on_stage.gateway.openai().completions.create(model="mistral", prompt="x")
-    on_stage.script("claude", {"text": "word " * 400, "fault": "cut;after=40"})
+    broken = {"text": "word " * 400, "fault": "cut;after=40"}
+    on_stage.script("claude", *[broken] * 4)  # what breaks before anything was seen is tried again
     with pytest.raises(openai.APIError):
         list(on_stage.gateway.openai().completions.create(model="claude", prompt="x", stream=True))
 
