@@ -266,7 +266,6 @@ OTHERS = [
     ),
     ("zai", talk(USER, {"role": "assistant", "content": ""}, USER), "The messages parameter is illegal."),
     ("zai", talk(USER, temperature=1.5), "The temperature parameter is illegal."),
-    ("zai", talk(USER, tools=[TOOL], tool_choice="required"), "Tool choice must be auto"),
     (
         "cerebras",
         talk(USER, {**SAID, "reasoning_content": "x"}, USER),

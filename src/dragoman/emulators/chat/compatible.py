@@ -179,8 +179,6 @@ def check_tools(spec: ProviderSpec, request: ReceivedRequest) -> ChatRefusal | N
     declared = request.body.get("tools")
     if declared is None:
         return None
-    if request.body.get("tool_choice", "auto") not in ("auto", None) and spec.auto_choice_refusal is not None:
-        return spec.auto_choice_refusal
     if not isinstance(declared, list):
         return wrong_type("tools", "an array of objects", declared)
     if not declared and not spec.empty_lists:

@@ -61,7 +61,6 @@ class ProviderSpec:
     mismatch: Callable[[ShapeMismatch], ChatRefusal] = mismatch_refusal  # how it refuses what does not fit these types
     object_parameters: bool = False  # whether the root of a tool's parameters must be an object
     json_arguments: bool = False  # whether arguments must be JSON text
-    auto_choice_refusal: ChatRefusal | None = None  # refuses every other choice of tools than `auto`
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # of settings, beside those of the dialect
     range_refusal: Callable[[str], ChatRefusal] | None = None  # how it refuses a value outside of them
     render_error: ErrorRenderer = render_openai_error
@@ -383,7 +382,6 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
         root="/api/paas/v4",
         further_paths=("/api/coding/paas/v4/chat/completions", "/v1/chat/completions"),
         empty_assistant_refusal=_illegal("messages"),
-        auto_choice_refusal=ChatRefusal(400, "Tool choice must be auto", code=1210),
         ranges={"temperature": (0, 1), "top_p": (0.01, 1)},
         range_refusal=_illegal,
         render_error=render_zai_error,
