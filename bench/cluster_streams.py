@@ -146,7 +146,7 @@ async def run_streams(count: int, grace: float) -> dict[str, Any]:
         stack.callback(provider.wait)
         stack.callback(provider.kill)
         url = await _line(provider)
-        config = config_of({"openai": url, "gemini": url}, redis.port)
+        config = config_of(dict.fromkeys(("openai", "gemini", "responses"), url), redis.port)
         config["server"]["shutdown_grace"] = grace
         replicas = [Replica(number, folder, config) for number in range(REPLICAS)]
         for replica in replicas:
@@ -210,7 +210,7 @@ def provide() -> None:
     """A provider that answers slowly. Told a line, it says how often it was asked for each stream."""
     from dragoman.testing import emulator
 
-    with emulator("openai", fault=PACE) as openai:
+    with emulator("openai", fault=PACE, answers="echo") as openai:
         print(openai.base_url, flush=True)
         sys.stdin.readline()
         texts = [str(request.body["messages"][-1]["content"]) for request in openai.requests]

@@ -228,7 +228,7 @@ async def test_streams_outlive_a_reload_an_outage_and_a_shutdown(
 ) -> None:
     path = configuration(tmp_path, houses)
     for house in houses.values():
-        house.fault("slow;bytes=60;every=1.5")
+        house.fault("slow;bytes=160;every=1.5")
     tally, begun = Tally(), Counter[str]()
     with (
         serving(tmp_path, "--config", str(path), before=few_files) as served,

@@ -53,7 +53,9 @@ def _text(content: Any) -> str:
 
 
 def _chat_tools(body: Body) -> set[str]:
-    return {tool["function"]["name"] for tool in body.get("tools") or ()}
+    """Functions and custom tools; those that the provider runs itself have no name."""
+    kinds = [tool.get(tool.get("type", "function")) for tool in body.get("tools") or ()]
+    return {kind["name"] for kind in kinds if isinstance(kind, dict) and "name" in kind}
 
 
 def _chat_ran(body: Body) -> list[Ran]:

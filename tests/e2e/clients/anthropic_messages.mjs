@@ -14,7 +14,8 @@ await each(async ({ model, question, ...one }, heard, run) => {
       ? await client.messages.stream(asked).finalMessage()
       : await client.messages.create(asked);
     for (const block of done.content) if (block.type === "thinking") think(heard, block.thinking);
-    spend(heard, done.usage.input_tokens, done.usage.output_tokens);
+    const cached = (done.usage.cache_read_input_tokens ?? 0) + (done.usage.cache_creation_input_tokens ?? 0);
+    spend(heard, done.usage.input_tokens + cached, done.usage.output_tokens);
     messages.push({ role: "assistant", content: done.content });
     const calls = done.content.filter((block) => block.type === "tool_use");
     if (!calls.length) {

@@ -27,7 +27,8 @@ async def loop(one: dict[str, Any], heard: ClientReport) -> None:
         for block in done.content:
             if block.type == "thinking":
                 heard.think(block.thinking)
-        heard.spend(done.usage.input_tokens, done.usage.output_tokens)
+        cached = (done.usage.cache_read_input_tokens or 0) + (done.usage.cache_creation_input_tokens or 0)
+        heard.spend(done.usage.input_tokens + cached, done.usage.output_tokens)
         messages.append({"role": "assistant", "content": done.content})
         calls = [block for block in done.content if block.type == "tool_use"]
         if not calls:
