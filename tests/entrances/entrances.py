@@ -98,7 +98,7 @@ class Seen:
 def plain(text: str) -> str:
     """A body without what no two requests share; nor a Gemini answer's model, whose name the library is not told."""
     text = re.sub(r"req_[0-9a-f]+", "req", text)
-    text = re.sub(r'"id":\s*"(resp|msg)_\w+"', r'"id":"\1"', text)
+    text = re.sub(r'"((?:item_)?id)":\s*"(resp|msg)_\w+"', r'"\1":"\2"', text)
     text = re.sub(r'"modelVersion":"[^"]*"', "", text)
     return re.sub(r'"(created|created_at|completed_at)":\s*\d+', r'"\1":0', text)
 
