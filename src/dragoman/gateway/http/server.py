@@ -48,6 +48,8 @@ FINAL_SECONDS = 2.0
 """Seconds for a last error to requests that did not finish."""
 _LOOK_SECONDS = 0.05
 _TICKS_PER_SECOND = 10
+ACCEPTED_AT_ONCE = 16
+"""New connections in one turn of the event loop."""
 _GC_THRESHOLD = 20_000
 """New objects until the garbage collector runs."""
 _SWITCH_SECONDS = 0.0005
@@ -227,8 +229,17 @@ def _serve(
         started = partial(announce, summary, loaded.config.log)
     parent = role.parent if role is not None else None
     server = Server(services, Gateway(services, watch=options.watch), started, parent)
-    server.run(sockets=[listening])
+    server.run(sockets=accept_sockets(listening) if role is None else [listening])
     return 0 if server.started else 1
+
+
+def accept_sockets(listening: socket.socket) -> list[socket.socket]:
+    """The socket several times over: libuv takes one connection from each in a turn of the loop.
+
+    A turn of a busy gateway takes a while. Of a hundred clients that came at once, the last one waited for a hundred.
+    Several workers take one each, so that none takes all.
+    """
+    return [listening, *(listening.dup() for _ in range(ACCEPTED_AT_ONCE - 1))]
 
 
 class Server(uvicorn.Server):
