@@ -5,6 +5,7 @@ is a `Stance`: in the client's own dialect `unknown` triggers nothing, since the
 translate, `unknown` means careful. A fact about form alone is decided with care in both, since nothing is lost by it.
 """
 
+# Annotations are evaluated where they stand: as texts, hundreds of them would be compiled at every start.
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
 from functools import cache
