@@ -32,6 +32,12 @@ FORGOTTEN = {
 """What a client drops of the state of its own dialect. Nothing is put back there."""
 
 
+OTHER_API = {
+    ("codex", "chat"): "Codex declares a web search, which OpenAI has in Responses alone: its requests go there."
+}
+"""Whose requests the provider is sent on its other API, and why."""
+
+
 LEARNT: dict[tuple[str, str], str] = {}
 """By client and upstream: a field of the client's that the emulator of its own provider does not know.
 
@@ -64,7 +70,7 @@ class Matrix:
             tag = tag_of(request.body)
             if tag is not None and is_main(upstream, request.body, tag):
                 told = running.provider.render_answer(request, said)
-                self.spent.setdefault(tag, []).append(upstream.reader.usage(told))
+                self.spent.setdefault(tag, []).append(upstream.reader_of(request.body).usage(told))
             return said
 
         running.script(*[answer] * MOST)
@@ -125,8 +131,10 @@ def wanted_calls(case: Case) -> list[Any]:
 
 def upstream_problems(case: Case, body: Any) -> list[str]:
     """The third request: every result with its own call, the reasoning of both turns, and thinking still on."""
-    found = []
-    ran = case.upstream.reader.ran(body)
+    reader = case.upstream.reader_of(body)
+    there = reader is not case.upstream.reader
+    found = ["the request went to another API"] if there is not ((case.client, case.upstream.name) in OTHER_API) else []
+    ran = reader.ran(body)
     wanted = calls_of(case.tag, 1, 2, 3, 4)
     if [(name, given) for name, given, _ in ran] != [(call.name, call.arguments) for call in wanted]:
         found.append(f"the model got back other calls than its own: {ran}")

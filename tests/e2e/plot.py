@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tests.e2e.upstreams import CHAT, RESPONSES, Upstream
+from tests.e2e.upstreams import CHAT, RESPONSES, Reader, Upstream
 
 from dragoman.emulators.provider import ModelCall, ModelTurn
 
@@ -86,10 +86,10 @@ def calls_of(tag: str, *numbers: int) -> tuple[ModelCall, ...]:
     return tuple(make(tag, number) for number in numbers)
 
 
-def turn(tag: str, upstream: Upstream, number: int) -> ModelTurn:
+def turn(tag: str, reader: Reader, thinks: bool, number: int) -> ModelTurn:
     """The model's turns: two calls with words before them, two calls without, and the answer."""
-    reasoning = thought(tag, number) if upstream.thinks else None
-    mixed = not is_relayed(tag, upstream)
+    reasoning = thought(tag, number) if thinks else None
+    mixed = not is_relayed(tag, reader)
     if number == 1:
         return ModelTurn("Let me look.", reasoning, calls_of(tag, 1, 2), interleave=mixed)
     if number == 2:
@@ -97,16 +97,16 @@ def turn(tag: str, upstream: Upstream, number: int) -> ModelTurn:
     return ModelTurn(f"Rain in Köln, sun in Rom: {tag}.", reasoning)
 
 
-def is_relayed(tag: str, upstream: Upstream) -> bool:
+def is_relayed(tag: str, reader: Reader) -> bool:
     """Whether an OpenAI client hears a provider of its own dialect word for word.
 
     The pieces of parallel calls then come one call after the other, as all these providers send them: the clients
     themselves fail where they are mixed.
     """
     client = tag.split(".")[0]
-    if upstream.reader is RESPONSES:
+    if reader is RESPONSES:
         return client.endswith("-responses") or client == "codex"
-    return upstream.reader is CHAT and client.endswith("-chat")
+    return reader is CHAT and client.endswith("-chat")
 
 
 def turn_for(upstream: Upstream, body: Any) -> ModelTurn:
@@ -114,8 +114,9 @@ def turn_for(upstream: Upstream, body: Any) -> ModelTurn:
     tag = tag_of(body)
     if tag is None or not is_main(upstream, body, tag):
         return ModelTurn("A side question.")
-    number = {0: 1, 2: 2, 4: 3}.get(len(upstream.reader.ran(body)))
-    return turn(tag, upstream, number) if number else ModelTurn("Results are missing.")
+    reader = upstream.reader_of(body)
+    number = {0: 1, 2: 2, 4: 3}.get(len(reader.ran(body)))
+    return turn(tag, reader, upstream.thinks, number) if number else ModelTurn("Results are missing.")
 
 
 def tag_of(body: Any) -> str | None:
@@ -125,4 +126,4 @@ def tag_of(body: Any) -> str | None:
 
 def is_main(upstream: Upstream, body: Any, tag: str) -> bool:
     """Whether this is a request of the loop itself: those declare the tool that the loop is about."""
-    return calls_of(tag, 1)[0].name in upstream.reader.tools(body)
+    return calls_of(tag, 1)[0].name in upstream.reader_of(body).tools(body)

@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 from tests.e2e.agents import AGENTS
 from tests.e2e.installed import HERE
-from tests.e2e.matrix import FORGOTTEN, LEARNT, is_hidden
+from tests.e2e.matrix import FORGOTTEN, LEARNT, OTHER_API, is_hidden
 from tests.e2e.plot import Case
 from tests.e2e.sdk_clients import CLIENTS
 from tests.e2e.upstreams import BY_NAME, UPSTREAMS
@@ -66,6 +66,8 @@ def _lines(outcomes: Outcomes) -> Iterator[str]:
         there = f"{_title(client)} with {_upstream(upstream)}"
         yield f"- c: {there}: the first request is refused for `{name}`, and the gateway sends it again without."
     yield "- d: This model shows no thoughts in its own dialect unless `display` asks for them; the signatures go back."
+    for (client, upstream), reason in OTHER_API.items():
+        yield f"- e: {_title(client)} with {_upstream(upstream)}: {reason}"
     yield from _failures(outcomes)
     yield from ("", "## Versions", "", "| package | version |", "|---|---|")
     yield from (
@@ -80,6 +82,8 @@ def _cell(client: str, upstream: str, outcomes: Outcomes) -> str:
         return "**no**"
     if (client, upstream) in LEARNT:
         return "yes (c)"
+    if (client, upstream) in OTHER_API:
+        return "yes (e)"
     if is_hidden(Case(client, BY_NAME[upstream])):
         return "yes (d)"
     return "yes (b)" if (client, upstream) in FORGOTTEN else "yes"

@@ -206,6 +206,15 @@ def test_only_the_first_refusal_of_an_unknown_field_is_forgiven(monkeypatch: pyt
     assert refusal_problems(case_of("responses"), [unknown]) != []
 
 
+def test_only_requests_that_need_it_go_to_the_other_api() -> None:
+    """A body of the other API is read as one; whose it is decides whether it belongs there."""
+    codex, other = Case("codex", BY_NAME["chat"]), case_of("chat")
+    assert turn_for(other.upstream, responses_body(other) | {"tools": [{"name": "weather"}]}).text == other.answer
+    assert upstream_problems(other, responses_body(other)) == ["the request went to another API"]
+    assert upstream_problems(other, chat_body(other)) == []
+    assert upstream_problems(codex, chat_body(codex))[0] == "the request went to another API"
+
+
 def test_a_request_of_no_loop_takes_no_turn() -> None:
     case = case_of("deepseek")
     body = chat_body(case, reasoning_content=lambda number: "x")

@@ -45,6 +45,10 @@ class Upstream:
     def thinks(self) -> bool:
         return self.thinks_on is not None
 
+    def reader_of(self, body: Body) -> Reader:
+        """How a body is read: the provider's other API has tools, such as Codex's web search, that its Chat lacks."""
+        return RESPONSES if "input" in body else self.reader
+
 
 def _text(content: Any) -> str:
     if isinstance(content, str):
