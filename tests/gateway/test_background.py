@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -13,9 +13,11 @@ import pytest
 from tests.gateway.running import Running, gateway, provider, wait_for
 
 from dragoman.config.client_keys import sha256_of
+from dragoman.dialects.registry import dialect
 from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.gateway.state import background_answers
-from dragoman.store import StoredResponse
+from dragoman.store import StoredResponse, table_backed
+from dragoman.store.contracts.stored_responses import StoredResponses
 from dragoman.testing import emulator
 
 KEYS = {name: {"sha256": sha256_of(f"sk-{name}"), "concurrent": 1} for name in ("ann", "bob")}
@@ -205,6 +207,83 @@ def test_a_job_that_is_removed_ends_and_leaves_nothing(
             wait_for(lambda running=running: is_unknown(running, id))  # type: ignore[misc]
             for name in (id, f"{id}#events"):
                 assert running.do(partial(running.services.store.responses.find_latest, "ann", name)) is None
+
+
+class _Busy:
+    """Responses of one process. `act` happens between its look at an answer and its writing of a state with a word."""
+
+    def __init__(self, own: StoredResponses, act: Callable[[], Awaitable[Any]], word: bytes = b"") -> None:
+        self._own = own
+        self._act: Callable[[], Awaitable[Any]] | None = act
+        self._word = word
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._own, name)
+
+    async def swap(self, caller: str, id: str, old: StoredResponse, new: StoredResponse) -> StoredResponse | None:
+        if self._act is not None and self._word in new.response:
+            act, self._act = self._act, None
+            await act()
+        return await self._own.swap(caller, id, old, new)
+
+
+@pytest.mark.parametrize("word", [b"", b'"completed"'], ids=["begins", "ends"])
+def test_a_removal_in_the_moment_of_a_write_wins(tmp_path: Path, word: bytes) -> None:
+    with two(tmp_path) as (one, other, behind):
+        behind.script("Roses are red.")
+        own, ids = one.services.store.responses, []
+
+        async def delete() -> None:
+            ids.extend(one.services.jobs)
+            await background_answers.remove(other.services, "ann", ids[0])
+
+        one.services.store.responses = _Busy(own, delete, word)  # type: ignore[misc]
+        client(one).responses.create(**ASK)
+        wait_for(lambda: bool(ids) and not one.services.jobs)
+        for running in (one, other):
+            for name in (ids[0], f"{ids[0]}#events", f"{ids[0]}#beat"):
+                assert running.do(partial(running.services.store.responses.find_latest, "ann", name)) is None
+
+
+def test_a_cancellation_in_the_moment_of_a_write_wins(tmp_path: Path) -> None:
+    with two(tmp_path) as (one, other, behind):
+        behind.script("Roses are red.")
+        own, told = one.services.store.responses, []
+
+        async def cancel() -> None:
+            id = next(iter(one.services.jobs))
+            form, found = dialect("openai-responses").background, await own.find_latest("ann", id)
+            assert form is not None
+            assert found is not None
+            told.append(await background_answers.cancel(other.services, "ann", id, form, found))
+
+        one.services.store.responses = _Busy(own, cancel)  # type: ignore[misc]
+        id = client(one).responses.create(**ASK).id
+        wait_for(lambda: bool(told) and not one.services.jobs)
+        for running in (one, other):
+            assert client(running).responses.retrieve(id).status == "cancelled"
+
+
+def test_one_that_another_process_has_removed_does_not_come_back_as_failed(tmp_path: Path) -> None:
+    """A process may know it for two more seconds, and finds no beat."""
+    with two(tmp_path) as (one, other, behind):
+        behind.script({"text": "Never.", "fault": "stall"})
+        id = client(one).responses.create(**ASK).id
+        assert client(other).responses.retrieve(id).status in ORDER[:2]
+        client(one).responses.delete(id)
+        assert is_unknown(other, id)
+        assert one.do(partial(one.services.store.responses.find_latest, "ann", id)) is None
+
+
+def test_an_answer_that_is_too_large_to_be_kept_has_failed(
+    stage: tuple[Running, RunningEmulator], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running, behind = stage
+    monkeypatch.setattr(table_backed, "MOST_BYTES", 20_000)
+    behind.script("x" * 30_000)
+    done = wait_until_over(client(running), client(running).responses.create(**ASK).id)
+    assert done.status == "failed"
+    assert "larger than what is kept" in done.error.message
 
 
 def test_events_are_streamed_by_another_process_when_they_are_whole(

@@ -39,6 +39,9 @@ class SharedTable(Protocol[Value]):
     async def put_first(self, caller: str, place: str, key: str, value: Value) -> Value:
         """Keep a value unless there is one; the one that is kept, or the caller's own if the table fails."""
 
+    async def swap(self, caller: str, place: str, key: str, old: Value, new: Value) -> Value | None:
+        """Put `new` in the place of `old`, if that is what is there. What is there then; `new` if the table fails."""
+
     async def read(self, caller: str, place: str, keys: list[str]) -> dict[str, Value]:
         """The values under these keys, which are now used. Raises StoreUnavailable."""
 
@@ -89,6 +92,23 @@ class NearTable(Generic[Value]):
             return await self.shared.put_first(caller, place, key, kept)
         kept = await self.shared.put_first(caller, place, key, value)
         return await self.near.put_first(caller, place, key, kept)  # another task may have been quicker
+
+    async def swap(self, caller: str, place: str, key: str, old: Value, new: Value) -> Value | None:
+        address, removals = (caller, place, key), self._removals
+        if not self.near.fits(*address, new):
+            return old
+        kept = await self.shared.swap(caller, place, key, old, new)
+        if removals != self._removals:  # something was removed meanwhile: it may be this
+            return (await self._load(caller, place, [key])).get(key)
+        now = self._clock()
+        entry = self.near.entry(address, now)
+        if entry is not None and entry.value not in (old, kept):  # another task has put something meanwhile
+            return entry.value
+        if kept is None:
+            self.near.remove(address)
+        else:
+            self.near.keep(address, kept, now)
+        return kept
 
     async def find(self, caller: str, place: str, keys: Iterable[str], *, latest: bool = False) -> dict[str, Value]:
         shared = self.shared

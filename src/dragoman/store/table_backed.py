@@ -150,6 +150,11 @@ class TableResponses:
         places = {item: StoredResponse(b"", b"", id) for item in items}
         return not places or await self._table.put(caller, _ITEMS, places)
 
+    async def swap(self, caller: str, id: str, old: StoredResponse, new: StoredResponse) -> StoredResponse | None:
+        if not state_of(self._settings.config).enabled or new.size > MOST_BYTES:
+            return old
+        return await self._table.swap(caller, id, _ONLY, old, new)
+
     async def _note_name(self, caller: str, id: str) -> bool:
         """Note in a response that another names it."""
         found = await self.find_link(caller, id)

@@ -90,6 +90,55 @@ async def test_another_worker_finds_it_at_once(shared: Backend) -> None:
     assert await one.find("anna", "resp_1") is None
 
 
+async def test_only_what_was_seen_is_replaced(backend: Backend) -> None:
+    responses = (await backend.open(state=ON)).responses
+    await responses.put("anna", "resp_1", ONE)
+    assert await responses.swap("anna", "resp_1", ONE, LATER) == LATER
+    assert await responses.find_latest("anna", "resp_1") == LATER
+    assert await responses.swap("anna", "resp_1", ONE, TWO) == LATER, "that was long ago"
+    assert await responses.find_latest("anna", "resp_1") == LATER
+    huge = replace(LATER, response=b"x" * MOST_BYTES)
+    assert await responses.swap("anna", "resp_1", LATER, huge) == LATER, "too large"
+    assert await responses.find("anna", "resp_1") == LATER
+    assert await responses.swap("bert", "resp_1", LATER, TWO) is None
+    await responses.forget("anna", "resp_1")
+    assert await responses.swap("anna", "resp_1", LATER, TWO) is None, "it was removed"
+    assert await responses.find_latest("anna", "resp_1") is None
+
+
+async def test_what_does_not_fit_replaces_nothing(backend: Backend) -> None:
+    responses = (await backend.open(state=StateConfig(per_key="3KB"))).responses
+    await responses.put("anna", "resp_1", ONE)
+    assert await responses.swap("anna", "resp_1", ONE, replace(ONE, response=b"x" * 4000)) == ONE
+    assert await responses.find("anna", "resp_1") == ONE
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+async def test_a_removal_by_another_worker_wins_over_a_later_swap(shared: Backend, is_named: bool) -> None:
+    one, two = (await shared.open(state=ON)).responses, (await shared.open(state=ON)).responses
+    await one.put("anna", "resp_1", ONE)
+    if is_named:
+        await two.put("anna", "resp_2", NEXT)
+    shared.time.advance(0.1)
+    seen = await one.find_latest("anna", "resp_1")
+    assert seen is not None
+    await two.forget("anna", "resp_1")
+    written = replace(seen, response=b"{}")
+    assert await one.swap("anna", "resp_1", seen, written) == (replace(seen, is_removed=True) if is_named else None)
+    for worker in (one, two):
+        assert await worker.find_latest("anna", "resp_1") is None
+
+
+async def test_of_two_workers_that_saw_the_same_one_replaces_it(shared: Backend) -> None:
+    one, two = (await shared.open(state=ON)).responses, (await shared.open(state=ON)).responses
+    await one.put("anna", "resp_1", ONE)
+    assert await two.find_latest("anna", "resp_1") == ONE
+    assert await two.swap("anna", "resp_1", ONE, TWO) == TWO
+    assert await one.swap("anna", "resp_1", ONE, LATER) == TWO
+    for worker in (one, two):
+        assert await worker.find("anna", "resp_1") == TWO
+
+
 async def test_a_response_is_there_after_a_restart(lasting: Backend) -> None:
     first = await lasting.open(state=ON)
     await first.responses.put("anna", "resp_2", TWO)

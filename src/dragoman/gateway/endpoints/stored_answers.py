@@ -42,7 +42,7 @@ async def stored_answer(request: ServedRequest, vendor: Dialect, template: str) 
             raise _unknown(id)
         await outbound.whole(200, stored.render_items(whole.items, inbound.query))
     elif form is not None and template == form.cancel_path:
-        await outbound.whole(200, await cancel(services, caller.name, id, form, found))
+        await outbound.whole(200, _known(id, await cancel(services, caller.name, id, form, found)))
     elif inbound.method == "DELETE":
         await remove(services, caller.name, id)
         await outbound.whole(200, stored.render_deleted(id))
@@ -50,7 +50,13 @@ async def stored_answer(request: ServedRequest, vendor: Dialect, template: str) 
         await _stream(request, id, form)
     else:
         state = await find_state(services, caller.name, id, form, found) if form is not None else found.response
-        await outbound.whole(200, state)
+        await outbound.whole(200, _known(id, state))
+
+
+def _known(id: str, state: bytes | None) -> bytes:
+    if state is None:
+        raise _unknown(id)
+    return state
 
 
 def _unknown(id: str) -> Refused:

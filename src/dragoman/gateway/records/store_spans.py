@@ -57,7 +57,14 @@ _NOTED: dict[str, dict[str, Describe]] = {
     "budgets": {"reserve": lambda verdict: "exhausted" if isinstance(verdict, Exhausted) else "allowed"},
     "pins": {"put": _done, "find": _found, "forget": _done},
     "summaries": {"put": _done, "find": _found},
-    "responses": {"put": _done, "find": _found, "find_latest": _found, "find_link": _found, "forget": _done},
+    "responses": {
+        "put": _done,
+        "swap": _found,
+        "find": _found,
+        "find_latest": _found,
+        "find_link": _found,
+        "forget": _done,
+    },
 }
 """The calls on the data path that may wait, by need."""
 

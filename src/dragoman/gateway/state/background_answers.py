@@ -37,10 +37,13 @@ MOST_HELD, _OF_EVENT = 64 << 20, 64
 """Bytes of all events of an answer, and what each takes beside its text."""
 _BEAT, _DEAD = 5.0, 60.0
 """Seconds between two beats, and without one after which a job is taken for dead."""
+_TRIES = 8
+"""Times that a state is written anew because something else of its answer has changed meanwhile."""
 _LOOK = 0.5
 """Seconds between two looks at a job of another process whose events are waited for."""
 _BEATS, _EVENTS = "#beat", "#events"
 _DIED = Failure(FailureKind.SERVER, "the process that made this answer has ended; it was not run again", 500)
+_TOO_LARGE = Failure(FailureKind.ANSWER_TOO_LARGE, "the answer is larger than what is kept of one", 502)
 _STOPPED = Failure(FailureKind.SERVER, "the gateway was shut down while it made this answer", 500)
 
 Generate = Callable[..., Awaitable[None]]
@@ -127,7 +130,7 @@ async def queue_job(services: Services, caller: Caller, client: str, body: bytes
     await _put_beat(services, job)  # whoever finds the job must see that it lives
     if job.ask.streams:
         await services.store.responses.put(caller.name, job.id + _EVENTS, StoredResponse(b"", b""))
-    if not await _put_state(services, job):
+    if not await services.store.responses.put(caller.name, job.id, job.stored):
         what = "the answer could not be stored, so it was not begun"
         raise Refused(Failure(FailureKind.OVERLOADED, what, 503, retry_after=5))
     if beginning is not None:
@@ -168,10 +171,9 @@ async def _work(request: ServedRequest, client: str, job: BackgroundJob, run: Ge
             job.add(events)
             if teller.state is not None and teller.state is not job.state and not teller.is_over:
                 job.state = teller.state
-                if not await _is_open(services, job):
+                if not _is_open(job.form, await _tell(services, job)):
                     job.is_cancelled = True
                     raise asyncio.CancelledError
-                await _put_state(services, job)
 
     beat = asyncio.get_running_loop().create_task(_beat(services, job))
     failure: Failure | None = _DIED
@@ -218,7 +220,8 @@ async def _beat(services: Services, job: BackgroundJob) -> None:
     """Show that the job lives, and end it if another process has."""
     while True:
         await asyncio.sleep(_BEAT)
-        if not await _is_open(services, job):
+        found = await services.store.responses.find_latest(job.caller.name, job.id)
+        if found is None or not job.form.is_open(found.response):
             job.cancel()
             return
         await _put_beat(services, job)
@@ -229,61 +232,76 @@ async def _put_beat(services: Services, job: BackgroundJob) -> None:
     await services.store.responses.put(job.caller.name, job.id + _BEATS, beat)
 
 
-async def _is_open(services: Services, job: BackgroundJob) -> bool:
-    """Whether no process has cancelled or removed the job."""
-    found = await services.store.responses.find_latest(job.caller.name, job.id)
-    return found is not None and job.form.is_open(found.response)
+def _is_open(form: BackgroundForm, state: bytes | None) -> bool:
+    return state is not None and form.is_open(state)
+
+
+async def _tell(services: Services, job: BackgroundJob) -> bytes | None:
+    """Write the job's state; see `_write`."""
+    return await _write(services, job.caller.name, job.id, job.form, lambda _: job.state)
+
+
+async def _write(
+    services: Services, caller: str, id: str, form: BackgroundForm, render: Callable[[bytes], bytes]
+) -> bytes | None:
+    """Write what follows from the state of an answer that goes on. The state that is there then; None: it was removed.
+
+    What another process has ended or removed stays so, however late it did.
+    """
+    responses = services.store.responses
+    for _ in range(_TRIES):
+        found = await responses.find_latest(caller, id)
+        if found is None or not form.is_open(found.response):
+            break
+        written = msgspec.structs.replace(found, response=render(found.response))
+        if await responses.swap(caller, id, found, written) == written:
+            return written.response
+    return found.response if found is not None else None
 
 
 async def _put_end(services: Services, job: BackgroundJob) -> None:
     """Write how the job ended: its events first, because they are looked for when it is over."""
     responses, caller = services.store.responses, job.caller.name
-    found = await responses.find_latest(caller, job.id)
-    if found is None:
-        return
     if job.ask.streams and job.size <= _MOST_EVENTS:
         await responses.put(caller, job.id + _EVENTS, StoredResponse(b"", b"".join(job.events)))
     elif job.ask.streams:
         await responses.forget(caller, job.id + _EVENTS)
-    if not job.is_cancelled and job.form.is_open(found.response):
-        await _put_state(services, job)
+    state = await _tell(services, job)
+    if state is None:
+        await _forget(services, caller, job.id)  # what was written after the removal
+    elif job.form.is_open(state) and not job.is_cancelled:
+        job.state = job.form.render_ended(state, "failed", _TOO_LARGE)
+        await _tell(services, job)
 
 
-async def _put_state(services: Services, job: BackgroundJob) -> bool:
-    stored = msgspec.structs.replace(job.stored, response=job.state)
-    return await services.store.responses.put(job.caller.name, job.id, stored)
-
-
-async def find_state(services: Services, caller: str, id: str, form: BackgroundForm, found: StoredResponse) -> bytes:
-    """A stored answer as it is now: one in the background whose process has died is failed."""
+async def find_state(
+    services: Services, caller: str, id: str, form: BackgroundForm, found: StoredResponse
+) -> bytes | None:
+    """A stored answer as it is now: one in the background whose process has died is failed. None: it was removed."""
     responses = services.store.responses
-    if form.is_open(found.response) and id not in services.jobs:
-        found = await responses.find_latest(caller, id) or found
     if not form.is_open(found.response) or id in services.jobs:
         return found.response
+    latest = await responses.find_latest(caller, id)
+    if latest is None or not form.is_open(latest.response):
+        return latest.response if latest is not None else None
     beat = await responses.find_latest(caller, id + _BEATS)
     if beat is not None and time.time() - msgspec.json.decode(beat.response, type=float) < _DEAD:
-        return found.response
-    ended = form.render_ended(found.response, "failed", _DIED)
-    await responses.put(caller, id, msgspec.structs.replace(found, response=ended))
-    return ended
+        return latest.response
+    return await _write(services, caller, id, form, lambda state: form.render_ended(state, "failed", _DIED))
 
 
-async def cancel(services: Services, caller: str, id: str, form: BackgroundForm, found: StoredResponse) -> bytes:
-    """End an answer. One that is over stays as it is."""
+async def cancel(services: Services, caller: str, id: str, form: BackgroundForm, found: StoredResponse) -> bytes | None:
+    """End an answer. One that is over stays as it is. None: it was removed."""
     if not form.is_background(found.response):
         what = "Cannot cancel a synchronous response."
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 400))
-    found = await services.store.responses.find_latest(caller, id) or found
     state = await find_state(services, caller, id, form, found)
-    if not form.is_open(state):
+    if not _is_open(form, state):
         return state
-    ended = form.render_ended(state, "cancelled", None)
+    state = await _write(services, caller, id, form, lambda state: form.render_ended(state, "cancelled", None))
     if (job := services.jobs.get(id)) is not None:
-        job.state = ended
         job.cancel()
-    await services.store.responses.put(caller, id, msgspec.structs.replace(found, response=ended))
-    return ended
+    return state
 
 
 async def remove(services: Services, caller: str, id: str) -> None:
@@ -292,6 +310,10 @@ async def remove(services: Services, caller: str, id: str) -> None:
     if job is not None and job.task is not None and job.caller.name == caller:
         job.cancel()
         await asyncio.wait({job.task})
+    await _forget(services, caller, id)
+
+
+async def _forget(services: Services, caller: str, id: str) -> None:
     for name in (id, id + _EVENTS, id + _BEATS):
         await services.store.responses.forget(caller, name)
 
@@ -311,14 +333,15 @@ async def _await_events(
     services: Services, caller: str, id: str, form: BackgroundForm, since: int
 ) -> AsyncIterator[bytes]:
     """The events of an answer that another process makes or has made, once it is over."""
-    responses, is_over, state = services.store.responses, False, b""
+    responses, is_over = services.store.responses, False
+    state: bytes | None = None
     while True:
         kept = await responses.find_latest(caller, id + _EVENTS)
         if kept is None or kept.response or is_over:
             break
         found = await responses.find_latest(caller, id)
-        state = await find_state(services, caller, id, form, found) if found is not None else b""
-        is_over = found is None or not form.is_open(state)
+        state = await find_state(services, caller, id, form, found) if found is not None else None
+        is_over = not _is_open(form, state)
         if not is_over:
             await asyncio.sleep(_LOOK)
     if kept is not None and kept.response:

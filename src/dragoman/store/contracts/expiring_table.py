@@ -34,6 +34,9 @@ class ExpiringTable(Protocol[Value]):
     async def put_first(self, caller: str, place: str, key: str, value: Value) -> Value:
         """Keep a value unless there is one; the one that is kept. The first writer wins."""
 
+    async def swap(self, caller: str, place: str, key: str, old: Value, new: Value) -> Value | None:
+        """Put `new` in the place of `old`, if that is what is there; what is there then."""
+
     async def find(self, caller: str, place: str, keys: Iterable[str], *, latest: bool = False) -> dict[str, Value]:
         """The values under these keys, in the order of the keys. `latest`: as others have written them, too."""
 

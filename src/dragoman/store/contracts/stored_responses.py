@@ -38,7 +38,8 @@ class StoredResponses(Protocol):
 
     Isolation: the caller is part of every key. An id of another caller is not there.
 
-    Atomicity: a response is written whole or not at all; the last writer wins.
+    Atomicity: a response is written whole or not at all. The last `put` wins. `swap` writes over what its caller has
+    seen and over nothing else: what another worker has changed or removed since then stays so.
 
     Consistency: when `put` or `forget` returns, this process sees it at once. Other workers see a new response when
     `put` returns, and that one was forgotten within two seconds.
@@ -58,6 +59,10 @@ class StoredResponses(Protocol):
 
     async def put(self, caller: str, id: str, response: StoredResponse, items: Iterable[str] = ()) -> bool:
         """Keep a response, and where these items of its output are found. False: it was not kept."""
+
+    async def swap(self, caller: str, id: str, old: StoredResponse, new: StoredResponse) -> StoredResponse | None:
+        """Keep `new` in the place of `old`, if that is what is there; what is there then, `new` if the store fails. A
+        `new` that is too large to be kept changes nothing."""
 
     async def find(self, caller: str, id: str) -> StoredResponse | None:
         """A response of this caller."""

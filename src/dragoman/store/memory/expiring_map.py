@@ -64,6 +64,15 @@ class ExpiringMap(Generic[Value]):
             self._put(address, value, now)
             return value
 
+    async def swap(self, caller: str, place: str, key: str, old: Value, new: Value) -> Value | None:
+        now, address = self._clock(), (caller, place, key)
+        with self._lock:
+            entry = self._use(address, now)
+            if entry is None or entry.value != old or not self.fits(*address, new):
+                return entry.value if entry is not None else None
+            self._put(address, new, now)
+            return new
+
     async def find(self, caller: str, place: str, keys: Iterable[str], *, latest: bool = False) -> dict[str, Value]:
         if caller not in self._callers:
             return {}

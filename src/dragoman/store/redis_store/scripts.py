@@ -72,10 +72,13 @@ end
 
 _PUT = """
 local ttl, most_own, most, most_bytes = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local first, own, most_owned = ARGV[6] == '1', base .. ':caller:' .. ARGV[7], tonumber(ARGV[5])
+local first, swap = ARGV[6] == 'first', ARGV[6] == 'swap'
+local own, most_owned = base .. ':caller:' .. ARGV[7], tonumber(ARGV[5])
 local keep = math.ceil(ttl * 1100)
-for i = 8, #ARGV, 2 do
+for i = 8, swap and 9 or #ARGV, 2 do
   local address, value = ARGV[i], ARGV[i + 1]
+  local seen = swap and redis.call('GET', base .. ':value:' .. address)
+  if swap and seen ~= ARGV[10] then return seen end
   local there = first and redis.call('ZSCORE', used, address)
   if there and tonumber(there) >= now - ttl then
     local kept = redis.call('GET', base .. ':value:' .. address)
@@ -102,7 +105,7 @@ while redis.call('ZCARD', used) > most or tonumber(redis.call('GET', total)) > m
   drop(oldest)
 end
 for _, key in ipairs({used, sizes, total, own, owned}) do redis.call('PEXPIRE', key, keep + 86400000) end
-return false
+return swap and ARGV[9]
 """
 _FIND = """
 local ttl, own = tonumber(ARGV[1]), base .. ':caller:' .. ARGV[2]

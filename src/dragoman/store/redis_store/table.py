@@ -60,9 +60,19 @@ class RedisTable(Generic[Value]):
         return True
 
     async def put_first(self, caller: str, place: str, key: str, value: Value) -> Value:
-        kept = await self._send(self._put_command(caller, place, {key: value}, first=True))
+        kept = await self._send(self._put_command(caller, place, {key: value}, "first"))
         found = None if kept is None else self._decode(kept, (caller, place, key))
         return value if found is None else found
+
+    async def swap(self, caller: str, place: str, key: str, old: Value, new: Value) -> Value | None:
+        address = (caller, place, key)
+        rows = [(address_of(*address), (place, key), self._kind.encode(new))]
+        seen = _pack(caller, place, key, self._kind.encode(old))
+        try:
+            kept = await self._link.ask(self._command(caller, rows, "swap", seen), again=True)
+        except (RedisAway, RedisRefused):  # counted; this process has it
+            return new
+        return None if kept is None else self._decode(kept, address)
 
     async def read(self, caller: str, place: str, keys: list[str]) -> dict[str, Value]:
         try:
@@ -92,12 +102,12 @@ class RedisTable(Generic[Value]):
 
     async def take(self, caller: str, place: str, key: str, value: bytes) -> None:
         """Keep a value as another store has written it. Raises RedisAway or RedisRefused."""
-        await self._link.ask(self._command(caller, [(address_of(caller, place, key), (place, key), value)], False))
+        await self._link.ask(self._command(caller, [(address_of(caller, place, key), (place, key), value)]))
 
     def push_again(self, values: Iterable[tuple[Address, Value]]) -> None:
         """Give Redis back what it has lost and this process still has. The first writer wins: another may be newer."""
         for (caller, place, key), value in values:
-            self._link.post(self._put_command(caller, place, {key: value}, first=True), again=True)
+            self._link.post(self._put_command(caller, place, {key: value}, "first"), again=True)
 
     async def _send(self, packed: bytes) -> Any:
         """Have a command run, now or when Redis is back; its answer, or None if there is none yet."""
@@ -125,18 +135,25 @@ class RedisTable(Generic[Value]):
         except (msgspec.DecodeError, ValueError):
             return None
 
-    def _put_command(self, caller: str, place: str, entries: Mapping[str, Value], first: bool = False) -> bytes:
+    def _put_command(self, caller: str, place: str, entries: Mapping[str, Value], mode: str = "") -> bytes:
         start = digest(caller) + digest(place)
         rows = [(start + digest(key, 16), (place, key), self._kind.encode(value)) for key, value in entries.items()]
-        return self._command(caller, rows, first)
+        return self._command(caller, rows, mode)
 
-    def _command(self, caller: str, rows: list[tuple[str, tuple[str, str], bytes]], first: bool) -> bytes:
+    def _command(
+        self, caller: str, rows: list[tuple[str, tuple[str, str], bytes]], mode: str = "", seen: bytes = b""
+    ) -> bytes:
+        """Writes rows: all; `first`: unless there are some; `swap`: one, if what is there was `seen`."""
         bounds = self._bounds
         values: list[str | bytes] = []
         for address, (place, key), value in rows:
-            values += [address, _encode(StoredValue(_bytes(caller), _bytes(place), _bytes(key), value))]
+            values += [address, _pack(caller, place, key, value)]
         most = (bounds.ttl, bounds.per_caller, bounds.entries, bounds.max_bytes, bounds.caller_bytes)
-        return evalsha(self._scripts.put, self._base, *most, int(first), digest(caller), *values)
+        return evalsha(self._scripts.put, self._base, *most, mode, digest(caller), *values, *([seen] if seen else ()))
+
+
+def _pack(caller: str, place: str, key: str, value: bytes) -> bytes:
+    return _encode(StoredValue(_bytes(caller), _bytes(place), _bytes(key), value))
 
 
 def _bytes(text: str) -> bytes:

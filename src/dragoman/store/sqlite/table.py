@@ -26,6 +26,8 @@ ON CONFLICT DO UPDATE SET used = excluded.used, value = excluded.value"""
 _PUT_FIRST = """
 INSERT INTO state (kind, caller, place, key, used, value) SELECT ?2, ?3, ?4, ?5, ?6, ?7 WHERE true
 ON CONFLICT DO UPDATE SET used = excluded.used, value = excluded.value WHERE state.used < ?1"""
+_SWAP = """
+UPDATE state SET used = ?, value = ? WHERE kind = ? AND caller = ? AND place = ? AND key = ? AND value = ?"""
 _TOUCH = "UPDATE state SET used = ? WHERE kind = ? AND caller = ? AND place = ? AND key = ?"
 _REMOVE = "DELETE FROM state WHERE kind = ? AND caller = ? AND place = ? AND key = ?"
 _FORGET = "DELETE FROM state WHERE kind = ? AND caller = ? AND place = ?"
@@ -79,6 +81,18 @@ class SqliteTable(Generic[Value]):
         except StoreUnavailable:
             return value
         return rows[key][0] if key in rows else value
+
+    async def swap(self, caller: str, place: str, key: str, old: Value, new: Value) -> Value | None:
+        kind, now = self._kind, self._clock()
+        values = (now, kind.encode(new), kind.name, caller, place, key, old)
+        self._database.write(WriteJob(_SWAP, values, kind.encode, kind.name, kind.weigh(old) + kind.weigh(new)))
+        try:
+            if not await self._database.written(DATA_PATH_DEADLINE):
+                return new
+            rows = await self._database.read(partial(self._rows, caller, place, [key], now - self._bounds.ttl))
+        except StoreUnavailable:
+            return new
+        return rows[key][0] if key in rows else None
 
     async def read(self, caller: str, place: str, keys: list[str]) -> dict[str, Value]:
         now = self._clock()
