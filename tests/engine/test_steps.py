@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
@@ -12,11 +13,13 @@ from msgspec.structs import replace
 from tests.engine.test_exchange import GOOD, HI, Driver, destination, doubted, exchange, refused
 
 from dragoman.conversation.changes import Loss
+from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.provider_tools import Family
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.gemini.endpoints.stored_prompts import FORM
 from dragoman.engine.exchange.attempts import RetryPolicy
-from dragoman.engine.exchange.destination import Destination, TargetRoute
+from dragoman.engine.exchange.destination import CacheHints, Destination, TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.steps import (
     ENDS,
@@ -33,7 +36,9 @@ from dragoman.engine.exchange.steps import (
     Streaming,
 )
 from dragoman.engine.exchange.tool_rounds import FinishedCall
+from dragoman.engine.history.stored_prompts import PromptUse, StoredPrompt
 from dragoman.engine.library.adapt import read
+from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.profiles.profile import Layer, patched
 
 ROWS = {row.step: row for row in STEPS}
@@ -229,9 +234,35 @@ def tool_walks() -> Iterator[Walker]:
             yield Walker(exchange, list(reply), refuses)
 
 
+def stored_walk() -> Walker:
+    """A request that names a stored prompt, which is gone."""
+    route = destination("gemini/gemini-2.5-flash", stores_prompts=True, cache=CacheHints.AUTO)
+    asked = exchange(route, messages=[HI])
+
+    def look_up(ask: Ask, request: AdaptedRequest, *_: Any) -> PromptUse:
+        pieces = FORM.split(request.body)
+        assert pieces is not None
+        stored = StoredPrompt("cachedContents/a", request.path, 0, b"", 0, 9_000, 300.0)
+        return PromptUse(("", "", 0, ""), pieces, (), array("q"), "", stored)
+
+    asked.stored_prompts = look_up
+    return Walker(asked, [refused("CachedContent not found (or permission denied)", 403)])
+
+
+def test_a_stored_prompt_that_is_gone_is_sent_along() -> None:
+    walker = stored_walk()
+    walker.provider = lambda send: sent.append(json.loads(send.request.body)) or walker.replies.pop(0)  # type: ignore[func-returns-value]
+    sent: list[Any] = []
+    walker.replies.append((200, b'{"candidates":[{"content":{"parts":[{"text":"Yes"}]}}]}'))
+    assert isinstance(walker.run(), Answered)
+    assert ["cachedContent" in body for body in sent] == [True, False]
+    assert walker.exchange.lost_stored
+    assert walker.exchange.attempts.failures == ()
+
+
 def test_what_follows_is_what_the_table_says() -> None:
     seen: Seen = set()
-    for walker in (*walks(), *tool_walks()):
+    for walker in (*walks(), *tool_walks(), stored_walk()):
         walker.run()
         seen |= walker.seen
     assert seen == written()

@@ -31,6 +31,7 @@ from dragoman.dialects.contracts.background import BackgroundForm
 from dragoman.dialects.contracts.compaction import Compactions
 from dragoman.dialects.contracts.sockets import SocketFrames
 from dragoman.dialects.contracts.stored_answers import ConversationForm, StoredAnswers
+from dragoman.dialects.contracts.stored_prompts import StoredPromptForm
 from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.shared.streamed_text import StreamedText
 
@@ -601,6 +602,8 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     """Loads `socket_frames`."""
     load_provider_tools: Callable[[], ProviderToolCodec | None] = _nothing
     """Loads `provider_tools`."""
+    load_stored_prompts: Callable[[], StoredPromptForm | None] = _nothing
+    """Loads `stored_prompts`."""
 
     @cached_property
     def requests(self) -> RequestCodec:
@@ -636,6 +639,11 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
     def provider_tools(self) -> ProviderToolCodec | None:
         """How it writes tools that the provider runs, loaded with the first use; None where it has none."""
         return self.load_provider_tools()
+
+    @cached_property
+    def stored_prompts(self) -> StoredPromptForm | None:
+        """How prompts are stored at the provider, loaded with the first use; None where they are not."""
+        return self.load_stored_prompts()
 
     @cached_property
     def answers(self) -> AnswerCodec:

@@ -33,6 +33,7 @@ from dragoman.gateway.records.metrics import LiveFigures, MetricsSnapshot, summe
 from dragoman.gateway.records.metrics_board import BoardPlace
 from dragoman.gateway.records.records import Records
 from dragoman.gateway.records.store_spans import traced
+from dragoman.gateway.records.stored_prompt_record import record_stored
 from dragoman.gateway.sockets.open_sockets import OpenSockets
 from dragoman.gateway.state.background_tasks import BackgroundTasks, CircuitBreaker
 from dragoman.gateway.state.seals import Seals
@@ -52,6 +53,7 @@ from dragoman.upstream.dispatch import Dispatcher, Transports
 from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import HeavyWork
 from dragoman.upstream.media_fetch import MediaFetcher
+from dragoman.upstream.stored_prompts import StoredBooking
 
 if TYPE_CHECKING:
     from dragoman.gateway.state.background_answers import BackgroundJob
@@ -112,6 +114,7 @@ class Services:
             limits=self.config.limits,
             redaction=Redaction(records.redactor.text, records.redactor.known),
             note_failure=records.note_failure,
+            note_stored=self._note_stored,
             tools=self.tools,
         )
         self.checks = HealthChecker(self.dispatcher, lambda: (self.config, self.routes), self.log)
@@ -174,11 +177,13 @@ class Services:
             self._forgets = self._place.forgets
             self.conversations.forget()
             self.sockets.forget()
+            self.dispatcher.stored.forget()
 
     def forget_conversations(self, caller: str) -> None:
         """Drop what all workers remember of a caller's conversations."""
         self.sockets.forget(caller)
         self.conversations.forget(caller)
+        self.dispatcher.stored.forget(caller)
         if self._place is not None:
             self._place.note_forget()
 
@@ -248,6 +253,9 @@ class Services:
         await self.store.aclose()
         if self.records.spans is not None:
             self.records.spans.close()
+
+    def _note_stored(self, booked: StoredBooking) -> None:
+        record_stored(self.records, self.store, self.clocks, self.config, next(self.request_ids), booked)
 
     def log(self, level: LogLevel, line: dict[str, Any]) -> None:
         """Write a line, as the log is configured now."""

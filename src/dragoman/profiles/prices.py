@@ -43,6 +43,8 @@ class TokenPrice(msgspec.Struct, frozen=True):
     long: LongPrice | None = None
     kept_long: float | None = None
     """Newly cached tokens that are kept longer than usual; None: as the others."""
+    stored: float | None = None
+    """What a provider takes for keeping them an hour under a name; None: nobody knows, and none are kept so."""
 
     @property
     def resending(self) -> float:

@@ -91,7 +91,7 @@ async def cache_report(ledger: Ledger, viewer: Viewer, since: float | None) -> C
 
 def report_of(entries: Iterable[Entry], since: float | None = None, *, is_cut: bool = False) -> CacheReport:
     """The report of these requests, the newest first."""
-    counted = [entry for entry in entries if entry.input_tokens]
+    counted = [entry for entry in entries if entry.input_tokens or entry.cache_saved]
     total = CacheTotals("total")
     for entry in counted:
         total.add(entry)

@@ -211,7 +211,8 @@ def destination(
         connections=provider.max_connections,
         ca_file=provider.ca_file,
         emulated=provider.api_key == EMULATOR_KEY,
-        price=_price(found, profile.name),
+        price=(price := _price(found, profile.name)),
+        stores_prompts=_stores_prompts(price, target.dialect) and not provider.asks_as_caller,
         rate_limits=treated.rate_limits,
         scheme=scheme,
         renews_credentials=scheme is not None and not provider.asks_as_caller,
@@ -287,7 +288,13 @@ def _price(found: ConfiguredTarget, profile: str) -> TokenPrice | None:
     own = found.entry.price if found.entry is not None else None
     if own is None:
         return find_price(profile, _base_model(found))
-    return TokenPrice(own.input, own.output, own.cached, own.written)
+    return TokenPrice(own.input, own.output, own.cached, own.written, stored=own.stored)
+
+
+def _stores_prompts(price: TokenPrice | None, name: str) -> bool:
+    if price is None or price.stored is None or price.cached is None:
+        return False
+    return dialect(name).stored_prompts is not None
 
 
 def _trim_policy(treated: TargetSettings, facts: Facts) -> TrimPolicy | None:

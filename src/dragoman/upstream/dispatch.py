@@ -74,6 +74,7 @@ from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import HeavyWork, RequestWork
 from dragoman.upstream.refusals import error_body, transport_failure
 from dragoman.upstream.side_by_side import SideBySide
+from dragoman.upstream.stored_prompts import StoredBooking, StoredPrompts
 from dragoman.upstream.tool_runner import ToolRunner
 from dragoman.upstream.transport import Incoming, Outgoing, Tls, TransportFailure, TransportLimits
 from dragoman.upstream.transport.transport import Transport
@@ -191,10 +192,11 @@ class Dispatcher:
         limits: RequestLimits,
         redaction: Redaction,
         note_failure: Callable[[Exchange[HttpDestination], AttemptFailed[HttpDestination]], None],
+        note_stored: Callable[[StoredBooking], None],
         tools: ToolRunner | None = None,
     ) -> None:
-        """`limits`: how much an answer may hold. `note_failure` counts a failed send and writes it down. `tools` runs
-        tools of providers for targets that lack them."""
+        """`limits`: how much an answer may hold. `note_failure` counts a failed send and writes it down, and
+        `note_stored` what a prompt costs that is stored. `tools` runs tools of providers for targets that lack them."""
         self.memory = memory
         self.media = media
         self.send_limits = send_limits
@@ -207,10 +209,12 @@ class Dispatcher:
         self.note_failure = note_failure
         self.tools = tools
         self.turns = SessionTurns(monotonic)
+        self.stored = StoredPrompts(transports, self.authorizers, note_stored)
         self.strayed = float("-inf")
         """When a request was last answered by another destination than its first choice, or so it may be."""
 
     async def close(self) -> None:
+        await self.stored.close()
         self.heavy.close()
         for transport in self.transports.values():
             await transport.close()
@@ -231,6 +235,8 @@ class Dispatcher:
         exchange = Exchange(ask, route, context, options, redaction, splits=True)
         if len(ask.source) >= SHORTEST_PROMPT:
             exchange.turn_before = partial(self.turns.find, caller)
+            if route.first.stores_prompts:
+                exchange.stored_prompts = partial(self.stored.book.look_up, caller)
         if self.tools is not None:
             exchange.runnable = self.tools.families
             if self.tools.offers:
@@ -662,6 +668,10 @@ class Dispatch:
             return NO_USE
         if exchange.attempts.failures:
             self._shared.strayed = monotonic()
+        if exchange.prompt is not None:
+            self._shared.stored.note(
+                exchange.prompt, usage, destination, request.path, exchange.key, exchange.lost_stored
+            )
         made = self.digests if self.digests is not None and self.digests.request is request else None
         return self._shared.turns.note(self._caller, request, usage, destination, made, exchange.diagnosis)
 

@@ -12,6 +12,7 @@ import msgspec
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote
 from dragoman.conversation.provider_tools import ProviderToolCodec
+from dragoman.dialects.contracts.stored_prompts import StoredPromptForm
 from dragoman.dialects.dialect import (
     MODEL_ENDPOINTS,
     SEND_NOW,
@@ -120,6 +121,12 @@ def _load_provider_tools() -> ProviderToolCodec:
     return CODEC
 
 
+def _load_stored_prompts() -> StoredPromptForm:
+    from dragoman.dialects.gemini.endpoints.stored_prompts import FORM
+
+    return FORM
+
+
 def _load_answers() -> AnswerCodec:
     from dragoman.dialects.gemini.answer_parse import parse_answer
     from dragoman.dialects.gemini.answer_render import render_answer
@@ -211,5 +218,6 @@ DIALECT = Dialect(
     load_requests=_load_requests,
     load_answers=_load_answers,
     load_provider_tools=_load_provider_tools,
+    load_stored_prompts=_load_stored_prompts,
     runs_last=True,
 )

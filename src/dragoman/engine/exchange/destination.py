@@ -93,6 +93,8 @@ class Destination(msgspec.Struct, frozen=True, eq=False, weakref=True, kw_only=T
     """Who sets cache hints."""
     price: TokenPrice | None = None
     """What tokens cost, if that is known."""
+    stores_prompts: bool = False
+    """Whether prompts may be stored at the provider, because it can and somebody knows what that costs."""
 
 
 D = TypeVar("D", bound=Destination)

@@ -97,6 +97,7 @@ from dragoman.engine.history.prompt_digests import PromptDigests, digest_prompt
 from dragoman.engine.history.recall import cut_keys, may_need_cut, shorter
 from dragoman.engine.history.session_turns import SentTurn, blame, find_break, find_question, is_sent_as_it_came
 from dragoman.engine.history.sizes import estimate_tokens
+from dragoman.engine.history.stored_prompts import LookUp, PromptUse, with_stored
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.routing.sessions import hash_first_words, named_session, session_key
@@ -112,6 +113,8 @@ from dragoman.wire.error_bodies import parse_failure
 _TOKEN_BYTES = 3
 """A token of a prompt has hardly fewer bytes in the request."""
 _OPAQUE = int(Trait.OPAQUE)
+_MAY_BE_GONE = (400, 403, 404)
+"""With which a stored prompt is refused that the provider does not have, or not for this key."""
 SHORTEST_PROMPT = 512 * _TOKEN_BYTES
 """No provider caches shorter ones."""
 
@@ -170,6 +173,13 @@ class Exchange(Generic[D]):
     """Finds what the session sent last; asked only if messages or tools are sent otherwise than they came."""
     diagnosis: CacheDiagnosis | None = None
     """What the provider says of its prompt cache; None if nobody wants to know."""
+    stored_prompts: LookUp | None = None
+    """Looks up what is stored at the provider, if the first choice may have prompts stored."""
+    prompt: PromptUse | None = None
+    """How the request that was sent last stands to that; None if it has nothing to do with it."""
+    lost_stored = False
+    """The provider refused it with a stored prompt, and it was sent whole then."""
+    _whole_request: AdaptedRequest | None = None
     given_summary: UsedSummary | None = None
     """A summary that takes the place of the beginning for every destination, because the client asked for one."""
 
@@ -198,6 +208,11 @@ class Exchange(Generic[D]):
     def target(self) -> Target | None:
         """The target of the last send, with what was learnt about it."""
         return self._visit.target if self.destination is not None else None
+
+    @property
+    def key(self) -> int:
+        """The number of the key of the last send."""
+        return self._visit.key
 
     def compiled_with(self, rules: Mapping[str, Any]) -> AdaptedRequest:
         """What the last send would have been with these choices for rules. Raises RequestError."""
@@ -517,6 +532,8 @@ class Exchange(Generic[D]):
         """The whole body of the answer, or of a refusal."""
         translation = self._translation
         if translation is None:
+            if self.prompt is not None and self.prompt.stored is not None and self._status in _MAY_BE_GONE:
+                return self._send_whole()
             return self._failed(
                 parse_failure(self._status, dict(self._headers), data, self._visit.destination.provider)
             )
@@ -921,12 +938,23 @@ class Exchange(Generic[D]):
 
     def _send_again(self) -> Step[D]:
         assert self.request is not None
+        stored = self.prompt.stored if self.prompt is not None else None
+        if stored is not None and stored.key != self._visit.key:
+            return self._send_whole()
         return self._send(self.request)
+
+    def _send_whole(self) -> Send[D]:
+        """What is stored may be gone, or belongs to another key: it is sent along."""
+        request, self.stored_prompts, self.lost_stored = self._whole_request, None, True
+        assert request is not None
+        return self._send(request)
 
     def _send(self, request: AdaptedRequest) -> Send[D]:
         visit = self._visit
         if self.turn_before is not None and request is not self.request:
             request = self._with_broken_cache(request, self.turn_before)
+        if self.stored_prompts is not None and request is not self.request:
+            request = self._with_stored(request, self.stored_prompts)
         self.destination, self.request, self.changes = visit.destination, request, request.changes
         self.attempts.count()
         return Send(visit.destination, visit.key, request)
@@ -942,6 +970,17 @@ class Exchange(Generic[D]):
         if before is None or broken is None:
             return request
         return replace(request, changes=blame(before, broken, request))
+
+    def _with_stored(self, request: AdaptedRequest, look_up: LookUp) -> AdaptedRequest:
+        """The request with the name of what is stored of it; the same one if nothing is."""
+        visit, form, self.prompt = self._visit, dialect(request.dialect).stored_prompts, None
+        if form is None or not visit.destination.stores_prompts or not self._sets_hints():
+            return request
+        self.prompt = look_up(self.ask, request, form, visit.destination.name, visit.key)
+        self._whole_request = request
+        if self.prompt is None or self.prompt.stored is None:
+            return request
+        return with_stored(request, form, self.prompt.stored)
 
     def _failed(self, failure: Failure) -> AttemptFailed[D]:
         visit = self._visit

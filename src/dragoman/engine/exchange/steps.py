@@ -250,7 +250,7 @@ STEPS: tuple[StepRow, ...] = (
         Send,
         "sends the body, and reads as `head` says",
         {
-            "body": (Answered, AttemptFailed),
+            "body": (Answered, AttemptFailed, Send),
             "piece": (Streaming, AttemptFailed),
             "failed": (AttemptFailed,),
             "unsent": (Choose, GaveUp),

@@ -1,0 +1,1 @@
+"""What Gemini serves beside plain requests."""
