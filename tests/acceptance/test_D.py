@@ -145,7 +145,7 @@ def test_D5_the_environment_alone_is_a_gateway(tmp_path: Path, monkeypatch: pyte
             monkeypatch.setenv(name, value)
         running = Running({}, tmp_path).start()
         try:
-            assert set(running.services.config.providers) == {"anthropic", "gateway"}
+            assert set(running.services.live.config.providers) == {"anthropic", "gateway"}
             for model in ({}, {"model": "anthropic/best"}, {"model": "gateway/anthropic/best"}):
                 answered = running.post("/v1/chat/completions", {"messages": PLAIN, **model})
                 assert answered.headers["x-dragoman-model"] == "gateway/anthropic/best"

@@ -313,10 +313,10 @@ def edit(page: Page, running: Running) -> None:
     expect(page.locator(".diff")).to_contain_text("+default_model: steady")
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".said")).to_contain_text("Saved")
-    assert running.services.config.default_model == "steady"
+    assert running.services.live.config.default_model == "steady"
     page.get_by_role("button", name="Undo the last save").click()
     expect(page.locator(".said")).to_contain_text("is back")
-    assert running.services.config.default_model is None
+    assert running.services.live.config.default_model is None
 
 
 def create_key(page: Page) -> None:

@@ -147,7 +147,7 @@ def test_recipe_budgets(tmp_path: Path, programs: Path) -> None:
         assert one.running is not None
         shell, python = [block for block in one.page if block.kind in RUN]
         run_shell(one.here(shell.text), shell.place, programs, tmp_path, ANTHROPIC_API_KEY="k")
-        one.running.services.reload()
+        one.running.services.live.reload()
         run_python(one.here(python.text), python.place, tmp_path)
         assert 1 <= len(accepted(one.providers["claude"])) < 100
 

@@ -188,7 +188,7 @@ def at_work(client: LongClient, first: str, second: str, folder: Path, npm: Path
 
             def move() -> None:
                 running.write(config(f"b/{MODELS[second]}"))
-                running.do(running.services.reload_now)
+                running.do(running.services.live.reload_now)
 
             # What a provider compacts by itself, only that provider can read: it is left before.
             worker.before[2 if first == "openai-responses" else client.steps // 2] = move

@@ -60,7 +60,7 @@ class Running:
     def start(self) -> Running:
         listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        protocol = bounded_protocol(self.services.config.server.max_headers, 75)
+        protocol = bounded_protocol(self.services.live.config.server.max_headers, 75)
         config = uvicorn.Config(
             self._caught, http=protocol, log_level="critical", loop="uvloop", interface="asgi3", lifespan="on"
         )
@@ -78,7 +78,7 @@ class Running:
         assert self._server is not None
         self.http.close()
         self._server.end()
-        wait_for(lambda: not getattr(self._server, "servers", ()) or self.services.closing)
+        wait_for(lambda: not getattr(self._server, "servers", ()) or self.services.traffic.closing)
         self._thread.join(60)  # what was to be written is written then
 
     def do(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -184,7 +184,7 @@ def test_totals_metrics_and_budgets_say_what_the_ledger_says(books: Books) -> No
     assert {group["name"] for group in report["groups"]} == set(KEYS)
     assert _metric(running, "dragoman_tokens_total") == sum(one.input_tokens + one.output_tokens for one in entries)
     assert _metric(running, "dragoman_cost_total") == pytest.approx(sum(one.cost or 0.0 for one in entries), rel=1e-9)
-    budget = running.services.config.keys["chris"].budget
+    budget = running.services.live.config.keys["chris"].budget
     assert budget is not None
     periods = periods_at(budget, running.services.clocks.wall())
     spent = running.do(lambda: running.services.store.budgets.reserve("chris", periods, 0.0))

@@ -78,7 +78,7 @@ def test_events_are_streamed_and_streamed_again_from_any_number(stage: tuple[Run
     id = events[0].response.id  # type: ignore[union-attr]
     assert events[-1].type == "response.completed"
     assert events[-1].response.id == id
-    wait_for(lambda: id not in running.services.jobs)
+    wait_for(lambda: id not in running.services.conversations.jobs)
     again = list(one.responses.retrieve(id, stream=True, starting_after=2))
     assert again == events[3:]
     plain = one.responses.create(**ASK)
@@ -95,7 +95,7 @@ def test_an_answer_is_cancelled_once_and_for_all(stage: tuple[Running, RunningEm
     queued = one.responses.create(**ASK)
     wait_for(lambda: len(behind.requests) > before)
     assert one.responses.cancel(queued.id).status == "cancelled"
-    wait_for(lambda: queued.id not in running.services.jobs)
+    wait_for(lambda: queued.id not in running.services.conversations.jobs)
     assert one.responses.retrieve(queued.id).status == "cancelled"
     assert one.responses.cancel(queued.id).status == "cancelled"
     behind.script("Hello.")
@@ -121,7 +121,7 @@ def test_a_job_whose_process_died_has_failed_and_is_not_run_again(stage: tuple[R
     behind.script("Roses.")
     queued = one.responses.create(**ASK)
     wait_until_over(one, queued.id)
-    wait_for(lambda: queued.id not in running.services.jobs)
+    wait_for(lambda: queued.id not in running.services.conversations.jobs)
     asked, store = len(behind.requests), running.services.store.responses
     dead = StoredResponse(b"[]", queued.to_json().encode())
     running.do(lambda: store.put("ann", "resp_dead", dead))
@@ -166,7 +166,7 @@ def test_a_job_that_another_process_looks_at_lives(tmp_path: Path) -> None:
             seen.append([client(other).responses.retrieve(id).status])
             while seen[-1][-1] in ORDER[:2]:
                 seen[-1].append(client(other).responses.retrieve(id).status)
-            wait_for(lambda: not one.services.jobs)
+            wait_for(lambda: not one.services.conversations.jobs)
         assert [found[-1] for found in seen] == ["completed"] * 5
         assert [sorted(found, key=ORDER.index) for found in seen] == seen, "it never goes back"
 
@@ -178,7 +178,7 @@ def test_a_job_ends_when_another_process_cancels_it(tmp_path: Path, monkeypatch:
         queued = client(one).responses.create(**ASK)
         wait_for(lambda: bool(behind.requests))
         assert client(other).responses.cancel(queued.id).status == "cancelled"
-        wait_for(lambda: not one.services.jobs)
+        wait_for(lambda: not one.services.conversations.jobs)
         for running in (one, other):
             assert client(running).responses.retrieve(queued.id).status == "cancelled"
 
@@ -202,7 +202,7 @@ def test_a_job_that_is_removed_ends_and_leaves_nothing(
         with client(one).responses.create(**ASK, stream=True) as stream:
             id = next(iter(stream)).response.id
         client(other if by_another else one).responses.delete(id)
-        wait_for(lambda: not one.services.jobs)
+        wait_for(lambda: not one.services.conversations.jobs)
         for running in (one, other):
             wait_for(lambda running=running: is_unknown(running, id))  # type: ignore[misc]
             for name in (id, f"{id}#events"):

@@ -199,7 +199,7 @@ def _long(running: Running, key: str, turn: int) -> httpx.Response:
     body = {"model": "own", "messages": [*old, {"role": "user", "content": "So?"}]}
     answer = running.post("/v1/chat/completions", body, key)
     assert running.loop is not None
-    asyncio.run_coroutine_threadsafe(running.services.summaries.wait(), running.loop).result(60)
+    asyncio.run_coroutine_threadsafe(running.services.conversations.summaries.wait(), running.loop).result(60)
     return answer
 
 

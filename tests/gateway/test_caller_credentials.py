@@ -244,7 +244,7 @@ def test_a_limit_that_ends_a_request_is_told_with_them(keyed: Running, stream: b
 
 def test_a_key_of_the_environment_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-operators-own-0123456789")
-    place = Running({"providers": {"anthropic": {"credentials": "caller"}}}, tmp_path).services.routes.provider(
+    place = Running({"providers": {"anthropic": {"credentials": "caller"}}}, tmp_path).services.live.routes.provider(
         "anthropic"
     )
     assert place is not None

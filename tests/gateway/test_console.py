@@ -386,7 +386,7 @@ def test_an_admin_key_signs_in_and_its_session_ends_with_it(keyed: Running) -> N
         config = yaml.safe_load(keyed.file.read_text())
         del config["keys"]["boss"]
         keyed.write(config)
-        keyed.do(keyed.services.reload_now)
+        keyed.do(keyed.services.live.reload_now)
         assert browser.get("/dragoman/models").status_code == 401
     for wrong in ({"key": CLIENT}, {"key": "x"}, {"token": "x"}, {}):
         assert HTTP.post(f"{keyed.url}/dragoman/session", json=wrong).status_code == 401
@@ -453,7 +453,7 @@ def test_without_a_key_or_the_token_the_configuration_is_shown_without_secrets(r
 
 def test_the_token_of_the_setup_is_good_for_once(emulators: dict[str, Any], tmp_path: Path) -> None:
     with gateway(config_for(emulators), tmp_path) as running:
-        running.services.setup_token = "once-only"
+        running.services.live.setup_token = "once-only"
         with sign_in(running, token="once-only") as browser:
             again = HTTP.post(f"{running.url}/dragoman/session", json={"token": "once-only"})
             assert again.status_code == 401
@@ -489,11 +489,11 @@ def test_C44_a_configuration_is_checked_saved_and_taken_back(keyed: Running) -> 
         assert keyed.file.read_text() == saved
         assert browser.put("/dragoman/config", json={"text": added, "digest": before["digest"]}).status_code == 200
         assert keyed.file.read_text() == saved + "default_model: claude\n"
-        assert keyed.services.config.default_model == "claude"
+        assert keyed.services.live.config.default_model == "claude"
         assert browser.get("/dragoman/config").json()["can_undo"]
         assert browser.post("/dragoman/config/undo", json={}).status_code == 200
         assert keyed.file.read_text() == saved
-        assert keyed.services.config.default_model is None
+        assert keyed.services.live.config.default_model is None
 
 
 PLAIN_KEY, POOLED_KEY, OLD_KEY = "sk-plain-0123456789", "sk-pool-0123456789", "sk-old-0123456789"
@@ -528,7 +528,7 @@ def test_no_answer_of_the_configuration_has_a_key_of_a_provider(keyed: Running) 
     assert checked.json()["valid"]
     assert "stands for no secret" in refused.json()["problems"][0]["message"]
     assert (keyed.file.parent / "dragoman.yaml.before").read_text() == text
-    assert keyed.services.config.providers["pooled"].fixed_headers()["x-team"] == "green"
+    assert keyed.services.live.config.providers["pooled"].fixed_headers()["x-team"] == "green"
     assert not broken.json()["editable"]
 
 
@@ -563,8 +563,8 @@ def test_keys_are_listed_changed_and_revoked(keyed: Running) -> None:
         assert sha256_of(CLIENT) not in browser.get("/dragoman/keys").text
         wanted = {"name": "app", "allowed_models": ["gem"], "requests_per_minute": 7, "month": 20}
         assert browser.put("/dragoman/keys", json=wanted).status_code == 200
-        assert keyed.services.config.keys["app"].requests_per_minute == 7
-        assert keyed.services.config.keys["app"].sha256 == sha256_of(CLIENT)
+        assert keyed.services.live.config.keys["app"].requests_per_minute == 7
+        assert keyed.services.live.config.keys["app"].sha256 == sha256_of(CLIENT)
         assert keyed.post("/v1/chat/completions", {"model": "claude", "messages": LATE}, CLIENT).status_code == 403
         assert browser.delete("/dragoman/keys?name=boss").status_code == 400
         assert browser.delete("/dragoman/keys?name=nobody").status_code == 422

@@ -73,9 +73,9 @@ def test_counts_are_learnt_from_answers_without_any_setting(world: Stage) -> Non
         model="claude", max_tokens=9, messages=[{"role": "user", "content": "Hi"}]
     )
     assert services.store.calibrations.find("claude/claude-sonnet-4-5") is None
-    place = services.routes.find("deepseek")
+    place = services.live.routes.find("deepseek")
     assert place is not None
-    assert sum(services.memory.wants_count(place.first) for _ in range(512)) == 33
+    assert sum(services.exchange_state.wants_count(place.first) for _ in range(512)) == 33
 
 
 def test_an_estimate_is_calibrated_by_what_was_reported(world: Stage) -> None:

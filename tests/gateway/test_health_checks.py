@@ -36,8 +36,8 @@ def test_C30_a_model_that_answers_again_need_not_wait_for_the_next_round() -> No
 
         async def scenario() -> None:
             services = Services(Loaded(config=config))
-            current = services.config, services.routes
-            checks = HealthChecker(services.dispatcher, lambda: current, services.log, first_retry=0.02)
+            current = services.live.config, services.live.routes
+            checks = HealthChecker(services.dispatcher, lambda: current, services.records.log, first_retry=0.02)
             checks.start()
             await until(lambda: bool(checks.results))
             assert (checks.is_healthy("up"), checks.is_healthy("down")) == (True, False)
@@ -60,13 +60,15 @@ def test_a_passed_check_ends_a_cooldown() -> None:
 
         async def scenario() -> None:
             services = Services(Loaded(config=config))
-            route = services.routes.find("m")
+            route = services.live.routes.find("m")
             assert route is not None
             health, failure = services.dispatcher.health, Failure(FailureKind.SERVER, "down", 503)
             for _ in range(route.first.failures):
                 health.failed(route.first, failure, perf_counter())
             assert list(health.resting(perf_counter())) == ["up/gpt-4o"]
-            checks = HealthChecker(services.dispatcher, lambda: (services.config, services.routes), services.log)
+            checks = HealthChecker(
+                services.dispatcher, lambda: (services.live.config, services.live.routes), services.records.log
+            )
             await checks.check_all()
             assert checks.is_healthy("m")
             assert health.resting(perf_counter()) == {}

@@ -206,12 +206,12 @@ def test_the_rounds_of_health_checks_go_on_after_a_fault_of_their_own(behind: Up
     one = Running(config, tmp_path).start()
     try:
         services = one.services
-        wait_for(lambda: bool(services.checks.results) and services.checks.is_healthy("a"))
-        whole, services.routes = services.routes, None  # type: ignore[assignment]
+        wait_for(lambda: bool(services.models.checks.results) and services.models.checks.is_healthy("a"))
+        whole, services.live.routes = services.live.routes, None  # type: ignore[assignment]
         wait_for(lambda: '"crash"' in _written(one))
         behind.answer = lambda seen: (500, refusal("no"))
-        services.routes = whole
-        wait_for(lambda: not services.checks.is_healthy("a"))
+        services.live.routes = whole
+        wait_for(lambda: not services.models.checks.is_healthy("a"))
     finally:
         one.stop()
 
@@ -237,7 +237,7 @@ def test_a_summary_without_end_is_cut(behind: Upstream, tmp_path: Path) -> None:
             turns.append({"role": "user", "content": last})
             one.post("/v1/chat/completions", {"model": "a", "messages": turns})
             assert one.loop is not None
-            asyncio.run_coroutine_threadsafe(one.services.summaries.wait(), one.loop).result(60)
+            asyncio.run_coroutine_threadsafe(one.services.conversations.summaries.wait(), one.loop).result(60)
     asked = [seen.body["messages"] for seen in behind.seen if seen.body["model"] == "writer"]
     assert len(asked) > 1
     assert max(len(messages[0]["content"]) for messages in asked) < 50_000

@@ -177,19 +177,19 @@ def test_what_providers_report_corrects_the_estimates_and_is_kept(tmp_path: Path
         }
         turns: list[Any] = []
         with gateway(config, tmp_path) as running:
-            assert running.services.memory.token_scale("openai/gpt-4o").per_estimate == 1.0
+            assert running.services.exchange_state.token_scale("openai/gpt-4o").per_estimate == 1.0
             for _ in range(10):
                 turns += [{"role": "user", "content": words}]
                 provided.script("Fine.")
                 answer = running.post("/v1/chat/completions", {"model": "m", "messages": turns}).json()
                 turns += [answer["choices"][0]["message"]]
-            learnt = running.services.memory.token_scale("openai/gpt-4o")
+            learnt = running.services.exchange_state.token_scale("openai/gpt-4o")
             reported = answer["usage"]["prompt_tokens"]
             estimate = estimate_tokens(read({"messages": turns[:-1]}, source="openai-chat").conversation, "gpt-4o")
         assert abs(estimate - reported) > reported * 0.2
         assert estimate * learnt.per_estimate + learnt.fixed == pytest.approx(reported, rel=0.05)
         with gateway(config, tmp_path) as again:
-            assert again.services.memory.token_scale("openai/gpt-4o") == learnt
+            assert again.services.exchange_state.token_scale("openai/gpt-4o") == learnt
 
 
 def test_a_model_without_trimming_is_calibrated_for_those_who_ask_for_a_count(tmp_path: Path) -> None:

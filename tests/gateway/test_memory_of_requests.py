@@ -132,7 +132,7 @@ async def test_a_watch_over_a_client_leaves_nothing_for_the_collector(tmp_path: 
 
     services = opened(tmp_path, Provider(200, b"{}"))
     scope = {"type": "http", "path": CHAT, "method": "POST", "headers": [], "query_string": b""}
-    watch = ClientWatch(Inbound(scope, receive, CHAT, services.ticker))
+    watch = ClientWatch(Inbound(scope, receive, CHAT, services.traffic.ticker))
     watch.on_timeout()
     await asyncio.sleep(0)
     watch.stop()

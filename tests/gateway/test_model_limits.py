@@ -139,12 +139,12 @@ def test_B18_requests_wait_for_their_turn_in_order(up: Upstream, tmp_path: Path)
         for number in range(3):
             question = {**body("openai-chat", "one"), "user": str(number)}
             later.append(threads.submit(httpx.post, running.url + CHAT, json=question, timeout=60))
-            wait_for(lambda number=number: running.services.send_limits.waiting == number + 1)  # type: ignore[misc]
+            wait_for(lambda number=number: running.services.models.limits.waiting == number + 1)  # type: ignore[misc]
         assert len(up.seen) == 1
         for sent in range(3):
             clock.now += 60.5
             wait_for(lambda sent=sent: len(up.seen) == sent + 2)  # type: ignore[misc]
-            assert running.services.send_limits.waiting <= 2 - sent + 1
+            assert running.services.models.limits.waiting <= 2 - sent + 1
         assert [one.result().status_code for one in later] == [200] * 3
         assert [one.body.get("user") for one in up.seen[1:]] == ["0", "1", "2"]
         wait_for(lambda: running.busy() == (0, 0))
@@ -161,11 +161,11 @@ def test_B18_the_line_is_bounded_and_so_is_the_wait(up: Upstream, tmp_path: Path
         assert ask(running).status_code == 200
         wait_for(lambda: running.busy() == (0, 0))
         waits = threads.submit(httpx.post, running.url + CHAT, json=body("openai-chat", "one"), timeout=30)
-        wait_for(lambda: running.services.send_limits.waiting == 1 or waits.done())
+        wait_for(lambda: running.services.models.limits.waiting == 1 or waits.done())
         refused = [ask(running), waits.result()]
         assert [one.status_code for one in refused] == [429, 429]
         assert all(int(one.headers["retry-after"]) >= 59 for one in refused)
-        assert running.services.send_limits.waiting == 0
+        assert running.services.models.limits.waiting == 0
         assert len(up.seen) == 1
 
 
@@ -180,8 +180,8 @@ def test_B18_a_client_that_leaves_the_line_leaves_no_trace(up: Upstream, tmp_pat
     limits = {"requests_per_minute": 1, "max_wait": 500}
     with limited(tmp_path, limits, up) as running:
         assert ask(running).status_code == 200
-        ask_and_leave(running, CHAT, body("openai-chat", "one"), lambda: running.services.send_limits.waiting == 1)
-        wait_for(lambda: running.services.send_limits.waiting == 0 and running.busy() == (0, 0))
+        ask_and_leave(running, CHAT, body("openai-chat", "one"), lambda: running.services.models.limits.waiting == 1)
+        wait_for(lambda: running.services.models.limits.waiting == 0 and running.busy() == (0, 0))
         assert len(up.seen) == 1
 
 
@@ -225,7 +225,7 @@ def test_B18_a_pinned_turn_waits_for_its_model_and_others_go_elsewhere(up: Upstr
         result = [*question, said, {"role": "tool", "tool_call_id": "call_1", "content": "trees"}]
         turn = {"model": "both", "messages": result, "tools": [_TOOL]}
         pinned = threads.submit(httpx.post, running.url + CHAT, json=turn, timeout=60)
-        wait_for(lambda: running.services.send_limits.waiting == 1)
+        wait_for(lambda: running.services.models.limits.waiting == 1)
         other = running.post(CHAT, {"model": "both", "messages": [{"role": "user", "content": "Else."}]})
         assert other.headers["x-dragoman-model"] == "b/two"
         clock.now += 61
@@ -248,7 +248,7 @@ def test_B18_names_that_clients_make_up_do_not_pile_up_and_do_not_lead_around(up
             429,
             200,
         ]
-        limiter = running.services.send_limits
+        limiter = running.services.models.limits
         for number in range(5000):
             limiter._line(f"a/{number}")
         assert len(limiter._lines) <= 4097

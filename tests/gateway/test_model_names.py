@@ -240,9 +240,9 @@ def test_patterns_are_listed_with_the_models_of_their_provider(tmp_path: Path) -
 def test_a_provider_that_does_not_answer_costs_only_its_own_names(tmp_path: Path) -> None:
     with served(tmp_path, "openai") as (running, _):
         dead = {**provider("anthropic", "http://127.0.0.1:9"), "retries": {"attempts": 1}}
-        alive = running.services.config.providers["openai"].base_url
+        alive = running.services.live.config.providers["openai"].base_url
         running.write({"providers": {"anthropic": dead, "openai": provider("openai", str(alive))}})
-        running.do(running.services.reload_now)
+        running.do(running.services.live.reload_now)
         assert "gpt-4o" in [model.id for model in running.openai().models.list()]
 
 

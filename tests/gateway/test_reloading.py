@@ -129,7 +129,7 @@ def test_requests_under_way_are_untouched(running: Running, behind: Upstream) ->
         pending = pool.submit(asked, running)
         assert arrived.wait(60), "a request is under way once its provider has it"
         running.write(config(behind, "new"))
-        running.services.reload()
+        running.services.live.reload()
         behind.answer = lambda seen: None
         assert asked(running).headers["x-dragoman-model"] == "p/new"
         reloaded.set()
@@ -141,7 +141,7 @@ def test_requests_under_way_are_untouched(running: Running, behind: Upstream) ->
 def test_nobody_waits_while_a_large_file_is_read(
     running: Running, behind: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = running.services.file
+    file = running.services.live.file
     assert file is not None
     load, begun, done = file.load, threading.Event(), threading.Event()
 
@@ -160,7 +160,7 @@ def test_nobody_waits_while_a_large_file_is_read(
 
 def test_secrets_of_every_configuration_are_known(running: Running, behind: Upstream) -> None:
     running.write(config(behind, "new", RENEWED))
-    running.services.reload()
+    running.services.live.reload()
     behind.answer = lambda seen: (400, refusal(f"odd keys {SECRET} and {RENEWED}"))
     told = asked(running).text
     assert "odd keys [REDACTED] and [REDACTED]" in told
@@ -168,7 +168,7 @@ def test_secrets_of_every_configuration_are_known(running: Running, behind: Upst
 
 def test_errors_after_a_reload_are_told_as_before(running: Running, behind: Upstream) -> None:
     running.write(config(behind, "new"))
-    running.services.reload()
+    running.services.live.reload()
     assert asked(running, "gone").status_code == 404
     behind.answer = lambda seen: (500, refusal("oh no"))
     assert asked(running).status_code == 500

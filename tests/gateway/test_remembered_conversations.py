@@ -46,7 +46,7 @@ def ask(running: Running, turns: int, key: str) -> None:
 
 
 def test_keys_are_apart_and_forget_drops_those_of_one(running: Running) -> None:
-    memory = running.services.conversations
+    memory = running.services.conversations.memory
     for turns in (3, 4):
         for key in ("anna", "ben"):
             ask(running, turns, key)
@@ -62,10 +62,10 @@ def test_keys_are_apart_and_forget_drops_those_of_one(running: Running) -> None:
 
 def test_a_reload_drops_everything(running: Running) -> None:
     ask(running, 3, "anna")
-    held = running.services.conversations
-    running.services.reload()
+    held = running.services.conversations.memory
+    running.services.live.reload()
     assert len(held) == 1, "requests under way go on with what they have"
-    assert len(running.services.conversations) == 0
+    assert len(running.services.conversations.memory) == 0
 
 
 def opened(folder: Path, config: dict[str, Any], board: MetricsBoard | None = None, number: int = 0) -> Services:
@@ -73,29 +73,29 @@ def opened(folder: Path, config: dict[str, Any], board: MetricsBoard | None = No
     file.write_text(json.dumps({"providers": {"openai": {"api_key": "k"}}, "store": {"kind": "memory"}, **config}))
     if board is None:
         return open_services(file)
-    own = open_services(file).file
+    own = open_services(file).live.file
     assert own is not None
     return Services(own.load(), own, place=board.place(number))
 
 
 def test_one_line_turns_it_off(tmp_path: Path) -> None:
-    assert opened(tmp_path, {}).memory_of("anna") is not None
-    assert opened(tmp_path, {"server": {"conversation_memory": 0}}).memory_of("anna") is None
+    assert opened(tmp_path, {}).conversations.memory_of("anna") is not None
+    assert opened(tmp_path, {"server": {"conversation_memory": 0}}).conversations.memory_of("anna") is None
 
 
 def test_workers_share_the_budget(tmp_path: Path) -> None:
     services = opened(tmp_path, {"server": {"conversation_memory": 8_000_000, "workers": 4}})
-    assert services.conversations.budget == 2_000_000
+    assert services.conversations.memory.budget == 2_000_000
 
 
 def test_every_worker_forgets(tmp_path: Path) -> None:
     board = MetricsBoard(2)
     first, second = (opened(tmp_path, {}, board, number) for number in range(2))
-    kept = second.memory_of("anna")
+    kept = second.conversations.memory_of("anna")
     assert kept is not None
     kept.keep("openai-chat", KnownTop(), SentList(b"[]", 0, 2), ReadList(()))
-    first.forget_conversations("anna")
-    again = second.memory_of("anna")
+    first.conversations.forget("anna")
+    again = second.conversations.memory_of("anna")
     assert again is not None
     assert len(again.memory) == 0
 
@@ -117,19 +117,19 @@ def test_sockets_of_every_worker_forget_and_count(tmp_path: Path) -> None:
     async def run() -> None:
         lines = [Line("anna") for _ in range(SOCKETS_PER_KEY - 1)]
         for line in lines:
-            first.sockets.add(line)
-        assert second.sockets.has_room("anna")
+            first.conversations.sockets.add(line)
+        assert second.conversations.sockets.has_room("anna")
         last = Line("anna")
-        second.sockets.add(last)
-        second.sockets.memory.put(last, None, kept)
-        assert not first.sockets.has_room("anna")
-        assert not second.sockets.has_room("anna")
-        assert first.sockets.has_room("bert")
-        first.forget_conversations("anna")
-        second.follow_forgets()
-        assert second.sockets.memory.find(last, None, "resp_1") is None
-        first.sockets.remove(lines[0])
-        assert second.sockets.has_room("anna")
+        second.conversations.sockets.add(last)
+        second.conversations.sockets.memory.put(last, None, kept)
+        assert not first.conversations.sockets.has_room("anna")
+        assert not second.conversations.sockets.has_room("anna")
+        assert first.conversations.sockets.has_room("bert")
+        first.conversations.forget("anna")
+        second.conversations.follow_forgets()
+        assert second.conversations.sockets.memory.find(last, None, "resp_1") is None
+        first.conversations.sockets.remove(lines[0])
+        assert second.conversations.sockets.has_room("anna")
         assert board.place(0).sockets.total("anna") == 1, "a worker that takes the place of another begins anew"
 
     asyncio.run(run())
@@ -138,9 +138,9 @@ def test_sockets_of_every_worker_forget_and_count(tmp_path: Path) -> None:
 def test_a_worker_that_is_asked_nothing_forgets(tmp_path: Path) -> None:
     board = MetricsBoard(2)
     first, second = (opened(tmp_path, {}, board, number) for number in range(2))
-    kept = second.memory_of("anna")
+    kept = second.conversations.memory_of("anna")
     assert kept is not None
     kept.keep("openai-chat", KnownTop(), SentList(b"[]", 0, 2), ReadList(()))
-    first.forget_conversations("anna")
-    second.follow_forgets()
-    assert len(second.conversations) == 0
+    first.conversations.forget("anna")
+    second.conversations.follow_forgets()
+    assert len(second.conversations.memory) == 0

@@ -169,7 +169,7 @@ def test_without_redis_both_go_on_and_say_so_once(replicas: Replicas) -> None:
     agent = Chat(replicas)
     agent.ask("gemini", "Is it raining?")
     running = replicas.running
-    alerts = StoreAlerts(running.services)
+    alerts = StoreAlerts(running.services.store, running.services.records)
     alerts.check()
     replicas.server.kill()
     wait_for(lambda: running.get("/ready").json()["shared_state"] == "away")

@@ -39,7 +39,7 @@ def server() -> Iterator[RunningEmulator]:
 def running(server: RunningEmulator, tmp_path: Path) -> Iterator[Running]:
     config = {"providers": {"local": provider("auto", server.base_url)}}
     with gateway(config, tmp_path) as started:
-        started.services.probes.budget = FAST
+        started.services.models.probes.budget = FAST
         yield started
 
 
@@ -74,7 +74,7 @@ def stored(running: Running, target: str = "local/some-model") -> list[LessonRec
 
 def probed(running: Running, target: str = "local/some-model") -> LessonRecord:
     wait_for(lambda: stored(running, target) != [])
-    running.do(running.services.probes.wait)
+    running.do(running.services.models.probes.wait)
     (record,) = stored(running, target)
     return record
 
@@ -98,12 +98,12 @@ def test_of_two_gateways_on_one_store_one_asks_and_both_know(server: RunningEmul
     config = {"providers": {"local": provider("auto", server.base_url)}}
     with gateway(config, tmp_path) as one, gateway(config, tmp_path) as two:
         for each in (one, two):
-            each.services.probes.budget = FAST
+            each.services.models.probes.budget = FAST
         with ThreadPoolExecutor() as pool:
             list(pool.map(ask, (one, two)))
         wait_for(lambda: stored(one) == stored(two) != [])
         for each in (one, two):
-            each.do(each.services.probes.wait)
+            each.do(each.services.models.probes.wait)
         assert sorted(len(probe_lines(each)) for each in (one, two)) == [0, 1]
         assert [change["rule"] for each in (one, two) for change in ask(each)] == ["late-system", "late-system"]
 
@@ -116,7 +116,7 @@ def test_a_server_of_another_dialect_is_asked_in_it(tmp_path: Path) -> None:
         root = server.base_url.removesuffix("/v1")
         config = {"profiles": ["house.toml"], "providers": {"local": provider("house", root)}}
         with gateway(config, tmp_path) as running:
-            running.services.probes.budget = FAST
+            running.services.models.probes.budget = FAST
             body = {"model": "local/some-model", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
             assert running.post("/v1/messages", body).status_code == 200
             record = probed(running)
@@ -148,7 +148,7 @@ def test_the_command_line_explains_what_was_found(running: Running) -> None:
 
 
 def test_it_is_asked_once_until_its_models_change(running: Running, server: RunningEmulator) -> None:
-    running.services.probes.look_seconds = 0.0
+    running.services.models.probes.look_seconds = 0.0
     ask(running)
     first = probed(running)
     count = chat_requests(server)
@@ -168,7 +168,7 @@ def test_a_server_that_cannot_be_asked_is_left_alone(tmp_path: Path) -> None:
     with emulator("compatible-lenient", fault="401") as broken:
         config = {"providers": {"local": provider("auto", broken.base_url)}}
         with gateway(config, tmp_path) as started:
-            probes = started.services.probes
+            probes = started.services.models.probes
             probes.budget, probes.look_seconds = FAST, 0.0
             for _ in range(3):
                 started.post("/v1/chat/completions", {"model": "local/some-model", "messages": LATE_SYSTEM[:1]})
@@ -183,7 +183,7 @@ def test_other_providers_are_not_asked(server: RunningEmulator, tmp_path: Path) 
     config = {"providers": {"local": provider("openai-compatible-lenient", server.base_url)}}
     with gateway(config, tmp_path) as started:
         ask(started)
-        started.do(started.services.probes.wait)
+        started.do(started.services.models.probes.wait)
         names = {one.name for one in kept(started)}
         assert (names, probe_lines(started)) == ({"system-opening"}, [])  # learnt from the refusal of this request
         assert [one.verdict for one in server.requests if one.body] == ["refused", "accepted"]
@@ -199,7 +199,7 @@ def test_the_template_of_a_server_is_run_where_it_tells_it(tmp_path: Path) -> No
         config = {"providers": {"local": provider("auto", f"{url}/v1")}}
         with gateway(config, tmp_path) as started:
             started.post("/v1/chat/completions", {"model": "local/m", "messages": LATE_SYSTEM[:1]})
-            started.do(started.services.probes.wait)
+            started.do(started.services.models.probes.wait)
             record = probed(started, "local/m")
             assert record.facts["system_count"] == "none"
             (line,) = (json.loads(line) for line in probe_lines(started))

@@ -508,7 +508,7 @@ def test_a_key_is_asked_for_and_looked_at_for_each_turn(keyed: tuple[Running, An
         assert [ben.ask("m", "x")["type"] for _ in range(3)] == ["response.completed"] * 2 + ["error"]
         del config["keys"]["anna"]
         running.write(config)
-        running.do(running.services.reload_now)
+        running.do(running.services.live.reload_now)
         running.do(_looked(running))
         revoked = anna.hear()
         assert (revoked["type"], revoked["status"], revoked["error"]["code"]) == ("error", 401, "invalid_api_key")
@@ -518,7 +518,7 @@ def test_a_key_is_asked_for_and_looked_at_for_each_turn(keyed: tuple[Running, An
 
 def _looked(running: Running) -> Callable[[], Any]:
     async def look() -> None:
-        running.services.sockets.look()
+        running.services.conversations.sockets.look()
 
     return look
 
@@ -530,7 +530,7 @@ def test_a_key_has_so_many_sockets_and_no_more(keyed: tuple[Running, Any], monke
         assert refused(running, key=ANNA).status_code == 426, "on which clients post"
         with talking(running, key=BEN) as ben:
             assert ben.ask("m", "x")["type"] == "response.completed"
-    wait_for(lambda: not running.services.sockets.sockets)
+    wait_for(lambda: not running.services.conversations.sockets.sockets)
     with talking(running, key=ANNA):
         pass
 
@@ -540,7 +540,7 @@ def test_a_turn_of_two_keys_never_shares_an_answer(keyed: tuple[Running, Any]) -
     with talking(running, key=ANNA) as anna, talking(running, key=BEN) as ben:
         id = anna.ask("m", "x")["response"]["id"]
         assert ben.ask("m", "x", previous_response_id=id)["error"]["code"] == "previous_response_not_found"
-        running.services.sockets.forget("anna")
+        running.services.conversations.sockets.forget("anna")
         assert anna.ask("m", "x", previous_response_id=id)["error"]["code"] == "previous_response_not_found"
 
 
@@ -567,14 +567,14 @@ def test_a_conversation_that_grew_too_long_is_refused(tmp_path: Path) -> None:
 
 
 def test_memory_is_bounded_and_what_went_is_not_found(on_stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_stage.gateway.services.sockets, "memory", open_sockets.SocketMemory(3000))
+    monkeypatch.setattr(on_stage.gateway.services.conversations.sockets, "memory", open_sockets.SocketMemory(3000))
     on_stage.script("claude", *["Good."] * 5)
     with talking(on_stage.gateway) as talk:
         ids = [talk.ask("claude", lane * 1000, stream_id=lane)["response"]["id"] for lane in "abc"]
         told = [talk.ask("claude", "y", stream_id="c", previous_response_id=id) for id in reversed(ids)]
     assert [one["type"] for one in told] == ["response.completed", "response.completed", "error"]
     assert told[-1]["error"]["code"] == "previous_response_not_found"
-    wait_for(lambda: not on_stage.gateway.services.sockets.sockets)
+    wait_for(lambda: not on_stage.gateway.services.conversations.sockets.sockets)
 
 
 @pytest.mark.parametrize(("seconds", "says"), [(601.0, "idle for 10 minutes"), (3601.0, "60 minutes")])
@@ -587,7 +587,7 @@ def test_an_old_or_idle_socket_is_told_so_and_ended(tmp_path: Path, seconds: flo
             hands.now += 599
             running.do(_looked(running))
             assert talk.ask("a/claude-sonnet-4-5", "x")["type"] == "response.completed"
-            (opened,) = running.services.sockets.sockets
+            (opened,) = running.services.conversations.sockets.sockets
             wait_for(lambda: not opened.is_busy)  # type: ignore[attr-defined]
             hands.now += seconds
             running.do(_looked(running))
@@ -618,7 +618,7 @@ def test_a_client_that_leaves_ends_its_turns(slow: SlowStage) -> None:
         for asked in ("one", "two"):
             talk.create("m", asked)
         talk.until("response.output_text.delta")
-    wait_for(lambda: running.busy() == (0, 0) and not running.services.sockets.sockets)
+    wait_for(lambda: running.busy() == (0, 0) and not running.services.conversations.sockets.sockets)
     assert len(behind.seen) == 1, "what waited does not begin"
     answers.go("one")
     ledger = running.services.store.ledger

@@ -210,7 +210,7 @@ def test_an_id_of_another_account_is_put_into_words(tmp_path: Path) -> None:
             running.openai().responses.create(model="own/gpt-5.6", input="x", previous_response_id=first.id)
             assert behind.requests[-1].body["previous_response_id"] == first.id
             running.write({"providers": {"own": {**providers["own"], "api_key": "another-key-of-ours"}}})
-            running.services.reload()
+            running.services.live.reload()
             running.openai().responses.create(model="own/gpt-5.6", input="x", previous_response_id=first.id)
             sent = behind.requests[-1].body
             assert "previous_response_id" not in sent

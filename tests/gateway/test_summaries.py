@@ -31,7 +31,9 @@ class World:
     def settle(self) -> None:
         """Wait until no summary is under way."""
         assert self.running.loop is not None
-        waiting = asyncio.run_coroutine_threadsafe(self.running.services.summaries.wait(), self.running.loop)
+        waiting = asyncio.run_coroutine_threadsafe(
+            self.running.services.conversations.summaries.wait(), self.running.loop
+        )
         waiting.result(60)
 
     def tried(self) -> int:

@@ -119,7 +119,7 @@ async def take_turn(services: Services, model: str, messages: list[dict[str, Any
     started = time.perf_counter()
     try:
         ask = read({"model": model, "messages": messages, "stream": True}, source=DEFAULT_DIALECT)
-        context = AnswerContext(model=model, id=next(services.request_ids), created=int(time.time()))
+        context = AnswerContext(model=model, id=next(services.traffic.ids), created=int(time.time()))
         route = await find_target(services, model, ask, context.id)
         dispatch = services.dispatcher.open(ask, route, context, OWNER.name)
         exchange = dispatch.exchange

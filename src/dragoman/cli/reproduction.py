@@ -90,7 +90,7 @@ class Reproduction(msgspec.Struct, frozen=True):
 
         services = open_services(file, env_files, in_memory=True)
         try:
-            route = services.routes.find(self.destination.name)
+            route = services.live.routes.find(self.destination.name)
             if route is None:
                 hint = "configure it, or set its environment variable"
                 raise OptionError(f'no provider is configured for "{self.destination.name}"', hint=hint)

@@ -14,6 +14,7 @@ from dragoman.gateway.callers.sessions import FOREIGN, is_own_page
 from dragoman.gateway.faults import tell_fault
 from dragoman.gateway.http.inbound import ClientGone, Inbound, Message, Receive, Scope, Send
 from dragoman.gateway.http.outbound import Outbound
+from dragoman.gateway.live_config import LiveConfig
 from dragoman.gateway.router import find_route
 from dragoman.gateway.routes import POSTS, Access, ServedRoute
 from dragoman.gateway.served_request import ServedRequest
@@ -76,18 +77,18 @@ class Gateway:
         if root and path.startswith(root):
             path = path[len(root) :] or "/"
         services = self._services or self.services
-        inbound = Inbound(scope, receive, path, services.ticker)
-        outbound = Outbound(send, next(services.request_ids))
+        inbound = Inbound(scope, receive, path, services.traffic.ticker)
+        outbound = Outbound(send, next(services.traffic.ids))
         route = POSTS.get(path) if inbound.method == "POST" else None
         if route is None:
             route = find_route(inbound, outbound)
         try:
-            known = identify(services, inbound) if route.access is _KEY else _admit(services, inbound, route)
+            known = identify(services.live, inbound) if route.access is _KEY else _admit(services.live, inbound, route)
             await route.endpoint(ServedRequest(services, inbound, outbound, known))
         except ClientGone:
             return
         except Exception as fault:
-            await tell_fault(services, outbound, route.dialect or caller_dialect(path, inbound.headers), fault)
+            await tell_fault(services.records, outbound, route.dialect or caller_dialect(path, inbound.headers), fault)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
@@ -96,7 +97,7 @@ class Gateway:
                 try:
                     services = self.services
                     await services.store.start()
-                    services.checks.start()
+                    services.models.checks.start()
                     if self._watch:
                         self._watching = asyncio.get_running_loop().create_task(_watch(services))
                 except DragomanError as fault:
@@ -112,11 +113,11 @@ class Gateway:
         if self._watching is not None:
             self._watching.cancel()
         if self._services is not None:
-            self._services.closing = True
-            await self._services.checks.stop()
-            await self._services.summaries.stop()
+            self._services.traffic.closing = True
+            await self._services.models.checks.stop()
+            await self._services.conversations.summaries.stop()
             await stop_jobs(self._services)
-            await self._services.probes.stop()
+            await self._services.models.probes.stop()
             await self._services.close()
 
 
@@ -130,13 +131,13 @@ async def _watch(services: Services) -> None:
     """Looks every second whether the configuration changed, and whether something is to be forgotten."""
     while True:
         await asyncio.sleep(_WATCH_SECONDS)
-        services.follow_forgets()
-        await services.reload_if_changed()
+        services.conversations.follow_forgets()
+        await services.live.reload_if_changed()
 
 
-def _admit(services: Services, inbound: Inbound, route: ServedRoute) -> Caller:
+def _admit(live: LiveConfig, inbound: Inbound, route: ServedRoute) -> Caller:
     """The caller, who may use the route. Raises Refused."""
-    known = recognise(services, inbound) if route.access is Access.OPEN else identify(services, inbound)
+    known = recognise(live, inbound) if route.access is Access.OPEN else identify(live, inbound)
     if route.access is Access.ADMIN:
         may_look(known, inbound.path.rstrip("/"))
     if route.is_for_own_page and not is_own_page(inbound.headers):

@@ -77,10 +77,10 @@ async def _refuse_unserved(request: ServedRequest, unserved: Unserved) -> None:
     """A path of a vendor's that is not served here, unless it is one of stored answers, and they are stored."""
     services, inbound = request.services, request.inbound
     vendor, template = unserved.dialect, unserved.path.path
-    if stored_answers.is_served(services.config, vendor, template):
+    if stored_answers.is_served(services.live.config, vendor, template):
         await stored_answers.stored_answer(request, vendor, template)
         return
-    if conversations.is_served(services.config, vendor, template):
+    if conversations.is_served(services.live.config, vendor, template):
         await conversations.conversation(request, vendor, template)
         return
     services.records.lines.add(LogLevel.DEBUG, {"event": "not-served", "path": inbound.path, "method": inbound.method})

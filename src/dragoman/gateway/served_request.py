@@ -26,12 +26,12 @@ class ServedRequest(msgspec.Struct, frozen=True):
 
     async def body(self) -> bytes:
         """Its body, as long as the configuration allows."""
-        config = self.services.config
+        config = self.services.live.config
         return await self.inbound.body(config.server.max_body, config.limits.encodings)
 
     def work(self, body: bytes) -> RequestWork:
         """Where the work for its body is done. Raises Refused."""
-        return begin_work(self.services, self.caller.name, body)
+        return begin_work(self.services.dispatcher.heavy, self.caller.name, body)
 
     def with_body(self, body: bytes) -> ServedRequest:
         """The same request with another body: the one that was read, or what it stands for."""

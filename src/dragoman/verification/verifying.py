@@ -57,7 +57,7 @@ Progress = Callable[[TargetRun, str], None]
 
 def find_destination(gateway: Gateway, target: str) -> HttpDestination:
     """Where a target is. Raises TargetError."""
-    route = gateway.services.routes.find(target)
+    route = gateway.services.live.routes.find(target)
     if route is None:
         raise TargetError("no provider of the configuration or the environment serves it", at=target)
     return route.destinations[0]

@@ -192,7 +192,7 @@ def test_a_client_that_cannot_be_asked_is_refused(running: Running, mcp: Scripte
 
 
 def with_approval(running: Running) -> Any:
-    config = running.services.config
+    config = running.services.live.config
     tracker = replace(config.tool_servers["tracker"], approval=ToolApproval.ALWAYS)
     return replace(config, tool_servers={"tracker": tracker})
 

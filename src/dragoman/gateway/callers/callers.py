@@ -14,9 +14,10 @@ from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.gateway.callers.sessions import is_own_page, session_client
 from dragoman.gateway.http.inbound import Inbound
+from dragoman.gateway.live_config import LiveConfig
 from dragoman.gateway.services import Services
 from dragoman.store import KeyLimits, Viewer
-from dragoman.upstream.heavy_work import BUSY, RequestWork
+from dragoman.upstream.heavy_work import BUSY, HeavyWork, RequestWork
 from dragoman.wire.json_size import SHORT, is_heavy
 
 
@@ -58,17 +59,17 @@ OWNER = Caller("", admin=True)
 STRANGER = Caller("", admin=False)
 
 
-def identify(services: Services, inbound: Inbound) -> Caller:
+def identify(live: LiveConfig, inbound: Inbound) -> Caller:
     """The caller behind a request. Raises Refused."""
-    if not services.clients.by_hash:
-        server = services.config.server
+    if not live.clients.by_hash:
+        server = live.config.server
         _may_be_called(server, inbound.headers.get("host"))
         if (origin := inbound.headers.get("origin")) is not None:
             _may_come_from(server, origin)
         elif inbound.headers.get("sec-fetch-site") == "cross-site":  # a picture or a link has no origin
             _may_come_from(server, "elsewhere")
         return OWNER
-    clients, keys = services.clients, services.config.keys
+    clients, keys = live.clients, live.config.keys
     client = clients.identify(inbound.key()) or _by_password(clients, inbound) or _signed_in(keys, inbound)
     if client is None:
         raise Refused(Failure(FailureKind.AUTH, _WANTED if not inbound.key() else _UNKNOWN, 401))
@@ -149,10 +150,10 @@ def _may_come_from(server: ServerConfig, origin: str) -> None:
     raise Refused(Failure(FailureKind.PERMISSION, what, 403))
 
 
-def recognise(services: Services, inbound: Inbound) -> Caller:
+def recognise(live: LiveConfig, inbound: Inbound) -> Caller:
     """The caller where anybody may ask: a stranger without a good key."""
     try:
-        return identify(services, inbound)
+        return identify(live, inbound)
     except Refused:
         return STRANGER
 
@@ -187,15 +188,15 @@ class Slot(msgspec.Struct):
     def take(self, count: int) -> None:
         """Take so many places more. Raises Refused."""
         services, known = self.services, self.caller
-        if services.records.metrics.active + count > services.config.server.max_concurrent:
+        if services.records.metrics.active + count > services.live.config.server.max_concurrent:
             raise Refused(Failure(FailureKind.RATE_LIMIT, "the gateway is full", 429, retry_after=1.0))
-        own = services.concurrent.get(known.name, 0)
+        own = services.traffic.concurrent.get(known.name, 0)
         limit = known.client.key.concurrent if known.client is not None else None
         if limit is not None and own + count > limit:
             message = f"the key's limit of {limit} requests at a time is reached"
             raise Refused(Failure(FailureKind.RATE_LIMIT, message, 429, retry_after=1.0))
         services.records.metrics.active += count
-        services.concurrent[known.name] = own + count
+        services.traffic.concurrent[known.name] = own + count
         self.taken += count
 
     def __exit__(self, *_: object) -> None:
@@ -204,14 +205,13 @@ class Slot(msgspec.Struct):
     def give_back(self) -> None:
         """Give back what was taken."""
         self.services.records.metrics.active -= self.taken
-        self.services.concurrent[self.caller.name] -= self.taken
+        self.services.traffic.concurrent[self.caller.name] -= self.taken
         self.taken = 0
 
 
-def begin_work(services: Services, caller: str, body: bytes) -> RequestWork:
+def begin_work(heavy: HeavyWork, caller: str, body: bytes) -> RequestWork:
     """Where the work for a request is done: beside the event loop if its body is a heavy one. Raises Refused if so and
     too many of them wait already."""
-    heavy = services.dispatcher.heavy
     work = RequestWork(heavy, caller, len(body) > SHORT and is_heavy(body))
     if work.is_large and heavy.is_full:
         raise Refused(BUSY)

@@ -24,10 +24,10 @@ def find_credential(request: ServedRequest, client: str, destination: HttpDestin
     if not destination.as_caller:
         return None
     services, inbound = request.services, request.inbound
-    if services.clients.by_hash and not inbound.headers.get(KEY_HEADER):
+    if services.live.clients.by_hash and not inbound.headers.get(KEY_HEADER):
         what = f"{destination.provider} is asked with your own credential: send the gateway's key as `{KEY_HEADER}`"
         raise Refused(Failure(FailureKind.AUTH, what, 401))
-    sent = _read_sent(services.clients, inbound)
+    sent = _read_sent(services.live.clients, inbound)
     value = next(iter(sent.values()), "").rpartition(" ")[2]
     if not value:
         what = f"{destination.provider} is asked with your own credential: send its key or token as to the provider"
@@ -63,8 +63,8 @@ def _redaction(known: Redaction, values: list[str]) -> Redaction:
 def find_list_credential(request: ServedRequest, client: str) -> CallerCredential | None:
     """The credential for a list of models, which names no provider: for the only one that it can be meant for."""
     services = request.services
-    names = [name for name, one in services.config.providers.items() if one.asks_as_caller]
-    places = [place for name in names if (place := services.routes.provider(name)) is not None]
+    names = [name for name, one in services.live.config.providers.items() if one.asks_as_caller]
+    places = [place for name in names if (place := services.live.routes.provider(name)) is not None]
     meant = [place for place in places if model_listing(place.target.dialect) is model_listing(client)]
     if len(meant) != 1:
         return None

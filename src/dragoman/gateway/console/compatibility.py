@@ -17,7 +17,7 @@ from dragoman.errors import DragomanError, RequestError, TargetError
 from dragoman.gateway.console.body_marks import keep_choice
 from dragoman.gateway.console.dry_runs import judged, profile_destination
 from dragoman.gateway.console.explained_changes import ShownReport, shown_report
-from dragoman.gateway.services import Services
+from dragoman.gateway.live_config import LiveConfig
 from dragoman.upstream.destinations import HttpDestination
 
 MOST_TARGETS = 16
@@ -130,25 +130,25 @@ class CompatibilityTable(msgspec.Struct, frozen=True):
     """By pattern and target."""
 
 
-def compatibility_table(services: Services, targets: tuple[str, ...]) -> CompatibilityTable:
+def compatibility_table(live: LiveConfig, targets: tuple[str, ...]) -> CompatibilityTable:
     """All patterns for some targets. It takes a moment, so a thread does it."""
     chosen = targets[:MOST_TARGETS]
-    destinations = [_destination(services, name) for name in chosen]
+    destinations = [_destination(live, name) for name in chosen]
     cells = tuple(
-        tuple(_cell(services, pattern, destination) for destination in destinations) for pattern in PATTERNS.values()
+        tuple(_cell(live, pattern, destination) for destination in destinations) for pattern in PATTERNS.values()
     )
     return CompatibilityTable(chosen, tuple(PATTERNS.items()), cells)
 
 
-def _destination(services: Services, name: str) -> HttpDestination | TargetError:
-    route = services.routes.find(name)
+def _destination(live: LiveConfig, name: str) -> HttpDestination | TargetError:
+    route = live.routes.find(name)
     try:
-        return route.first if route is not None else profile_destination(name, services.profiles)
+        return route.first if route is not None else profile_destination(name, live.profiles)
     except TargetError as fault:
         return fault
 
 
-def _cell(services: Services, pattern: dict[str, Any], destination: HttpDestination | TargetError) -> CompatibilityCell:
+def _cell(live: LiveConfig, pattern: dict[str, Any], destination: HttpDestination | TargetError) -> CompatibilityCell:
     if isinstance(destination, TargetError):
         return CompatibilityCell(verdict="refused", message=str(destination))
     ask = read(pattern, source=DEFAULT_DIALECT)
@@ -156,7 +156,7 @@ def _cell(services: Services, pattern: dict[str, Any], destination: HttpDestinat
         exchange, sent = compile_offline(ask, destination, AnswerContext(model=destination.name))
     except RequestError as fault:
         return CompatibilityCell(verdict="refused", message=str(fault))
-    report = shown_report(sent.changes, exchange.target, services.profiles)
+    report = shown_report(sent.changes, exchange.target, live.profiles)
     return CompatibilityCell(
         verdict=report.verdict,
         loses=report.loses,

@@ -19,8 +19,8 @@ from dragoman.config.load import DEFAULT_FILE, Loaded, parse, read_environment, 
 from dragoman.config.reference import json_schema
 from dragoman.config.yaml_tree import MAX_BYTES, parse_tree
 from dragoman.gateway.console.kept_secrets import with_secrets, without_secrets
+from dragoman.gateway.live_config import LiveConfig
 from dragoman.gateway.models.known_names import known_names
-from dragoman.gateway.services import Services
 
 BACKUP = ".before"
 """Ends the name of the file that holds the text before the last save."""
@@ -58,24 +58,24 @@ class CheckedConfig(msgspec.Struct, frozen=True):
     diff: tuple[str, ...]
 
 
-def config_file(services: Services) -> Path:
+def config_file(live: LiveConfig) -> Path:
     """The file of the gateway; where it has none, the one that the console makes."""
-    file = services.file
+    file = live.file
     return file.path if file is not None and file.path is not None else Path(DEFAULT_FILE)
 
 
-def config_view(services: Services, editable: bool, why_not: str) -> ConfigView:
-    path = config_file(services)
+def config_view(live: LiveConfig, editable: bool, why_not: str) -> ConfigView:
+    path = config_file(live)
     exists = path.is_file()
-    current = services.file.current if services.file is not None else None
+    current = live.file.current if live.file is not None else None
     saved = _saved(path)
     if editable and (broken := _broken(saved, path)):
         editable, why_not = False, broken
     if editable:
         text = without_secrets(saved)
     else:
-        text = render_yaml(Loaded(config=services.config, origins=current.origins if current is not None else {}))
-    checked = check_config(services, text) if editable else CheckedConfig(True, (), (), ())
+        text = render_yaml(Loaded(config=live.config, origins=current.origins if current is not None else {}))
+    checked = check_config(live, text) if editable else CheckedConfig(True, (), (), ())
     return ConfigView(
         file=str(path),
         exists=exists,
@@ -87,7 +87,7 @@ def config_view(services: Services, editable: bool, why_not: str) -> ConfigView:
         problems=checked.problems,
         warnings=checked.warnings,
         schema=json_schema(),
-        names=_names(services),
+        names=_names(live),
     )
 
 
@@ -100,20 +100,20 @@ def _broken(text: str, path: Path) -> str:
     return ""
 
 
-def _names(services: Services) -> dict[str, tuple[str, ...]]:
+def _names(live: LiveConfig) -> dict[str, tuple[str, ...]]:
     """What may stand in places of the file that the schema calls any text."""
-    known = known_names(services.profiles)
+    known = known_names(live.profiles)
     return {
         "profile": tuple(sorted(known.profiles or ())),
         "rules": tuple(sorted(known.rules or ())),
         "facts": tuple(sorted(known.facts or ())),
-        "target": tuple(f"{name}/" for name in services.config.providers),
+        "target": tuple(f"{name}/" for name in live.config.providers),
     }
 
 
-def check_config(services: Services, text: str) -> CheckedConfig:
+def check_config(live: LiveConfig, text: str) -> CheckedConfig:
     """What the gateway says to an edited text, whose marks stand for the secrets of the file."""
-    path = config_file(services)
+    path = config_file(live)
     before = without_secrets(read_text(path)) if path.is_file() else ""
     diff = tuple(
         difflib.unified_diff(before.splitlines(), text.splitlines(), "saved", "edited", lineterm="", n=2)
@@ -121,21 +121,21 @@ def check_config(services: Services, text: str) -> CheckedConfig:
         else ()
     )
     try:
-        loaded = parsed_config(services, text)
+        loaded = parsed_config(live, text)
     except InvalidConfig as fault:
         return CheckedConfig(False, tuple(ShownProblem(one.line, one.message) for one in fault.problems), (), diff)
     return CheckedConfig(True, (), loaded.warnings, diff)
 
 
-def parsed_config(services: Services, text: str) -> Loaded:
+def parsed_config(live: LiveConfig, text: str) -> Loaded:
     """The edited text as the gateway would load it. Raises InvalidConfig."""
-    path = config_file(services)
+    path = config_file(live)
     text = _unmarked(path, text)
     beside = path.parent / ".env"
     variables, _ = read_environment(os.environ, [beside] if beside.is_file() else [])
-    known = known_names(services.profiles)
+    known = known_names(live.profiles)
     loaded = parse(text, file=path.name, known=known, variables=variables, folder=path.parent)
-    running = services.config
+    running = live.config
     if running.keys and not loaded.config.keys:
         raise InvalidConfig([Problem("has no keys any more: everybody could use the gateway", path.name)])
     if loaded.blank:
@@ -151,32 +151,32 @@ def _saved(path: Path) -> str:
     return read_text(path) if path.is_file() else example()
 
 
-async def save_config(services: Services, path: Path, text: str) -> None:
+async def save_config(live: LiveConfig, path: Path, text: str) -> None:
     """Check, keep the old text beside it, replace the file in one step, and load it. Raises InvalidConfig."""
-    await asyncio.to_thread(_save, services, path, text)
-    await _load(services, path)
+    await asyncio.to_thread(_save, live, path, text)
+    await _load(live, path)
 
 
-def _save(services: Services, path: Path, text: str) -> None:
-    parsed_config(services, text)
+def _save(live: LiveConfig, path: Path, text: str) -> None:
+    parsed_config(live, text)
     text = _unmarked(path, text)
     if path.is_file():
         write_file(backup_of(path), read_text(path))
     write_file(path, text)
 
 
-async def undo_save(services: Services, path: Path) -> None:
+async def undo_save(live: LiveConfig, path: Path) -> None:
     """The text before the last save; once more undoes that. Raises InvalidConfig."""
     backup = backup_of(path)
     if not backup.is_file():
         raise InvalidConfig([Problem("there is no earlier version to go back to", path.name)])
-    await save_config(services, path, read_text(backup))
+    await save_config(live, path, read_text(backup))
 
 
-async def _load(services: Services, path: Path) -> None:
-    if services.file is not None:
-        services.file.path = path
-        await services.reload_now()
+async def _load(live: LiveConfig, path: Path) -> None:
+    if live.file is not None:
+        live.file.path = path
+        await live.reload_now()
 
 
 def backup_of(path: Path) -> Path:

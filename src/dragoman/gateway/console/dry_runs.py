@@ -19,8 +19,9 @@ from dragoman.errors import DragomanError, TargetError
 from dragoman.gateway.console.code_samples import ResendForm, resend_form
 from dragoman.gateway.console.explained_changes import ShownReport, compiled_report
 from dragoman.gateway.endpoints.dry_run_options import DryRunOptions
-from dragoman.gateway.services import Services
+from dragoman.gateway.live_config import LiveConfig
 from dragoman.profiles.profile import Profiles
+from dragoman.store.exchange_state import StoredState
 from dragoman.upstream.destinations import HttpDestination, Routes
 
 MOST_TARGETS = 12
@@ -72,14 +73,14 @@ class ShownDryRuns(msgspec.Struct, frozen=True):
     """There is no request to speak about, as while somebody is typing."""
 
 
-def dry_runs(services: Services, wanted: DryRunRequest, caller: str) -> ShownDryRuns:
+def dry_runs(live: LiveConfig, state: StoredState[HttpDestination], wanted: DryRunRequest, caller: str) -> ShownDryRuns:
     """Compile for each target."""
     try:
-        ask = read(wanted.request, source=wanted.source, stream=wanted.stream, limits=services.config.limits)
+        ask = read(wanted.request, source=wanted.source, stream=wanted.stream, limits=live.config.limits)
         options = wanted.options()
     except DragomanError as fault:
         return ShownDryRuns(refused=RefusedDryRun(fault.message, fault.at, fault.hint))
-    runs = tuple(_dry_run(services, ask, name, options, caller) for name in wanted.targets[:MOST_TARGETS])
+    runs = tuple(_dry_run(live, state, ask, name, options, caller) for name in wanted.targets[:MOST_TARGETS])
     return ShownDryRuns(
         ask.dialect,
         dialect(ask.dialect).title,
@@ -89,11 +90,13 @@ def dry_runs(services: Services, wanted: DryRunRequest, caller: str) -> ShownDry
     )
 
 
-def _dry_run(services: Services, ask: Ask, name: str, options: CallerOptions, caller: str) -> ShownDryRun:
-    found = services.routes.find(name, ask.dialect)
+def _dry_run(
+    live: LiveConfig, state: StoredState[HttpDestination], ask: Ask, name: str, options: CallerOptions, caller: str
+) -> ShownDryRun:
+    found = live.routes.find(name, ask.dialect)
     try:
-        destination = found.first if found is not None else profile_destination(name, services.profiles)
-        corrected = replace(destination, target=services.memory.correct(destination, caller)[0])
+        destination = found.first if found is not None else profile_destination(name, live.profiles)
+        corrected = replace(destination, target=state.correct(destination, caller)[0])
         exchange, sent = compile_offline(ask, corrected, AnswerContext(model=name), options)
         return ShownDryRun(
             target=name,
@@ -102,7 +105,7 @@ def _dry_run(services: Services, ask: Ask, name: str, options: CallerOptions, ca
             configured=found is not None,
             path=sent.path,
             body=sent.body.decode("utf-8", "replace"),
-            report=compiled_report(exchange, sent, services.profiles),
+            report=compiled_report(exchange, sent, live.profiles),
             judged=judged(destination, sent),
         )
     except DragomanError as fault:

@@ -60,14 +60,14 @@ async def show_session(request: ServedRequest) -> None:
     services, caller = request.services, request.caller
     from dragoman import __version__
 
-    config = services.config
+    config = services.live.config
     shown = {
         "version": __version__,
         "keys": bool(config.keys),
         "admin": caller.admin,
         "name": caller.name,
         "edits": _may_edit(request),
-        "setup": bool(services.setup_token),
+        "setup": bool(services.live.setup_token),
         "bodies": "store" if config.store.keep_bodies else "memory" if services.records.recent.keeps else "",
         "models": len(config.models),
         "providers": list(config.providers) if caller.admin else [],
@@ -81,12 +81,13 @@ async def sign_in(request: ServedRequest) -> None:
     wanted = await _read(request, _SignIn)
     now = time.time()
     if wanted.token:
-        if not services.setup_token or not hmac.compare_digest(wanted.token.encode(), services.setup_token.encode()):
+        expected = services.live.setup_token
+        if not expected or not hmac.compare_digest(wanted.token.encode(), expected.encode()):
             raise _refused("the token was used already, or is not the one that the gateway printed", 401)
-        services.setup_token = ""
+        services.live.setup_token = ""
         session = make_session(SETUP, None, now)
     else:
-        client = services.clients.identify(wanted.key)
+        client = services.live.clients.identify(wanted.key)
         if client is None or not client.key.admin:
             raise _refused("this is not an admin key of this gateway; make one: dragoman keys create NAME --admin", 401)
         session = make_session(client.name, client.key, now)
@@ -94,7 +95,7 @@ async def sign_in(request: ServedRequest) -> None:
 
 
 async def sign_out(request: ServedRequest) -> None:
-    end_session(request.inbound.headers.get("cookie", ""), request.services.config.keys)
+    end_session(request.inbound.headers.get("cookie", ""), request.services.live.config.keys)
     await _send(request, {"signed_in": False}, [set_cookie("", _is_secure(request))])
 
 
@@ -105,8 +106,8 @@ def _is_secure(request: ServedRequest) -> bool:
 
 def _may_edit(request: ServedRequest) -> bool:
     """Whether the caller may see and change the file: with an admin key, or after the setup's token."""
-    headers, keys = request.inbound.headers, request.services.config.keys
-    if request.services.file is None:
+    headers, keys = request.inbound.headers, request.services.live.config.keys
+    if request.services.live.file is None:
         return False
     if keys:
         return request.caller.admin
@@ -117,7 +118,7 @@ def _editor(request: ServedRequest) -> Path:
     """The file, for who may change it. Raises Refused."""
     if not _may_edit(request):
         raise _refused(_NO_EDITING, 403)
-    return config_editing.config_file(request.services)
+    return config_editing.config_file(request.services.live)
 
 
 # Requests.
@@ -141,7 +142,7 @@ async def watch_requests(request: ServedRequest) -> None:
     try:
         with noticing(request.inbound):
             events = live_requests(request)
-            await request.outbound.streamed(events, list(SAFE), SSE, services.config.server.write_timeout)
+            await request.outbound.streamed(events, list(SAFE), SSE, services.live.config.server.write_timeout)
     except TimeoutError:
         raise ClientGone from None
     finally:
@@ -151,14 +152,16 @@ async def watch_requests(request: ServedRequest) -> None:
 async def try_targets(request: ServedRequest) -> None:
     with Slot(request.services, request.caller):
         wanted = await _read(request, DryRunRequest)
-        shown = await asyncio.to_thread(dry_runs, request.services, wanted, request.caller.name)
+        shown = await asyncio.to_thread(
+            dry_runs, request.services.live, request.services.exchange_state, wanted, request.caller.name
+        )
     await _send(request, shown)
 
 
 async def show_compatibility(request: ServedRequest) -> None:
     named = tuple(name for name in request.inbound.query.get("targets", "").split(",") if name)
     with Slot(request.services, request.caller):
-        shown = await asyncio.to_thread(compatibility_table, request.services, named)
+        shown = await asyncio.to_thread(compatibility_table, request.services.live, named)
     await _send(request, shown)
 
 
@@ -179,14 +182,14 @@ async def show_keys(request: ServedRequest) -> None:
 async def create_key(request: ServedRequest) -> None:
     services = request.services
     file, wanted = _editor(request), await _read(request, KeyRequest)
-    if not services.config.keys and not wanted.admin:
+    if not services.live.config.keys and not wanted.admin:
         raise _refused("the first key must be an admin key, or nobody could use this console any more", 400)
-    await _send(request, {"key": await key_states.create_key(services, file, wanted)})
+    await _send(request, {"key": await key_states.create_key(services.live, file, wanted)})
 
 
 async def change_key(request: ServedRequest) -> None:
     file, wanted = _editor(request), await _read(request, KeyRequest)
-    await key_states.change_key(request.services, file, wanted)
+    await key_states.change_key(request.services.live, file, wanted)
     await _send(request, {"changed": wanted.name})
 
 
@@ -194,7 +197,7 @@ async def revoke_key(request: ServedRequest) -> None:
     file, name = _editor(request), request.inbound.query.get("name", "")
     if name == request.caller.name:
         raise _refused("this is the key that you signed in with; sign in with another one to revoke it", 400)
-    await key_states.revoke_key(request.services, file, name)
+    await key_states.revoke_key(request.services.live, file, name)
     await _send(request, {"revoked": name})
 
 
@@ -214,7 +217,7 @@ async def show_config(request: ServedRequest) -> None:
     await _send(
         request,
         await asyncio.to_thread(
-            config_editing.config_view, request.services, editable, "" if editable else _NO_EDITING
+            config_editing.config_view, request.services.live, editable, "" if editable else _NO_EDITING
         ),
     )
 
@@ -222,20 +225,20 @@ async def show_config(request: ServedRequest) -> None:
 async def check_config(request: ServedRequest) -> None:
     _editor(request)
     wanted = await _read(request, _ConfigText)
-    await _send(request, await asyncio.to_thread(config_editing.check_config, request.services, wanted.text))
+    await _send(request, await asyncio.to_thread(config_editing.check_config, request.services.live, wanted.text))
 
 
 async def save_config(request: ServedRequest) -> None:
     file, wanted = _editor(request), await _read(request, _ConfigText)
     if wanted.digest != config_editing.digest_of(file):
         raise _refused(f"{file.name} was changed by somebody else meanwhile; load it again", 409)
-    await config_editing.save_config(request.services, file, wanted.text)
+    await config_editing.save_config(request.services.live, file, wanted.text)
     await _send(request, {"saved": str(file), "digest": config_editing.digest_of(file)})
 
 
 async def undo_config(request: ServedRequest) -> None:
     file = _editor(request)
-    await config_editing.undo_save(request.services, file)
+    await config_editing.undo_save(request.services.live, file)
     await _send(request, {"saved": str(file), "digest": config_editing.digest_of(file)})
 
 

@@ -117,9 +117,9 @@ def _of_memory(services: Services, recent: RecentExchange, root: str) -> Exchang
     sent = exchange.request if exchange is not None else None
     destination = exchange.destination if exchange is not None else None
     report = (
-        compiled_report(exchange, sent, services.profiles)
+        compiled_report(exchange, sent, services.live.profiles)
         if exchange is not None and sent is not None
-        else shown_report((), None, services.profiles)
+        else shown_report((), None, services.live.profiles)
     )
     samples = (
         code_samples(recent.entry, ask.source, destination, root)
@@ -143,13 +143,13 @@ def _of_memory(services: Services, recent: RecentExchange, root: str) -> Exchang
 
 def _of_ledger(services: Services, entry: Entry, root: str) -> ExchangeView:
     again = _compiled_again(services, entry)
-    route = services.routes.find(entry.target)
+    route = services.live.routes.find(entry.target)
     destination = route.first if route is not None else None
     if again is not None:
-        report = compiled_report(*again, services.profiles)
+        report = compiled_report(*again, services.live.profiles)
     else:
         changes = msgspec.json.decode(entry.changes, type=list[_LedgerChange])
-        report = shown_report(changes, destination.target if destination is not None else None, services.profiles)
+        report = shown_report(changes, destination.target if destination is not None else None, services.live.profiles)
     kept = entry.request is not None
     samples = (
         code_samples(entry, entry.request, destination, root)
@@ -172,7 +172,7 @@ def _of_ledger(services: Services, entry: Entry, root: str) -> ExchangeView:
 
 def _why_not(services: Services) -> str:
     """Why there are no bodies."""
-    config = services.config
+    config = services.live.config
     if not services.records.recent.keeps and not config.store.keep_bodies:
         return NOT_KEPT
     return GONE if config.server.workers == 1 else f"{GONE} Each worker has its own, and another one answered this."
@@ -196,7 +196,7 @@ class _LedgerSend(msgspec.Struct):
 
 def _compiled_again(services: Services, entry: Entry) -> tuple[Exchange[HttpDestination], AdaptedRequest] | None:
     """The request of the ledger, if it still compiles to the body that was sent."""
-    route = services.routes.find(entry.target)
+    route = services.live.routes.find(entry.target)
     if entry.request is None or entry.sent is None or route is None:
         return None
     try:

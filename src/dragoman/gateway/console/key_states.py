@@ -14,6 +14,7 @@ from dragoman.config.client_keys import make_key, sha256_of
 from dragoman.config.key_editing import add_key, remove_key
 from dragoman.config.load import read_text
 from dragoman.gateway.console.config_editing import save_config
+from dragoman.gateway.live_config import LiveConfig
 from dragoman.gateway.services import Services
 from dragoman.store.contracts.budgets import Exhausted, Period, periods_at
 
@@ -67,7 +68,7 @@ class KeyRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def key_states(services: Services) -> list[KeyState]:
-    return [await _state(services, name, key) for name, key in services.config.keys.items()]
+    return [await _state(services, name, key) for name, key in services.live.config.keys.items()]
 
 
 async def _state(services: Services, name: str, key: ClientKey) -> KeyState:
@@ -100,11 +101,11 @@ async def _spent(services: Services, name: str, key: ClientKey) -> tuple[SpentBu
     )
 
 
-async def create_key(services: Services, file: Path, wanted: KeyRequest) -> str:
+async def create_key(live: LiveConfig, file: Path, wanted: KeyRequest) -> str:
     """The new key, which is shown once. Raises InvalidConfig."""
     key = make_key()
     text = await asyncio.to_thread(_text, file)
-    await save_config(services, file, add_key(text, wanted.name, wanted.entry(sha256_of(key)), file.name))
+    await save_config(live, file, add_key(text, wanted.name, wanted.entry(sha256_of(key)), file.name))
     return key
 
 
@@ -112,15 +113,15 @@ def _text(file: Path) -> str:
     return read_text(file) if file.exists() else ""
 
 
-async def change_key(services: Services, file: Path, wanted: KeyRequest) -> None:
+async def change_key(live: LiveConfig, file: Path, wanted: KeyRequest) -> None:
     """Give a key other limits. Raises InvalidConfig."""
     text = read_text(file)
-    known = services.config.keys.get(wanted.name)
+    known = live.config.keys.get(wanted.name)
     without = remove_key(text, wanted.name, file.name)
     sha256 = known.sha256 if known is not None else ""
-    await save_config(services, file, add_key(without, wanted.name, wanted.entry(sha256), file.name))
+    await save_config(live, file, add_key(without, wanted.name, wanted.entry(sha256), file.name))
 
 
-async def revoke_key(services: Services, file: Path, name: str) -> None:
+async def revoke_key(live: LiveConfig, file: Path, name: str) -> None:
     """Raises InvalidConfig, also for the last key: everybody could use the gateway."""
-    await save_config(services, file, remove_key(read_text(file), name, file.name))
+    await save_config(live, file, remove_key(read_text(file), name, file.name))

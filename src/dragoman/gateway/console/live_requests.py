@@ -9,6 +9,7 @@ import msgspec
 
 from dragoman.gateway.callers.callers import Caller, Refused, identify
 from dragoman.gateway.http.inbound import Inbound
+from dragoman.gateway.live_config import LiveConfig
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services
 from dragoman.store import Entry, LedgerQuery
@@ -32,7 +33,8 @@ class LiveRows(msgspec.Struct, frozen=True):
 async def live_requests(request: ServedRequest) -> AsyncGenerator[bytes]:
     """The events, until the gateway shuts down or the key is revoked."""
     services = request.services
-    news = _news_of_all_workers(services, request.caller) if services.config.server.workers > 1 else _news(services)
+    alone = services.live.config.server.workers == 1
+    news = _news(services) if alone else _news_of_all_workers(services, request.caller)
     quiet = 0
     yield b"retry: 2000\n\n"
     async for entries, missed in news:
@@ -42,7 +44,7 @@ async def live_requests(request: ServedRequest) -> AsyncGenerator[bytes]:
         elif quiet >= HEARTBEAT:
             quiet = 0
             yield b":\n\n"
-        if not quiet and not _is_welcome(services, request.inbound):
+        if not quiet and not _is_welcome(services.live, request.inbound):
             return
 
 
@@ -50,9 +52,9 @@ def _event(entries: Iterable[Entry], missed: int) -> bytes:
     return b"data: " + msgspec.json.encode(LiveRows(tuple(map(request_row, entries)), missed)) + b"\n\n"
 
 
-def _is_welcome(services: Services, inbound: Inbound) -> bool:
+def _is_welcome(live: LiveConfig, inbound: Inbound) -> bool:
     try:
-        return identify(services, inbound).admin
+        return identify(live, inbound).admin
     except Refused:
         return False
 
@@ -60,7 +62,7 @@ def _is_welcome(services: Services, inbound: Inbound) -> bool:
 async def _news(services: Services) -> AsyncGenerator[tuple[list[Entry], int]]:
     recent = services.records.recent
     count = recent.count
-    while not services.closing:
+    while not services.traffic.closing:
         await asyncio.sleep(SECONDS)
         new = recent.since(count)[-MOST_ROWS:]
         missed = recent.count - count - len(new)
@@ -72,7 +74,7 @@ async def _news_of_all_workers(services: Services, caller: Caller) -> AsyncGener
     """Other workers' requests are in the ledger a moment later."""
     since = services.clocks.wall()
     seen: dict[str, None] = {}
-    while not services.closing:
+    while not services.traffic.closing:
         await asyncio.sleep(SECONDS)
         query = LedgerQuery(since=since - 2.0, limit=MOST_ROWS)
         page = await services.store.ledger.recent(caller, query)

@@ -64,7 +64,7 @@ class ModelsView(msgspec.Struct, frozen=True):
 async def models_view(services: Services, viewer: Viewer) -> ModelsView:
     since = LedgerQuery(since=time.time() - _DAY)
     totals = {one.name: one for one in await services.store.ledger.totals(viewer, By.TARGET, since)}
-    lessons = await services.memory.records()
+    lessons = await services.exchange_state.records()
     counted: dict[str, int] = defaultdict(int)
     for lesson in lessons:
         counted[lesson.target] += 1
@@ -77,18 +77,18 @@ async def models_view(services: Services, viewer: Viewer) -> ModelsView:
     ]
     return ModelsView(
         tuple(one for one in found if one is not None),
-        tuple(services.config.providers),
+        tuple(services.live.config.providers),
         lessons,
-        services.checks.results,
+        services.models.checks.results,
         tuple(decisions),
-        {name: tuple(route.models) for name, route in services.config.routes.items()},
+        {name: tuple(route.models) for name, route in services.live.config.routes.items()},
     )
 
 
 def _names(services: Services, totals: dict[str, Totals]) -> list[str]:
     """The models of the file, their fallbacks, and targets that were asked by their full names."""
-    listed = listed_names(services.config)[:MOST_MODELS]
-    routes = [route for name in listed if (route := services.routes.find(name)) is not None]
+    listed = listed_names(services.live.config)[:MOST_MODELS]
+    routes = [route for name in listed if (route := services.live.routes.find(name)) is not None]
     known = {route.first.name for route in routes}
     others = dict.fromkeys(one.name for route in routes for one in route.destinations)
     others |= dict.fromkeys([*totals, *services.records.recent.failures])
@@ -102,11 +102,11 @@ def _state(
     resting: dict[str, float],
     lessons: dict[str, int],
 ) -> ModelState | None:
-    route = services.routes.find(name)
+    route = services.live.routes.find(name)
     if route is None:
         return None
     first, targets = route.first, tuple(one.name for one in route.destinations)
-    figure = services.figures.of(first.name)
+    figure = services.models.figures.of(first.name)
     return ModelState(
         name=name,
         targets=targets,

@@ -36,7 +36,7 @@ def _parse_model(body: bytes) -> str:
 
 def _is_passed_on(services: Services, caller: Caller, name: str) -> bool:
     """Whether the provider of the model has this endpoint for it."""
-    lead = find_lead(services, caller, name or services.config.default_model or "", DEFAULT_DIALECT)
+    lead = find_lead(services, caller, name or services.live.config.default_model or "", DEFAULT_DIALECT)
     if lead.candidates is not None or lead.route is None:
         return False
     target = lead.route.first.target

@@ -64,7 +64,7 @@ async def conversation(request: ServedRequest, vendor: Dialect, template: str) -
         await _add(responses, caller, id, found, items)
         await outbound.whole(200, await work.run(partial(form.render_items, items, {"order": "asc", "limit": "100"})))
     else:
-        most = services.config.server.max_body
+        most = services.live.config.server.max_body
         turns = await find_turns(responses, caller, found.previous, most, is_named=True) if found.previous else []
         if turns is None:
             raise Refused(stored.unknown_answer(found.previous))

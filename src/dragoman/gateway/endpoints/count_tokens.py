@@ -39,10 +39,10 @@ async def count(request: ServedRequest, dialect: str, model: str | None = None) 
     services, inbound, outbound, caller = request.services, request.inbound, request.outbound, request.caller
     with Slot(services, caller):
         body = await with_counted_turns(services, caller.name, dialect, await request.body())
-        parse = partial(parse_count_request, dialect, body, inbound.headers, model, services.config.limits)
+        parse = partial(parse_count_request, dialect, body, inbound.headers, model, services.live.config.limits)
         work = request.work(body)
         ask = await work.run(parse)
-        name = ask.model or services.config.default_model or ""
+        name = ask.model or services.live.config.default_model or ""
         first = find_destinations(services, caller, name, dialect).first
         credential = find_credential(request, dialect, first)
         if caller.limits is not None:

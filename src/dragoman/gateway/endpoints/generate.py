@@ -42,7 +42,7 @@ from dragoman.gateway.records.request_record import (
     record_request,
 )
 from dragoman.gateway.served_request import ServedRequest
-from dragoman.gateway.services import Services
+from dragoman.gateway.services import Services, Traffic
 from dragoman.gateway.state.background_answers import BackgroundJob, begin_job, queue_job
 from dragoman.gateway.state.carried_summaries import answer_with_summary, read_compaction
 from dragoman.gateway.state.compaction import begin_summary
@@ -93,7 +93,7 @@ async def _generate(
 ) -> BackgroundJob | None:
     """Answer the request, or give the job if it is to be answered in the background."""
     services = request.services
-    body = await request.inbound.body(services.config.server.max_body, services.config.limits.encodings)
+    body = await request.inbound.body(services.live.config.server.max_body, services.live.config.limits.encodings)
     vendor, compaction, caller = registry.dialect(record.dialect), None, record.caller
     known = _recognise(services, record, body)
     if vendor.background is not None and way is None and known.holds(b'"background"'):
@@ -109,14 +109,14 @@ async def _generate(
         known = _recognise(services, record, body)
     parse = partial(_parse, request, record.dialect, known, at)
     new = known.new if known.kept is not None else body
-    work = begin_work(services, caller.name, new)
+    work = begin_work(services.dispatcher.heavy, caller.name, new)
     try:
         ask, record.estimate = await work.run(parse) if work.is_large else parse(new is not body)
     except NotContinued:
-        work = begin_work(services, caller.name, body)
+        work = begin_work(services.dispatcher.heavy, caller.name, body)
         ask, record.estimate = await work.run(parse)
     record.ask = ask
-    record.model = name = ask.model or services.config.default_model or ""
+    record.model = name = ask.model or services.live.config.default_model or ""
     lead = find_lead(services, caller, name, record.dialect)
     route = lead.route if lead.candidates is None else None
     if caller.limits is not None:
@@ -131,7 +131,7 @@ async def _generate(
     except asyncio.CancelledError:
         if watch.gone:
             raise ClientGone from None
-        if not is_ending(services):
+        if not is_ending(services.traffic):
             raise
         await _go_away(request.outbound, record)
     finally:
@@ -161,7 +161,7 @@ async def _dispatch(
         )
         record.notices += record.hold.headers
     if first.target.profile.probed and not first.as_caller:
-        services.probes.note_use(first)
+        services.models.probes.note_use(first)
     record.context = _context(record, ask)
     options = caller_options(request.inbound.headers, loosen=record.caller.admin)
     if record.caller.counts_tokens or record.caller.budget is not None:
@@ -177,7 +177,7 @@ async def _dispatch(
         dispatch.reserve = partial(_reserve_more, services, record)
     if record.hold is not None:
         dispatch.afford = partial(_hold_round, services, record, exchange)
-    figure = services.figures.begin(first.name)
+    figure = services.models.figures.begin(first.name)
     try:
         await _answer(request, record, dispatch)
     finally:
@@ -247,7 +247,7 @@ async def _answer(request: ServedRequest, record: RequestRecord, dispatch: Dispa
         await keep_choice(services, record.caller, record.routed, exchange)
     record.first_byte = time.perf_counter() - record.started
     outbound.work = dispatch.work
-    if services.config.store.durable_ledger:
+    if services.live.config.store.durable_ledger:
         outbound.before_end = partial(_write_down, services, record)
     if isinstance(end, Answered):
         record.answer = end.body
@@ -273,7 +273,7 @@ async def _stream(
     request: ServedRequest, record: RequestRecord, dispatch: Dispatch, opened: Streaming | StreamingAll
 ) -> None:
     pieces, outbound = dispatch.pieces(opened), request.outbound
-    records, server = request.services.records, request.services.config.server
+    records, server = request.services.records, request.services.live.config.server
     if records.recent.keeps or records.keeps_bodies or records.keeps_answers or records.logs_content:
         outbound.copied, record.copy = COPIED, outbound.copy
     client = registry.dialect(record.dialect)
@@ -305,7 +305,7 @@ def _recognise(services: Services, record: RequestRecord, body: bytes) -> KnownB
     """What is remembered of a body's conversation, if it is long enough."""
     if len(body) < SHORTEST:
         return KnownBody(body)
-    return recognise(record.dialect, body, services.memory_of(record.caller.name))
+    return recognise(record.dialect, body, services.conversations.memory_of(record.caller.name))
 
 
 def _parse(
@@ -313,7 +313,7 @@ def _parse(
 ) -> tuple[Ask, int]:
     """What is asked, and the tokens that it reserves if its caller has a limit or a budget. `continues`: raise
     NotContinued rather than read what was read before."""
-    caller, headers, limits = request.caller, request.inbound.headers, request.services.config.limits
+    caller, headers, limits = request.caller, request.inbound.headers, request.services.live.config.limits
     if at is None:
         ask = parse_ask(dialect, known.body, headers, limits, known, continues)
     else:
@@ -361,12 +361,12 @@ WRITTEN_SECONDS = 10.0
 GOING_AWAY = Failure(FailureKind.OVERLOADED, "the gateway is shutting down", 503, retry_after=1.0)
 
 
-def is_ending(services: Services) -> bool:
+def is_ending(traffic: Traffic) -> bool:
     """Whether a cancellation just caught comes from the shutdown, and not from a client that disconnected.
 
     Then the task continues, so that it can send a last error.
     """
-    if not services.ending:
+    if not traffic.ending:
         return False
     task = asyncio.current_task()
     if task is not None:

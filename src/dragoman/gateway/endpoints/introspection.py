@@ -48,11 +48,11 @@ async def about(request: ServedRequest, body: bytes) -> None:
 async def health(request: ServedRequest) -> None:
     """Alive. An admin also sees which targets are left alone, and what refusals have taught about them."""
     services = request.services
-    shown: dict[str, Any] = {"status": "ok", "uptime": round(time.time() - services.started, 1)}
+    shown: dict[str, Any] = {"status": "ok", "uptime": round(time.time() - services.traffic.started, 1)}
     if request.caller.admin:
         shown["resting"] = services.dispatcher.health.resting(time.perf_counter())
-        shown["lessons"] = await services.memory.lessons()
-        shown["tentative_lessons"] = await services.memory.tentative_lessons()
+        shown["lessons"] = await services.exchange_state.lessons()
+        shown["tentative_lessons"] = await services.exchange_state.tentative_lessons()
     await request.outbound.whole(200, msgspec.json.encode(shown))
 
 
@@ -63,9 +63,9 @@ async def ready(request: ServedRequest) -> None:
     why.
     """
     services = request.services
-    reason = "shutting down" if services.closing else "" if services.config.providers else "no providers"
+    reason = "shutting down" if services.traffic.closing else "" if services.live.config.providers else "no providers"
     store = services.store.health()
-    shown: dict[str, Any] = {"ready": not reason, "reason": reason, "config": services.config_digest}
+    shown: dict[str, Any] = {"ready": not reason, "reason": reason, "config": services.live.digest}
     if store.replicas:
         shown["shared_state"] = "away" if store.away is not None else "ok"
         shown["replicas"] = store.replicas
@@ -92,13 +92,13 @@ async def report(request: ServedRequest, id: str) -> None:
 
 async def lessons(request: ServedRequest) -> None:
     """What refusals have taught about targets, for admins."""
-    await request.outbound.whole(200, msgspec.json.encode({"lessons": await request.services.memory.records()}))
+    await request.outbound.whole(200, msgspec.json.encode({"lessons": await request.services.exchange_state.records()}))
 
 
 async def forget(request: ServedRequest) -> None:
     """Forget lessons: all, or those of `?target=` and `?name=`."""
     query = request.inbound.query
-    forgotten = await request.services.memory.forget(query.get("target"), query.get("name"))
+    forgotten = await request.services.exchange_state.forget(query.get("target"), query.get("name"))
     await request.outbound.whole(200, msgspec.json.encode({"forgotten": forgotten}))
 
 
@@ -107,7 +107,7 @@ async def forget_caller(request: ServedRequest) -> None:
     name = request.inbound.query.get("name")
     if name is None:
         raise Refused(Failure(FailureKind.BAD_REQUEST, "say whose state to forget: ?name=KEY", 400, param="name"))
-    request.services.forget_conversations(name)
+    request.services.conversations.forget(name)
     try:
         forgotten = await request.services.store.forget(name)
     except StoreUnavailable as fault:
@@ -127,7 +127,7 @@ async def adapt(request: ServedRequest) -> None:
     It counts as a request of the caller: it may fetch media, and compiles as much as a request that is sent.
     """
     services, inbound, caller = request.services, request.inbound, request.caller
-    limits = services.config.limits
+    limits = services.live.config.limits
     with Slot(services, caller):
         body = await request.body()
         work = request.work(body)

@@ -13,12 +13,12 @@ from dragoman.gateway.served_request import ServedRequest
 
 async def status(request: ServedRequest) -> None:
     """The results of the last round. Reading asks no provider: a page of elsewhere can have a browser read anything."""
-    await _show(request.outbound, request.services.checks.results)
+    await _show(request.outbound, request.services.models.checks.results)
 
 
 async def check(request: ServedRequest) -> None:
     """A round now."""
-    await _show(request.outbound, await request.services.checks.check_all())
+    await _show(request.outbound, await request.services.models.checks.check_all())
 
 
 async def _show(outbound: Outbound, results: Iterable[CheckResult]) -> None:

@@ -31,7 +31,7 @@ async def models(request: ServedRequest) -> None:
     credential = find_list_credential(request, client)
     names = await visible_names(services, request.caller, client, credential)
     page, more = _page(list(names), inbound.query)
-    listed = [_able(_listed(name, services, names[name]), services.routes, client) for name in page]
+    listed = [_able(_listed(name, services, names[name]), services.live.routes, client) for name in page]
     if _is_live(inbound):
         listed = [await _described(one, services, client, credential) for one in listed]
     await request.outbound.whole(200, _listing(inbound).render_models(listed, more))
@@ -77,7 +77,7 @@ async def model(request: ServedRequest, name: str) -> None:
     services, inbound = request.services, request.inbound
     client = caller_dialect(inbound.path, inbound.headers)
     find_lead(services, request.caller, name, client)
-    shown = _able(_listed(name, services), services.routes, client)
+    shown = _able(_listed(name, services), services.live.routes, client)
     if _is_live(inbound):
         shown = await _described(shown, services, client, find_list_credential(request, client))
     await request.outbound.whole(200, _listing(inbound).render_model(shown))
@@ -113,11 +113,11 @@ async def _described(
     listed: ListedModel, services: Services, client: str, credential: CallerCredential | None
 ) -> ListedModel:
     """The model with what its provider says about it; without, where the provider does not answer."""
-    route = services.routes.find(listed.name, client)
+    route = services.live.routes.find(listed.name, client)
     if route is None:
         return listed
     transport = services.dispatcher.transports.of(route.first)
-    entry = await services.live_models.entry(route.first, transport, credential)
+    entry = await services.models.lists.entry(route.first, transport, credential)
     if entry is None:
         return listed
     stated = entry.get("capabilities")
@@ -127,10 +127,10 @@ async def _described(
 
 
 def _listed(name: str, services: Services, entry: Entry | None = None) -> ListedModel:
-    behind = asked_name(services.config, name)
-    configured = services.config.models.get(behind)
+    behind = asked_name(services.live.config, name)
+    configured = services.live.config.models.get(behind)
     window = context_window(entry) if entry is not None else None
     if configured is None:
         shown = "" if behind == name else behind
-        return ListedModel(name, shown, created=int(services.started), context_window=window)
-    return ListedModel(name, configured.description or behind, int(services.started), configured.context_window)
+        return ListedModel(name, shown, created=int(services.traffic.started), context_window=window)
+    return ListedModel(name, configured.description or behind, int(services.traffic.started), configured.context_window)

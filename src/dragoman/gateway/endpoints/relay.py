@@ -92,7 +92,7 @@ async def relay(
         received = await request.body()
         request.outbound.work = request.work(received)
         body = await request.outbound.work.run(partial(_parse, inbound.headers, received))
-        name = _member(services.config, body.model or _default_model(services.config, path))
+        name = _member(services.live.config, body.model or _default_model(services.live.config, path))
         route = find_destinations(services, caller, name, form)
         destination = route.first
         _refuse_foreign(destination, path)
@@ -101,7 +101,7 @@ async def relay(
             await hold(services.store.budgets, services.clocks, caller, caller.budget)
         if caller.limits is not None:
             await admit(services.store.limits, caller, caller.limits, body.tokens)
-        await _book(services.send_limits, destination, body.tokens)
+        await _book(services.models.limits, destination, body.tokens)
         sending = _Sending(destination, path, find_credential(request, form, destination))
         failure: Failure | None = Failure(FailureKind.NETWORK, "the client has gone", GONE)
         try:
@@ -182,7 +182,7 @@ async def _answered(request: ServedRequest, incoming: Incoming, named: Headers, 
         return None
     try:
         async with incoming:
-            await outbound.streamed(aiter(incoming), named, shown, request.services.config.server.write_timeout)
+            await outbound.streamed(aiter(incoming), named, shown, request.services.live.config.server.write_timeout)
     except TransportFailure as fault:
         failure = redaction.failure(transport_failure(fault))
         error = render_failure(DEFAULT_DIALECT, failure, AnswerContext(id=outbound.id))

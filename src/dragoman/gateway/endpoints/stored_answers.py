@@ -37,7 +37,7 @@ async def stored_answer(request: ServedRequest, vendor: Dialect, template: str) 
     if inbound.method == "GET" and (found.previous or found.base):
         await keep_chain(services, caller.name, id, found)
     if template == stored.items_path:
-        whole = await put_together(services.store.responses, caller.name, found, services.config.server.max_body)
+        whole = await put_together(services.store.responses, caller.name, found, services.live.config.server.max_body)
         if whole is None:
             raise _unknown(id)
         await outbound.whole(200, stored.render_items(whole.items, inbound.query))
@@ -72,4 +72,4 @@ async def _stream(request: ServedRequest, id: str, form: BackgroundForm | None) 
     if events is None:
         what = "only an answer that was begun with `background` and `stream` can be streamed; leave out `stream`"
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 400, param="stream"))
-    await request.outbound.streamed(events, [], SSE, request.services.config.server.write_timeout)
+    await request.outbound.streamed(events, [], SSE, request.services.live.config.server.write_timeout)

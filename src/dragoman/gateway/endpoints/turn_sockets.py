@@ -17,9 +17,9 @@ async def open_socket(request: ServedRequest, dialect: str) -> None:
     if request.inbound.scope["type"] != "websocket":
         what = f"GET {request.inbound.path} opens a WebSocket; use POST for a single request"
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 426, "upgrade_required"), _OFFER)
-    if request.services.closing:
+    if request.services.traffic.closing:
         raise Refused(GOING_AWAY)
-    if not request.services.sockets.has_room(request.caller.name):
+    if not request.services.conversations.sockets.has_room(request.caller.name):
         what = f"the key has {SOCKETS_PER_KEY} WebSockets open; use POST, or close one"
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 426, "too_many_sockets"), _OFFER)
     named = [(b"x-dragoman-request-id", request.outbound.id.encode())]

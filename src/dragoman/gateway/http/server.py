@@ -34,6 +34,7 @@ from dragoman.gateway.http.restart_required import NewestConfig
 from dragoman.gateway.http.socket_protocol import HTTP_LOGGER
 from dragoman.gateway.models.known_names import known_names, own_profiles
 from dragoman.gateway.records.metrics_board import MetricsBoard
+from dragoman.gateway.records.records import Records
 from dragoman.gateway.records.request_log import RequestLog
 from dragoman.gateway.records.store_alerts import StoreAlerts
 from dragoman.gateway.services import Services
@@ -217,15 +218,15 @@ def _serve(
 ) -> int:
     place = role.board.place(role.place) if role is not None else None
     services = Services(loaded, file, profiles, check, alone=role is None, place=place)
-    _redirect_server_log(services)
+    _redirect_server_log(services.records)
     shortage = open_files.shortage(open_files.raise_limit(), loaded.config.server.max_concurrent)
     for warning in (*loaded.warnings, *([shortage] if shortage is not None else [])):
         services.records.lines.add(LogLevel.WARNING, {"event": "config", "warning": warning})
     started = None
     if summary is not None:
-        if _needs_setup(options, services.config):
-            services.setup_token = secrets.token_urlsafe(24)
-        summary = replace(summary, state=services.store.place, setup=services.setup_token)
+        if _needs_setup(options, services.live.config):
+            services.live.setup_token = secrets.token_urlsafe(24)
+        summary = replace(summary, state=services.store.place, setup=services.live.setup_token)
         started = partial(announce, summary, loaded.config.log)
     parent = role.parent if role is not None else None
     server = Server(services, Gateway(services, watch=options.watch), started, parent)
@@ -257,7 +258,7 @@ class Server(uvicorn.Server):
                 app,
                 loop="auto",
                 http=bounded_protocol(
-                    services.config.server.max_headers, KEEP_ALIVE, lambda: services.config.server.max_body
+                    services.live.config.server.max_headers, KEEP_ALIVE, lambda: services.live.config.server.max_body
                 ),
                 ws="none",
                 lifespan="on",
@@ -269,7 +270,7 @@ class Server(uvicorn.Server):
             )
         )
         self._services = services
-        self._store_alerts = StoreAlerts(services)
+        self._store_alerts = StoreAlerts(services.store, services.records)
         self._reloads: set[asyncio.Task[None]] = set()
         self._announce = started
         self._parent = parent
@@ -297,7 +298,7 @@ class Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         if counter % _TICKS_PER_SECOND == 0:
-            write_seconds = self._services.config.server.write_timeout
+            write_seconds = self._services.live.config.server.write_timeout
             now = asyncio.get_running_loop().time()
             self._services.records.metrics.aborted += close_overdue(self.server_state.connections, now, write_seconds)
             self._store_alerts.check()
@@ -309,15 +310,15 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop accepting, let requests finish, send the others an error in their dialect, then close."""
         services = self._services
-        services.closing = True
+        services.traffic.closing = True
         services.records.lines.add(LogLevel.INFO, {"event": "stopping", "running": len(self.server_state.tasks)})
         for server in self.servers:
             server.close()
         for connection in list(self.server_state.connections):
             connection.shutdown()
-        await self._wait_for_tasks(services.config.server.shutdown_grace)
+        await self._wait_for_tasks(services.live.config.server.shutdown_grace)
         if self.server_state.tasks:
-            services.ending = True
+            services.traffic.ending = True
             for task in list(self.server_state.tasks):
                 task.cancel("the gateway is shutting down")
             await self._wait_for_tasks(FINAL_SECONDS)
@@ -336,7 +337,7 @@ class Server(uvicorn.Server):
             looks -= 1
 
     def _reload(self) -> None:
-        task = asyncio.get_running_loop().create_task(self._services.reload_now())
+        task = asyncio.get_running_loop().create_task(self._services.live.reload_now())
         self._reloads.add(task)
         task.add_done_callback(self._reloads.discard)
 
@@ -395,9 +396,9 @@ def show(summary: banner.GatewaySummary) -> None:
     banner.show(Console(stderr=True, highlight=False), summary)
 
 
-def _redirect_server_log(services: Services) -> None:
+def _redirect_server_log(records: Records) -> None:
     """Write the messages of uvicorn and of the HTTP protocol to the gateway's log."""
-    handler = _ServerLogHandler(services)
+    handler = _ServerLogHandler(records)
     for logger in (logging.getLogger("uvicorn.error"), HTTP_LOGGER):
         logger.handlers = [handler]
         logger.setLevel(logging.WARNING)
@@ -405,9 +406,9 @@ def _redirect_server_log(services: Services) -> None:
 
 
 class _ServerLogHandler(logging.Handler):
-    def __init__(self, services: Services) -> None:
+    def __init__(self, records: Records) -> None:
         super().__init__(logging.WARNING)
-        self._services = services
+        self._records = records
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
@@ -416,4 +417,4 @@ class _ServerLogHandler(logging.Handler):
         line = {"event": "server", "message": record.getMessage().strip()}
         if error is not None:
             line["traceback"] = "".join(traceback.format_exception(error))
-        self._services.records.lines.add(LogLevel.ERROR if record.levelno >= logging.ERROR else LogLevel.WARNING, line)
+        self._records.log(LogLevel.ERROR if record.levelno >= logging.ERROR else LogLevel.WARNING, line)

@@ -22,6 +22,7 @@ from dragoman.dialects.dialect import ModelListing
 from dragoman.dialects.registry import model_listing
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.gateway.callers.callers import LONGEST_MODEL, Caller, Refused, may_ask
+from dragoman.gateway.live_config import LiveConfig
 from dragoman.gateway.models.live_models import Entry
 from dragoman.gateway.services import Services
 from dragoman.profiles.families import families_of
@@ -43,7 +44,7 @@ def find_lead(services: Services, caller: Caller, name: str, client: str) -> Lea
         raise Refused(Failure(FailureKind.BAD_REQUEST, message, 400, param="model"))
     if len(name) > LONGEST_MODEL:
         may_ask(caller, name)
-    lead = services.routes.lead(name, client)
+    lead = services.live.routes.lead(name, client)
     if lead.candidates is None:
         _check(services, caller, name, lead)
     return lead
@@ -78,7 +79,7 @@ async def visible_names(
     Names and routes of the file, and `auto`, which chooses from all its models; its patterns with the models of their
     providers; without any models in the file, the models of all providers. `credential`: the caller's own.
     """
-    config, listing = services.config, model_listing(client)
+    config, listing = services.live.config, model_listing(client)
     found: dict[str, Entry | None] = dict.fromkeys((*listed_names(config), *config.routes))
     if config.models:
         found |= await _expanded(services, listing.timeout, credential)
@@ -101,7 +102,7 @@ def _alias(name: str, listing: ModelListing) -> str:
 async def _expanded(services: Services, seconds: float, credential: CallerCredential | None) -> dict[str, Entry | None]:
     """The names that patterns stand for. A pattern with one model for all stands for nothing that could be listed."""
     found: dict[str, Entry | None] = {}
-    models = services.config.models.items()
+    models = services.live.config.models.items()
     shown = [
         (pattern, model.target.partition("/")) for pattern, model in models if is_pattern(pattern) and not model.hidden
     ]
@@ -121,12 +122,12 @@ async def _offered(
     """The models of every provider: by their bare names where those lead to one. A provider that has no list, or does
     not answer, has those that it is known to run."""
     found: dict[str, Entry | None] = {}
-    lists = await provider_lists(services, services.config.providers, seconds, credential)
+    lists = await provider_lists(services, services.live.config.providers, seconds, credential)
     for provider, listed in lists.items():
-        profile = services.config.providers[provider].profile or provider
+        profile = services.live.config.providers[provider].profile or provider
         known: Mapping[str, Entry | None] = listed or dict.fromkeys(offered_names(profile))
         for name, entry in known.items():
-            chosen = find_family(services.config, services.profiles, name, client)
+            chosen = find_family(services.live.config, services.live.profiles, name, client)
             found.setdefault(name if chosen is not None and chosen.provider else f"{provider}/{name}", entry)
     return found
 
@@ -135,9 +136,9 @@ async def provider_lists(
     services: Services, names: Iterable[str], seconds: float, credential: CallerCredential | None = None
 ) -> dict[str, Mapping[str, Entry]]:
     """What providers list. All are asked at the same time, so that one that is silent delays nobody else."""
-    places = {name: place for name in names if (place := services.routes.provider(name)) is not None}
+    places = {name: place for name in names if (place := services.live.routes.provider(name)) is not None}
     asking = [
-        services.live_models.entries(place, services.dispatcher.transports.of(place), seconds, credential)
+        services.models.lists.entries(place, services.dispatcher.transports.of(place), seconds, credential)
         for place in places.values()
     ]
     return dict(zip(places, await asyncio.gather(*asking), strict=True))
@@ -151,12 +152,12 @@ def unknown_model(services: Services, caller: Caller, name: str, chosen: FamilyC
     shown = name[:_SHOWN]
     why = _undecided(shown, chosen) if chosen is not None else f'no model is called "{shown}" here'
     maker, slash, _ = shown.partition("/")
-    if slash and chosen is None and maker not in services.config.providers:
+    if slash and chosen is None and maker not in services.live.config.providers:
         why += f', no provider is called "{maker}", and none is known to run models of such a maker'
     near = _near(services, caller, name)
     hints = [f"Did you mean {' or '.join(near)}?"] if near else []
     if chosen is None:
-        hints += [f"{_what_to_write(services, shown)}.", "GET /v1/models lists what there is."]
+        hints += [f"{_what_to_write(services.live, shown)}.", "GET /v1/models lists what there is."]
     return Failure(FailureKind.NOT_FOUND, " ".join([f"{why}.", *hints]), 404, "model_not_found", param="model")
 
 
@@ -168,14 +169,14 @@ def _undecided(shown: str, chosen: FamilyChoice) -> str:
     )
 
 
-def _what_to_write(services: Services, shown: str) -> str:
+def _what_to_write(live: LiveConfig, shown: str) -> str:
     """The line of the configuration that would make the name known."""
     maker = next((family.default for family in families_of(shown) if family.default), "")
-    if maker and maker not in services.config.providers and "/" not in shown and maker in services.profiles.names():
-        variables = services.profiles.profile(maker).key.names
+    if maker and maker not in live.config.providers and "/" not in shown and maker in live.profiles.names():
+        variables = live.profiles.profile(maker).key.names
         setting = f"set {variables[0]} and write" if variables else "write"
         return f'It is a name of {maker}: {setting} models: {{"{shown}": {{target: "{maker}/{shown}"}}}}'
-    provider = next(iter(services.config.providers), "PROVIDER")
+    provider = next(iter(live.config.providers), "PROVIDER")
     return f'Ask for {provider}/MODEL, or write models: {{"{shown}": {{target: "{provider}/MODEL"}}}}'
 
 
@@ -190,12 +191,12 @@ def _near(services: Services, caller: Caller, name: str) -> list[str]:
 
 def _offered_names(services: Services) -> Iterator[str]:
     """What the configured providers are known to run."""
-    for name, provider in services.config.providers.items():
+    for name, provider in services.live.config.providers.items():
         yield from offered_names(provider.profile or name)
 
 
 def _askable(services: Services, caller: Caller) -> Iterator[str]:
-    names: Iterable[str] = (*listed_names(services.config), *services.config.routes)
-    if not services.config.models:
-        names = (*names, *services.live_models.known_names(), *_offered_names(services))
+    names: Iterable[str] = (*listed_names(services.live.config), *services.live.config.routes)
+    if not services.live.config.models:
+        names = (*names, *services.models.lists.known_names(), *_offered_names(services))
     return (name for name in names if caller.client is None or caller.client.may_ask(name))

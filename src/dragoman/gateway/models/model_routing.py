@@ -38,9 +38,9 @@ ROUTER = "router"
 
 async def choose_model(services: Services, caller: Caller, ask: Ask, name: str, request_id: str) -> RoutedRequest:
     """The destinations for a request to a route. Raises Refused and NoHealthyModel."""
-    name = asked_name(services.config, name)
-    names = find_candidates(services.config, name) or ()
-    services.checks.note_request()
+    name = asked_name(services.live.config, name)
+    names = find_candidates(services.live.config, name) or ()
+    services.models.checks.note_request()
     allowed = [one for one in names if caller.client is None or caller.client.may_ask(one)]
     if not allowed:
         may_ask(caller, name)
@@ -53,7 +53,7 @@ class _Choice:
 
     def __init__(self, services: Services, caller: Caller, ask: Ask, name: str, request_id: str) -> None:
         self._services = services
-        self._config: Config = services.config
+        self._config: Config = services.live.config
         self._known = caller
         self._ask = ask
         self._name = name
@@ -77,7 +77,7 @@ class _Choice:
         found = routing.settle()
         if isinstance(found, RouterQuestion):
             found = routing.answered(await self._asked_router(found))
-        return RoutedRequest(_joined(services.routes, found.models), found, self._session, self._turns[0])
+        return RoutedRequest(_joined(services.live.routes, found.models), found, self._session, self._turns[0])
 
     async def _pinned(self) -> str:
         """The model that made the calls which this turn answers."""
@@ -120,15 +120,15 @@ def _turn_digests(ask: Ask) -> tuple[str, str]:
 
 def live_candidate(services: Services, name: str) -> Candidate:
     """A model as it stands now."""
-    found = candidate(services.config, services.routes, name)
-    live = services.figures.of(found.target)
+    found = candidate(services.live.config, services.live.routes, name)
+    live = services.models.figures.of(found.target)
     resting = services.dispatcher.health.resting(time.perf_counter())
     return replace(
         found,
-        healthy=services.checks.is_healthy(name) and found.target not in resting,
+        healthy=services.models.checks.is_healthy(name) and found.target not in resting,
         latency=live.first_byte,
         busy=live.busy,
-        full=services.send_limits.is_full(found.target),
+        full=services.models.limits.is_full(found.target),
     )
 
 
@@ -163,7 +163,7 @@ async def keep_choice(
 ) -> None:
     """Remember who answered: for results of its calls, and for the session."""
     target = exchange.destination.name if exchange.destination is not None else ""
-    name = next((one for one in routed.decision.models if services.config.models[one].target == target), "")
+    name = next((one for one in routed.decision.models if services.live.config.models[one].target == target), "")
     if not name:
         return
     pin = Pin(name, time.time())

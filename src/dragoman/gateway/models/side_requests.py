@@ -54,7 +54,7 @@ class SideRequest(msgspec.Struct, frozen=True):
 async def ask_model(services: Services, models: Sequence[str], asked: SideRequest) -> str | None:
     """The text that the first of these models answers; None if all fail, or it takes too long. Raises Refused if the
     caller's budget has no room for it."""
-    route = _route(services.routes, models)
+    route = _route(services.live.routes, models)
     if route is None:
         return None
     answer = await ask_route(services, route, models[0], asked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from dragoman.config import Config
 from dragoman.config.schema import LogLevel
@@ -73,6 +74,10 @@ class Records:
         self.lines.flush()
         self.failures.close()
         self.exchanges.close()
+
+    def log(self, level: LogLevel, line: dict[str, Any]) -> None:
+        """Write a line, as the log is configured now."""
+        self.lines.add(level, line)
 
     def note_failure(self, exchange: Exchange[HttpDestination], failed: AttemptFailed[HttpDestination]) -> None:
         """Count a failed send, and write it down with what was asked and what was sent."""

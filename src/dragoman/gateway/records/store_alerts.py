@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from dragoman.config.schema import LogLevel
-from dragoman.gateway.services import Services
-from dragoman.store import StoreHealth
+from dragoman.gateway.records.records import Records
+from dragoman.store import Store, StoreHealth
 
 
 class StoreAlerts:
     """Compares the health of the store and of the files of lines with what it was, and logs each new loss once."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
+    def __init__(self, store: Store, records: Records) -> None:
+        self._store = store
+        self._records = records
         self._seen: dict[str, StoreHealth] = {}
         self._away = False
 
     def check(self) -> None:
-        self._tell_away(self._services.store.health())
-        self._compare("store", self._services.store.health())
-        self._compare("log.provider_errors", self._services.records.failures.health())
-        self._compare("log.exchanges", self._services.records.exchanges.health())
+        self._tell_away(self._store.health())
+        self._compare("store", self._store.health())
+        self._compare("log.provider_errors", self._records.failures.health())
+        self._compare("log.exchanges", self._records.exchanges.health())
 
     def _tell_away(self, health: StoreHealth) -> None:
         """One line when shared state goes away, and one when it is back."""
@@ -27,13 +28,13 @@ class StoreAlerts:
         if is_away is self._away:
             return
         self._away = is_away
-        redact = self._services.records.redactor.text
+        redact = self._records.redactor.text
         if is_away:
             what = f"limits are shared out among {health.replicas}; state is what this process knows"
             self._log({"event": "shared-state-away", "error": redact(health.away or ""), "effect": what})
         else:
-            line = {"event": "shared-state-back", "place": self._services.store.place}
-            self._services.records.lines.add(LogLevel.WARNING, {**line, "decided_alone": health.local})
+            line = {"event": "shared-state-back", "place": self._store.place}
+            self._records.lines.add(LogLevel.WARNING, {**line, "decided_alone": health.local})
 
     def _compare(self, what: str, health: StoreHealth) -> None:
         seen = self._seen.get(what, StoreHealth())
@@ -46,8 +47,8 @@ class StoreAlerts:
             unread = health.unread - seen.unread
             self._log({"event": "not-read", "what": what, "reads": unread, "error": health.last_error})
         if health.replaced > seen.replaced:
-            why = f"{self._services.store.place} was deleted or replaced while in use; a new one was begun"
+            why = f"{self._store.place} was deleted or replaced while in use; a new one was begun"
             self._log({"event": "store-replaced", "what": what, "error": why})
 
     def _log(self, line: dict[str, object]) -> None:
-        self._services.records.lines.add(LogLevel.ERROR, line)
+        self._records.lines.add(LogLevel.ERROR, line)

@@ -90,7 +90,7 @@ class SocketSession:
         self._send = request.outbound.send
         self._id = request.outbound.id
         self._lanes: dict[str | None, Lane] = {}
-        self._clients = services.clients
+        self._clients = services.live.clients
         self._closed = asyncio.Event()
         self._ending: Failure | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -100,7 +100,7 @@ class SocketSession:
     async def run(self) -> None:
         """Take messages until the socket is closed."""
         services = self._services
-        services.sockets.add(self)
+        services.conversations.sockets.add(self)
         event = (self._inbound.scope.get("extensions") or {}).get(SHUTDOWN)
         if event is not None:
             self._start(self._wait_for_shutdown(event))
@@ -109,15 +109,15 @@ class SocketSession:
                 self._last = services.clocks.steady()
                 await self._take(message)
         except asyncio.CancelledError:
-            if not is_ending(services):
+            if not is_ending(services.traffic):
                 raise
             await self._cut()
         finally:
             self._closed.set()
-            services.sockets.remove(self)
+            services.conversations.sockets.remove(self)
             await self._end_tasks()
             line = {"event": "socket", "id": self._id, "key": self.key, "turns": self._turns}
-            services.log(LogLevel.INFO, {**line, "seconds": round(services.clocks.steady() - self._opened, 1)})
+            services.records.log(LogLevel.INFO, {**line, "seconds": round(services.clocks.steady() - self._opened, 1)})
 
     async def _end_tasks(self) -> None:
         """The client has gone: each turn notices it by itself, and what it has spent is written down."""
@@ -138,14 +138,14 @@ class SocketSession:
 
     def look(self) -> None:
         """End the socket if it is too old or has been idle for too long, or its key is not good any more."""
-        self._services.follow_forgets()
+        self._services.conversations.follow_forgets()
         if self._ending is not None:
             return
         now = self._services.clocks.steady()
-        if self._services.clients is not self._clients:
-            self._clients = self._services.clients
+        if self._services.live.clients is not self._clients:
+            self._clients = self._services.live.clients
             try:
-                identify(self._services, self._inbound)
+                identify(self._services.live, self._inbound)
             except Refused as refused:
                 self._end(refused.failure, NOT_ALLOWED)
                 return
@@ -202,15 +202,15 @@ class SocketSession:
             await self._refuse(Failure(FailureKind.BAD_REQUEST, "a message must be a text, of JSON", 400), None)
             return
         data = text.encode()
-        limit = self._services.config.server.max_body
+        limit = self._services.live.config.server.max_body
         if len(data) > limit:
             what = f"the message has {len(data)} bytes; the limit is {limit}"
             await self._refuse(Failure(FailureKind.TOO_LARGE, what, 413), None)
             await self._send({"type": "websocket.close", "code": TOO_LARGE})
             return
         try:
-            caller = identify(self._services, self._inbound)
-            work = begin_work(self._services, caller.name, data)
+            caller = identify(self._services.live, self._inbound)
+            work = begin_work(self._services.dispatcher.heavy, caller.name, data)
             parse = partial(self._frames.parse, data)
             parsed = await work.run(parse) if work.is_large else parse()
         except (Refused, DragomanError) as fault:
@@ -243,7 +243,7 @@ class SocketSession:
     def _has_room(self) -> bool:
         """Whether one more turn may wait."""
         waiting = [len(turn.body) for lane in self._lanes.values() for turn in lane.waiting]
-        return len(waiting) < MOST_WAITING and sum(waiting) <= self._services.config.server.max_body
+        return len(waiting) < MOST_WAITING and sum(waiting) <= self._services.live.config.server.max_body
 
     def _open_lane(self, name: str | None) -> Lane | None:
         """A new lane, in place of an idle one if there are as many as there may be; None if all are busy."""
@@ -253,7 +253,7 @@ class SocketSession:
                 return None
             del self._lanes[idle.name]
             idle.line.abort()
-            self._services.sockets.memory.drop(self, idle.name)
+            self._services.conversations.sockets.memory.drop(self, idle.name)
         lane = self._lanes[name] = Lane(name)
         return lane
 
@@ -282,28 +282,30 @@ class SocketSession:
         self._turns += 1
         sender = TurnSender(self._frames, turn, self._say, partial(self._remember, turn))
         lane.turn, lane.sender = turn, sender
-        outbound = Outbound(sender.send, next(services.request_ids))
+        outbound = Outbound(sender.send, next(services.traffic.ids))
         kind = ("continued" if turn.previous else "new") if turn.generates else "prepared"
         inbound = TurnInbound(
             self._inbound, self._headers, kind, self._closed, partial(self._make_body, turn), lane.line
         )
         try:
-            request = ServedRequest(services, inbound, outbound, identify(services, self._inbound))
+            request = ServedRequest(services, inbound, outbound, identify(services.live, self._inbound))
             endpoint = generate if turn.generates else prepare
             await endpoint(request, dialect=self._dialect)
         except ClientGone:
             return
         except Exception as fault:
             try:
-                await tell_fault(services, outbound, self._dialect, fault)
+                await tell_fault(services.records, outbound, self._dialect, fault)
             except Exception:  # the answer has begun
                 what = f"the gateway itself failed; its log tells more under {outbound.id}"
                 await self._refuse(Failure(FailureKind.SERVER, what, 500), lane.name)
 
     async def _make_body(self, turn: SocketTurn, limit: int) -> bytes:
         """The body of a turn, with the turns that it continues unless somebody else has them. Raises Refused."""
-        self._services.follow_forgets()
-        kept = self._services.sockets.memory.find(self, turn.lane, turn.previous) if turn.previous else None
+        self._services.conversations.follow_forgets()
+        kept = (
+            self._services.conversations.sockets.memory.find(self, turn.lane, turn.previous) if turn.previous else None
+        )
         if not turn.previous or (kept is not None and kept.is_stored):
             return turn.body
         if kept is None:
@@ -314,7 +316,7 @@ class SocketSession:
         if size > limit:
             what = "the conversation is longer than one request may be; begin a new one"
             raise Refused(Failure(FailureKind.TOO_LARGE, what, 413, param="previous_response_id"))
-        work = begin_work(self._services, self.key, turn.body)
+        work = begin_work(self._services.dispatcher.heavy, self.key, turn.body)
         work.is_large = work.is_large or size > LARGE
         return await work.run(partial(self._frames.continued, turn, kept.turns, kept.before))
 
@@ -322,15 +324,17 @@ class SocketSession:
         """Whether an answer that this socket does not know may be stored: here, or by a provider of this dialect."""
         services = self._services
         stored = dialect_of(self._dialect).stored_answers
-        if stored is None or services.config.state.enabled:
+        if stored is None or services.live.config.state.enabled:
             return stored is not None
-        question = await begin_work(services, self.key, turn.body).run(partial(stored.parse_question, turn.body, None))
-        model = (question.model if question is not None else "") or services.config.default_model
-        route = services.routes.find(model, self._dialect) if model else None
+        question = await begin_work(services.dispatcher.heavy, self.key, turn.body).run(
+            partial(stored.parse_question, turn.body, None)
+        )
+        model = (question.model if question is not None else "") or services.live.config.default_model
+        route = services.live.routes.find(model, self._dialect) if model else None
         return route is not None and route.first.target.dialect == self._dialect
 
     def _remember(self, turn: SocketTurn, answer: SocketAnswer) -> None:
-        memory, stored = self._services.sockets.memory, dialect_of(self._dialect).stored_answers
+        memory, stored = self._services.conversations.sockets.memory, dialect_of(self._dialect).stored_answers
         kept = memory.find(self, turn.lane, turn.previous) if turn.previous else None
         question = stored.parse_question(turn.body, None) if stored is not None else None
         keeps = question is not None and question.keeps and turn.generates
@@ -342,7 +346,7 @@ class SocketSession:
                 answer.id,
                 (*(kept.turns if kept is not None else ()), own),
                 kept.before if kept is not None else turn.previous,
-                keeps and answer.is_stored and self._services.config.state.enabled,
+                keeps and answer.is_stored and self._services.live.config.state.enabled,
                 (kept.size if kept is not None else 0) + len(own.items) + len(own.response),
             ),
         )
@@ -356,7 +360,7 @@ class SocketSession:
         if lane is None or code:
             await self._return(steering, code, what, lane)
             return
-        id = f"steer_{next(self._services.request_ids).removeprefix('req_')}"
+        id = f"steer_{next(self._services.traffic.ids).removeprefix('req_')}"
         lane.steers.append((id, steering))
         event = {"steer": {"id": id, "previous_response_id": steering.previous}}
         await self._say(self._frames.render_steering("accepted", event, lane.name))
@@ -366,7 +370,7 @@ class SocketSession:
         if steering.fault:
             return "invalid_input", steering.fault
         if lane is None:
-            if self._services.sockets.memory.find(self, None, steering.previous) is not None:
+            if self._services.conversations.sockets.memory.find(self, None, steering.previous) is not None:
                 return "response_already_completed", "the response has completed; continue it with response.create"
             return "response_not_found", f"no response with id '{steering.previous[:200]}' runs on this socket"
         if lane.sender is not None and lane.sender.answer.complete:

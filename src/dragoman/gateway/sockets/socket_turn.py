@@ -122,16 +122,16 @@ async def prepare(request: ServedRequest, dialect: str) -> None:
     try:
         with Slot(services, caller):
             body = await request.body()
-            parse = partial(parse_ask, dialect, body, inbound.headers, services.config.limits)
+            parse = partial(parse_ask, dialect, body, inbound.headers, services.live.config.limits)
             record.ask = ask = await request.work(body).run(parse)
-            record.model = ask.model or services.config.default_model or ""
+            record.model = ask.model or services.live.config.default_model or ""
             find_lead(services, caller, record.model, dialect)
             if caller.limits is not None:
                 await admit(services.store.limits, caller, caller.limits, 0)
         context = AnswerContext(model=record.model, created=int(time.time()), id=outbound.id, request=ask.members)
         renderer = dialect_of(dialect).answers.stream_renderer(context)
         made = renderer.render((Started(), Used(Usage()), Stopped(0, Stop.END), Ended()))
-        await outbound.streamed(_once(made), [], b"", services.config.server.write_timeout)
+        await outbound.streamed(_once(made), [], b"", services.live.config.server.write_timeout)
     except (Refused, DragomanError) as fault:
         record.failure = as_failure(fault)
         record.status = record.failure.status

@@ -116,13 +116,13 @@ async def queue_job(services: Services, caller: Caller, client: str, body: bytes
     form = dialect(client).background
     if form is None:
         return None
-    ask = await begin_work(services, caller.name, body).run(partial(form.parse, body))
+    ask = await begin_work(services.dispatcher.heavy, caller.name, body).run(partial(form.parse, body))
     if ask is None:
         return None
-    if not services.config.state.enabled:
+    if not services.live.config.state.enabled:
         what = "background answers are not kept here (state: off); send the request without `background`"
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 400, param="background"))
-    if len(services.jobs) >= MOST_JOBS:
+    if len(services.conversations.jobs) >= MOST_JOBS:
         what = "too many answers are made in the background; try again later"
         raise Refused(Failure(FailureKind.OVERLOADED, what, 503, retry_after=5))
     job = BackgroundJob(dialect(client).id_prefix + secrets.token_hex(25), caller, ask, form)
@@ -134,17 +134,17 @@ async def queue_job(services: Services, caller: Caller, client: str, body: bytes
         what = "the answer could not be stored, so it was not begun"
         raise Refused(Failure(FailureKind.OVERLOADED, what, 503, retry_after=5))
     if beginning is not None:
-        services.beginnings.put(caller.name, beginning)
+        services.conversations.beginnings.put(caller.name, beginning)
     return job
 
 
 async def begin_job(request: ServedRequest, client: str, job: BackgroundJob, run: Generate) -> None:
     """Begin the answer, and tell its client that it is queued, or its events."""
     queued, services, outbound = job.state, request.services, request.outbound
-    services.jobs[job.id] = job
+    services.conversations.jobs[job.id] = job
     job.task = asyncio.get_running_loop().create_task(_work(request, client, job, run))
     if job.ask.streams:
-        await outbound.streamed(job.follow(-1), [], SSE, services.config.server.write_timeout)
+        await outbound.streamed(job.follow(-1), [], SSE, services.live.config.server.write_timeout)
     else:
         await outbound.whole(200, queued)
 
@@ -178,7 +178,7 @@ async def _work(request: ServedRequest, client: str, job: BackgroundJob, run: Ge
     beat = asyncio.get_running_loop().create_task(_beat(services, job))
     failure: Failure | None = _DIED
     try:
-        outbound = Outbound(take, next(services.request_ids))
+        outbound = Outbound(take, next(services.traffic.ids))
         inbound = _Detached(request.inbound, job.ask.body)
         await run(ServedRequest(services, inbound, outbound, job.caller), client)
         failure = parse_failure(status, {}, bytes(refused)) if status != 200 else None
@@ -199,7 +199,7 @@ async def _work(request: ServedRequest, client: str, job: BackgroundJob, run: Ge
         await _put_end(services, job)
         job.is_over = True
         job.notify()
-        services.jobs.pop(job.id, None)
+        services.conversations.jobs.pop(job.id, None)
 
 
 class _Detached(ReadInbound):
@@ -279,7 +279,7 @@ async def find_state(
 ) -> bytes | None:
     """A stored answer as it is now: one in the background whose process has died is failed. None: it was removed."""
     responses = services.store.responses
-    if not form.is_open(found.response) or id in services.jobs:
+    if not form.is_open(found.response) or id in services.conversations.jobs:
         return found.response
     latest = await responses.find_latest(caller, id)
     if latest is None or not form.is_open(latest.response):
@@ -299,14 +299,14 @@ async def cancel(services: Services, caller: str, id: str, form: BackgroundForm,
     if not _is_open(form, state):
         return state
     state = await _write(services, caller, id, form, lambda state: form.render_ended(state, "cancelled", None))
-    if (job := services.jobs.get(id)) is not None:
+    if (job := services.conversations.jobs.get(id)) is not None:
         job.cancel()
     return state
 
 
 async def remove(services: Services, caller: str, id: str) -> None:
     """Remove an answer with all that is kept of it. If it is under way, it ends first."""
-    job = services.jobs.get(id)
+    job = services.conversations.jobs.get(id)
     if job is not None and job.task is not None and job.caller.name == caller:
         job.cancel()
         await asyncio.wait({job.task})
@@ -322,7 +322,7 @@ async def follow(
     services: Services, caller: str, id: str, form: BackgroundForm, since: int
 ) -> AsyncIterator[bytes] | None:
     """The events of an answer from one on; None if it was made without a stream, or they are no longer there."""
-    job = services.jobs.get(id)
+    job = services.conversations.jobs.get(id)
     if job is not None and job.caller.name == caller:
         return job.follow(since) if job.ask.streams else None
     kept = await services.store.responses.find_latest(caller, id + _EVENTS)
@@ -359,7 +359,7 @@ async def _retell(events: bytes, form: BackgroundForm, since: int) -> AsyncItera
 
 async def stop_jobs(services: Services) -> None:
     """End all jobs; they are told as failed."""
-    tasks = [job.task for job in services.jobs.values() if job.task is not None]
-    for job in services.jobs.values():
+    tasks = [job.task for job in services.conversations.jobs.values() if job.task is not None]
+    for job in services.conversations.jobs.values():
         job.stop()
     await asyncio.gather(*tasks, return_exceptions=True)

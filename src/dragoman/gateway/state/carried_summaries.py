@@ -96,31 +96,31 @@ async def read_compaction(
     """
     seals = await _find_seals(services)
     parse = partial(form.parse, body, partial(_open, seals, caller, form))
-    ask = await begin_work(services, caller.name, body).run(parse)
+    ask = await begin_work(services.dispatcher.heavy, caller.name, body).run(parse)
     if way is not None:
         ask = msgspec.structs.replace(ask, way=way)
     if ask.way is None:
         return ask.body, None
-    name = model or ask.model or services.config.default_model or ""
+    name = model or ask.model or services.live.config.default_model or ""
     lead = find_lead(services, caller, name, client)
     if lead.candidates is None and lead.route is not None and _has_own(lead.route, caller, client, ask.way):
         return ask.body, None
-    route = lead.route or services.routes.find(next(iter(lead.candidates or ())), client)
+    route = lead.route or services.live.routes.find(next(iter(lead.candidates or ())), client)
     assert route is not None
     return ask.bare, Compaction(form, ask, route, name)
 
 
 async def _find_seals(services: Services) -> Seals:
     """With the configured secret, or with the one that the store keeps. Raises Refused."""
-    config = services.config
+    config = services.live.config
     configured = [one.reveal().encode() for one in (config.secret, config.old_secret) if one is not None]
-    if services.seals is None or services.seals[0] != configured:
+    if services.conversations.seals is None or services.conversations.seals[0] != configured:
         known = configured or [await services.store.secrets.agree("seals", secrets.token_bytes(SECRET_BYTES))]
         if not configured and services.store.health().away is not None:
             what = "the store is away, and with it the secret of what clients carry; try again, or set `secret`"
             raise Refused(Failure(FailureKind.OVERLOADED, what, 503, retry_after=1.0))
-        services.seals = configured, Seals(known)
-    return services.seals[1]
+        services.conversations.seals = configured, Seals(known)
+    return services.conversations.seals[1]
 
 
 def _has_own(route: TargetRoute[HttpDestination], caller: Caller, client: str, way: CompactionWay) -> bool:
@@ -223,7 +223,7 @@ async def _summarise(
     """A summary of the whole conversation. Raises Refused if there is none that is whole."""
     services, credential = request.services, find_credential(request, record.dialect, compaction.route.first)
     policy = compaction.route.first.compact
-    own = services.routes.find(policy.model) if policy is not None else None
+    own = services.live.routes.find(policy.model) if policy is not None else None
     route, model = (
         (own, policy.model) if own is not None and policy is not None else (compaction.route, compaction.model)
     )

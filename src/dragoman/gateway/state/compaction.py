@@ -32,16 +32,16 @@ async def begin_summary(services: Services, caller: Caller, dispatch: Dispatch, 
     if (
         exchange.forbids_cuts
         or len(exchange.ask.source) <= policy.above_tokens
-        or services.summaries.breaker.is_open(policy.model)
+        or services.conversations.summaries.breaker.is_open(policy.model)
     ):
         return
     task = await dispatch.work.run(partial(task_for, exchange.ask.conversation, policy, exchange.summary))
     if task is not None and await dispatch.work.run(partial(_pays, services, exchange, task, policy.model)):
-        services.summaries.start(task.key, lambda: _summarise(services, caller, policy, task, credential))
+        services.conversations.summaries.start(task.key, lambda: _summarise(services, caller, policy, task, credential))
 
 
 def _pays(services: Services, exchange: Exchange[HttpDestination], task: CompactTask, writer: str) -> bool:
-    destination, route = exchange.destination, services.routes.find(writer)
+    destination, route = exchange.destination, services.live.routes.find(writer)
     price = destination.price if destination is not None else None
     return pays(task, exchange.ask.conversation, price, route.first.price if route is not None else None)
 
@@ -56,10 +56,10 @@ async def _summarise(
             services.records.lines.add(LogLevel.INFO, {"event": "summary", "key": caller.name, "skipped": str(refused)})
             return
         if text:
-            services.summaries.breaker.succeeded(policy.model)
-            await services.memory.keep_summary(caller.name, task.key, PrefixSummary(text, task.count))
+            services.conversations.summaries.breaker.succeeded(policy.model)
+            await services.exchange_state.keep_summary(caller.name, task.key, PrefixSummary(text, task.count))
             return
-    services.summaries.breaker.failed(policy.model)
+    services.conversations.summaries.breaker.failed(policy.model)
     line = {"event": "summary", "model": policy.model, "warning": "no summary was made; the history stays whole"}
     services.records.lines.add(LogLevel.WARNING, line)
 
@@ -76,7 +76,7 @@ async def _summary(
     text: str | None = task.earlier
     for part in parts_of(task.messages, policy, shrink):
         body = question(part, text or "", policy)
-        id = f"{next(services.request_ids)}-summary"
+        id = f"{next(services.traffic.ids)}-summary"
         text = await ask_model(services, [policy.model], SideRequest(id, caller, body, policy.timeout, credential))
         if not text or text.isspace():
             return None

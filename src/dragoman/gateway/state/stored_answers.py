@@ -48,9 +48,9 @@ async def with_stored_turns(
     question = await work.run(lambda: stored.parse_question(*known.open(stored.find_references)))
     if question is None:
         return body
-    if not services.config.state.enabled and stored.unsupported is not None:
+    if not services.live.config.state.enabled and stored.unsupported is not None:
         raise Refused(stored.unsupported)
-    kept = services.config.state.enabled
+    kept = services.live.config.state.enabled
     if kept and question.conversation:
         kept = await services.store.responses.find(record.caller.name, question.conversation) is not None
     if kept:
@@ -64,7 +64,7 @@ async def with_counted_turns(services: Services, caller: str, client: str, body:
     stored = dialect(client).stored_answers
     if stored is None or stored.mark not in body:
         return body
-    question = await begin_work(services, caller, body).run(partial(stored.parse_question, body, None))
+    question = await begin_work(services.dispatcher.heavy, caller, body).run(partial(stored.parse_question, body, None))
     if question is None or not (question.previous or question.references or question.conversation):
         return body
     return await replace_ids(services, caller, client, body, (stored, question), all_of_them=True)
@@ -82,21 +82,23 @@ async def replace_ids(
     """The request with what its ids stand for, unless its provider made them for this caller. `all_of_them`: those too.
     Raises Refused."""
     stored, question = about
-    model = question.model or services.config.default_model
-    route = services.routes.find(model, client) if model else None
+    model = question.model or services.live.config.default_model
+    route = services.live.routes.find(model, client) if model else None
     same = route is not None and stored.is_kept_by_vendor and route.first.target.dialect == client
-    own = find_account(services.config, route.first.provider) if route is not None and same else _NOBODY
+    own = find_account(services.live.config, route.first.provider) if route is not None and same else _NOBODY
     if all_of_them or (question.instructs and route is not None and _takes_one_of_them(route.first.target.facts)):
         own = (own[0], "")
     removed = _NONE
     if question.conversation:
         found = await services.store.responses.find(caller, question.conversation)
         if found is None:
-            if _passes(services.config, own):
+            if _passes(services.live.config, own):
                 return body
             raise Refused(stored.unknown_conversation(question.conversation))
         if not found.previous:
-            return await begin_work(services, caller, body).run(partial(stored.render_whole, body, (), bool(own[0])))
+            return await begin_work(services.dispatcher.heavy, caller, body).run(
+                partial(stored.render_whole, body, (), bool(own[0]))
+            )
         question = replace(question, previous=found.previous)
         about, own = (stored, question), (own[0], "")  # no provider knows it
         removed = removed_items(found)
@@ -150,17 +152,19 @@ async def _continued(
     if not question.previous:
         if own[0] or question.is_bare:
             return body
-        return await begin_work(services, caller, body).run(partial(stored.render_whole, body, (), False))
-    most, is_named = services.config.server.max_body, bool(question.conversation)
+        return await begin_work(services.dispatcher.heavy, caller, body).run(
+            partial(stored.render_whole, body, (), False)
+        )
+    most, is_named = services.live.config.server.max_body, bool(question.conversation)
     turns = await find_turns(services.store.responses, caller, question.previous, most, is_named=is_named)
     if turns is None:
-        if _passes(services.config, own):
+        if _passes(services.live.config, own):
             return body
         raise Refused(stored.unknown_answer(question.previous))
     if _is_own(turns[-1], own):
         return body
     parts = [StoredTurn(turn.items, turn.response) for turn in turns]
-    work = begin_work(services, caller, body)
+    work = begin_work(services.dispatcher.heavy, caller, body)
     work.is_large = work.is_large or sum([turn.size for turn in turns]) > LARGE
     return await work.run(lambda: stored.render_whole(body, choose(parts), bool(own[0])))
 
@@ -181,7 +185,7 @@ async def _with_items(
         if id in items and answer is not None:
             known[id] = items[id]
             is_own = is_own and _is_own(answer, own)
-        elif not _passes(services.config, own):
+        elif not _passes(services.live.config, own):
             raise Refused(stored.unknown_item(id))
     return body if is_own else stored.put_items(body, known)
 
@@ -222,13 +226,13 @@ class _Keeping:
         chain = await services.store.responses.find(caller, conversation) if conversation else None
         if chain is not None:
             previous = chain.previous
-        whole = StoredResponse(self._question.items, kept[1], previous, *find_account(services.config, provider))
+        whole = StoredResponse(self._question.items, kept[1], previous, *find_account(services.live.config, provider))
         answer, beginning = await shorten(services, caller, kept[0], whole)
         stored = dialect(self._record.dialect).stored_answers
         items = await work.run(partial(stored.output_items, kept[1])) if stored is not None else {}
         stores = await services.store.responses.put(caller, kept[0], answer, [id for id in items if id])
         if stores and beginning is not None:
-            services.beginnings.put(caller, beginning)
+            services.conversations.beginnings.put(caller, beginning)
         if stores and chain is not None:
             stores = await services.store.responses.put(caller, conversation, replace(chain, previous=kept[0]))
         return (
@@ -237,5 +241,5 @@ class _Keeping:
 
     async def _without_store(self, made: bytes, why: str, work: RequestWork) -> bytes:
         warning = f"the answer was not stored, and says so: {why}"
-        self._services.log(LogLevel.WARNING, {"event": "state", "id": self._record.id, "warning": warning})
+        self._services.records.log(LogLevel.WARNING, {"event": "state", "id": self._record.id, "warning": warning})
         return await work.run(partial(self._keeper.unstored, made))

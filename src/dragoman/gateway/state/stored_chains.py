@@ -35,13 +35,13 @@ async def shorten(
     items, now = turn.items, services.clocks.steady()
     if len(items) < SHORTEST or items[:1] != b"[":
         return turn, None
-    work, known = begin_work(services, caller, items), services.beginnings
+    work, known = begin_work(services.dispatcher.heavy, caller, items), services.conversations.beginnings
     likely = [one for one in known.find_likely(caller, items) if one.id != id]
     try:
         found = await work.run(partial(find_beginning, items, likely))
         if found is None or found.bases >= MOST_BASES:
             return turn, await work.run(partial(make_beginning, id, items, 0, now))
-        is_late = now - found.read >= services.config.state.seconds() / _SLACK
+        is_late = now - found.read >= services.live.config.state.seconds() / _SLACK
         if not await _is_there(services.store.responses, caller, found.id, is_late):
             known.drop(caller, found.id)
             return turn, await work.run(partial(make_beginning, id, items, 0, now))
@@ -108,7 +108,7 @@ def _too_long() -> Refused:
 
 async def keep_chain(services: Services, caller: str, id: str, turn: StoredResponse) -> None:
     """A turn was used: those that it builds on are in use as well, and expire no earlier."""
-    if not services.beginnings.is_due(caller, id, services.config.state.seconds() / _SLACK):
+    if not services.conversations.beginnings.is_due(caller, id, services.live.config.state.seconds() / _SLACK):
         return
     waiting, seen = [turn.previous, turn.base], 0
     while waiting and seen < MOST_TURNS:

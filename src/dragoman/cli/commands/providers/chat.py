@@ -90,7 +90,7 @@ def _first_model(services: Services) -> str:
     from dragoman.config.model_lookup import listed_names
     from dragoman.emulation.emulator_fallback import MODELS
 
-    config = services.config
+    config = services.live.config
     usual = [
         f"{name}/{MODELS[profile][0]}"
         for name, provider in config.providers.items()
@@ -282,7 +282,7 @@ class Talk:
         names = list(self._runner.run(visible_names(self._services, OWNER, DEFAULT_DIALECT)))
         more = f", and {len(names) - MODELS_SHOWN} more" if len(names) > MODELS_SHOWN else ""
         note(", ".join(names[:MODELS_SHOWN]) + more if names else "ask for PROVIDER/MODEL")
-        note(f"providers: {', '.join(self._services.config.providers)}")
+        note(f"providers: {', '.join(self._services.live.config.providers)}")
 
     def _add_image(self, place: str) -> None:
         self._pictures.append(image_part(place))

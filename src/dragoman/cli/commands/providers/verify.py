@@ -94,7 +94,7 @@ def _usual_targets(gateway: Gateway) -> tuple[str, ...]:
     """One model of each provider."""
     from dragoman.emulation.emulator_fallback import MODELS
 
-    providers = gateway.services.config.providers.items()
+    providers = gateway.services.live.config.providers.items()
     found = tuple(
         f"{name}/{MODELS[profile][0]}" for name, one in providers if (profile := one.profile or name) in MODELS
     )
