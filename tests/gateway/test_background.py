@@ -234,12 +234,12 @@ def test_a_removal_in_the_moment_of_a_write_wins(tmp_path: Path, word: bytes) ->
         own, ids = one.services.store.responses, []
 
         async def delete() -> None:
-            ids.extend(one.services.jobs)
+            ids.extend(one.services.conversations.jobs)
             await background_answers.remove(other.services, "ann", ids[0])
 
         one.services.store.responses = _Busy(own, delete, word)  # type: ignore[misc]
         client(one).responses.create(**ASK)
-        wait_for(lambda: bool(ids) and not one.services.jobs)
+        wait_for(lambda: bool(ids) and not one.services.conversations.jobs)
         for running in (one, other):
             for name in (ids[0], f"{ids[0]}#events", f"{ids[0]}#beat"):
                 assert running.do(partial(running.services.store.responses.find_latest, "ann", name)) is None
@@ -251,7 +251,7 @@ def test_a_cancellation_in_the_moment_of_a_write_wins(tmp_path: Path) -> None:
         own, told = one.services.store.responses, []
 
         async def cancel() -> None:
-            id = next(iter(one.services.jobs))
+            id = next(iter(one.services.conversations.jobs))
             form, found = dialect("openai-responses").background, await own.find_latest("ann", id)
             assert form is not None
             assert found is not None
@@ -259,7 +259,7 @@ def test_a_cancellation_in_the_moment_of_a_write_wins(tmp_path: Path) -> None:
 
         one.services.store.responses = _Busy(own, cancel)  # type: ignore[misc]
         id = client(one).responses.create(**ASK).id
-        wait_for(lambda: bool(told) and not one.services.jobs)
+        wait_for(lambda: bool(told) and not one.services.conversations.jobs)
         for running in (one, other):
             assert client(running).responses.retrieve(id).status == "cancelled"
 

@@ -201,7 +201,7 @@ def test_what_was_stored_for_a_caller_is_deleted_with_what_is_remembered(tmp_pat
             ask(running, body)
 
         async def forget() -> None:
-            running.services.forget_conversations("")
+            running.services.conversations.forget("")
 
         running.do(forget)
         settle(running)

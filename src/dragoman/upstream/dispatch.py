@@ -29,7 +29,7 @@ from dragoman.engine.compile.compile_options import NOTHING_SET, CallerOptions
 from dragoman.engine.compile.request_limits import RequestLimits
 from dragoman.engine.exchange.attempts import KEY_BOUND
 from dragoman.engine.exchange.destination import TargetRoute
-from dragoman.engine.exchange.exchange import SHORTEST_PROMPT, Exchange
+from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.lessons import Learnt
 from dragoman.engine.exchange.run_limits import USUAL_LIMITS, RunLimits
 from dragoman.engine.exchange.steps import (
@@ -53,6 +53,7 @@ from dragoman.engine.exchange.steps import (
     StreamingAll,
     Wait,
 )
+from dragoman.engine.exchange.target_attempt import SHORTEST_PROMPT
 from dragoman.engine.exchange.tool_rounds import OVER, TOO_LATE, TOO_MANY, FinishedCall, fit_media, run_size
 from dragoman.engine.history.sent_prompts import KEPT_SECONDS
 from dragoman.engine.history.session_turns import (

@@ -19,6 +19,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.exchange.destination import Destination, TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.steps import NOTHING_RECALLED, Recall, Send
+from dragoman.engine.history.client_choice import forbids_cuts
 from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.result_clearing import CLEARED, ClearPolicy, clear_results
 from dragoman.engine.library.adapt import AdaptedRequest, read
@@ -243,7 +244,7 @@ def test_an_exchange_trims_for_a_client_that_wants_it_and_for_none_that_forbids_
     chosen = destination("openai/gpt-4", history=TrimPolicy(max_history_tokens=500))
     asked = asking(chosen, truncation="disabled")
     assert isinstance(asked.chosen(chosen), Send)
-    assert asked.forbids_cuts
+    assert forbids_cuts(asked.ask.conversation)
     assert not asked.trims
 
 

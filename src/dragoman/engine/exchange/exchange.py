@@ -16,7 +16,6 @@ steps, and `docs/theory/exchange.md` shows it.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, Generic
 
 from msgspec.structs import replace
@@ -25,10 +24,9 @@ from dragoman.conversation.changes import Change, Note
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Call
-from dragoman.conversation.provider_tools import Family, McpServer, ProviderTool
+from dragoman.conversation.provider_tools import Family, McpServer
 from dragoman.conversation.replies import Stop, Usage, sum_usage
 from dragoman.conversation.tools import Tool
-from dragoman.conversation.traits import Trait
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.client_failures import clipped, failure_of, with_numbers
@@ -42,13 +40,11 @@ from dragoman.engine.answer.provider_changes import (
 )
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.answer.translation import Translation, translation_of
-from dragoman.engine.compile.approvals import AnsweredCall, find_answered, server_call, with_answered
 from dragoman.engine.compile.compile_options import NOTHING_SET, CallerOptions
-from dragoman.engine.compile.kept_runs import find_runs
 from dragoman.engine.compile.plan import expects_reasoning, serving_target
-from dragoman.engine.compile.reasoning_restore import has_keys, keeps, keys, scope
+from dragoman.engine.compile.reasoning_restore import keeps, scope
 from dragoman.engine.compile.report import ReportBuilder
-from dragoman.engine.compile.run_functions import WantedTool, find_api, runnable_tool, searchable_tool
+from dragoman.engine.compile.run_functions import find_api
 from dragoman.engine.exchange import care
 from dragoman.engine.exchange.attempts import (
     MAX_TOTAL,
@@ -63,7 +59,7 @@ from dragoman.engine.exchange.attempts import (
     Retry,
     next_step,
 )
-from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, CacheHints, D, ShownReasoning, TargetRoute
+from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, D, ShownReasoning, TargetRoute
 from dragoman.engine.exchange.lessons import Learnt, is_recognised, learn
 from dragoman.engine.exchange.run_limits import USUAL_LIMITS, RunLimits
 from dragoman.engine.exchange.steps import (
@@ -72,11 +68,8 @@ from dragoman.engine.exchange.steps import (
     Choose,
     End,
     FetchMedia,
-    FoundSummary,
     GaveUp,
-    ListTools,
     Reading,
-    Recall,
     Recalled,
     Send,
     SendAll,
@@ -87,36 +80,28 @@ from dragoman.engine.exchange.steps import (
     StreamingAll,
     Wait,
 )
-from dragoman.engine.exchange.target_attempt import Attempts, TargetAttempt
+from dragoman.engine.exchange.target_attempt import SHORTEST_PROMPT, Attempts, TargetAttempt
 from dragoman.engine.exchange.tool_rounds import FinishedCall, FinishedRun, RunTools, ToolRounds
+from dragoman.engine.exchange.wanted_tools import WantedTools, find_wanted_tools, with_approved
 from dragoman.engine.history.calibration import CountedTokens, calibration_key, can_be_estimated
-from dragoman.engine.history.client_choice import chosen_policy, history_choice
-from dragoman.engine.history.compaction import UsedSummary, compact_keys, compacted
-from dragoman.engine.history.policy import TrimPolicy
-from dragoman.engine.history.prompt_digests import PromptDigests, digest_prompt
-from dragoman.engine.history.recall import cut_keys, may_need_cut, shorter
+from dragoman.engine.history.compaction import UsedSummary
+from dragoman.engine.history.recall import shorter
 from dragoman.engine.history.session_turns import SentTurn, blame, find_break, find_question, is_sent_as_it_came
 from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.history.stored_prompts import LookUp, PromptUse, with_stored
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapted import AdaptedRequest
-from dragoman.engine.routing.sessions import hash_first_words, named_session, session_key
 from dragoman.engine.tokens.answer_tally import NOTHING_SPENT, Spent, parse_amount
 from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.errors import MalformedRequest, RequestError
-from dragoman.profiles.facts import CachePlace, CacheQuestionForm, Stance
+from dragoman.profiles.facts import CacheQuestionForm
 from dragoman.profiles.profile import Layer, Target, patched
 from dragoman.rules.reasoning import issuer
 from dragoman.rules.settings.several_answers import MOST_ANSWERS, is_asked_for_each
 from dragoman.wire.error_bodies import parse_failure
 
-_TOKEN_BYTES = 3
-"""A token of a prompt has hardly fewer bytes in the request."""
-_OPAQUE = int(Trait.OPAQUE)
 _MAY_BE_GONE = (400, 403, 404)
 """With which a stored prompt is refused that the provider does not have, or not for this key."""
-SHORTEST_PROMPT = 512 * _TOKEN_BYTES
-"""No provider caches shorter ones."""
 
 
 class Exchange(Generic[D]):
@@ -164,10 +149,8 @@ class Exchange(Generic[D]):
     """Changes that the provider says it made."""
     _earlier: Failure | None = None
     _fault: RequestError | None = None
-    _summary_keys: Mapping[str, int] = {}
-    _wanted: tuple[WantedTool, ...] = ()
-    _searches: WantedTool | None = None
-    _approvals: tuple[AnsweredCall, ...] = ()
+    _wanted: WantedTools
+    """The tools that are asked for, while their servers are."""
     _run_limits: RunLimits = USUAL_LIMITS
     turn_before: Callable[[Ask], SentTurn | None] | None = None
     """Finds what the session sent last; asked only if messages or tools are sent otherwise than they came."""
@@ -287,11 +270,6 @@ class Exchange(Generic[D]):
         return StateToKeep("", "", calibration=key, count=self._counted) if key else None
 
     @property
-    def forbids_cuts(self) -> bool:
-        """Does the client want its history whole?"""
-        return self.ask.conversation.extras is not None and history_choice(self.ask.conversation).cut is False
-
-    @property
     def trims(self) -> bool:
         """Is the history so long that it may be cut?"""
         return self._visit.history is not None
@@ -337,107 +315,21 @@ class Exchange(Generic[D]):
             self._visit.summary = self.given_summary
         if self._whole is not None and self._whole.destination is destination:
             self._visit.inherit(self._whole)
-        return self._recall() or self._prepare()
+        if self.turn_before is not None and found.facts.cache_question is not CacheQuestionForm.NONE:
+            self._ask_about_cache(self.turn_before)
+        return self._visit.find_recall(self.ask, self.given_summary is None) or self._prepare()
 
-    def _recall(self) -> Recall | None:
-        """What may have been kept for this request; None if that is nothing."""
-        visit, ask = self._visit, self.ask
-        facts, destination = visit.target.facts, visit.destination
-        wants_state = keeps(facts, ask) and has_keys(ask.conversation)
-        runs = self._unknown_runs() if ask.traits is None or ask.traits & _OPAQUE else ()
-        prompt, session = self._digest_prompt(), ""
-        if facts.session_field and len(ask.source) >= SHORTEST_PROMPT and self._sets_hints():
-            session = named_session(ask) or ask.conversation.settings.prompt_cache_key or ""
-        if facts.cache_question is not CacheQuestionForm.NONE and self.turn_before is not None and self._sets_hints():
+    def _ask_about_cache(self, turn_before: Callable[[Ask], SentTurn | None]) -> None:
+        """Have the provider say why it finds nothing in its cache, if the hints for it are ours."""
+        visit = self._visit
+        if visit.sets_hints(self.ask):
             self.diagnosis = CacheDiagnosis()
-            visit.question = find_question(self.turn_before(ask), ask, visit.target, destination.name)
-        if destination.compact is None and destination.history is None and ask.conversation.extras is None:
-            if wants_state:
-                state = keys(ask.conversation, facts)
-                return Recall(issuer(facts), scope(facts), state, prompt=prompt, runs=runs, session=session)
-            if prompt is None and not runs and not session:
-                return None
-            return Recall(prompt=prompt, runs=runs, session=session)
-        policy = self._trim_policy()
-        trims = policy is not None and may_need_cut(ask, policy)
-        self._summary_keys = self._find_summary_keys()
-        if policy is not None and trims:
-            price = destination.price
-            visit.history = TrimRequest(policy, break_even=price.break_even if price is not None else 0.0)
-        if not wants_state and not trims and not self._summary_keys and prompt is None and not runs and not session:
-            return None
-        return Recall(
-            provider=issuer(facts) if wants_state else "",
-            scope=scope(facts),
-            keys=keys(ask.conversation, facts) if wants_state else (),
-            summaries=self._summary_keys,
-            cuts=partial(self._cut_keys, policy) if policy is not None and trims else None,
-            calibration=calibration_key(destination.name, ask.conversation) if trims else "",
-            prompt=prompt,
-            runs=runs,
-            session=session,
-        )
-
-    def _unknown_runs(self) -> tuple[str, ...]:
-        """The ids of blocks that may tell of tools that the gateway ran, if they do not carry what is kept of that."""
-        found = find_runs(self.ask.conversation, self.ask.dialect)
-        self._visit.kept_runs = {key: parts for key, parts in found.items() if parts}
-        return tuple([key for key, parts in found.items() if not parts])
-
-    def _sets_hints(self) -> bool:
-        """Whether hints for the provider's cache are ours to set."""
-        destination = self._visit.destination
-        if destination.cache is CacheHints.CLIENT:
-            return False
-        return destination.cache is CacheHints.AUTO or self.ask.dialect != self._visit.target.profile.dialect
-
-    def _digest_prompt(self) -> PromptDigests | None:
-        """The digests of the prompt, if hints are set on what was sent before; None if it is too short to be cached."""
-        facts, ask = self._visit.target.facts, self.ask
-        if len(ask.source) < SHORTEST_PROMPT or len(ask.source) < _TOKEN_BYTES * facts.cache_minimum:
-            return None
-        if facts.cache_hints is not Stance.ACCEPTS or facts.cache_place is CachePlace.NONE or not self._sets_hints():
-            return None
-        session = f"{session_key(ask)} {hash_first_words(ask.conversation)}"
-        return digest_prompt(ask.conversation, self._visit.destination.name, ask.known, session)
-
-    def _find_summary_keys(self) -> Mapping[str, int]:
-        policy = self._visit.destination.compact
-        if policy is None or self.given_summary is not None or len(self.ask.source) <= policy.above_tokens:
-            return {}
-        if self.forbids_cuts:
-            return {}
-        return compact_keys(self.ask.conversation, policy)
-
-    def _cut_keys(self, policy: TrimPolicy, found: FoundSummary | None) -> Iterable[str]:
-        """The keys of cuts of the history, which begins with the summary if there is one."""
-        sent = self.ask.conversation
-        if found is not None:
-            sent = compacted(sent, self._used(found)).conversation
-        return cut_keys(sent, self._visit.destination.name, policy)
-
-    def _used(self, found: FoundSummary) -> UsedSummary:
-        return UsedSummary(self._summary_keys[found[0]], found[1])
+            visit.question = find_question(turn_before(self.ask), self.ask, visit.target, visit.destination.name)
 
     def recalled(self, found: Recalled) -> Step[D]:
         """What was kept."""
-        visit = self._visit
-        visit.kept, visit.sent_before, visit.session = found.kept, found.sent_before, found.session
-        if found.runs:
-            visit.kept_runs = {**visit.kept_runs, **found.runs}
-        if found.summary is not None:
-            visit.summary = self._used(found.summary)
-        if visit.history is not None:
-            cuts = () if found.cut is None else (found.cut,)
-            visit.history = TrimRequest(visit.history.policy, cuts, found.scale.per_estimate, found.scale.fixed)
+        self._visit.take_recalled(found)
         return self._prepare()
-
-    def _trim_policy(self) -> TrimPolicy | None:
-        """How the history is trimmed for this destination: as configured, unless the client wants something else."""
-        configured, extras = self._visit.destination.history, self.ask.conversation.extras
-        if extras is None:
-            return configured
-        return chosen_policy(configured, history_choice(self.ask.conversation), self._visit.target.facts, extras)
 
     def fetched(self, media: Mapping[str, bytes] | Failure) -> Step[D]:
         """What was fetched, by URL; or why there is no room for it, and then another target may not need it."""
@@ -446,20 +338,6 @@ class Exchange(Generic[D]):
         visit = self._visit
         visit.media = {**visit.media, **media}
         return self._prepare()
-
-    def _list_tools(self, wanted: tuple[WantedTool, ...]) -> Step[D]:
-        """Ask which tools can be run that the target lacks. Those that need nothing but the request can."""
-        named = {one.tool.server.label for one in wanted if one.tool.server is not None}
-        offered = [server for server in self.offered if server.label not in named]  # the client's own goes first
-        servers = [WantedTool(ProviderTool(Family.MCP, server=one)) for one in offered]
-        searches = [one for one in wanted if one.tool.family is Family.TOOL_SEARCH]
-        self._wanted = tuple([one for one in (*wanted, *servers) if one.tool.family is not Family.TOOL_SEARCH])
-        self._searches = searches[0] if searches else None
-        servers_by_label = {one.tool.server.label: one.tool for one in self._wanted if one.tool.server is not None}
-        answered = find_answered(self.ask.conversation, self.ask.dialect) if servers_by_label else ()
-        self._approvals = tuple([one for one in answered if one.call.server in servers_by_label])
-        approved = [one.to_run(servers_by_label[one.call.server]) for one in self._approvals if one.approval.is_given]
-        return ListTools(tuple([one.tool for one in self._wanted]), tuple(approved))
 
     def listed(
         self,
@@ -471,25 +349,14 @@ class Exchange(Generic[D]):
         came of the calls that the client has approved."""
         if isinstance(found, Failure):
             return self._next_target(found)
-        listed = list(zip(self._wanted, found, strict=True))
-        if (unasked := _find_unapproved(listed, self.ask.dialect)) is not None:
-            return self._next_target(unasked)
-        if self._approvals:
-            self._take_approvals(ran)
-        runs = [runnable_tool(tool, tools) for tool, tools in listed if tools is not None]
-        search = searchable_tool(self._searches, self.ask.conversation, runs) if self._searches is not None else None
-        self._visit.runs = tuple(runs if search is None else [*runs, search])
+        if (unapproved := self._wanted.find_unapproved(found, self.ask.dialect)) is not None:
+            return self._next_target(unapproved)
+        if self._wanted.approvals:
+            self.approved = self._wanted.finish_approved(ran)
+            self.ask = with_approved(self.ask, self.approved)
+        self._visit.runs = self._wanted.find_runnable(found, self.ask.conversation)
         self._run_limits = limits
         return self._prepare()
-
-    def _take_approvals(self, ran: Sequence[FinishedCall]) -> None:
-        """Put the calls that the client has answered about into the conversation, with what came of them."""
-        came = {one.run.id: one for one in ran}
-        done = [came.get(one.call.id) or FinishedCall(one.denied()) for one in self._approvals]
-        self.approved = tuple([(server_call(one.run), one) for one in done])
-        pairs = tuple([(call, one.run) for call, one in self.approved])
-        conversation = with_answered(self.ask.conversation, self.ask.dialect, pairs)
-        self.ask, self._approvals = replace(self.ask, conversation=conversation, traits=None), ()
 
     # After a send.
 
@@ -543,7 +410,8 @@ class Exchange(Generic[D]):
         if self.attempts.sends > 1:
             self._accepted()
         self.note_provider_changes(data)
-        self._note_diagnosis(data)
+        if self.diagnosis is not None:
+            self._note_diagnosis(data, self.diagnosis)
         return Answered(answer)
 
     def piece(self, data: bytes | None) -> Step[D] | None:
@@ -556,7 +424,8 @@ class Exchange(Generic[D]):
         over = data is None
         if data is not None:
             self.note_provider_changes(data)
-            self._note_diagnosis(data)
+            if self.diagnosis is not None:
+                self._note_diagnosis(data, self.diagnosis)
         self._opening += translation.close() if data is None else translation.feed(data)
         if translation.failure is not None and not translation.is_joined_in:
             return self._failed(translation.failure)
@@ -566,12 +435,11 @@ class Exchange(Generic[D]):
             self._accepted()
         return Streaming(self._opening, translation, over)
 
-    def _note_diagnosis(self, data: bytes) -> None:
+    def _note_diagnosis(self, data: bytes, known: CacheDiagnosis) -> None:
         """Put into the report what the provider says of its prompt cache."""
-        if self.diagnosis is not None:
-            earlier, self.diagnosis = self.diagnosis, find_diagnosis(data, self.diagnosis)
-            if self.diagnosis.why and not earlier.why:
-                self.changes = (*self.changes, tell_diagnosis(self.diagnosis.why))
+        self.diagnosis = find_diagnosis(data, known)
+        if self.diagnosis.why and not known.why:
+            self.changes = (*self.changes, tell_diagnosis(self.diagnosis.why))
 
     @property
     def reads_provider_changes(self) -> bool:
@@ -595,7 +463,8 @@ class Exchange(Generic[D]):
 
     def end(self, data: bytes) -> None:
         """The last bytes of a stream, if they are wanted."""
-        self._note_diagnosis(data)
+        if self.diagnosis is not None:
+            self._note_diagnosis(data, self.diagnosis)
 
     def failed(self, failure: Failure) -> Step[D]:
         """The connection failed, and the client has seen nothing yet."""
@@ -704,7 +573,7 @@ class Exchange(Generic[D]):
     def _may_shorten(self, failure: Failure) -> bool:
         """Trim the conversation to what the provider said, once; unless the configuration sends it elsewhere."""
         visit = self._visit
-        policy = self._trim_policy()
+        policy = visit.trim_policy(self.ask)
         if policy is None or visit.shortened or self.request is None or self._reserved(failure):
             return False
         estimate = estimate_tokens(self.request.conversation, visit.target.model)
@@ -738,7 +607,7 @@ class Exchange(Generic[D]):
         visit.correct(learnt)
         self.attempts.correct()
         if not kept and keeps(visit.target.facts, self.ask):
-            return self._recall() or self._prepare()
+            return visit.find_recall(self.ask, self.given_summary is None) or self._prepare()
         return self._prepare()
 
     def _take_care(self, failure: Failure) -> Step[D]:
@@ -815,7 +684,8 @@ class Exchange(Generic[D]):
             return FetchMedia(missing)
         runs = visit.runs
         if (request.tools_to_run or self.offered) and runs is None and self._may_run_tools(one_by_one):
-            return self._list_tools(request.tools_to_run)
+            self._wanted = find_wanted_tools(self.ask, request.tools_to_run, self.offered)
+            return self._wanted.step()
         if self.attempts.sends and self._was_refused(request):
             return self._same_again()
         if one_by_one:
@@ -974,7 +844,7 @@ class Exchange(Generic[D]):
     def _with_stored(self, request: AdaptedRequest, look_up: LookUp) -> AdaptedRequest:
         """The request with the name of what is stored of it; the same one if nothing is."""
         visit, form, self.prompt = self._visit, dialect(request.dialect).stored_prompts, None
-        if form is None or not visit.destination.stores_prompts or not self._sets_hints():
+        if form is None or not visit.destination.stores_prompts or not visit.sets_hints(self.ask):
             return request
         self.prompt = look_up(self.ask, request, form, visit.destination.name, visit.key)
         self._whole_request = request
@@ -1000,22 +870,3 @@ class Exchange(Generic[D]):
         if visit.refused is not None:
             proven = care.proven_by_care(self.ask, visit.target, visit.options(self._options))
             self.learnt = self.learnt if proven is None else (*self.learnt, proven)
-
-
-def _find_unapproved(listed: Sequence[tuple[WantedTool, tuple[Tool, ...] | None]], client: str) -> Failure | None:
-    """The refusal of a server whose calls must be approved, if the client's dialect has no form to ask."""
-    codec = dialect(client).provider_tools
-    if codec is not None and codec.render_approval is not None:
-        return None
-    for wanted, tools in listed:
-        server = wanted.tool.server
-        if server is None or server.approved is None or tools is None:
-            continue
-        unasked = [tool.name for tool in tools if tool.name not in server.approved]
-        if unasked:
-            what = (
-                f"calls of {', '.join(unasked[:5])} of {server.label} need the client's approval, and there is no form "
-            )
-            what += "to ask for it in this API; use the Responses API, allow them without asking, or leave them out"
-            return Failure(FailureKind.BAD_REQUEST, what, 400)
-    return None

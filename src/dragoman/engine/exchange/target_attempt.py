@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, Generic
 
 import msgspec
@@ -12,25 +13,38 @@ from dragoman.conversation.canonical import digest
 from dragoman.conversation.changes import Change, Loss
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
+from dragoman.conversation.traits import Trait
 from dragoman.engine.compile.cache_members import CacheQuestionAsked, with_question, with_session
 from dragoman.engine.compile.compile_options import NOTHING_SET, USAGE_ASKED, CallerOptions
 from dragoman.engine.compile.compiler import PLAIN, Options, compile_ask
-from dragoman.engine.compile.reasoning_restore import KeptParts
+from dragoman.engine.compile.kept_runs import find_runs
+from dragoman.engine.compile.reasoning_restore import KeptParts, has_keys, keeps, keys, scope
 from dragoman.engine.compile.run_functions import RunnableTool
-from dragoman.engine.exchange.destination import D
+from dragoman.engine.exchange.destination import CacheHints, D
 from dragoman.engine.exchange.lessons import Learnt
-from dragoman.engine.exchange.steps import AttemptFailed
-from dragoman.engine.history.compaction import UsedSummary
+from dragoman.engine.exchange.steps import AttemptFailed, FoundSummary, Recall, Recalled
+from dragoman.engine.history.calibration import calibration_key
+from dragoman.engine.history.client_choice import chosen_policy, forbids_cuts, history_choice
+from dragoman.engine.history.compaction import UsedSummary, compact_keys, compacted
 from dragoman.engine.history.cuts import Cut
-from dragoman.engine.history.recall import cut_key
+from dragoman.engine.history.policy import TrimPolicy
+from dragoman.engine.history.prompt_digests import PromptDigests, digest_prompt
+from dragoman.engine.history.recall import cut_key, cut_keys, may_need_cut
 from dragoman.engine.history.sent_prompts import SentBefore
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapted import AdaptedRequest
-from dragoman.profiles.facts import Doubt
+from dragoman.engine.routing.sessions import hash_first_words, named_session, session_key
+from dragoman.profiles.facts import CachePlace, Doubt, Stance
 from dragoman.profiles.profile import Layer, Target, merge, patched
+from dragoman.rules.reasoning import issuer
 
 _WITH_USAGE = Options(ask_usage=True)
 _CONTENT, _FAITHFUL = Loss.CONTENT, Doubt.FAITHFUL
+_TOKEN_BYTES = 3
+"""A token of a prompt has hardly fewer bytes in the request."""
+SHORTEST_PROMPT = 512 * _TOKEN_BYTES
+"""No provider caches shorter ones."""
+_OPAQUE = int(Trait.OPAQUE)
 
 
 class TriedTarget(msgspec.Struct, frozen=True, gc=False):
@@ -125,6 +139,99 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
     """The tools that the gateway runs, because the destination lacks them; None: nobody asked yet."""
     kept_runs: Mapping[str, KeptParts] = {}
     """What the model saw of such tools in earlier turns."""
+    summary_keys: Mapping[str, int] = {}
+    """The keys under which a summary may be kept, with the number of units that it stands for."""
+
+    def find_recall(self, ask: Ask, wants_summary: bool) -> Recall | None:
+        """What may have been kept for the request; None if that is nothing. `wants_summary`: no summary is given."""
+        facts, destination = self.target.facts, self.destination
+        wants_state = keeps(facts, ask) and has_keys(ask.conversation)
+        runs = self._unknown_runs(ask) if ask.traits is None or ask.traits & _OPAQUE else ()
+        prompt, session = self._digest_prompt(ask), ""
+        if facts.session_field and len(ask.source) >= SHORTEST_PROMPT and self.sets_hints(ask):
+            session = named_session(ask) or ask.conversation.settings.prompt_cache_key or ""
+        if destination.compact is None and destination.history is None and ask.conversation.extras is None:
+            if wants_state:
+                state = keys(ask.conversation, facts)
+                return Recall(issuer(facts), scope(facts), state, prompt=prompt, runs=runs, session=session)
+            if prompt is None and not runs and not session:
+                return None
+            return Recall(prompt=prompt, runs=runs, session=session)
+        policy = self.trim_policy(ask)
+        trims = policy is not None and may_need_cut(ask, policy)
+        self.summary_keys = self._find_summary_keys(ask) if wants_summary else {}
+        if policy is not None and trims:
+            price = destination.price
+            self.history = TrimRequest(policy, break_even=price.break_even if price is not None else 0.0)
+        if not wants_state and not trims and not self.summary_keys and prompt is None and not runs and not session:
+            return None
+        return Recall(
+            provider=issuer(facts) if wants_state else "",
+            scope=scope(facts),
+            keys=keys(ask.conversation, facts) if wants_state else (),
+            summaries=self.summary_keys,
+            cuts=partial(self._cut_keys, ask, policy) if policy is not None and trims else None,
+            calibration=calibration_key(destination.name, ask.conversation) if trims else "",
+            prompt=prompt,
+            runs=runs,
+            session=session,
+        )
+
+    def take_recalled(self, found: Recalled) -> None:
+        """Put what was kept into the request."""
+        self.kept, self.sent_before, self.session = found.kept, found.sent_before, found.session
+        if found.runs:
+            self.kept_runs = {**self.kept_runs, **found.runs}
+        if found.summary is not None:
+            self.summary = self._used(found.summary)
+        if self.history is not None:
+            cuts = () if found.cut is None else (found.cut,)
+            self.history = TrimRequest(self.history.policy, cuts, found.scale.per_estimate, found.scale.fixed)
+
+    def _unknown_runs(self, ask: Ask) -> tuple[str, ...]:
+        """The ids of blocks that may tell of tools that the gateway ran, if they do not carry what is kept of that."""
+        found = find_runs(ask.conversation, ask.dialect)
+        self.kept_runs = {key: parts for key, parts in found.items() if parts}
+        return tuple([key for key, parts in found.items() if not parts])
+
+    def sets_hints(self, ask: Ask) -> bool:
+        """Whether hints for the provider's cache are ours to set."""
+        if self.destination.cache is CacheHints.CLIENT:
+            return False
+        return self.destination.cache is CacheHints.AUTO or ask.dialect != self.target.profile.dialect
+
+    def _digest_prompt(self, ask: Ask) -> PromptDigests | None:
+        """The digests of the prompt, if hints are set on what was sent before; None if it is too short to be cached."""
+        facts = self.target.facts
+        if len(ask.source) < SHORTEST_PROMPT or len(ask.source) < _TOKEN_BYTES * facts.cache_minimum:
+            return None
+        if facts.cache_hints is not Stance.ACCEPTS or facts.cache_place is CachePlace.NONE or not self.sets_hints(ask):
+            return None
+        session = f"{session_key(ask)} {hash_first_words(ask.conversation)}"
+        return digest_prompt(ask.conversation, self.destination.name, ask.known, session)
+
+    def _find_summary_keys(self, ask: Ask) -> Mapping[str, int]:
+        policy = self.destination.compact
+        if policy is None or len(ask.source) <= policy.above_tokens or forbids_cuts(ask.conversation):
+            return {}
+        return compact_keys(ask.conversation, policy)
+
+    def _cut_keys(self, ask: Ask, policy: TrimPolicy, found: FoundSummary | None) -> Iterable[str]:
+        """The keys of cuts of the history, which begins with the summary if there is one."""
+        sent = ask.conversation
+        if found is not None:
+            sent = compacted(sent, self._used(found)).conversation
+        return cut_keys(sent, self.destination.name, policy)
+
+    def _used(self, found: FoundSummary) -> UsedSummary:
+        return UsedSummary(self.summary_keys[found[0]], found[1])
+
+    def trim_policy(self, ask: Ask) -> TrimPolicy | None:
+        """How the history is trimmed for the destination: as configured, unless the client wants something else."""
+        configured, extras = self.destination.history, ask.conversation.extras
+        if extras is None:
+            return configured
+        return chosen_policy(configured, history_choice(ask.conversation), self.target.facts, extras)
 
     def compile(self, ask: Ask, caller: CallerOptions) -> AdaptedRequest:
         """The request for the next send. Raises RequestError."""

@@ -83,6 +83,11 @@ def history_choice(conversation: Conversation) -> HistoryChoice:
     return _choice(extras.fields.get(TRUNCATION), extras.fields.get(MANAGEMENT))
 
 
+def forbids_cuts(conversation: Conversation) -> bool:
+    """Does the client want its history whole?"""
+    return history_choice(conversation).cut is False
+
+
 @remembered
 def _choice(truncation: Json | None, management: Json | None) -> HistoryChoice:
     clear, undone = _edits(management) if management is not None else (None, ())

@@ -6,6 +6,7 @@ from functools import partial
 
 from dragoman.config.schema import LogLevel
 from dragoman.engine.exchange.exchange import Exchange
+from dragoman.engine.history.client_choice import forbids_cuts
 from dragoman.engine.history.compaction import (
     CompactPolicy,
     CompactTask,
@@ -30,7 +31,7 @@ async def begin_summary(services: Services, caller: Caller, dispatch: Dispatch, 
     """Begin a summary, if this conversation has become long enough for one."""
     exchange, credential = dispatch.exchange, dispatch.credential
     if (
-        exchange.forbids_cuts
+        forbids_cuts(exchange.ask.conversation)
         or len(exchange.ask.source) <= policy.above_tokens
         or services.conversations.summaries.breaker.is_open(policy.model)
     ):
