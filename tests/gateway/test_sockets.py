@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,12 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from dragoman.config.client_keys import sha256_of
+from dragoman.dialects.openai_responses.endpoints import socket_frames, stored_answers
 from dragoman.gateway.sockets import open_sockets, socket_session
 from dragoman.store import Viewer
 from dragoman.store.clock import Clocks
 from dragoman.testing import emulator
+from dragoman.wire.json_size import LARGE
 
 ENDS = ("response.completed", "response.incomplete", "response.failed", "error")
 PATIENCE = 60
@@ -177,6 +180,26 @@ def test_a_prepared_turn_generates_nothing_and_can_be_continued(on_stage: Stage,
     ledger = on_stage.gateway.services.store.ledger
     page = on_stage.gateway.do(lambda: ledger.recent(Viewer("", True)))
     assert sorted(one.socket for one in page.entries[:2]) == ["continued", "prepared"]  # each is written by itself
+
+
+def test_large_messages_and_events_are_read_in_threads(on_stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[bool, set[bool]] = {}
+    readers = ((socket_frames, "split_members"), (socket_frames, "open_object"), (stored_answers, "open_body"))
+
+    def note(read: Callable[..., Any], text: bytes, *more: Any) -> Any:
+        is_heavy = threading.current_thread().name.startswith("dragoman-heavy")
+        seen.setdefault(len(text) > LARGE, set()).add(is_heavy)
+        return read(text, *more)
+
+    for module, name in readers:
+        monkeypatch.setattr(module, name, partial(note, getattr(module, name)))
+    on_stage.script("claude", "a" * 2 * LARGE, "And more.")
+    with talking(on_stage.gateway) as talk:
+        first = talk.ask("claude", "b" * 2 * LARGE)
+        assert len(text(first)) == 2 * LARGE
+        assert text(talk.ask("claude", "Go on.", previous_response_id=first["response"]["id"])) == "And more."
+    assert seen[True] == {True}
+    assert False in seen[False]
 
 
 @pytest.mark.parametrize("model", ["claude", "gemini", "thinker", "gpt"])

@@ -69,6 +69,11 @@ class SseDecoder:
         self._idle = False
         self._after_cr = False
 
+    @property
+    def held(self) -> int:
+        """The bytes of the frame that is not complete yet."""
+        return len(self._tail) + len(self._data or b"")
+
     def feed(self, chunk: bytes) -> list[Frame]:
         """The frames that are complete with this chunk."""
         if self._idle and chunk[-2:] == b"\n\n" and _RETURN not in chunk:

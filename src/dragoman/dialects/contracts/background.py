@@ -34,6 +34,10 @@ class EventsTeller(Protocol):
     """The answer as the last event tells it, once one does."""
     is_over: bool
 
+    @property
+    def held(self) -> int:
+        """The bytes of the event that is not complete yet."""
+
     def feed(self, data: bytes) -> list[bytes]: ...
 
 

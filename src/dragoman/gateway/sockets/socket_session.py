@@ -31,8 +31,9 @@ from dragoman.gateway.http.socket_protocol import SHUTDOWN
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.sockets.open_sockets import RememberedAnswer
 from dragoman.gateway.sockets.socket_turn import TurnInbound, TurnSender, prepare
+from dragoman.upstream.heavy_work import RequestWork
 from dragoman.upstream.socket_line import SocketLine
-from dragoman.wire.json_size import LARGE
+from dragoman.wire.json_size import LARGE, is_heavy
 
 LANES = 8
 """Conversations that may be answered at a time."""
@@ -268,8 +269,9 @@ class SocketSession:
                     await self._refuse(self._ending, lane.name)
                     continue
                 if lane.awaiting and turn.previous == lane.awaiting:
-                    turn = self._frames.successor(turn, lane.awaiting, [one for _, one in lane.steers])
+                    steers, previous = [one for _, one in lane.steers], lane.awaiting
                     lane.steers, lane.awaiting = [], ""
+                    turn = await self._work_on(turn.body).run(partial(self._frames.successor, turn, previous, steers))
                 await self._answer(lane, turn)
                 if lane.steers:
                     await self._follow(lane, turn)
@@ -280,7 +282,8 @@ class SocketSession:
     async def _answer(self, lane: Lane, turn: SocketTurn) -> None:
         services = self._services
         self._turns += 1
-        sender = TurnSender(self._frames, turn, self._say, partial(self._remember, turn))
+        work = self._work_on(turn.body)
+        sender = TurnSender(self._frames, turn, self._say, partial(self._remember, turn, work), work)
         lane.turn, lane.sender = turn, sender
         outbound = Outbound(sender.send, next(services.traffic.ids))
         kind = ("continued" if turn.previous else "new") if turn.generates else "prepared"
@@ -333,10 +336,14 @@ class SocketSession:
         route = services.live.routes.find(model, self._dialect) if model else None
         return route is not None and route.first.target.dialect == self._dialect
 
-    def _remember(self, turn: SocketTurn, answer: SocketAnswer) -> None:
+    def _work_on(self, body: bytes) -> RequestWork:
+        """Where work on a text is done that was let in before."""
+        return RequestWork(self._services.dispatcher.heavy, self.key, is_heavy(body))
+
+    async def _remember(self, turn: SocketTurn, work: RequestWork, answer: SocketAnswer) -> None:
         memory, stored = self._services.conversations.sockets.memory, dialect_of(self._dialect).stored_answers
+        question = await work.run(partial(stored.parse_question, turn.body, None)) if stored is not None else None
         kept = memory.find(self, turn.lane, turn.previous) if turn.previous else None
-        question = stored.parse_question(turn.body, None) if stored is not None else None
         keeps = question is not None and question.keeps and turn.generates
         own = StoredTurn(turn.items, b'{"output":%b}' % answer.output)
         memory.put(
@@ -397,10 +404,12 @@ class SocketSession:
             for id, steering in steers:
                 await self._return(steering, "successor_creation_failed", "the response did not complete", lane, id)
             return
-        required = self._frames.required_input(sender.answer.output)
+        output = sender.answer.output
+        required = await self._work_on(output).run(partial(self._frames.required_input, output))
         if required == b"[]":
             steers, lane.steers = lane.steers, []
-            lane.waiting.appendleft(self._frames.successor(turn, sender.answer.id, [one for _, one in steers]))
+            follow = partial(self._frames.successor, turn, sender.answer.id, [one for _, one in steers])
+            lane.waiting.appendleft(await self._work_on(turn.body).run(follow))
             return
         lane.awaiting = sender.answer.id
         for id, steering in lane.steers:

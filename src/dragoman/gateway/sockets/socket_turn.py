@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
 
 from dragoman.conversation.events import Ended, Started, Stopped, Used
@@ -22,7 +22,9 @@ from dragoman.gateway.http.inbound import Inbound, Message, Scope
 from dragoman.gateway.models.model_names import find_lead
 from dragoman.gateway.records.request_record import RequestRecord, record_request
 from dragoman.gateway.served_request import ServedRequest
+from dragoman.upstream.heavy_work import RequestWork
 from dragoman.upstream.socket_line import SocketLine
+from dragoman.wire.json_size import LARGE
 from dragoman.wire.sse import SseDecoder
 
 _OF_THE_BODY = frozenset({"content-type", "content-length"})
@@ -69,7 +71,8 @@ class TurnSender:
         frames: SocketFrames,
         turn: SocketTurn,
         say: Callable[[bytes], Awaitable[None]],
-        remember: Callable[[SocketAnswer], None],
+        remember: Callable[[SocketAnswer], Awaitable[None]],
+        work: RequestWork,
     ) -> None:
         self.answer = frames.answer(turn)
         self.failed = False
@@ -77,6 +80,7 @@ class TurnSender:
         self._turn = turn
         self._say = say
         self._remember = remember
+        self._work = work
         self._decoder = SseDecoder(sys.maxsize)  # what comes is bounded: it is our own
         self._status = 0
         self._headers: dict[str, str] = {}
@@ -97,20 +101,19 @@ class TurnSender:
                 error = self._frames.render_error(self._status, self._headers, self._body, self._turn.lane)
                 await self._say(error)
             return
-        frames = [*self._decoder.feed(body), *(self._decoder.close() if last else ())]
-        for frame in frames:
-            if not frame.done:
-                await self._tell(self.answer.event(frame.event, frame.data))
-        if last:
-            await self._tell(self.answer.close())
-
-    async def _tell(self, messages: Sequence[bytes]) -> None:
-        """An answer is remembered before its end is told: the next turn may come at once."""
-        if self.answer.complete and not self._remembered:
+        read, size = partial(self._read, body, last), self._decoder.held + len(body)
+        messages = read() if size <= LARGE else await self._work.run_to_end(read)
+        if self.answer.complete and not self._remembered:  # before its end is told: the next turn may come at once
             self._remembered = True
-            self._remember(self.answer)
-        for message in messages:
-            await self._say(message)
+            await self._remember(self.answer)
+        for one in messages:
+            await self._say(one)
+
+    def _read(self, body: bytes, last: bool) -> list[bytes]:
+        """The messages for a piece of the answer."""
+        frames = [*self._decoder.feed(body), *(self._decoder.close() if last else ())]
+        read = [self.answer.event(frame.event, frame.data) for frame in frames if not frame.done]
+        return [message for one in (*read, self.answer.close() if last else ()) for message in one]
 
 
 async def prepare(request: ServedRequest, dialect: str) -> None:

@@ -154,20 +154,18 @@ async def _work(request: ServedRequest, client: str, job: BackgroundJob, run: Ge
     services = request.services
     teller = job.form.teller(job.id, job.ask)
     refused = bytearray()
-    status = held = 0
+    status = 0
 
     async def take(message: Any) -> None:
-        nonlocal status, held
+        nonlocal status
         if message["type"] == "http.response.start":
             status = message["status"]
         elif status != 200:
             refused.extend(message.get("body", b""))
         else:
             body = message.get("body", b"")
-            held += len(body)
-            feed = partial(teller.feed, body)
-            events = feed() if held <= LARGE else await services.dispatcher.heavy.run_to_end(feed, job.caller.name)
-            held = 0 if events else held
+            feed, size = partial(teller.feed, body), teller.held + len(body)
+            events = feed() if size <= LARGE else await services.dispatcher.heavy.run_to_end(feed, job.caller.name)
             job.add(events)
             if teller.state is not None and teller.state is not job.state and not teller.is_over:
                 job.state = teller.state

@@ -72,6 +72,10 @@ class EventTeller:
         """The answer as the last event tells it, once one does."""
         self.is_over = False
 
+    @property
+    def held(self) -> int:
+        return self._decoder.held
+
     def feed(self, data: bytes) -> list[bytes]:
         return [self._tell(frame.event, frame.data) for frame in self._decoder.feed(data) if frame.data]
 
