@@ -1,4 +1,5 @@
-"""A search that Gemini made beside functions goes back to it with its signatures, whatever client carries it."""
+"""Searches that Gemini made beside functions, and code that it ran, go back to it signed, whatever client carries
+them."""
 
 from __future__ import annotations
 
@@ -73,9 +74,21 @@ SEARCHED = "Search the web for the tallest tower of Lisbon."
 FUNCTION: Any = {"name": "add_note", "description": "Stores a note", "parameters": {"type": "object"}}
 
 
-def ask_by_responses(one: Running, history: list[Any], stream: bool) -> list[Any]:
-    given: Any = {"model": "new", "input": history, "store": False}
-    given["tools"] = [{"type": "web_search"}, {"type": "function", **FUNCTION}]
+SEARCHING: Any = {
+    "responses": {"tools": [{"type": "web_search"}, {"type": "function", **FUNCTION}]},
+    "chat": {"web_search_options": {}, "tools": [{"type": "function", "function": FUNCTION}]},
+}
+CODING: Any = {
+    "responses": {
+        "tools": [{"type": "code_interpreter", "container": {"type": "auto"}}],
+        "include": ["code_interpreter_call.outputs"],
+    },
+    "chat": {"tools": [{"type": "code_interpreter"}]},
+}
+
+
+def ask_by_responses(one: Running, history: list[Any], stream: bool, tools: Any = SEARCHING) -> list[Any]:
+    given: Any = {"model": "new", "input": history, "store": False, **tools["responses"]}
     client = one.openai()
     if not stream:
         answer = client.responses.create(**given)
@@ -87,16 +100,20 @@ def ask_by_responses(one: Running, history: list[Any], stream: bool) -> list[Any
     return [*history, *[item.to_dict() for item in answer.output]]
 
 
-def ask_by_chat(one: Running, history: list[Any], stream: bool) -> list[Any]:
-    given: Any = {"model": "new", "messages": history, "web_search_options": {}}
-    given["tools"] = [{"type": "function", "function": FUNCTION}]
+def ask_by_chat(one: Running, history: list[Any], stream: bool, tools: Any = SEARCHING) -> list[Any]:
+    given: Any = {"model": "new", "messages": history, **tools["chat"]}
     client = one.openai()
     if not stream:
         message = client.chat.completions.create(**given).choices[0].message.to_dict()
         return [*history, {name: message[name] for name in ("role", "content", "tool_calls") if message.get(name)}]
     chunks = list(client.chat.completions.create(stream=True, **given))
-    text = "".join([choice.delta.content or "" for chunk in chunks for choice in chunk.choices])
-    return [*history, {"role": "assistant", "content": text}]
+    deltas = [choice.delta for chunk in chunks for choice in chunk.choices]
+    pieces = [piece.to_dict() for delta in deltas for piece in delta.tool_calls or ()]
+    calls: Any = [{name: piece[name] for name in ("id", "type", "function")} for piece in pieces if "id" in piece]
+    for call in calls:
+        call["function"]["arguments"] = "".join([piece["function"]["arguments"] for piece in pieces])
+    text = "".join([delta.content or "" for delta in deltas])
+    return [*history, {"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}]
 
 
 def signed_parts(request: Any) -> list[list[tuple[str, str]]]:
@@ -178,3 +195,130 @@ def test_a_page_that_gemini_read_goes_back_to_it(running: Running, behind: Runni
     running.anthropic().messages.create(model="new", max_tokens=500, messages=turns, tools=tools)
     (turn,) = signed_parts(behind.requests[1])
     assert [name for name, signature in turn if signature] == ["toolCall", "toolResponse", "text"]
+
+
+ASKS = pytest.mark.parametrize("ask", [ask_by_responses, ask_by_chat])
+RUN = "Run python code to compute 6*7."
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@ASKS
+def test_code_that_gemini_ran_is_put_back_signed(
+    running: Running, behind: RunningEmulator, ask: Callable[..., list[Any]], stream: bool
+) -> None:
+    """The code is signed, its result is not: both go back, as they came, in every later turn."""
+    history = ask(running, [{"role": "user", "content": RUN}], stream, CODING)
+    if ask is ask_by_responses:
+        (code,) = [item for item in history if item.get("type") == "code_interpreter_call"]
+        assert (code["code"], code["outputs"]) == ("print(6*7)\n", [{"type": "logs", "logs": "42\n"}])
+    else:
+        assert "42" in history[-1]["content"]
+    again = {"role": "user", "content": "Run python code to compute 5*5."}
+    history = ask(running, [*history, again], stream, CODING)
+    ask(running, [*history, {"role": "user", "content": "Thanks."}], stream, CODING)
+    _, second, third = behind.requests
+    (turn,) = signed_parts(second)
+    assert [(name, bool(signature)) for name, signature in turn] == [
+        ("executableCode", True),
+        ("codeExecutionResult", False),
+        ("text", True),
+    ]
+    parts = second.body["contents"][1]["parts"]
+    assert parts[0]["executableCode"]["id"] == parts[1]["codeExecutionResult"]["id"]
+    assert parts[1]["codeExecutionResult"]["output"] == "42\n"
+    first, later = signed_parts(third)
+    assert (first, [name for name, _ in later]) == (turn, [name for name, _ in turn])
+    assert "[code run" not in json.dumps(third.body), "not told twice"
+    assert {one.verdict for one in behind.requests} == {"accepted"}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_code_that_gemini_ran_is_carried_by_anthropics_client(
+    running: Running, behind: RunningEmulator, stream: bool
+) -> None:
+    given: Any = {
+        "model": "new",
+        "max_tokens": 500,
+        "tools": [{"type": "code_execution_20250825", "name": "code_execution"}],
+    }
+    turns: Any = [{"role": "user", "content": RUN}]
+    client = running.anthropic()
+    if stream:
+        with client.messages.stream(messages=turns, **given) as events:
+            answer = events.get_final_message()
+    else:
+        answer = client.messages.create(messages=turns, **given)
+    assert [block.type for block in answer.content] == ["server_tool_use", "code_execution_tool_result", "text"]
+    turns += [{"role": "assistant", "content": answer.to_dict()["content"]}, {"role": "user", "content": "Thanks."}]
+    client.messages.create(messages=turns, **given)
+    (turn,) = signed_parts(behind.requests[1])
+    assert [name for name, _ in turn] == ["executableCode", "codeExecutionResult", "text"]
+    assert turn[0][1]
+
+
+@ASKS
+def test_code_goes_to_no_other_model_with_its_signature(
+    running: Running, behind: RunningEmulator, ask: Callable[..., list[Any]]
+) -> None:
+    history = ask(running, [{"role": "user", "content": RUN}], False, CODING)
+    turns: Any = [*history, {"role": "user", "content": "Thanks."}]
+    if ask is ask_by_responses:
+        running.openai().responses.create(model="old", input=turns, store=False)
+    else:
+        running.openai().chat.completions.create(model="old", messages=turns)
+    sent = json.dumps(behind.requests[1].body)
+    assert "thoughtSignature" not in sent
+    assert "42" in sent
+
+
+SIGNED_RUNS: dict[str, list[dict[str, Any]]] = {
+    "without output": [
+        signed_part("executableCode", id="x1", code="x = 1", language="PYTHON"),
+        {"codeExecutionResult": {"id": "x1", "outcome": "OUTCOME_OK"}},
+        signed_part("executableCode", id="x2", code="print(x)", language="PYTHON"),
+        {"codeExecutionResult": {"id": "x2", "outcome": "OUTCOME_OK", "output": "1\n"}},
+        {"text": "It is one."},
+    ],
+    "a signed result": [
+        signed_part("executableCode", id="x1", code="print(1)", language="PYTHON"),
+        signed_part("codeExecutionResult", id="x1", outcome="OUTCOME_OK", output="1\n"),
+        {"text": "It is one."},
+    ],
+    "a failure before a call": [
+        signed_part("executableCode", id="x1", code="print(", language="PYTHON"),
+        signed_part("codeExecutionResult", id="x1", outcome="OUTCOME_FAILED", output="SyntaxError"),
+        signed_part("functionCall", name="add_note", args={}, id="c1"),
+    ],
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("runs", SIGNED_RUNS)
+@ASKS
+def test_every_signed_run_goes_back_as_it_came(
+    tmp_path: Path, ask: Callable[..., list[Any]], runs: str, stream: bool
+) -> None:
+    parts = SIGNED_RUNS[runs]
+    tools = {
+        name: {**given, "tools": [*given["tools"], SEARCHING[name]["tools"][-1]]} for name, given in CODING.items()
+    }
+
+    def answered(seen: Seen) -> Answer:
+        shown = parts if len(seen.body["contents"]) == 1 else [{"text": "Done."}]
+        answer: Any = {"candidates": [{"content": {"role": "model", "parts": shown}, "finishReason": "STOP"}]}
+        if "stream" not in seen.path:
+            return 200, answer
+        return 200, (b"data: " + json.dumps(answer).encode() + b"\r\n\r\n",)
+
+    with upstream(answered) as stub:
+        providers = {"p": provider("gemini", stub.url)}
+        config = {"providers": providers, "models": {"new": {"target": "p/gemini-3-pro-preview"}}}
+        with gateway(config, tmp_path) as one:
+            history = ask(one, [{"role": "user", "content": RUN}], stream, tools)
+            chat = next((turn["tool_calls"][0]["id"] for turn in history if "tool_calls" in turn), "")
+            other = next((turn["call_id"] for turn in history if turn.get("type") == "function_call"), "")
+            result = {"role": "tool", "tool_call_id": chat, "content": "stored"}
+            output = {"type": "function_call_output", "call_id": other, "output": "stored"}
+            thanks = {"role": "user", "content": "Thanks."}
+            ask(one, [*history, result if chat else output if other else thanks], False, tools)
+    assert stub.seen[1].body["contents"][1]["parts"] == parts

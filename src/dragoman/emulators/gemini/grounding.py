@@ -23,8 +23,7 @@ def run_parts(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -> li
     parts: list[Part] = []
     for index, run in enumerate(turn.runs):
         if run.tool is Hosted.CODE:
-            parts.append({"executableCode": {"code": f"{run.arguments['code']}\n", "language": "PYTHON"}})
-            parts.append({"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": run.output}})
+            parts += _execution(request, run, index, flavour)
         elif run.tool in _SHOWN and shows_calls(request):
             parts += _invocation(request, run, index, flavour)
     return parts
@@ -35,6 +34,16 @@ def shows_calls(request: ReceivedRequest) -> bool:
     names = ("includeServerSideToolInvocations", "include_server_side_tool_invocations")
     asked = isinstance(config, dict) and any(config.get(name) is True for name in names)
     return asked and model_of(request.model).since(3)
+
+
+def _execution(request: ReceivedRequest, run: HostedRun, index: int, flavour: Flavour) -> list[Part]:
+    """Gemini 3 names both by one id, and signs the code alone."""
+    identity = make_id("", 8, "hosted", answer_seed(request), index, alphabet=_LOWER)
+    named = {"id": identity} if model_of(request.model).since(3) else {}
+    code: Part = {"executableCode": {**named, "code": f"{run.arguments['code']}\n", "language": "PYTHON"}}
+    if named:
+        code["thoughtSignature"] = sign(flavour, request.model, render_json(code).decode())
+    return [code, {"codeExecutionResult": {**named, "outcome": "OUTCOME_OK", "output": run.output}}]
 
 
 def _invocation(request: ReceivedRequest, run: HostedRun, index: int, flavour: Flavour) -> list[Part]:
