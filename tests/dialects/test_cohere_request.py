@@ -165,11 +165,11 @@ def test_a_tool_choice_is_one_of_two_words(choice: Any, written: str | None) -> 
 def test_a_schema_stands_bare_and_beside_no_tools() -> None:
     form = {"type": "json_schema", "json_schema": {"name": "city", "schema": SCHEMA, "strict": True}}
     alone = sent({"messages": [USER], "response_format": form}, COMMAND, "openai-chat").json
-    assert alone["response_format"] == {"type": "json_object", "json_schema": SCHEMA}
+    assert alone["response_format"] == {"type": "json_object", "json_schema": {"title": "city"} | SCHEMA}
     both = sent({"messages": [USER], "response_format": form, "tools": [TOOL]}, COMMAND, "openai-chat").json
     assert "response_format" not in both
     back = sent(asked(USER, response_format=alone["response_format"]), GPT).json["response_format"]
-    assert back["json_schema"]["schema"] == SCHEMA
+    assert back["json_schema"]["schema"] == {"title": "city"} | SCHEMA
 
 
 @pytest.mark.parametrize(

@@ -252,7 +252,7 @@ CHOICES: list[tuple[dict[str, Any], ToolChoice]] = [
     ({"mode": "ANY", "allowed_function_names": ["f"]}, ToolChoice(ChoiceMode.NAMED, ("f",))),
     ({"mode": "ANY", "allowedFunctionNames": ["f", "g"]}, ToolChoice(ChoiceMode.ALLOWED, ("f", "g"), True)),
     ({"mode": "VALIDATED", "allowedFunctionNames": ["f"]}, ToolChoice(ChoiceMode.ALLOWED, ("f",))),
-    ({"mode": "VALIDATED"}, ToolChoice(ChoiceMode.AUTO, wire_form="VALIDATED")),
+    ({"mode": "VALIDATED"}, ToolChoice(ChoiceMode.VALIDATED)),
     ({"mode": "NEW"}, ToolChoice(ChoiceMode.NATIVE, json=b'{"mode":"NEW"}', origin=GEMINI)),
 ]
 

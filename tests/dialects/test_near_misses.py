@@ -1032,10 +1032,14 @@ def test_a_type_of_libraries_is_a_role(name: str) -> None:
 
 FORMATS: dict[str, tuple[Any, Any]] = {
     "a word": ("json_object", {"type": "json_object"}),
-    "a schema beside JSON": ({"type": "json_object", "schema": SCHEMA}, {"name": "answer", "schema": SCHEMA}),
+    "a schema beside JSON": ({"type": "json_object", "schema": SCHEMA}, {"name": "response", "schema": SCHEMA}),
     "flat": ({"type": "json_schema", "name": "c", "schema": SCHEMA}, {"name": "c", "schema": SCHEMA}),
-    "no name": ({"type": "json_schema", "json_schema": {"schema": SCHEMA}}, {"name": "answer", "schema": SCHEMA}),
-    "the schema itself": ({"type": "json_schema", "json_schema": SCHEMA}, {"name": "answer", "schema": SCHEMA}),
+    "no name": ({"type": "json_schema", "json_schema": {"schema": SCHEMA}}, {"name": "response", "schema": SCHEMA}),
+    "an empty name": (
+        {"type": "json_schema", "json_schema": {"name": "", "schema": SCHEMA}},
+        {"name": "response", "schema": SCHEMA},
+    ),
+    "the schema itself": ({"type": "json_schema", "json_schema": SCHEMA}, {"name": "response", "schema": SCHEMA}),
 }
 
 

@@ -327,3 +327,29 @@ def test_recorded_runs_are_read(name: str) -> None:
             assert run.arguments or run.output is not None or run.pages or run.tools or run.error, wire
             seen += 1
     assert seen > 8
+
+
+RESPONSES: dict[str, tuple[dict[str, Any], tuple[str, ...], str | None]] = {
+    "addresses": (
+        {"result": ["https://a.example", "https://b.example"]},
+        ("https://a.example", "https://b.example"),
+        None,
+    ),
+    "pages": ({"result": [{"url": "https://a.example", "title": "A"}]}, ("https://a.example",), None),
+    "markup for a page": ({"search_suggestions": "<style></style>"}, (), None),
+    "something else": ({"moon": "far"}, (), '{"moon":"far"}'),
+    "pages beside something else": (
+        {"result": [{"url": "https://a.example"}, 7], "moon": "far"},
+        ("https://a.example",),
+        '{"result":[{"url":"https://a.example"},7],"moon":"far"}',
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RESPONSES)
+def test_what_a_tool_of_google_answered_is_read_in_any_form(case: str) -> None:
+    response, urls, output = RESPONSES[case]
+    block = orjson.dumps({"toolResponse": {"id": "a", "toolType": "URL_CONTEXT", "response": response}})
+    run = codec("gemini").parse_run(Opaque(kind="toolResponse", json=block, origin=Origin("gemini")))
+    assert run is not None
+    assert (tuple(page.url for page in run.pages), run.output) == (urls, output)

@@ -116,6 +116,17 @@ def test_untouched(name: str) -> None:
     assert through(*UNTOUCHED[name]).untouched
 
 
+def test_calls_that_must_fit_their_schemas() -> None:
+    """Gemini's word for it has no other in another dialect."""
+    tools = [{"functionDeclarations": [{"name": "f", "parameters": {"type": "object", "properties": {}}}]}]
+    config = {"functionCallingConfig": {"mode": "VALIDATED"}}
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "tools": tools, "toolConfig": config}
+    done = sent(body, "openai/gpt-4o", source="gemini")
+    assert done.json["tool_choice"] == "auto"
+    assert done.changes == [("tool-choice-form", "/toolConfig/functionCallingConfig", "metadata", False)]
+    assert sent(body, "gemini/gemini-2.5-flash").changes == []
+
+
 def test_no_choice() -> None:
     assert run(tool_choice_form, {"messages": [HI], "tools": [TOOL], "seed": 1}, facts(tool_choices=[])).untouched
 

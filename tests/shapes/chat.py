@@ -235,5 +235,5 @@ def _settings(pick: Chooser, request: Wire) -> None:
     if "reasoning_effort" in request and "reasoning" in request:
         request["reasoning"] = {"effort": request["reasoning_effort"]}  # two different efforts are refused
     if pick.seldom(8):
-        form = {"name": "answer", "schema": schema(pick), "strict": pick.often()}
+        form = {"name": pick.one(("answer", "answer 1.0")), "schema": schema(pick), "strict": pick.often()}
         request["response_format"] = {"type": "json_schema", "json_schema": form}

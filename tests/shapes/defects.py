@@ -640,6 +640,7 @@ ONCE = frozenset(
         "refused-prefill",
         "refused-tools",
         "required-setting",
+        "schema-label",
         "several-answers",
         "setting-name",
         "setting-range",

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.conversation.literals import split
+from dragoman.conversation.settings import UNNAMED
 
 SPELLING = frozenset(
     {
@@ -43,8 +44,8 @@ SPELLING = frozenset(
 _RESULT_SPELLING = SPELLING | {"name"}
 """A result names its tool only to repeat what its call says."""
 
-_FORMAT_SPELLING = SPELLING | {"name", "strict"}
-"""A response format has a name only because one dialect asks for it, and is strict where it cannot be otherwise."""
+_FORMAT_SPELLING = SPELLING | {"strict"}
+"""A response format is strict where it cannot be otherwise."""
 
 _KINDS = {"Result": _RESULT_SPELLING, "ResponseFormat": _FORMAT_SPELLING}
 _NO_ARGUMENTS = (
@@ -244,6 +245,12 @@ def _settle_tool(plain: dict[str, Any]) -> None:
         del plain["schema"]
 
 
+def _settle_format(plain: dict[str, Any]) -> None:
+    """The name that a schema gets because one must be given says nothing."""
+    if plain.get("name") == UNNAMED:
+        del plain["name"]
+
+
 def _settle_result(plain: dict[str, Any]) -> None:
     """No content and an empty text are the same answer."""
     if plain["parts"] == _EMPTY_TEXT:
@@ -278,6 +285,7 @@ def _settle_settings(plain: dict[str, Any]) -> None:
 
 _SETTLED: dict[str, Callable[[dict[str, Any]], None]] = {
     "Tool": _settle_tool,
+    "ResponseFormat": _settle_format,
     "Thinking": _settle_thinking,
     "Result": _settle_result,
     "Settings": _settle_settings,

@@ -76,6 +76,10 @@ class FormatKind(StrEnum):
     SCHEMA = "schema"
 
 
+UNNAMED = "response"
+"""The name of an answer's schema where the client gave none and the target demands one."""
+
+
 class ResponseFormat(msgspec.Struct, frozen=True, gc=False):
     """The form of the answer: text, any JSON, or JSON by a schema."""
 

@@ -95,6 +95,8 @@ def _place(at: int) -> str:
 
 class ChoiceMode(StrEnum):
     AUTO = "auto"
+    VALIDATED = "validated"
+    """As `auto`, and every call fits its schema."""
     NONE = "none"
     REQUIRED = "required"
     NAMED = "named"

@@ -697,8 +697,12 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     logprobs_streamed: Annotated[Stance, Meta(description="log probabilities beside tools in a stream")] = ACCEPTS
     format_streamed: Annotated[Stance, Meta(description="a schema for the answer of a stream")] = ACCEPTS
     format_without_schema: Annotated[Stance, Meta(description="JSON by a schema that is not given")] = ACCEPTS
+    format_labels: Annotated[Stance, Meta(description="a name and a description of the answer's schema")] = ACCEPTS
+    format_name_pattern: Annotated[
+        str, Meta(description="form of the name of the answer's schema (regular expression; empty: any)")
+    ] = ""
     json_word: Annotated[Stance, Meta(description="JSON asked for while no message says the word")] = ACCEPTS
-    tool_choices: Annotated[tuple[str, ...], Meta(description="auto, none, required, named, allowed")] = (
+    tool_choices: Annotated[tuple[str, ...], Meta(description="auto, validated, none, required, named, allowed")] = (
         "auto",
         "none",
         "required",

@@ -31,6 +31,7 @@ from dragoman.rules.media.refused_part import refused_part
 from dragoman.rules.media.remote_media import remote_media
 from dragoman.rules.name.call_id_form import call_id_form
 from dragoman.rules.name.refused_name import refused_name
+from dragoman.rules.name.schema_label import schema_label
 from dragoman.rules.name.tool_name_form import tool_name_form
 from dragoman.rules.pair.duplicate_call_id import duplicate_call_id
 from dragoman.rules.pair.late_result import late_result
@@ -149,7 +150,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         missing_reasoning,  # last, because it looks at which turns stand next to each other
     ),
     # Nothing adds a call or a message any more: names and ids get their form.
-    "name": (refused_name, call_id_form, tool_name_form),
+    "name": (refused_name, call_id_form, tool_name_form, schema_label),
     # Tools come after names, because a tool that was called may have to be declared.
     "tools": (
         refused_tools,

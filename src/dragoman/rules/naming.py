@@ -9,6 +9,7 @@ from hashlib import blake2b
 from dragoman.profiles.facts import Facts
 
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_ODD = re.compile(r"[^a-zA-Z0-9_-]")
 _PAIRS = [low + high for high in _ALPHABET for low in _ALPHABET]
 """Two digits at once: dividing a long number is what an id costs."""
 
@@ -16,6 +17,11 @@ _PAIRS = [low + high for high in _ALPHABET for low in _ALPHABET]
 @lru_cache(maxsize=256)
 def form(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.DOTALL)
+
+
+def replace_odd_letters(name: str) -> str:
+    """The name with underscores for all but letters, digits, underscores and dashes of ASCII."""
+    return _ODD.sub("_", name)
 
 
 def base62(text: str, length: int) -> str:

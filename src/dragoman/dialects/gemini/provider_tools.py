@@ -57,6 +57,8 @@ _GROUNDING, _FETCHED = "groundingMetadata", "urlContextMetadata"
 _MOST_SUPPORTS = 1000
 _GOOD = "OUTCOME_OK"
 _SIGNED = b'"thoughtSignature"'
+_SHOWN_TO_USER = "search_suggestions"
+"""Markup for a page, of which the model reads nothing."""
 _RETRIEVED = "URL_RETRIEVAL_STATUS_SUCCESS"
 
 
@@ -107,8 +109,20 @@ def _parse_run(block: Opaque) -> ToolRun | None:
         case "toolCall" if family := _TOOL_TYPES.get(word_in(found, "toolType")):
             return ToolRun(family, identity, arguments=encode(_parse_asked(object_in(found, "args"))), is_open=True)
         case "toolResponse" if family := _TOOL_TYPES.get(word_in(found, "toolType")):
-            return ToolRun(family, identity, pages=_parse_urls(objects_in(object_in(found, "response").get("result"))))
+            return _parse_response(family, identity, object_in(found, "response"))
     return None
+
+
+def _parse_response(family: Family, identity: str, response: Members) -> ToolRun:
+    """The pages that were found. What else the model was given to read is told as it stands."""
+    listed = response.get("result")
+    results = listed if isinstance(listed, list) else [listed]
+    pages = _parse_urls(
+        [{"url": one} if isinstance(one, str) else one for one in results if isinstance(one, (str, dict))]
+    )
+    known = {_SHOWN_TO_USER, "result"} if len(pages) == len(results) else {_SHOWN_TO_USER}
+    rest = {key: value for key, value in response.items() if key not in known}
+    return ToolRun(family, identity, output=encode(rest).decode() if rest else None, pages=pages)
 
 
 def _parse_asked(args: Members) -> Members:

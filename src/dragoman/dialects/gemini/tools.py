@@ -29,9 +29,13 @@ PROTO = "parameters"
 DECLARATIONS = "functionDeclarations"
 SNAKE = "function_declarations"
 """The `wrapper` of a tool in an object that is spelled like this."""
-VALIDATED = "VALIDATED"
 
-_MODES = {"AUTO": ChoiceMode.AUTO, "ANY": ChoiceMode.REQUIRED, "NONE": ChoiceMode.NONE}
+_MODES = {
+    "AUTO": ChoiceMode.AUTO,
+    "VALIDATED": ChoiceMode.VALIDATED,
+    "ANY": ChoiceMode.REQUIRED,
+    "NONE": ChoiceMode.NONE,
+}
 _WORDS = {mode: word for word, mode in _MODES.items()}
 
 
@@ -181,9 +185,8 @@ def parse_choice(raw: bytes) -> tuple[ToolChoice | None, dict[str, Json]]:
     if mode == "ANY" and names:
         must = ChoiceMode.NAMED if len(names) == 1 else ChoiceMode.ALLOWED
         return ToolChoice(must, names, must is ChoiceMode.ALLOWED), rest
-    if mode == VALIDATED:
-        allowed = ToolChoice(ChoiceMode.ALLOWED, names) if names else ToolChoice(ChoiceMode.AUTO, wire_form=VALIDATED)
-        return allowed, rest
+    if mode == "VALIDATED" and names:
+        return ToolChoice(ChoiceMode.ALLOWED, names), rest
     if mode in _MODES and not names:
         return ToolChoice(_MODES[mode]), rest
     return ToolChoice(ChoiceMode.NATIVE, json=raw, origin=ORIGIN), {}
@@ -209,9 +212,9 @@ def render_choice(choice: ToolChoice | None, rest: Mapping[str, Json]) -> Json |
         case ChoiceMode.NAMED:
             mode, names = "ANY", choice.names
         case ChoiceMode.ALLOWED:
-            mode, names = "ANY" if choice.must else VALIDATED, choice.names
+            mode, names = "ANY" if choice.must else "VALIDATED", choice.names
         case _:
-            mode = VALIDATED if choice.wire_form == VALIDATED else _WORDS[choice.mode]
+            mode = _WORDS[choice.mode]
     wire: dict[str, Json] = {"mode": quote(mode)}
     if names:
         wire["allowedFunctionNames"] = msgspec.json.encode(names)

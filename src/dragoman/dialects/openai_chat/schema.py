@@ -221,7 +221,7 @@ class ChatNamedChoice(ClosedObject):
 
 
 class ChatFormatSchema(ClosedObject):
-    name: str
+    name: Annotated[str, Meta(min_length=1)]
     description: str | UnsetType = UNSET
     schema: JsonObject = ABSENT
     strict: bool | None = None

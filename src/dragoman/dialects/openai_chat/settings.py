@@ -14,7 +14,15 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import Extras, Json
-from dragoman.conversation.settings import THINKING_FIELDS, Effort, FormatKind, ResponseFormat, Settings, Thinking
+from dragoman.conversation.settings import (
+    THINKING_FIELDS,
+    UNNAMED,
+    Effort,
+    FormatKind,
+    ResponseFormat,
+    Settings,
+    Thinking,
+)
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.loose_json import Fields, fields_of, text_of
@@ -240,7 +248,7 @@ def _render_format(form: ResponseFormat | None) -> Json | None:
         return None
     if form.kind is not FormatKind.SCHEMA:
         return b'{"type":"text"}' if form.kind is FormatKind.TEXT else b'{"type":"json_object"}'
-    schema: dict[str, Json] = {"name": quote(form.name or "response")}
+    schema: dict[str, Json] = {"name": quote(form.name or UNNAMED)}
     if form.description is not None:
         schema["description"] = form.description
     if form.schema is not None:
@@ -272,13 +280,13 @@ def _meant_format(raw: Json) -> Json:
     beside = {key: fields[key] for key in _SCHEMA_MEMBERS if key in fields}
     if inner is None and kind in ("json_schema", "json_object") and fields_of(beside.get("schema")) is not None:
         return _render_schema(beside)
-    if kind == "json_schema" and inner is not None and "name" not in inner:
+    if kind == "json_schema" and inner is not None and inner.get("name", b'""') == b'""':
         return _render_schema(inner if "schema" in inner else {"schema": render_object(inner)})
     return raw
 
 
 def _render_schema(members: Fields) -> Json:
-    schema = render_object({"name": quote("answer"), **members})
+    schema = render_object(members | ({} if members.get("name", b'""') != b'""' else {"name": quote(UNNAMED)}))
     return render_object({"type": quote("json_schema"), "json_schema": schema})
 
 

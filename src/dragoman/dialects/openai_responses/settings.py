@@ -13,10 +13,11 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.near_misses import NearMiss
 from dragoman.conversation.parts import Extras, Json
-from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings
+from dragoman.conversation.settings import UNNAMED, Effort, FormatKind, ResponseFormat, Settings
 from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.near_misses.answer_formats import take_chat_format
+from dragoman.dialects.near_misses.loose_json import fields_of, text_of
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.client_items import choice_names
 from dragoman.dialects.openai_responses.message_render import render_instructions
@@ -118,7 +119,7 @@ def _render_text(settings: Settings, beside: Mapping[str, Json]) -> Json | None:
 def _render_format(form: ResponseFormat) -> Json:
     if form.kind is not FormatKind.SCHEMA:
         return b'{"type":"text"}' if form.kind is FormatKind.TEXT else b'{"type":"json_object"}'
-    wire: dict[str, Json] = {"type": b'"json_schema"', "name": quote(form.name or "response")}
+    wire: dict[str, Json] = {"type": b'"json_schema"', "name": quote(form.name or UNNAMED)}
     if form.description is not None:
         wire["description"] = form.description
     if form.schema is not None:
@@ -136,6 +137,15 @@ def _shape_text(raw: Json) -> object:
     if form is not UNSET and form.type == "json_schema" and UNSET in (form.name, form.schema):
         raise msgspec.ValidationError("Object missing required field `name` or `schema` - at `$.format`")
     return found
+
+
+def _meant_text(raw: Json) -> Json:
+    """A schema that has no name gets one."""
+    fields = fields_of(raw) or {}
+    form = fields_of(fields.get("format"))
+    if form is None or text_of(form.get("type")) != "json_schema" or form.get("name", b'""') != b'""':
+        return raw
+    return render_object(fields | {"format": render_object(form | {"name": quote(UNNAMED)})})
 
 
 # The tool choice
@@ -278,6 +288,7 @@ SETTINGS = SettingTable(
             render=_render_text,
             holds={"verbosity": "/verbosity", "response_format": "/format"},
             shape=_shape_text,
+            meant=_meant_text,
         ),
         SettingObject(
             member="tool_choice",

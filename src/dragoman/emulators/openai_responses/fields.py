@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from dragoman.emulators.openai_responses.client_items import CLIENT_TOOLS
@@ -31,6 +32,7 @@ from dragoman.emulators.openai_responses.schemas import check_function, check_st
 
 STORED_STATE = ("previous_response_id", "prompt", "conversation")
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+_NAME = re.compile(r"[a-zA-Z0-9_-]+\Z")
 _CHOICES = ("none", "auto", "required")
 _TOOLS = (
     "apply_patch",
@@ -98,9 +100,22 @@ def _check_tool_choice(value: Any, at: str) -> None:
         raise not_among(value, _CHOICES, at)
 
 
+def _check_schema_name(value: Any, at: str) -> None:
+    sized(1, 64)(value, at)
+    if not _NAME.match(value):
+        sentence = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
+        raise ResponsesRefusal(f"Invalid '{at}': {sentence}", at, "invalid_value")
+
+
 def _check_named_schema(value: dict[str, Any], at: str) -> None:
     record(
-        {"type": anything, "name": text, "schema": mapping, "strict": nullable(boolean), "description": text},
+        {
+            "type": anything,
+            "name": _check_schema_name,
+            "schema": mapping,
+            "strict": nullable(boolean),
+            "description": text,
+        },
         required=("name", "schema"),
     )(value, at)
     if value.get("strict"):

@@ -189,6 +189,7 @@ OWN_QUESTIONS = (
         after=("tools",),
     ),
     choice("auto", _mode("AUTO"), SAY.lookup, "mode", "toolConfig"),
+    choice("validated", _mode("VALIDATED"), SAY.lookup, "mode", "toolConfig"),
     shared.choice_without_tools_question(_mode("AUTO"), "toolConfig", "tool_config"),
     *shared.format_questions(
         SAY,

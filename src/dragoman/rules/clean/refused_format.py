@@ -42,6 +42,7 @@ from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
+from dragoman.rules.name.schema_label import label_schema
 from dragoman.rules.rule import rule
 from dragoman.rules.schema import FORMS
 from dragoman.rules.schema.form import Typing
@@ -49,7 +50,7 @@ from dragoman.rules.schema.vocabulary import kinds
 from dragoman.rules.shape.forced_tool import forbids_forced_tool
 
 AUTO, TOOL, JSON, WORDS = "auto", "tool", "json", "words"
-_FREE = (None, ChoiceMode.AUTO)
+_FREE = (None, ChoiceMode.AUTO, ChoiceMode.VALIDATED)
 _ALL = ("json", "schema")
 
 
@@ -176,8 +177,9 @@ def _by_tool(form: ResponseFormat, conversation: Conversation, choice: ToolChoic
 def _by_words(form: ResponseFormat, conversation: Conversation, context: Context, as_json: bool) -> Rewrite:
     """A system message that says what the answer must be."""
     text = context.text("answer_json")
-    if form.schema is not None:
-        text = context.text("answer_schema") + form.schema.decode()
+    schema = label_schema(form)
+    if schema is not None:
+        text = context.text("answer_schema") + schema.decode()
     turn = Message(Role.SYSTEM, (Text(quote(text)),))
     at = conversation.opening
     messages = (*conversation.messages[:at], turn, *conversation.messages[at:])

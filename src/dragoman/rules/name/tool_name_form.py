@@ -20,8 +20,6 @@ becomes
 
 from __future__ import annotations
 
-import re
-
 from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
@@ -32,11 +30,9 @@ from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
-from dragoman.rules.naming import base62, form, takes_common_names
+from dragoman.rules.naming import base62, form, replace_odd_letters, takes_common_names
 from dragoman.rules.rewriting import kept
 from dragoman.rules.rule import rule
-
-_ODD = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 @rule(
@@ -93,7 +89,7 @@ def _names(conversation: Conversation) -> dict[str, None]:
 
 
 def _made(name: str, used: set[str], facts: Facts) -> str:
-    plain = _ODD.sub("_", name) or "tool"
+    plain = replace_odd_letters(name) or "tool"
     if form(facts.tool_name_pattern).fullmatch("a-a") is None:
         plain = plain.replace("-", "_")
     if not (plain[0].isalpha() or plain[0] == "_"):

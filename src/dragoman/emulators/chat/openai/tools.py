@@ -62,10 +62,10 @@ def _check_tool(tool: Any, path: str) -> ChatRefusal | None:
     body = tool.get(kind)
     if not isinstance(body, dict):
         return missing(f"{path}.{kind}") if body is None else wrong_type(f"{path}.{kind}", "an object", body)
-    return _check_tool_name(body, f"{path}.{kind}") or (_check_parameters(body, path) if kind == "function" else None)
+    return _check_name(body, f"{path}.{kind}") or (_check_parameters(body, path) if kind == "function" else None)
 
 
-def _check_tool_name(function: dict[str, Any], path: str) -> ChatRefusal | None:
+def _check_name(function: dict[str, Any], path: str) -> ChatRefusal | None:
     name, path = function.get("name"), f"{path}.name"
     if name is None:
         return missing(path)
@@ -207,6 +207,9 @@ def _check_json_schema(response_format: Any) -> ChatRefusal | None:
         return missing("response_format.json_schema")
     if not isinstance(response_format.get("name"), str):
         return missing("response_format.json_schema.name")
+    refusal = _check_name(response_format, "response_format.json_schema")
+    if refusal is not None:
+        return refusal
     schema = response_format.get("schema")
     if not isinstance(schema, dict) or response_format.get("strict") is not True:
         return None

@@ -1,0 +1,100 @@
+"""A name or a description of the answer's schema that the target does not take.
+
+OpenAI's formats name the schema of an answer, and may describe it. The model reads both. Other formats have fields for
+neither: the name becomes the schema's `title` there, and the description comes before that of the schema. A schema that
+has another title keeps it. In a name, every character that the target does not take becomes an underscore, and a name
+that is too long ends in a short hash.
+
+Loses nothing; metadata with a name for which there is no place.
+
+For `gemini/gemini-2.5-flash`, from `openai-chat`:
+
+    {"messages": [{"role": "user", "content": "Hi"}], "response_format": {"type": "json_schema", "json_schema":
+      {"name": "city", "description": "Where it is.", "schema": {"type": "object"}}}}
+becomes
+    {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "generationConfig": {"responseMimeType":
+      "application/json", "responseJsonSchema": {"title": "city", "description": "Where it is.", "type": "object"}}}
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.parts import Json
+from dragoman.conversation.settings import UNNAMED, ResponseFormat
+from dragoman.conversation.traits import Trait
+from dragoman.profiles.facts import Facts, Stance
+from dragoman.rules.context import Context
+from dragoman.rules.naming import base62, form, replace_odd_letters
+from dragoman.rules.rewriting import rewrite_settings
+from dragoman.rules.rule import rule
+from dragoman.wire.json_reader import render_object, split_members
+
+_LENGTH = 64
+"""The greatest length of a name that is made here."""
+
+
+@rule(
+    "schema-label",
+    when=lambda facts: facts.format_labels is Stance.REFUSES or bool(facts.format_name_pattern),
+    looks_for=Trait.FORMAT,
+    loses=Loss.METADATA,
+)
+def schema_label(conversation: Conversation, context: Context) -> Rewrite:
+    wanted, facts = conversation.settings.response_format, context.facts
+    if wanted is None or not (wanted.name or wanted.description):
+        return Rewrite(conversation)
+    notes: list[Note] = []
+    change = _put_inside if facts.format_labels is Stance.REFUSES else _write_name
+    return rewrite_settings(conversation, notes, response_format=change(wanted, facts, notes))
+
+
+def _write_name(wanted: ResponseFormat, facts: Facts, notes: list[Note]) -> ResponseFormat:
+    fits = form(facts.format_name_pattern).fullmatch
+    if not wanted.name or fits(wanted.name):
+        return wanted
+    name = replace_odd_letters(wanted.name)
+    if not fits(name):
+        name = f"{name[: _LENGTH - 9]}_{base62(wanted.name, 8)}"
+    did = "wrote the name of the answer's schema in the target's form"
+    notes.append(Note(did, key="response_format", loses=Loss.NOTHING, before=wanted.name, after=name))
+    return replace(wanted, name=name)
+
+
+def _put_inside(wanted: ResponseFormat, facts: Facts, notes: list[Note]) -> ResponseFormat:
+    labelled = label_schema(wanted)
+    title = _member(labelled, "title")
+    if wanted.name not in ("", UNNAMED):
+        did, loses = "made the name of the answer's schema its title", Loss.NOTHING
+        if title != wanted.name:
+            did, loses = "left out the name of the answer's schema", Loss.METADATA
+        notes.append(Note(did, key="response_format", loses=loses, before=wanted.name, after=title))
+    if wanted.description is not None:
+        did, loses = "put the description of the answer's schema into the schema", Loss.NOTHING
+        if unquote(wanted.description) not in _member(labelled, "description"):
+            did, loses = "left out the description of the answer's schema", Loss.METADATA
+        notes.append(Note(did, key="response_format", loses=loses, before=wanted.description, after=labelled))
+    return replace(wanted, schema=labelled, name="", description=None)
+
+
+def label_schema(wanted: ResponseFormat) -> Json | None:
+    """The schema of an answer with its name and its description inside, if there is a place for them."""
+    if wanted.schema is None or wanted.schema[:1] != b"{":
+        return wanted.schema
+    labels: dict[str, Json] = {}
+    found = split_members(wanted.schema)
+    if wanted.name not in ("", UNNAMED) and "title" not in found:
+        labels["title"] = quote(wanted.name)
+    about, own = unquote(wanted.description or b'""'), _member(wanted.schema, "description")
+    if about and about not in own:
+        labels["description"] = quote(f"{about}\n\n{own}" if own else about)
+    return render_object(labels | {key: bytes(value) for key, value in found.items() if key not in labels})
+
+
+def _member(schema: Json | None, name: str) -> str:
+    """A text of the schema; empty if it has none."""
+    raw = bytes(split_members(schema).get(name, b"")) if schema is not None and schema[:1] == b"{" else b""
+    return unquote(raw) if raw[:1] == b'"' else ""
