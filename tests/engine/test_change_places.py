@@ -148,3 +148,11 @@ def test_a_text_in_place_of_a_list_has_no_places_inside() -> None:
     body = orjson.dumps({"input": "Hi", "text": {"format": {"type": "json_object"}}})
     changes = adapt(body, source="openai-responses", target="openai/gpt-4o").changes
     assert [(change.rule, change.at) for change in changes] == [("json-word", "/input")]
+
+
+def test_citations_of_a_chat_answer_are_named_one_by_one() -> None:
+    cited = [{"type": "url_citation", "url_citation": {"url": f"https://{n}.example"}} for n in range(2)]
+    said = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": said, "annotations": cited}]
+    done = adapt({"messages": [*messages, {"role": "user", "content": "So?"}]}, target="gemini/gemini-2.5-flash")
+    assert [change.at for change in done.changes] == ["/messages/1/annotations/0", "/messages/1/annotations/1"]

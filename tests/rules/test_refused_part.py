@@ -135,6 +135,35 @@ def test_media_stays_in_a_result_where_it_is_taken() -> None:
     assert run(refused_part, RESULTS, takes(result="accepts")).untouched
 
 
+DRAWN = "user: Draw.\nassistant: Here:\n[image https://a/1]"
+
+
+@pytest.mark.parametrize("between", ["", "call f(a) {}\nresult a: one\n"])
+def test_media_of_the_model_moves_to_the_user_turn_that_follows(between: str) -> None:
+    done = run(refused_part, f"{DRAWN}\n{between}user: More.", takes(assistant="refuses"))
+    assert done.script.replace("\\u005b", "[") == (
+        f"user: Draw.\nassistant: Here:\n+ [image: see the next message]\n{between}user: [image https://a/1]\n+ More."
+    )
+    assert done.changes == [("/messages/1/content", "metadata", False)]
+
+
+KEPT = {
+    "no user turn follows": (DRAWN, "[image: https://a/1]"),
+    "the model speaks on": (f"{DRAWN}\nassistant: So\nuser: Hm", "[image: https://a/1]"),
+    "a document of text": (f"user: Hi\nassistant: Here:\n{media(PLAIN, 'document')}\nuser: More.", "The text."),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_it_becomes_text_where_it_stands(name: str) -> None:
+    said, line = KEPT[name]
+    known = facts(
+        media={kind: {**ACCEPTS, "plain": "accepts", "assistant": "refuses"} for kind in ("image", "document")}
+    )
+    done = run(refused_part, said, known)
+    assert done.conversation.messages[1].parts[-1].text == line  # type: ignore[attr-defined]
+
+
 REFUSAL = '[part {"is":"Refusal","literal":"No."}]'
 CITED = '[part {"is":"Citation","json":{"u":1},"origin":{"is":"Origin","dialect":"openai-chat"}}]'
 BLOCK = '[part {"is":"Opaque","kind":"search","json":{"q":1},"origin":{"is":"Origin","dialect":"openai-chat"}}]'

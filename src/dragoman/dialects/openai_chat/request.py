@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dragoman.conversation.messages import FIELD, TOOL, Message
-from dragoman.conversation.parts import Call, Opaque, Part, Reasoning, Refusal
+from dragoman.conversation.parts import Call, Citation, Opaque, Part, Reasoning, Refusal
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.turns import WireForm, render_items, types_by_members
 from dragoman.dialects.openai_chat import NAME, ORIGIN
@@ -30,18 +30,22 @@ def locate_parts(message: Message) -> list[str]:
         return [f"/messages/{message.at + part}" for part in range(len(message.parts))]
     at = f"/messages/{message.at}"
     pointers: list[str] = []
-    calls = others = 0
+    calls = citations = others = 0
     for part in message.parts:
-        pointers.append(at + _locate_part(part, message.listed, calls, others))
+        pointers.append(at + _locate_part(part, message.listed, citations if type(part) is Citation else calls, others))
         calls += type(part) is Call
-        others += not isinstance(part, (Reasoning, Call))
+        citations += type(part) is Citation
+        others += not isinstance(part, (Reasoning, Call, Citation))
     return pointers
 
 
-def _locate_part(part: Part, listed: bool, calls: int, others: int) -> str:
+def _locate_part(part: Part, listed: bool, number: int, others: int) -> str:
+    """`number`: how many calls stand before it, or of a citation how many citations."""
     match part:
         case Call():
-            return "/function_call" if part.wire_form else f"/tool_calls/{calls}"
+            return "/function_call" if part.wire_form else f"/tool_calls/{number}"
+        case Citation():
+            return f"/annotations/{number}"
         case Reasoning():
             return f"/{part.field}"
         case Refusal() if not listed:

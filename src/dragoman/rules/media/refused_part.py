@@ -1,9 +1,10 @@
 """A part that the target does not take: media, a refusal, a citation, or a block of a provider's own.
 
 Media becomes a line of text that says what was there. Media in a tool's result moves to a user turn after the results
-where the target takes it there. A refusal becomes text, and a document that is text becomes that text. Citations are
-left out. Of a provider's own block, such as the result of a web search or a summary, the words stay as text (`words`);
-what only its provider can read goes, and so does a block without words. `drop` leaves such blocks out.
+where the target takes it there, and media of the model's own turn to the user turn that follows. A refusal becomes
+text, and a document that is text becomes that text. Citations are left out. Of a provider's own block, such as the
+result of a web search or a summary, the words stay as text (`words`); what only its provider can read goes, and so does
+a block without words. `drop` leaves such blocks out.
 
 Loses content where there is no other way to say it. A refusal, a citation, the detail of an image, a thought, a block
 whose words stay, and media that moves lose metadata; a document given as text loses nothing.
@@ -63,7 +64,7 @@ REFUSES = Stance.REFUSES
 )
 def refused_part(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
-    moved = _move_out_of_results(conversation, facts)
+    moved = _move_to_users(conversation, facts)
 
     def taken(message: Message, part: Part) -> Swap | None:
         match part:
@@ -194,23 +195,53 @@ def _article(part: Media) -> str:
     return ("an " if part.kind.value[0] in "aeiou" else "a ") + part.kind.value
 
 
-def _move_out_of_results(conversation: Conversation, facts: Facts) -> Rewrite:
-    """Media of results goes to a user turn after them, where the target takes it there and not in a result."""
+def _move_to_users(conversation: Conversation, facts: Facts) -> Rewrite:
+    """Media goes to a user turn, where the target takes it there and not where it stands: that of results to one after
+    them, and that of the model to the one that follows, if any does."""
     messages: list[Message] = []
     notes: list[Note] = []
     waiting: list[Part] = []
-    for message in conversation.messages:
+    for index, message in enumerate(conversation.messages):
+        if message.role is Role.TOOL:
+            message, taken = _emptied(message, facts, notes)
+            messages.append(message)
+            waiting += taken
+            continue
         if waiting and message.role is Role.USER:
             message = replace(message, parts=(*waiting, *message.parts), listed=True)
         elif waiting:
             messages.append(Message(Role.USER, tuple(waiting), MADE, listed=True))
         waiting = []
-        if message.role is Role.TOOL:
-            message, waiting = _emptied(message, facts, notes)
+        if message.role is Role.ASSISTANT and _is_answered(conversation.messages, index):
+            message, waiting = _without_media(message, facts, notes)
         messages.append(message)
     if waiting:
         messages.append(Message(Role.USER, tuple(waiting), MADE, listed=True))
     return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
+
+
+def _is_answered(messages: tuple[Message, ...], index: int) -> bool:
+    """Does a user turn follow a turn of the model, perhaps after results?"""
+    following = (messages[later].role for later in range(index + 1, len(messages)))
+    return next((role for role in following if role is not Role.TOOL), None) is Role.USER
+
+
+def _without_media(message: Message, facts: Facts, notes: list[Note]) -> tuple[Message, list[Part]]:
+    """The turn without media that the target takes from users alone, and that media. Documents of text stay."""
+    taken = [part for part in message.parts if isinstance(part, Media) and _movable(part, message, facts)]
+    taken = [part for part in taken if not isinstance(part.source, Plain) and _plain(part) is None]
+    if not taken:
+        return message, []
+    did = "moved media of the model to the user turn that follows"
+    notes += [Note(did, message, part, loses=Loss.METADATA, before=part, after=part) for part in taken]
+    gone = {id(part) for part in taken}
+    parts = tuple([_see_next(part) if id(part) in gone else part for part in message.parts])
+    return replace(message, parts=parts), [*taken]
+
+
+def _see_next(*media: Part) -> Text:
+    kinds = [one.kind.value for one in media if isinstance(one, Media)]
+    return Text(quote(f"[{', '.join(kinds)}: see the next message]"))
 
 
 def _emptied(message: Message, facts: Facts, notes: list[Note]) -> tuple[Message, list[Part]]:
@@ -220,13 +251,13 @@ def _emptied(message: Message, facts: Facts, notes: list[Note]) -> tuple[Message
         if not isinstance(result, Result):
             parts.append(result)
             continue
-        out = [part for part in result.parts if isinstance(part, Media) and _movable(part, facts)]
+        out = [part for part in result.parts if isinstance(part, Media) and _movable(part, message, facts)]
         if not out:
             parts.append(result)
             continue
         gone = {id(media) for media in out}
         kept = tuple(part for part in result.parts if id(part) not in gone)
-        kept = kept or (Text(quote(f"[{', '.join(media.kind.value for media in out)}: see the next message]")),)
+        kept = kept or (_see_next(*out),)
         parts.append(replace(result, parts=kept, listed=len(kept) > 1))
         taken += out
         notes += [
@@ -243,6 +274,6 @@ def _emptied(message: Message, facts: Facts, notes: list[Note]) -> tuple[Message
     return (replace(message, parts=tuple(parts)), taken) if taken else (message, [])
 
 
-def _movable(part: Media, facts: Facts) -> bool:
+def _movable(part: Media, message: Message, facts: Facts) -> bool:
     medium = facts.medium(part.kind.value)
-    return medium.result is REFUSES and not _refused(Role.USER, part, medium, facts)
+    return _stances(medium)[message.role] is REFUSES and not _refused(Role.USER, part, medium, facts)

@@ -35,5 +35,9 @@ def refused_tools(conversation: Conversation, context: Context) -> Rewrite:
     none = facts.tools_last_resort and facts.choice_without_tools is Stance.ACCEPTS
     choice = ToolChoice(ChoiceMode.NONE) if none else None
     settings = replace(conversation.settings, tool_choice=choice, parallel_tool_calls=None)
-    note = Note("left out all tools", key="tools", before=conversation.tools)
-    return Rewrite(replace(conversation, tools=(), settings=settings), (note,))
+    notes = [Note("left out all tools", key="tools", before=conversation.tools)]
+    chosen = conversation.settings.tool_choice
+    if chosen is not None and chosen != choice:
+        did = "left out the choice among them"
+        notes.append(Note(did, key="tool_choice", loses=Loss.METADATA, before=chosen, after=choice))
+    return Rewrite(replace(conversation, tools=(), settings=settings), tuple(notes))
