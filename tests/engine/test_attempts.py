@@ -32,6 +32,7 @@ def failed(kind: FailureKind, **more: float | str) -> Failure:
     return Failure(kind, "it failed", **more)  # type: ignore[arg-type]
 
 
+BROKE_ON_FORM = Failure(Kind.SERVER, "TypeError: 'NoneType' object is not iterable", 500)
 _LAST = History(tries=3, targets_left=1)
 _CAREFUL = History(tries=1, careful=True, cared=True, targets_left=1)
 
@@ -70,6 +71,8 @@ DECISIONS: list[tuple[str, History, Failure, Learnt | None, Decision]] = [
     ("in these words too", History(tries=1), failed(Kind.BAD_REQUEST, status=422), None, CompileWithCare()),
     ("before other targets", History(tries=1, targets_left=1), failed(Kind.SERVER, status=500), None, Retry(1)),
     ("a server breaks on it each time", History(tries=3), failed(Kind.SERVER, status=500), None, CompileWithCare()),
+    ("unless it says what it broke on", History(tries=1), BROKE_ON_FORM, None, CompileWithCare()),
+    ("which is tried again after care", History(tries=1, cared=True), BROKE_ON_FORM, None, Retry(1)),
     ("care comes before other targets", _LAST, failed(Kind.SERVER, status=500), None, CompileWithCare()),
     ("another status says nothing", History(tries=3), failed(Kind.SERVER, status=502), None, GiveUp()),
     ("a conflict is no matter of form", History(tries=1), failed(Kind.BAD_REQUEST, status=409), None, GiveUp()),

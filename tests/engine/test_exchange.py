@@ -327,6 +327,18 @@ def test_care_is_taken_once_for_each_request() -> None:
     assert ["mood" in body["messages"][0] for body in driver.sent()] == [True] * 3 + [False] * 3 + [True] * 3
 
 
+def test_a_server_that_says_what_it_broke_on_is_sent_the_careful_body_next() -> None:
+    driver = driven(exchange(doubted(), messages=[MOODY]), refused("'NoneType' object is not iterable", 500))
+    assert isinstance(driver.steps[-1], Answered)
+    assert ["mood" in body["messages"][0] for body in driver.sent()] == [True, False]
+
+
+def test_it_is_asked_again_as_usual_if_care_changes_nothing() -> None:
+    driver = driven(exchange(), refused("KeyError: 'x'", 500))
+    assert isinstance(driver.steps[-1], Answered)
+    assert len(driver.sent()) == 2
+
+
 def test_a_careful_body_that_meets_a_tired_server_is_tried_again() -> None:
     asked = exchange(doubted(), messages=[MOODY])
     driver = driven(asked, refused("First."), SERVER)

@@ -280,3 +280,36 @@ def test_no_number_in_an_error_breaks_its_reader_or_any_writer(status: int, head
     for dialect in DIALECT_NAMES:
         told = render_failure(dialect, found, AnswerContext(id="r"))
         assert max(map(len, told.headers.values()), default=0) < 100
+
+
+REDIRECTS = {
+    "https://login.example/?key=secret": "to login.example",
+    "/v2/chat": "to another path of the same host",
+    "https://[": "to another path of the same host",
+    "": "and does not say where to",
+}
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+@pytest.mark.parametrize("location", REDIRECTS)
+def test_a_redirect_names_the_host_and_what_to_do(status: int, location: str) -> None:
+    failure = parse_failure(status, {"Location": location}, b"<title>Moved</title>")
+    assert f"redirects ({status}) {REDIRECTS[location]}." in failure.message
+    assert "base_url" in failure.message
+    assert "secret" not in failure.message
+    assert (failure.kind, failure.status, failure.code) == (Kind.NOT_FOUND, 404, "redirect")
+
+
+WAITS = {"0.5": "0.5s", "20": "20s", "90": "90s", "5400": "1h30m", "3661": "1h1m1s", str(10**12): "744h"}
+
+
+@pytest.mark.parametrize("given", WAITS)
+def test_a_wait_is_told_in_plain_words(given: str) -> None:
+    failure = parse_failure(429, {"retry-after": given}, wrapped(message="Slow down."))
+    told = render_failure("openai-chat", failure, AnswerContext(id="r"))
+    assert f"Please try again in {WAITS[given]}.".encode() in told.body
+
+
+def test_geminis_delay_has_no_exponent() -> None:
+    failure = parse_failure(429, {"retry-after": str(10**12)}, wrapped(message="Slow down."))
+    assert b'"2678400s"' in render_failure("gemini", failure, AnswerContext(id="r")).body

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from html import unescape
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -51,6 +52,8 @@ _decode = msgspec.json.decode
 def parse_failure(status: int, headers: Mapping[str, str], body: bytes, provider: str = "") -> Failure:
     """The failure in an answer. `status` 200 or 0 means an error inside a stream."""
     lowered = {name.lower(): value for name, value in headers.items()}
+    if 300 <= status < 400:
+        return _redirected(status, lowered.get("location", ""), body, provider)
     parser = _ErrorParser()
     parser.parse_text(_text(body))
     parser.parse_headers(lowered)
@@ -71,6 +74,20 @@ def parse_failure(status: int, headers: Mapping[str, str], body: bytes, provider
         provider=parser.provider or provider,
         raw=body[:_MAX_RAW],
     )
+
+
+def _redirected(status: int, location: str, body: bytes, provider: str) -> Failure:
+    """An answer that names another address. Only its host is told: what stands behind it may hold a secret."""
+    try:
+        host = urlsplit(location).hostname
+    except ValueError:
+        host = None
+    where = f"to {host}" if host else "to another path of the same host" if location else "and does not say where to"
+    message = (
+        f"The provider redirects ({status}) {where}. Redirects are not followed, since a key must not go to an address "
+        "that nobody configured. Set the provider's base_url to the address that answers."
+    )
+    return Failure(FailureKind.NOT_FOUND, message, 404, "redirect", provider=provider, raw=body[:_MAX_RAW])
 
 
 def readable(raw: bytes) -> str:

@@ -259,6 +259,16 @@ def matched_part(message: str) -> str:
     return f"{message[: _MOST_READ - _END_READ]} ... {message[-_END_READ:]}"
 
 
+FORM_SENTENCE = re.compile(
+    r"\b(?:(?:Type|Key|Value|Attribute|Index|Undefined|Template|TemplateSyntax|Validation|JSONDecode)Error\b|NoneType\b"
+    r"|jinja|chat.template|unmarshal|deseriali[sz]e|must (?:be|have|contain|alternate)\b"
+    r"|is not (?:supported|callable)\b"
+    r"|(?:invalid|unknown|unexpected|unsupported) (?:type|value|role|message|content|field|key|param)"
+    r"|can only concatenate\b|(?:not|non) (?:iterable|subscriptable)\b)",
+    re.IGNORECASE,
+)
+"""What servers say with status 500 when their code meets a form that it does not expect, such as the code of a chat
+template."""
 RETRY = re.compile(
     r"(?:retry|try again)(?: again)? (?:in|after) (?:(?P<h>\d+)h)?(?:(?P<m>\d+)m(?!s))?"
     r"(?:(?P<s>\d+(?:\.\d+)?)\s?(?:s\b|sec))?(?:(?P<ms>\d+(?:\.\d+)?)\s?ms)?",

@@ -8,7 +8,7 @@ from typing import Any
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.dialects.shared.raw_json import encode
-from dragoman.dialects.shared.retry_after import wait_headers, with_wait
+from dragoman.dialects.shared.retry_after import plain_seconds, wait_headers, with_wait
 from dragoman.wire.error_bodies import parse_failure
 
 _KINDS: Mapping[FailureKind, tuple[int, str]] = {
@@ -66,7 +66,7 @@ def _details(failure: Failure) -> Iterator[dict[str, Any]]:
     if failure.kind is FailureKind.QUOTA:
         yield {"@type": f"{_TYPES}QuotaFailure", "violations": [{"quotaId": "SpendPerDay"}]}
     if failure.retry_after is not None:
-        yield {"@type": f"{_TYPES}RetryInfo", "retryDelay": f"{failure.retry_after:g}s"}
+        yield {"@type": f"{_TYPES}RetryInfo", "retryDelay": f"{plain_seconds(failure.retry_after)}s"}
 
 
 def _message(failure: Failure) -> str:

@@ -11,6 +11,10 @@ _LONGEST_WAIT = 60.0
 """Seconds that agents wait at most. Anthropic's SDK would sleep for as long as it is told."""
 
 
+_LONG = 1000.0
+"""Seconds from which a time is told in hours and minutes."""
+
+
 def wait_headers(failure: Failure) -> dict[str, str]:
     """`retry-after` in whole seconds, rounded up; and no retry at all if that is a long time."""
     if failure.retry_after is None:
@@ -26,4 +30,18 @@ def with_wait(failure: Failure, message: str, words: str) -> str:
     named = RETRY.search(message)
     if named is not None and any(named.groups()):
         return message
-    return f"{message.rstrip('. ')}. {words} {failure.retry_after:.3g}s."
+    return f"{message.rstrip('. ')}. {words} {_say_wait(failure.retry_after)}."
+
+
+def _say_wait(seconds: float) -> str:
+    """A time as OpenAI writes it: `1.5s`, `20s`, `1h30m`."""
+    if seconds < _LONG:
+        return f"{plain_seconds(float(f'{seconds:.3g}'))}s"
+    minutes, rest = divmod(math.ceil(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return "".join([f"{number}{unit}" for number, unit in ((hours, "h"), (minutes, "m"), (rest, "s")) if number])
+
+
+def plain_seconds(seconds: float) -> str:
+    """A number of seconds in digits, without an exponent."""
+    return f"{seconds:.6f}".rstrip("0").rstrip(".")

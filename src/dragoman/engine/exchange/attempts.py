@@ -10,6 +10,7 @@ import msgspec
 
 from dragoman.conversation.failures import PASSING, Failure, FailureKind
 from dragoman.engine.exchange.lessons import Learnt
+from dragoman.wire.error_wording import FORM_SENTENCE, matched_part
 
 Kind = FailureKind
 
@@ -125,13 +126,16 @@ def next_step(
         return Renew()
     if history.reserved and not history.careful:
         return FallBack()
+    doubtful = not history.cared and not history.careful and not (recognised and history.targets_left)
+    if doubtful and _names_form(failure):
+        return CompileWithCare()
     if _is_worth_retrying(failure) and history.tries < policy.attempts:
         delay = _delay(history.tries, failure, policy, chance)
         if (failure.retry_after or 0.0) <= policy.cap:
             return Retry(delay)
     if history.careful:
         return RestoreRefusal()
-    if not history.cared and not (recognised and history.targets_left) and _leaves_doubt(failure, policy):
+    if doubtful and _leaves_doubt(failure, policy):
         return CompileWithCare()
     if history.targets_left and (failure.kind not in FINAL or recognised):
         return FallBack()
@@ -140,6 +144,12 @@ def next_step(
 
 def _is_worth_retrying(failure: Failure) -> bool:
     return failure.kind in PASSING or failure.code == MODEL_AT_FAULT
+
+
+def _names_form(failure: Failure) -> bool:
+    """Whether a server that broke says what in the request it broke on. It would break on the same body again."""
+    named = failure.kind is Kind.SERVER and failure.status == 500
+    return named and FORM_SENTENCE.search(matched_part(failure.message)) is not None
 
 
 def _leaves_doubt(failure: Failure, policy: RetryPolicy) -> bool:

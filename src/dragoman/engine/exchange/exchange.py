@@ -615,7 +615,7 @@ class Exchange(Generic[D]):
         assert self.request is not None
         visit.refused = AttemptFailed(visit.destination, visit.key, self.request, failure)
         visit.cared = True
-        visit.learnt_before_care = len(visit.learnt)
+        visit.learnt_before_care, visit.tries_before_care = len(visit.learnt), self.attempts.tries
         self.attempts.tries = 0
         return self._prepare()
 
@@ -626,7 +626,7 @@ class Exchange(Generic[D]):
         assert refused is not None
         self.failure, self.request, self.changes = refused.failure, refused.request, refused.request.changes
         visit.refused = None
-        self.attempts.tries = visit.destination.policy.attempts
+        self.attempts.tries = visit.tries_before_care
         return self._decide()
 
     def _take_next_key(self) -> Step[D]:

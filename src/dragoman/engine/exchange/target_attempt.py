@@ -119,6 +119,8 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
     """Care was taken, or would change nothing."""
     learnt_before_care: int = 0
     """The number of lessons that were applied until then."""
+    tries_before_care: int = 0
+    """How often the body had been sent that care replaced."""
     corrected: tuple[tuple[bytes, Mapping[str, str]], ...] = ()
     """The bodies and headers that were refused and corrected."""
     summary: UsedSummary | None = None
