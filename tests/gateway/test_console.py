@@ -481,6 +481,8 @@ def test_C44_a_configuration_is_checked_saved_and_taken_back(keyed: Running) -> 
         assert not browser.post("/dragoman/config/check", json={"text": without_keys}).json()["valid"]
         added = text + "default_model: claude\n"
         assert "+default_model: claude" in browser.post("/dragoman/config/check", json={"text": added}).json()["diff"]
+        unknown = browser.put("/dragoman/config", json={"text": added})
+        assert (unknown.status_code, "digest is missing" in unknown.text) == (400, True)
         stale = browser.put("/dragoman/config", json={"text": added, "digest": "other"})
         assert stale.status_code == 409
         for refused in (text + "modles: {}\n", "", without_keys):

@@ -67,6 +67,7 @@ HARMLESS = [
     "tools[0].tool_type: required one_of 'tool_type' must have one initialized field",
     "The bearer of this letter. Basic French. Bearer authentication required; Bearer tokens only.",
     "call_abc123 toolu_01AbC msg_013Zva2CMHLNnXjNJJKqJ2EF",
+    "the profile xai-responses, and the target xai-responses/grok-4.3",
 ]
 
 

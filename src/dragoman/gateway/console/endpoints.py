@@ -231,6 +231,8 @@ async def check_config(request: ServedRequest) -> None:
 async def save_config(request: ServedRequest) -> None:
     file, wanted = _editor(request), await _read(request, _ConfigText)
     if wanted.digest != config_editing.digest_of(file):
+        if not wanted.digest:
+            raise _refused("digest is missing: send the one that GET /dragoman/config gave with the text", 400)
         raise _refused(f"{file.name} was changed by somebody else meanwhile; load it again", 409)
     await config_editing.save_config(request.services.live, file, wanted.text)
     await _send(request, {"saved": str(file), "digest": config_editing.digest_of(file)})

@@ -53,7 +53,7 @@ PATTERNS: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     ),
     (
         ("sk-", "rk-", "xai-", "pplx-", "nvapi-"),
-        re.compile(r"\b(?:sk|rk|xai|pplx|csk|nvapi)-[A-Za-z0-9_-]{8,}"),
+        re.compile(r"\b(?:sk|rk|xai(?!-responses\b)|pplx|csk|nvapi)-[A-Za-z0-9_-]{8,}"),
         REDACTED,
     ),
     (("dm-", "nnp-v1-"), re.compile(r"\bdm-[0-9A-Za-z]{40}\b|\bnnp-v1-[0-9A-Fa-f]{8,}"), REDACTED),
