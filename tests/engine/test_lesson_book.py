@@ -25,7 +25,7 @@ class Book:
         return tuple(self._records.values())
 
     def learn(self, learnt: Learnt, caller: str = "ann", request_id: str = "r1") -> None:
-        for record in remember(self.records, TARGET, learnt, caller, request_id, self.now):
+        for record in remember(self.records, learnt, target=TARGET, caller=caller, request_id=request_id, now=self.now):
             self._records[record.name, record.caller] = record
 
     def facts(self, caller: str) -> dict[str, Any]:

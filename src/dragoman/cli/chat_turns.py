@@ -47,12 +47,16 @@ class AttemptNote(msgspec.Struct, frozen=True):
 
 
 class ChangesMade(msgspec.Struct, frozen=True):
-    """What was changed in the request, who answers it, and the lessons that made it acceptable."""
+    """What became of a request before it was answered."""
 
     target: str
+    """Who answers it."""
     emulated: bool
+    """That is an emulator."""
     changes: tuple[FoldedChange, ...]
+    """What was changed in it."""
     lessons: tuple[str, ...]
+    """What made it acceptable."""
 
 
 class AnswerPiece(msgspec.Struct, frozen=True):

@@ -46,11 +46,14 @@ class _Style(msgspec.Struct, frozen=True):
 
 
 class _TextPiece(msgspec.Struct, frozen=True):
-    """A member or an item of the old text: the whitespace before it, its key with the colon, and its value."""
+    """A member or an item of the old text."""
 
     space: bytes
+    """The whitespace before it."""
     key: bytes
+    """With the colon; empty for an item."""
     text: bytes
+    """Its value."""
 
 
 def splice(old: bytes, new: bytes) -> bytes:

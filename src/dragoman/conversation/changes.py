@@ -104,11 +104,14 @@ NOTHING_TO_UNDO = Undo()
 
 
 class Rewrite(msgspec.Struct, frozen=True):
-    """What a rule returns: the conversation (the same object if nothing changed), its notes, and its undo."""
+    """What a rule returns."""
 
     conversation: Conversation
+    """The same object if nothing changed."""
     notes: tuple[Note, ...] = ()
+    """What was changed, and where."""
     undo: Undo = NOTHING_TO_UNDO
+    """What the answer must be mapped back with."""
 
 
 class Hashing(msgspec.Struct, frozen=True, gc=False):

@@ -43,12 +43,15 @@ class BadScriptError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ScriptStep:
-    """One answer, with or without a fault, maybe only `when` a request is like that, maybe for every such request."""
+    """One answer of a script."""
 
     turn: ModelTurn | Model | None = None  # None: the model that answers without a script
     fault: Fault | None = None
+    """What goes wrong with it, if anything."""
     when: StepCondition = ALWAYS
+    """Which requests get it."""
     repeat: bool = False
+    """Every such request gets it, and not only the next."""
 
     def turn_for(self, request: ReceivedRequest, model: Model) -> ModelTurn:
         turn = model if self.turn is None else self.turn
@@ -60,11 +63,14 @@ StepSource = ModelTurn | str | Mapping[str, Any] | Fault | Model | ScriptStep
 
 @dataclass(frozen=True, slots=True)
 class ScriptPlace:
-    """Where a step stands: a file, the number of the step, and the lines of its keys where they are known."""
+    """Where a step stands."""
 
     file: str
+    """The name of the file."""
     number: int
+    """Of the step."""
     lines: Mapping[str, int] = field(default_factory=dict)
+    """Of its keys, as far as they are known."""
 
     def at(self, key: str = "") -> str:
         """The place of a key, in words."""

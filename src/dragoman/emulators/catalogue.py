@@ -25,12 +25,16 @@ class UnknownEmulatorError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class EmulatorEntry:
-    """The module and function of an emulator, its preset options, and the further options it takes."""
+    """Where an emulator is, and how it is made."""
 
     module: str
+    """The module of its function."""
     factory: str = "provider"
+    """The name of that function."""
     preset: Mapping[str, Any] = field(default_factory=dict)
+    """Options that it always gets."""
     takes: tuple[str, ...] = ()
+    """Options that a user may give."""
 
 
 _CHAT_OPTIONS = (

@@ -98,12 +98,16 @@ class CachePlan:
 
 
 class Prefix(NamedTuple):
-    """A place in the prompt: its tokens up to there, and the digest of them."""
+    """A place in the prompt."""
 
     tokens: int
+    """All up to there."""
     digest: bytes
+    """Of the text up to there."""
     lifetime: str = ""
+    """For how long it is kept, if a marker stands there."""
     is_end: bool = False
+    """Whether an earlier request may have ended there."""
 
 
 @dataclass(slots=True)

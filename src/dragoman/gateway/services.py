@@ -93,6 +93,7 @@ class Services:
         loaded: Loaded,
         file: ConfigFile | None = None,
         profiles: Profiles | None = None,
+        *,
         check: Callable[[Config], None] | None = None,
         alone: bool = False,
         place: BoardPlace | None = None,

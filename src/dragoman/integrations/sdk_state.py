@@ -38,7 +38,9 @@ class SdkState:
     def learn(self, destination: HttpDestination, learnt: Learnt, request_id: str) -> None:
         with self._lock:
             known = self._store.lessons.find(destination.name)
-            for record in remember(known, destination.name, learnt, OWNER, request_id, time.time()):
+            for record in remember(
+                known, learnt, target=destination.name, caller=OWNER, request_id=request_id, now=time.time()
+            ):
                 _finish(self._store.lessons.put(record))
 
     def recall(self, wanted: Recall) -> Mapping[str, KeptParts]:

@@ -17,11 +17,14 @@ from dragoman.probe.request_form import RequestForm
 
 
 class AskedDialect(msgspec.Struct, frozen=True):
-    """A dialect's questions in the order in which they are asked, and the form of its requests."""
+    """What a server is asked in one dialect."""
 
     name: DialectName
+    """Of the dialect."""
     form: RequestForm
+    """How its requests are written."""
     questions: tuple[Question, ...]
+    """In the order in which they are asked."""
 
     @property
     def dialect(self) -> Dialect:

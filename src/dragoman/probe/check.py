@@ -20,12 +20,16 @@ class Agreement(StrEnum):
 
 
 class ComparedFact(msgspec.Struct, frozen=True):
-    """One fact: what the profile says, and what was found. `new`: the profile does not know it."""
+    """One fact, as the profile has it and as the server answered."""
 
     fact: str
+    """Its name."""
     stated: Any
+    """What the profile says."""
     found: Any
+    """What the server does."""
     agreement: Agreement
+    """`new`: the profile does not know it."""
 
 
 def compare_facts(stated: Facts, found: Mapping[str, Any]) -> tuple[ComparedFact, ...]:

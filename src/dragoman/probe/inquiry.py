@@ -70,12 +70,16 @@ class Purpose(StrEnum):
 
 
 class ProbeRequest(msgspec.Struct, frozen=True):
-    """A request to send: the members of its body without the model, and the questions that it asks."""
+    """A request to send."""
 
     purpose: Purpose
+    """Why it is sent."""
     body: Mapping[str, Any]
+    """The members of its body without the model."""
     asks: tuple[str, ...] = ()
+    """The questions that it asks."""
     streamed: bool = False
+    """Whether the answer is to come as a stream."""
 
 
 class _Part(msgspec.Struct, frozen=True):

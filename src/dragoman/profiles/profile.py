@@ -60,11 +60,14 @@ class Models(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Key(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the provider wants its key: environment variables that hold it, header, word before it."""
+    """How the provider wants its key."""
 
     env: str | tuple[str, ...] = ()
+    """Environment variables that may hold it."""
     header: str = "authorization"
+    """The header that carries it."""
     scheme: str = "Bearer"
+    """The word before it; empty: none."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ class StoredState(Generic[D]):
 
     async def learn(self, destination: D, learnt: Learnt, caller: str, request_id: str) -> None:
         name, known = destination.name, self._lessons.find(destination.name)
-        for record in remember(known, name, learnt, caller, request_id, time.time()):
+        for record in remember(known, learnt, target=name, caller=caller, request_id=request_id, now=time.time()):
             await self._lessons.put(record)
         self._tell(destination, learnt)
 

@@ -10,28 +10,23 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from random import random
-from time import monotonic, perf_counter, time
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.conversation.provider_tools import ProviderTool
 from dragoman.conversation.replies import Usage
-from dragoman.conversation.tools import Tool
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.stream_redaction import Redaction
-from dragoman.engine.compile.approvals import WantedRun
 from dragoman.engine.compile.compile_options import NOTHING_SET, CallerOptions
 from dragoman.engine.compile.request_limits import RequestLimits
 from dragoman.engine.exchange.attempts import KEY_BOUND
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.lessons import Learnt
-from dragoman.engine.exchange.run_limits import USUAL_LIMITS, RunLimits
 from dragoman.engine.exchange.steps import (
     ENDS,
     Answered,
@@ -54,7 +49,7 @@ from dragoman.engine.exchange.steps import (
     Wait,
 )
 from dragoman.engine.exchange.target_attempt import SHORTEST_PROMPT
-from dragoman.engine.exchange.tool_rounds import OVER, TOO_LATE, TOO_MANY, FinishedCall, fit_media, run_size
+from dragoman.engine.exchange.tool_rounds import FinishedCall
 from dragoman.engine.history.sent_prompts import KEPT_SECONDS
 from dragoman.engine.history.session_turns import (
     NO_USE,
@@ -73,10 +68,11 @@ from dragoman.upstream.auth.caller_credential import CallerCredential
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.health import Health
 from dragoman.upstream.heavy_work import HeavyWork, RequestWork
+from dragoman.upstream.media_fetch import HeldMedia, MediaFetcher, MediaRefused
 from dragoman.upstream.refusals import error_body, transport_failure
 from dragoman.upstream.side_by_side import SideBySide
 from dragoman.upstream.stored_prompts import StoredBooking, StoredPrompts
-from dragoman.upstream.tool_runner import ToolRunner
+from dragoman.upstream.tool_runner import ToolRunner, ToolRuns, leave_unrun
 from dragoman.upstream.transport import Incoming, Outgoing, Tls, TransportFailure, TransportLimits
 from dragoman.upstream.transport.transport import Transport
 from dragoman.wire.json_size import LARGE, count_escapes, count_read_values, is_heavy
@@ -88,7 +84,6 @@ NO_USAGE = Usage()
 TOO_MANY_ESCAPES = "the provider's answer holds more escapes than an answer may (limits.escapes)"
 TOO_MANY_VALUES = "the provider's answer holds more JSON values than an answer may (limits.values)"
 _PIECES, _WHOLE = Reading.PIECES, Reading.WHOLE
-_NOT_RUN = "[what came of this call: nothing is run as long as nothing is sent]"
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
@@ -111,42 +106,6 @@ class KeptState(Protocol):
 
     async def learn(self, destination: HttpDestination, learnt: Learnt, caller: str, request_id: str) -> None:
         """Remember a lesson that an accepted request has proved."""
-
-
-class HeldMedia:
-    """The bytes of media that were fetched for one request. They count among those of all requests until it lets go of
-    them, or is gone."""
-
-    __slots__ = ("_add_to_all", "size")
-
-    def __init__(self, add_to_all: Callable[[int], None]) -> None:
-        self.size = 0
-        self._add_to_all = add_to_all
-
-    def add(self, size: int) -> None:
-        self.size += size
-        self._add_to_all(size)
-
-    def let_go(self) -> None:
-        self.add(-self.size)
-
-    __del__ = let_go
-
-
-class MediaRefused(Exception):
-    """There is no room for the media that a request wants fetched."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.message)
-        self.failure = failure
-
-
-class MediaSource(Protocol):
-    async def fetch(self, urls: Sequence[str], held: HeldMedia) -> Mapping[str, bytes]:
-        """What can be had of these, by URL. Raises MediaRefused."""
-
-    def hold(self) -> HeldMedia:
-        """What counts the media of one request, none as yet."""
 
 
 class SendBooking(msgspec.Struct, frozen=True, gc=False):
@@ -185,7 +144,7 @@ class Dispatcher:
         self,
         *,
         memory: KeptState,
-        media: MediaSource,
+        media: MediaFetcher,
         send_limits: SendLimits,
         health: Health,
         transports: Transports,
@@ -411,10 +370,12 @@ class Dispatch:
             case SendAll():
                 return await self._send_all(step)
             case ListTools(tools, approved):
-                limits = self._shared.tools.limits if self._shared.tools is not None else USUAL_LIMITS
-                found = await self._list_tools(tools, limits)
-                ran = () if isinstance(found, Failure) else await self._run_approved(approved, limits)
-                return await self._tell(exchange.listed, found, limits, ran)
+                runs = ToolRuns(self._shared.tools, self._caller, self.work)
+                found = await runs.list_all(tools)
+                ran: Sequence[FinishedCall] = ()
+                if approved and not isinstance(found, Failure):
+                    ran = leave_unrun(approved) if self._sends_nothing else await runs.run_approved(approved)
+                return await self._tell(exchange.listed, found, runs.limits, ran)
             case SendRounds(destination, first):
                 self._shared.health.released(destination)  # each round chooses for itself
                 self.parts = (self._part(first),)
@@ -561,37 +522,6 @@ class Dispatch:
         """What carries out the exchange for one of several answers, or for one round."""
         return Dispatch(self._shared, exchange, self._caller, self.work, self.credential)
 
-    async def _list_tools(
-        self, tools: tuple[ProviderTool, ...], limits: RunLimits
-    ) -> list[tuple[Tool, ...] | None] | Failure:
-        """Which of these can be run for the caller: the tools of each server, nothing for what needs no list, and None
-        for what cannot be run; or why the tools of a server cannot be had. Time and bytes are for all together."""
-        try:
-            async with asyncio.timeout(limits.seconds):
-                return await self._ask_for_tools(tools, limits.listed_bytes)
-        except TimeoutError:
-            return _refuse_lists(tools, f"took longer than {limits.seconds:g} seconds (tools.limits.seconds)")
-
-    async def _ask_for_tools(
-        self, tools: tuple[ProviderTool, ...], most: int
-    ) -> list[tuple[Tool, ...] | None] | Failure:
-        runner, size = self._shared.tools, 0
-        families = runner.families if runner is not None else ()
-        found: list[tuple[Tool, ...] | None] = []
-        for tool in tools:
-            listed: tuple[Tool, ...] | Failure | None = () if tool.family in families else None
-            if runner is not None and listed is not None and tool.server is not None:
-                listed = await runner.list_tools(self._caller, tool.server)
-            if isinstance(listed, Failure):
-                return listed
-            size += sum([len(one.name) + len(one.description or b"") + len(one.schema or b"") for one in listed or ()])
-            if size > most:
-                return _refuse_lists(tools, f"hold more than {most} bytes (tools.limits.listed_bytes)")
-            found.append(listed)
-        if size > LARGE:
-            self.work.is_large = True
-        return found
-
     async def _next_round(self) -> Dispatch | None:
         """Run the tools that the last round calls, and go on; None if it was the last."""
         exchange = self.exchange
@@ -602,9 +532,8 @@ class Dispatch:
             await self._tell(exchange.stop_rounds, refused)
         elif wanted is not None:
             began = perf_counter()
-            done = await asyncio.gather(*[self._run_tool(one, wanted.seconds) for one in wanted.runs])
-            if sum([run_size(one.run) for one in done]) > LARGE:
-                self.work.is_large = True
+            runs = ToolRuns(self._shared.tools, self._caller, self.work)
+            done = await runs.run_all(wanted.runs, wanted.seconds)
             following = await self._tell(exchange.ran, done, perf_counter() - began)
         if exchange.rounds is not None and exchange.rounds.kept:
             await self._shared.memory.keep(self._caller, StateToKeep("", "", runs=exchange.rounds.kept))
@@ -614,27 +543,6 @@ class Dispatch:
         part.follows_at = perf_counter()
         self.parts = (*self.parts, part)
         return part
-
-    async def _run_approved(self, approved: tuple[WantedRun, ...], limits: RunLimits) -> Sequence[FinishedCall]:
-        """Run what the client has approved, side by side. A client may claim any number of questions."""
-        if self._sends_nothing:
-            return [FinishedCall(replace(one.call, output=_NOT_RUN)) for one in approved]
-        late = [FinishedCall(replace(one.call, output=OVER, error=TOO_MANY)) for one in approved[limits.calls :]]
-        done = await asyncio.gather(*[self._run_tool(one, limits.seconds) for one in approved[: limits.calls]])
-        ran = fit_media(done, limits.media_bytes)
-        if sum([run_size(one.run) for one in ran]) > LARGE:
-            self.work.is_large = True
-        return [*ran, *late]
-
-    async def _run_tool(self, wanted: WantedRun, seconds: float) -> FinishedCall:
-        runner, began, now = self._shared.tools, perf_counter(), time()
-        assert runner is not None
-        try:
-            async with asyncio.timeout(seconds):
-                run = await runner.run(self._caller, wanted.tool, wanted.call)
-        except TimeoutError:
-            run = replace(wanted.call, output=f"The tool took longer than {seconds:.0f} seconds.", error=TOO_LATE)
-        return FinishedCall(run, now, perf_counter() - began, runner.cost(wanted.tool))
 
     async def _book_once(self, destination: HttpDestination) -> Failure | None:
         """Book the send that follows, unless that was done when room was sought for several."""
@@ -774,8 +682,3 @@ class Dispatch:
     async def _close(self) -> None:
         if self._incoming is not None:
             await self._incoming.close()
-
-
-def _refuse_lists(tools: tuple[ProviderTool, ...], what: str) -> Failure:
-    message = f"the lists of tools of {len(tools)} servers {what}"
-    return Failure(FailureKind.BAD_REQUEST, message, 424, type="external_connector_error")

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from dragoman.config.schema import MediaConfig
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.upstream.dispatch import HeldMedia, MediaRefused
 from dragoman.upstream.transport import Incoming, Outgoing, Proxies, Timeouts, TooLarge, TransportFailure, public_only
 from dragoman.upstream.transport.address_guard import is_named_host
 from dragoman.upstream.transport.transport import Transport
@@ -27,6 +26,34 @@ _BUSY = Failure(
     503,
     retry_after=1.0,
 )
+
+
+class HeldMedia:
+    """The bytes of media that were fetched for one request. They count among those of all requests until it lets go of
+    them, or is gone."""
+
+    __slots__ = ("_add_to_all", "size")
+
+    def __init__(self, add_to_all: Callable[[int], None]) -> None:
+        self.size = 0
+        self._add_to_all = add_to_all
+
+    def add(self, size: int) -> None:
+        self.size += size
+        self._add_to_all(size)
+
+    def let_go(self) -> None:
+        self.add(-self.size)
+
+    __del__ = let_go
+
+
+class MediaRefused(Exception):
+    """There is no room for the media that a request wants fetched."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
 
 
 class _Waiting:

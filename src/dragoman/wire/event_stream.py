@@ -32,11 +32,14 @@ HeaderValue = bool | int | str | bytes
 
 
 class BinaryFrame(msgspec.Struct, frozen=True, gc=False):
-    """One message: its headers, its payload, and the bytes that it came in."""
+    """One message."""
 
     headers: Mapping[str, HeaderValue]
+    """By name."""
     payload: bytes
+    """What it carries."""
     raw: bytes
+    """The bytes that it came in."""
 
     def text(self, name: str) -> str:
         """A header that is a text; empty where there is none."""

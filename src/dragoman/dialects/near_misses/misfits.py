@@ -42,11 +42,14 @@ def refuse_too_odd(at: str) -> NoReturn:
 
 
 class Misfit(msgspec.Struct, frozen=True):
-    """A member that was left out: its kind of near miss, its place below the value, and what it held, if anything."""
+    """A member that was left out."""
 
     kind: Miss
+    """How it misses the schema."""
     below: str
+    """Its place below the value."""
     lost: Json | None
+    """What it held, if anything."""
 
 
 class Trimmed(msgspec.Struct, frozen=True):

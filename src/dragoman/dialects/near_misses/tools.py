@@ -63,11 +63,14 @@ class ToolForm(msgspec.Struct, frozen=True):
 
 
 class MeantTools(msgspec.Struct, frozen=True):
-    """The tools, whether the client sent an empty list, and what had to be read otherwise than it was written."""
+    """The tools of a request that was not written by the schema."""
 
     tools: Tools
+    """As they were meant."""
     empty: bool
+    """The client sent an empty list."""
     misses: tuple[NearMiss, ...] = ()
+    """What was read otherwise than it was written."""
 
 
 def parse_meant_tools(raw: Json, form: ToolForm, parse: Callable[[Json], tuple[Tools, bool]]) -> MeantTools:

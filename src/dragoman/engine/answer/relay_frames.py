@@ -62,6 +62,7 @@ class RelayFrames:
         redact: Callable[[bytes], bytes] | None,
         leftovers: frozenset[str] = frozenset(),
         check: Callable[[bytes], object] | None = None,
+        *,
         tidy: Callable[[Any], Any | None] = unchanged,
         unasked: frozenset[str] = frozenset(),
         observer: RelayObserver | None = None,

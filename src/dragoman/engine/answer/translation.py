@@ -195,10 +195,9 @@ class Translation:
             wraps = context.framing is Framing.EVENT_STREAM and self._client.framing is not Framing.EVENT_STREAM
             self._wrap = ChunkWriter(self._client) if wraps else None
             same = same and (wraps or context.framing is self._upstream.framing)
-        self._relays_whole = same and not undoes and not think_tags and not context.renames
-        self._relays_whole = self._relays_whole and not context.prefix and context.opening is None
         self._alters = undoes or bool(context.prefix) or context.opening is not None
         """Whether events may have to be altered; nearly always false, and asked of every piece."""
+        self._relays_whole = same and not self._alters and not think_tags and not context.renames
         self.relays = self._relays_whole and not context.completes
         """The bytes go through as they are."""
         if seek and not keep and self._upstream.thinking_mark:
@@ -407,10 +406,10 @@ class Translation:
                 redact,
                 leftovers,
                 answers.check_chunk,
-                answers.finish_stripped_chunk,
-                unasked if self._undo.usage else frozenset(),
-                observer,
-                answers.rewrite_chunk,
+                tidy=answers.finish_stripped_chunk,
+                unasked=unasked if self._undo.usage else frozenset(),
+                observer=observer,
+                rewrite=answers.rewrite_chunk,
             )
         elif framing is Framing.NDJSON:
             self._frames = RelayLines(redact)

@@ -113,12 +113,16 @@ class CalledRules(dict[tuple[int, int], tuple[RuleStep, ...]]):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What the rules are given, the rules that it calls for, in order, and what these found at each top level."""
+    """How requests are compiled for a target."""
 
     context: Context
+    """What the rules are given."""
     rules: tuple[Rule, ...]
+    """Those that its facts call for, in their order."""
     steps: CalledRules
+    """The same, as they are called."""
     tops: TopLevelCache
+    """What they found at each top level."""
 
     @property
     def facts(self) -> Facts:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dragoman.engine.exchange.lessons import Learnt, Patch
 from dragoman.profiles.profile import Layer, Target, merge, patched
@@ -40,42 +41,30 @@ class LessonRecord(Struct, frozen=True, kw_only=True):
 
 
 def remember(
-    known: Iterable[LessonRecord], target: str, learnt: Learnt, caller: str, request_id: str, now: float
+    known: Iterable[LessonRecord], learnt: Learnt, *, target: str, caller: str, request_id: str, now: float
 ) -> list[LessonRecord]:
     """The records that an accepted request adds to those that are known of its target."""
     alive = [one for one in known if now < one.expires]
-    if learnt.tentative:
-        return [_inferred(alive, target, learnt.lesson, one, caller, request_id, now) for one in _apart(learnt.facts)]
-    before = believed([one for one in alive if one.name == learnt.lesson], caller, now)
-    return [
-        LessonRecord(
-            target=target,
-            name=learnt.lesson,
-            facts=merge(before, learnt.facts),
-            confirmed=True,
-            request_id=request_id,
-            learnt=now,
-            expires=now + DAY,
-        )
-    ]
-
-
-def _inferred(
-    known: list[LessonRecord], target: str, lesson: str, facts: Patch, caller: str, request_id: str, now: float
-) -> LessonRecord:
-    """One fact that care has proved, confirmed if another request has proved it before."""
-    name = f"{lesson} {_path(facts)}"
-    confirmed = any(one.name == name and (one.confirmed or one.request_id != request_id) for one in known)
-    return LessonRecord(
+    new = LessonRecord(
         target=target,
-        name=name,
-        facts=facts,
-        caller="" if confirmed else caller,
-        confirmed=confirmed,
+        name=learnt.lesson,
+        facts=learnt.facts,
+        confirmed=True,
         request_id=request_id,
         learnt=now,
         expires=now + DAY,
     )
+    if learnt.tentative:
+        return [_inferred(alive, replace(new, facts=one), caller) for one in _apart(learnt.facts)]
+    before = believed([one for one in alive if one.name == learnt.lesson], caller, now)
+    return [replace(new, facts=merge(before, learnt.facts))]
+
+
+def _inferred(known: list[LessonRecord], new: LessonRecord, caller: str) -> LessonRecord:
+    """One fact that care has proved, confirmed if another request has proved it before."""
+    name = f"{new.name} {_path(new.facts)}"
+    confirmed = any(one.name == name and (one.confirmed or one.request_id != new.request_id) for one in known)
+    return replace(new, name=name, caller="" if confirmed else caller, confirmed=confirmed)
 
 
 def _apart(facts: Patch) -> Iterator[Patch]:

@@ -72,13 +72,16 @@ class Lesson(msgspec.Struct, frozen=True):
 
 
 class Learnt(msgspec.Struct, frozen=True):
-    """A lesson taken from one refusal. What is not lasting is true of this conversation only; what is tentative was
-    inferred, not stated, and waits for another request to confirm it."""
+    """A lesson taken from one refusal."""
 
     lesson: str
+    """Its name."""
     facts: Patch
+    """The facts that it corrects."""
     lasting: bool = True
+    """If not, it is true of this conversation only."""
     tentative: bool = False
+    """It was inferred, not stated, and waits for another request to confirm it."""
 
 
 def learn(failure: Failure, facts: Facts, conversation: Conversation) -> Learnt | None:

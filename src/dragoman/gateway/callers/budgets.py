@@ -18,11 +18,14 @@ WARNING = b"x-dragoman-budget-warning"
 
 
 class Hold(msgspec.Struct, frozen=True, gc=False):
-    """What is booked for a request under way, in which periods, and the headers that warn its client."""
+    """What is booked for a request under way."""
 
     periods: Periods
+    """The periods in which it counts."""
     amount: float = 0.0
+    """In the currency of the prices."""
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    """What warns the client."""
 
 
 async def hold(budgets: Budgets, clocks: Clocks, caller: Caller, budget: Budget, amount: float = 0.0) -> Hold:

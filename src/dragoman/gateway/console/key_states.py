@@ -22,11 +22,14 @@ _LIMITS = ("requests_per_minute", "tokens_per_minute", "concurrent")
 
 
 class SpentBudget(msgspec.Struct, frozen=True):
-    """What a key has spent in a period, and what it may."""
+    """The budget of a key in one period."""
 
     period: str
+    """Its name."""
     spent: float
+    """What the key has spent."""
     limit: float | None
+    """What it may spend."""
 
 
 class KeyState(msgspec.Struct, frozen=True, kw_only=True):

@@ -51,8 +51,6 @@ _LOOK_SECONDS = 0.05
 _TICKS_PER_SECOND = 10
 ACCEPTED_AT_ONCE = 16
 """New connections in one turn of the event loop."""
-_GC_THRESHOLD = 20_000
-"""New objects until the garbage collector runs."""
 _SWITCH_SECONDS = 0.0005
 """How long the event loop waits for the interpreter until it asks a thread for it."""
 
@@ -107,12 +105,12 @@ def run(options: ServeOptions) -> int:
         loaded.config, url_of(listening, server.host), loaded.file, str(state or "memory"), notice
     )
     if server.workers == 1:
-        return _serve(loaded, file, profiles, listening, options, summary)
+        return _serve(GatewayStart(options, profiles, listening), loaded, file, summary)
     from dragoman.gateway.http.workers import Workers
 
     newest = NewestConfig(file, loaded, check)
     board = MetricsBoard(server.workers)
-    work = partial(_work, newest, profiles, listening, options, board)
+    work = partial(_work, GatewayStart(options, profiles, listening), newest, board)
     workers = Workers(server.workers, work, newest.refresh, watch=options.watch)
     announce(summary, loaded.config.log, at_once=True)  # a thread would not survive the fork
     return workers.run()
@@ -185,52 +183,56 @@ def _with_emulators(file: ServedFile, loaded: Loaded) -> tuple[Loaded, str]:
     return emulators.complete(loaded), NOTICE
 
 
-def _work(
-    newest: NewestConfig,
-    profiles: Profiles,
-    listening: socket.socket,
-    options: ServeOptions,
-    board: MetricsBoard,
-    place: int,
-) -> int:
+class GatewayStart(msgspec.Struct, frozen=True):
+    """What does not change while the gateway runs, whatever its file says."""
+
+    options: ServeOptions
+    """Those of the command line."""
+    profiles: Profiles
+    """With those of the user's files."""
+    listening: socket.socket
+    """Where clients connect."""
+
+
+def _work(start: GatewayStart, newest: NewestConfig, board: MetricsBoard, place: int) -> int:
     """Run one of several workers. It opens its own state after the fork."""
-    return _serve(
-        newest.loaded, newest.file, profiles, listening, options, None, WorkerRole(os.getppid(), board, place)
-    )
+    return _serve(start, newest.loaded, newest.file, role=WorkerRole(os.getppid(), board, place))
 
 
 class WorkerRole(msgspec.Struct, frozen=True):
-    """What one of several workers knows of the others: the first process, and where their metrics are."""
+    """What one of several workers knows of the others."""
 
     parent: int
+    """The first process."""
     board: MetricsBoard
+    """Where all show their metrics."""
     place: int
+    """The number of this one there."""
 
 
 def _serve(
+    start: GatewayStart,
     loaded: Loaded,
     file: ConfigFile,
-    profiles: Profiles,
-    listening: socket.socket,
-    options: ServeOptions,
-    summary: banner.GatewaySummary | None,
+    summary: banner.GatewaySummary | None = None,
     role: WorkerRole | None = None,
 ) -> int:
+    """Serve in this process. `summary`: what is shown at the start. `role`: this is one of several workers."""
     place = role.board.place(role.place) if role is not None else None
-    services = Services(loaded, file, profiles, check, alone=role is None, place=place)
+    services = Services(loaded, file, start.profiles, check=check, alone=role is None, place=place)
     _redirect_server_log(services.records)
     shortage = open_files.shortage(open_files.raise_limit(), loaded.config.server.max_concurrent)
     for warning in (*loaded.warnings, *([shortage] if shortage is not None else [])):
         services.records.lines.add(LogLevel.WARNING, {"event": "config", "warning": warning})
     started = None
     if summary is not None:
-        if _needs_setup(options, services.live.config):
+        if _needs_setup(start.options, services.live.config):
             services.live.setup_token = secrets.token_urlsafe(24)
         summary = replace(summary, state=services.store.place, setup=services.live.setup_token)
         started = partial(announce, summary, loaded.config.log)
     parent = role.parent if role is not None else None
-    server = Server(services, Gateway(services, watch=options.watch), started, parent)
-    server.run(sockets=accept_sockets(listening) if role is None else [listening])
+    server = Server(services, Gateway(services, watch=start.options.watch), started, parent)
+    server.run(sockets=accept_sockets(start.listening) if role is None else [start.listening])
     return 0 if server.started else 1
 
 
@@ -291,7 +293,7 @@ class Server(uvicorn.Server):
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._reload)
         if self._announce is not None:
             self._announce()
-        _tune_gc()
+        gc.freeze()  # the start leaves next to no cycles: looking for them takes longer than they are worth
         _tune_threads()
         # The catalogue takes a while to read: not while the first client waits.
         asyncio.get_running_loop().run_in_executor(None, find_model, "")
@@ -340,16 +342,6 @@ class Server(uvicorn.Server):
         task = asyncio.get_running_loop().create_task(self._services.live.reload_now())
         self._reloads.add(task)
         task.add_done_callback(self._reloads.discard)
-
-
-def _tune_gc() -> None:
-    """Exclude all objects of the start from garbage collection, and collect less often.
-
-    Requests leave no cycles behind. With Python's default threshold the collector takes 4 % of a small request. The
-    start leaves next to none: looking for them takes longer than they are worth.
-    """
-    gc.freeze()
-    gc.set_threshold(_GC_THRESHOLD)
 
 
 def _tune_threads() -> None:

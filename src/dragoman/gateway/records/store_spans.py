@@ -24,13 +24,18 @@ Describe = Callable[[Any], str]
 
 
 class StoreCall(Struct, frozen=True):
-    """One call: when it began (seconds since 1970), how long it took, and what came of it."""
+    """One call of the store."""
 
     need: str
+    """The contract that it belongs to."""
     operation: str
+    """The name of the method."""
     began: float
+    """Seconds since 1970."""
     seconds: float
+    """How long it took."""
     outcome: str
+    """What came of it."""
 
 
 _CALLS: ContextVar[list[StoreCall] | None] = ContextVar("store calls", default=None)

@@ -20,11 +20,14 @@ from dragoman.upstream.transport.transport import Transport
 
 
 class QuotedRefusal(msgspec.Struct, frozen=True):
-    """What was asked, the server's words, and the facts that they settle."""
+    """A refusal in the words of the server."""
 
     asks: str
+    """What was asked."""
     says: str
+    """The words."""
     facts: Mapping[str, Any]
+    """What they settle."""
 
 
 class AskedServer(msgspec.Struct, frozen=True):

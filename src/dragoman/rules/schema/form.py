@@ -42,66 +42,64 @@ Formats = tuple[tuple[str, frozenset[str]], ...]
 
 
 class SchemaForm(msgspec.Struct, frozen=True, cache_hash=True, kw_only=True):
-    """What a target understands of JSON Schema.
-
-    keywords           the only ones it knows; None means that unknown ones are ignored by it, so all may stay
-    refused            known to be refused wherever they stand
-    root_refused       refused at the root alone
-    refs               `$ref` with `$defs` or `definitions`
-    ref_siblings       other keywords beside `$ref`
-    foreign_refs       references that lead outside the schema, or nowhere
-    recursion          a definition may reach itself
-    unions             which of anyOf, oneOf, allOf are read
-    root_unions        and whether they may stand at the root
-    union_alone        beside anyOf only description and nullable may stand
-    typing             where `type` has to stand
-    type_lists         `type: ["string", "null"]`
-    null_lists         lists of one type and null may stay where others are not read
-    const              else a list of one value
-    nullable           how "or null" is written
-    string_enums       enum lists non-empty strings only
-    formats            per type, the formats that are read; None means all
-    array_items        the items an array gets that has none; None means that it needs none
-    boolean_schemas    `true` and `false` in the place of a schema
-    property_names     a pattern that property names must match
-    required_exist     `required` names declared properties only
-    empty_required     `required: []` is fine
-    some_required      an object with properties requires at least one of them
-    root_properties    the root must have `properties`
-    documented         every property must have a description, and an inner object the schema of further properties
-    strict             what strict mode demands
-    checked            keywords must have values of the right type
-    upper_types        type names may be written STRING, OBJECT
-    """
+    """What a target understands of JSON Schema."""
 
     keywords: frozenset[str] | None = None
+    """The only ones that it knows. None: it ignores unknown ones, so all may stay."""
     refused: frozenset[str] = frozenset()
+    """Keywords that are refused wherever they stand."""
     root_refused: frozenset[str] = frozenset()
+    """Keywords that are refused at the root alone."""
     refs: bool = True
+    """`$ref` with `$defs` or `definitions` is read."""
     ref_siblings: bool = True
+    """Other keywords may stand beside `$ref`."""
     foreign_refs: bool = False
+    """References may lead outside the schema, or nowhere."""
     recursion: bool = True
+    """A definition may reach itself."""
     unions: frozenset[str] = ALL_UNIONS
+    """Which of anyOf, oneOf and allOf are read."""
     root_unions: bool = True
+    """They may stand at the root."""
     union_alone: bool = False
+    """Beside anyOf only description and nullable may stand."""
     typing: Typing = Typing.FREE
+    """Where `type` has to stand."""
     type_lists: bool = True
+    """`type: ["string", "null"]` is read."""
     null_lists: bool = False
+    """Lists of one type and null may stay, if others are not read."""
     const: bool = True
+    """It is read. If not, a list of one value stands for it."""
     nullable: Nullable = Nullable.ANY
+    """How "or null" is written."""
     string_enums: bool = False
+    """An enum lists non-empty strings only."""
     formats: Formats | None = None
+    """For each type, the formats that are read. None: all are."""
     array_items: str | None = None
+    """The items that an array gets if it has none. None: it needs none."""
     boolean_schemas: bool = True
+    """`true` and `false` may take the place of a schema."""
     property_names: str | None = None
+    """A pattern that property names must match."""
     required_exist: bool = False
+    """`required` names declared properties only."""
     empty_required: bool = True
+    """`required: []` is fine."""
     some_required: bool = False
+    """An object with properties requires at least one of them."""
     root_properties: bool = False
+    """The root must have `properties`."""
     documented: bool = False
+    """Every property must have a description, and an inner object the schema of further properties."""
     strict: Strictness = Strictness.OFF
+    """What strict mode demands."""
     checked: bool = True
+    """Keywords must have values of the right type."""
     upper_types: bool = False
+    """Type names may be written STRING, OBJECT."""
 
     def knows(self, keyword: str) -> bool:
         """Whether the keyword may be sent at all."""

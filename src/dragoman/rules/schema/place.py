@@ -25,18 +25,26 @@ def growth_of(size: int) -> int:
 
 @dataclass(slots=True)
 class Walk:
-    """One pass over one schema: the form to reach, the notes so far, what copying may still cost (in bytes)."""
+    """One pass over one schema."""
 
     form: SchemaForm
+    """The form to reach."""
     root: Any
     references: References
     inline: bool = False
+    """References are replaced by what they lead to."""
     proto: bool = False
+    """The schema is written in the form of protocol buffers."""
     notes: list[SchemaNote] = field(default_factory=list)
+    """What was changed so far."""
     unlisted: list[Loses] = field(default_factory=list)
+    """The losses of changes that are too many to be listed."""
     growth: int = MAX_GROWTH
+    """What copying may still cost, in bytes."""
     names: dict[str, str] = field(default_factory=dict)
+    """New names of properties."""
     taken: set[str] | None = None
+    """Names that no property may get."""
 
     def note(self, at: str, did: str, loses: Loses) -> None:
         """Remember a change; past the limit only that it happened, so that a bomb cannot fill the report."""

@@ -12,11 +12,14 @@ Parts = tuple[Part, ...]
 
 
 class StateOwner(NamedTuple):
-    """Whose state it is: the caller that may have it back, the provider that issued it, the models that take it."""
+    """Whose state it is."""
 
     caller: str
+    """Who may have it back."""
     provider: str
+    """Who issued it."""
     scope: str
+    """The models that take it."""
 
 
 class ReasoningVault(Protocol):

@@ -43,8 +43,11 @@ class TransportLimits(msgspec.Struct, frozen=True):
 
 
 class Stats(msgspec.Struct, frozen=True):
-    """Open sockets (also those being opened), idle ones among them, and requests that wait for one."""
+    """The sockets to one origin."""
 
     open: int
+    """All of them, also those being opened."""
     idle: int
+    """Those that no request uses."""
     queued: int
+    """Requests that wait for one."""

@@ -126,6 +126,7 @@ def resolved_context(task: AdaptTask, quiet: bool) -> CompileContext:
 @profile_options
 @config_option
 def adapt(
+    *,
     file: str,
     source: str,
     name: str,

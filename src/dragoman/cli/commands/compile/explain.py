@@ -32,6 +32,7 @@ from dragoman.profiles.facts import DOUBTS, Stance
 @click.pass_context
 def explain(
     ctx: click.Context,
+    *,
     target: str,
     as_json: bool,
     config: Path | None,

@@ -122,6 +122,7 @@ class Run(msgspec.Struct, frozen=True):
 @lines_option
 @profile_options
 def lint(
+    *,
     files: tuple[str, ...],
     source: str,
     names: tuple[str, ...],

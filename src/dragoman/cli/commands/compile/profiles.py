@@ -22,12 +22,16 @@ DEFAULT = "default"
 
 
 class StatedFact(msgspec.Struct, frozen=True):
-    """One fact of a target: its value, the layer that sets it, and its evidence."""
+    """One fact of a target."""
 
     fact: str
+    """Its name."""
     value: Any
+    """What it says."""
     origin: str
+    """The layer that sets it."""
     evidence: tuple[Evidence, ...]
+    """Who has seen it, and when."""
 
 
 @click.command()

@@ -52,6 +52,7 @@ class ReplayOptions(msgspec.Struct, frozen=True):
 def replay(
     ctx: click.Context,
     /,
+    *,
     source: str,
     target: str | None,
     path: Path | None,

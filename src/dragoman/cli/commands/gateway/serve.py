@@ -35,6 +35,7 @@ from dragoman.cli.commands.gateway.config import chosen_file, config_option, env
     help="Let the console edit the configuration, also one that is not valid, after a token that is printed once.",
 )
 def serve(
+    *,
     path: Path | None,
     env_files: tuple[Path, ...],
     host: str | None,

@@ -69,6 +69,7 @@ from dragoman.emulators.serving.http_server import ServerLimits, start
 )
 @click.option("--list", "listing", is_flag=True, help="List the providers and exit.")
 def emulate(
+    *,
     providers: tuple[str, ...],
     port: int,
     host: str,

@@ -79,6 +79,7 @@ class _Probed(msgspec.Struct, frozen=True):
 @click.option("--resume", is_flag=True, help="Go on where an earlier run of the same --out ended.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report instead of a table.")
 def probe(
+    *,
     where: str | None,
     model: str,
     dialect: str,

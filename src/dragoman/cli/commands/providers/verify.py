@@ -45,6 +45,7 @@ from dragoman.verification.verifying import Verifier, find_destination
 @click.option("--bodies", is_flag=True, help="Put requests and answers on the page too.")
 @click.option("--resume", is_flag=True, help="Go on where an earlier run of the same --out ended.")
 def verify(
+    *,
     targets: tuple[str, ...],
     path: Path | None,
     env_files: tuple[Path, ...],

@@ -30,6 +30,7 @@ class _Gone(msgspec.Struct):
 @click.pass_context
 def forget(
     ctx: click.Context,
+    *,
     path: Path | None,
     env_files: tuple[Path, ...],
     url: str | None,

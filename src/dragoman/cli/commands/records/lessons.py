@@ -38,6 +38,7 @@ class _Forgotten(msgspec.Struct):
 @click.pass_context
 def lessons(
     ctx: click.Context,
+    *,
     path: Path | None,
     env_files: tuple[Path, ...],
     url: str | None,

@@ -38,6 +38,7 @@ _HEAD = ("id", "time", "key", "model", "target", "status", "input", "output", "c
 @click.pass_context
 def requests_(
     ctx: click.Context,
+    *,
     path: Path | None,
     env_files: tuple[Path, ...],
     url: str | None,

@@ -43,6 +43,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 @click.pass_context
 def usage(
     ctx: click.Context,
+    *,
     path: Path | None,
     env_files: tuple[Path, ...],
     url: str | None,

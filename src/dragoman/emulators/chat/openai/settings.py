@@ -26,12 +26,16 @@ from dragoman.emulators.wire import render_json
 
 @dataclass(frozen=True, slots=True)
 class ParameterSpec:
-    """The type of a parameter in OpenAI's words, and its range or choices."""
+    """What a parameter may be."""
 
     type: str
+    """Its type in OpenAI's words."""
     minimum: float | None = None
+    """Of a number."""
     maximum: float | None = None
+    """Of a number."""
     choices: tuple[str, ...] = ()
+    """Of a text; empty: any."""
 
 
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
