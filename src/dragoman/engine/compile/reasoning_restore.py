@@ -21,9 +21,8 @@ from dragoman.engine.answer.reasoning_capture import call_key, text_key, turn_ke
 from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, Scope, Stance
 from dragoman.profiles.model_patterns import bare_name
 from dragoman.rules.clean.provider_run import may_return
-from dragoman.rules.context import Context
 from dragoman.rules.reasoning import fits
-from dragoman.rules.rule import Rule
+from dragoman.rules.rule import report_only
 from dragoman.rules.shape.missing_reasoning import thinks
 
 _role = attrgetter("role")
@@ -238,22 +237,8 @@ def _marks(part: Part) -> tuple[bytes, ...]:
     return tuple([key for key in (part.state and part.state.json, part.text and part.text.literal) if key])
 
 
-def _never(facts: Facts) -> bool:
-    return False
-
-
-def _unchanged(conversation: Conversation, context: Context) -> Rewrite:
-    return Rewrite(conversation)
-
-
-kept_reasoning = Rule(
-    "kept-reasoning",
-    _never,
-    0,
-    Loss.NOTHING,
-    (),
-    _unchanged,
-    "Thinking or a signature that was kept for the client was put back.",
+kept_reasoning = report_only(
+    "kept-reasoning", Loss.NOTHING, "Thinking or a signature that was kept for the client was put back."
 )
 
 

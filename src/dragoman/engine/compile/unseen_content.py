@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dragoman.conversation.changes import Loss, Note, Rewrite
+from dragoman.conversation.changes import Loss, Note
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Media, Part, Reasoning, Result
 from dragoman.conversation.tools import Tool
 from dragoman.profiles.facts import Facts
-from dragoman.rules.context import Context
-from dragoman.rules.rule import Rule
+from dragoman.rules.rule import report_only
 
 
 def unseen(conversation: Conversation, facts: Facts) -> list[Note]:
@@ -76,20 +75,8 @@ _FINDERS: dict[str, Callable[[Conversation], Note | None]] = {
 }
 
 
-def _never(facts: Facts) -> bool:
-    return False
-
-
-def _unchanged(conversation: Conversation, context: Context) -> Rewrite:
-    return Rewrite(conversation)
-
-
-unseen_content = Rule(
+unseen_content = report_only(
     "unseen-content",
-    _never,
-    0,
     Loss.CONTENT,
-    (),
-    _unchanged,
     "Something that the target takes and leaves out of the prompt, so that the model never reads it.",
 )

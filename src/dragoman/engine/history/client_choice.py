@@ -19,8 +19,7 @@ from dragoman.conversation.parts import Extras, Json
 from dragoman.engine.history.policy import MOST_TOKENS, TrimPolicy
 from dragoman.engine.history.result_clearing import ClearPolicy
 from dragoman.profiles.facts import Facts
-from dragoman.rules.context import Context
-from dragoman.rules.rule import Rule
+from dragoman.rules.rule import report_only
 from dragoman.rules.settings.refused_setting import is_sent
 
 TRUNCATION, MANAGEMENT = "truncation", "context_management"
@@ -185,16 +184,5 @@ def _goes_out(name: str, extras: Extras | None, facts: Facts) -> bool:
     return extras is not None and value is not None and is_sent(name, value, extras.dialect, facts)
 
 
-def _never(facts: Facts) -> bool:
-    """No target needs it: it is the client's own field that asks for it."""
-    return False
-
-
-def _unchanged(conversation: Conversation, context: Context) -> Rewrite:
-    return Rewrite(conversation)
-
-
-history_choice_rule = Rule(
-    "history-choice", _never, 0, Loss.NOTHING, (), _unchanged, "What the client wants done about a long history."
-)
+history_choice_rule = report_only("history-choice", Loss.NOTHING, "What the client wants done about a long history.")
 """The name under which a field is reported that we honour in the provider's place."""

@@ -25,10 +25,8 @@ from dragoman.engine.history.importance import ranked, words_of
 from dragoman.engine.history.sizes import BYTES_PER_TOKEN, size_of
 from dragoman.engine.history.trimming import measured
 from dragoman.engine.history.units import Unit, UnitKind
-from dragoman.profiles.facts import Facts
 from dragoman.profiles.prices import TokenPrice
-from dragoman.rules.context import Context
-from dragoman.rules.rule import Rule
+from dragoman.rules.rule import report_only
 
 HEADING = "[Context Summary of {count} earlier messages]"
 _MOST_KEYS = 256
@@ -210,16 +208,4 @@ def question(part: str, earlier: str, policy: CompactPolicy) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": text}], "max_tokens": policy.max_summary_tokens}
 
 
-def _never(facts: Facts) -> bool:
-    """No target needs it: it is the user's configuration that asks for it."""
-    return False
-
-
-def _unchanged(conversation: Conversation, context: Context) -> Rewrite:
-    return Rewrite(conversation)
-
-
-history_summary = Rule(
-    "history-summary", _never, 0, Loss.CONTENT, (), _unchanged, "Old turns were replaced by a summary."
-)
-"""The name and the loss under which summaries are reported."""
+history_summary = report_only("history-summary", Loss.CONTENT, "Old turns were replaced by a summary.")

@@ -26,9 +26,7 @@ from dragoman.engine.history.sizes import (
     sizes_of,
 )
 from dragoman.engine.history.units import Unit, UnitKind, units_of
-from dragoman.profiles.facts import Facts
-from dragoman.rules.context import Context
-from dragoman.rules.rule import Rule
+from dragoman.rules.rule import report_only
 
 _EXCEEDS = "kept more than the budget: the first words of the user and the last exchange do not leave for it"
 _MARKER_END = MARKER.encode() + b'"'
@@ -208,14 +206,4 @@ def _statistics(seen: Measured, kept: int, notes: list[Note], is_new: bool) -> T
     return TrimStatistics(_tokens(original, seen), _tokens(kept, seen), shortened, left, is_new)
 
 
-def _never(facts: Facts) -> bool:
-    """No target needs it: it is the user's configuration that asks for it."""
-    return False
-
-
-def _unchanged(conversation: Conversation, context: Context) -> Rewrite:
-    return Rewrite(conversation)
-
-
-history_trim = Rule("history-trim", _never, 0, Loss.CONTENT, (), _unchanged, "A long history was cut to its budget.")
-"""The name and the loss under which cuts are reported. It is not among the rules that run for a target."""
+history_trim = report_only("history-trim", Loss.CONTENT, "A long history was cut to its budget.")

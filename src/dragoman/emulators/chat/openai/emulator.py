@@ -110,16 +110,6 @@ def provider(options: EmulatorOptions) -> EmulatedProvider:
         checks=CHECKS,
         style=ANSWER_STYLE,
         not_json=ChatRefusal(400, NOT_JSON.message + hint),
-        listed_models=(
-            "gpt-4o",
-            "gpt-4o-mini",
-            "gpt-4.1",
-            "gpt-5-mini",
-            "gpt-5.2",
-            "gpt-5.2-pro",
-            "gpt-5.4",
-            "gpt-5.6",
-            "o4-mini",
-        ),
+        listed_models=LISTED,
     )
     return JoinedApis(chat, responses(options))
