@@ -6,11 +6,11 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.dialects.read_back import WANTED, read_back, text
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.envelope import seal
-from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import FIELD, Message, Role
 from dragoman.conversation.parts import (
     CacheHint,
@@ -33,19 +33,13 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.anthropic.request import locate, parse_request, render_request
-from dragoman.dialects.dialect import RenderOptions
 from dragoman.errors import MalformedRequest, Unrepresentable
 
 CLAUDE = Origin("anthropic")
-WANTED = RenderOptions("m", False)
 USER = {"role": "user", "content": "hi"}
 HELLO = Message(Role.USER, (Text(b'"hi"'),))
 SIGNATURE = Opaque(kind=reasoning_states.SIGNATURE, json=b'"sig"', origin=CLAUDE)
 GEMINI = Opaque(kind=reasoning_states.THOUGHT, json=b'"c2ln"', origin=Origin("gemini", "google", "gemini-3"))
-
-
-def text(words: str, **more: Any) -> Text:
-    return Text(quote(words), **more)
 
 
 def own(**fields: Any) -> Extras:
@@ -53,11 +47,7 @@ def own(**fields: Any) -> Extras:
 
 
 def asked(body: Any) -> Ask:
-    """The request, which must also read back equal when it is written anew."""
-    ask = parse_request(orjson.dumps({"model": "m", **body}))
-    again = parse_request(render_request(ask.conversation, WANTED))
-    assert again.conversation == ask.conversation
-    return ask
+    return read_back("anthropic", {"model": "m", **body})
 
 
 def messages(*found: Any) -> tuple[Message, ...]:

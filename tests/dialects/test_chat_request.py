@@ -7,10 +7,10 @@ from typing import Any
 import orjson
 import pytest
 from msgspec.structs import replace
+from tests.dialects.read_back import WANTED, read_back, text
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.conversation import Ask, Conversation
-from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import (
     CacheHint,
@@ -33,26 +33,16 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
-from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.openai_chat.request import locate, parse_request, render_request
 from dragoman.errors import DuplicateKey, MalformedRequest, Unrepresentable
 
 CHAT = Origin("openai-chat")
-WANTED = RenderOptions("m", False)
 USER = {"role": "user", "content": "hi"}
 HELLO = Message(Role.USER, (Text(b'"hi"'),))
 
 
-def text(words: str, **more: Any) -> Text:
-    return Text(quote(words), **more)
-
-
 def asked(body: Any) -> Ask:
-    """The request, which must also read back equal when it is written anew."""
-    ask = parse_request(orjson.dumps({"model": "m", **body}))
-    again = parse_request(render_request(ask.conversation, WANTED))
-    assert again.conversation == ask.conversation
-    return ask
+    return read_back("openai-chat", {"model": "m", **body})
 
 
 def messages(*found: Any) -> tuple[Message, ...]:

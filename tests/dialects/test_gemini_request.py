@@ -6,11 +6,11 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.dialects.read_back import WANTED, read_back, text
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.envelope import seal
-from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import (
     CacheHint,
@@ -28,7 +28,6 @@ from dragoman.conversation.parts import (
     Remote,
     Result,
     Stored,
-    Text,
 )
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
@@ -39,22 +38,13 @@ from dragoman.dialects.gemini.request import locate, parse_request, render_reque
 from dragoman.errors import DuplicateKey, MalformedRequest, Unrepresentable
 
 GEMINI = Origin("gemini")
-WANTED = RenderOptions("m", False)
 USER = {"role": "user", "parts": [{"text": "hi"}]}
 SIGNATURE = Opaque(kind=reasoning_states.THOUGHT, json=b'"c2ln"', origin=GEMINI)
 CLAUDE = Opaque(kind=reasoning_states.SIGNATURE, json=b'"abc"', origin=Origin("anthropic", "anthropic", "claude"))
 
 
-def text(words: str, **more: Any) -> Text:
-    return Text(quote(words), **more)
-
-
 def asked(body: Any) -> Ask:
-    """The request, which must also read back equal when it is written anew."""
-    ask = parse_request(orjson.dumps(body))
-    again = parse_request(render_request(ask.conversation, WANTED))
-    assert again.conversation == ask.conversation
-    return ask
+    return read_back("gemini", body)
 
 
 def contents(*found: Any) -> tuple[Message, ...]:

@@ -7,11 +7,11 @@ from typing import Any
 import orjson
 import pytest
 from msgspec.structs import replace
+from tests.dialects.read_back import WANTED, read_back, text
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.envelope import seal
-from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import FIELD, Message, Role
 from dragoman.conversation.parts import (
     CacheHint,
@@ -39,13 +39,8 @@ from dragoman.dialects.openai_responses.request import locate, parse_request, re
 from dragoman.errors import MalformedRequest, Unrepresentable
 
 RESPONSES = Origin("openai-responses")
-WANTED = RenderOptions("m", False)
 ENCRYPTED = Opaque(kind=reasoning_states.ENCRYPTED, json=b'"gAAA"', origin=RESPONSES)
 CLAUDE = Opaque(kind=reasoning_states.SIGNATURE, json=b'"abc"', origin=Origin("anthropic", "anthropic", "claude"))
-
-
-def text(words: str, **more: Any) -> Text:
-    return Text(quote(words), **more)
 
 
 def own(**fields: Any) -> Extras:
@@ -53,11 +48,7 @@ def own(**fields: Any) -> Extras:
 
 
 def asked(body: Any) -> Ask:
-    """The request, which must also read back equal when it is written anew."""
-    ask = parse_request(orjson.dumps({"model": "m", **body}))
-    again = parse_request(render_request(ask.conversation, WANTED))
-    assert again.conversation == ask.conversation
-    return ask
+    return read_back("openai-responses", {"model": "m", **body})
 
 
 def items(*found: Any) -> tuple[Message, ...]:

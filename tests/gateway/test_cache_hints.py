@@ -139,14 +139,3 @@ def test_a_change_that_breaks_the_cache_says_so_and_the_ledger_says_why(tmp_path
         assert f"{again} {session['resent_tokens']}" in metrics
         assert 'dragoman_cache_cost_total{target="claude/claude-opus-4-1",how="lost"}' in metrics
         assert running.get("/dragoman/cache?sinse=1h").status_code == 400
-        report = running.get("/dragoman/cache?since=1h").json()
-        (session,) = report["sessions"]
-        assert session["worst"]["id"] == request_id
-        assert session["worst"]["why"] == entry["cache_break"]
-        assert session["name"] == entry["session"]
-        assert report["models"][0]["read"] == pytest.approx(session["cached_tokens"] / session["input_tokens"])
-        metrics = running.get("/metrics").text
-        again = 'dragoman_cache_tokens_total{target="claude/claude-opus-4-1",how="sent again"}'
-        assert f"{again} {session['resent_tokens']}" in metrics
-        assert 'dragoman_cache_cost_total{target="claude/claude-opus-4-1",how="lost"}' in metrics
-        assert running.get("/dragoman/cache?sinse=1h").status_code == 400

@@ -25,7 +25,7 @@ from dragoman.conversation.provider_tools import Family, FoundPage, McpServer, P
 from dragoman.conversation.tools import Tool
 from dragoman.emulators.signatures import mint
 from dragoman.engine.compile.run_functions import runnable_tool
-from dragoman.engine.exchange import exchange
+from dragoman.engine.exchange import wanted_tools
 from dragoman.engine.exchange.run_limits import RunLimits
 from dragoman.store.contracts.budgets import Period, PeriodBudget
 
@@ -741,7 +741,7 @@ def test_long_lists_of_tools_are_worked_on_beside_the_event_loop(
         threads.add(threading.current_thread().name)
         return runnable_tool(*given, **named)
 
-    monkeypatch.setattr(exchange, "runnable_tool", noted)
+    monkeypatch.setattr(wanted_tools, "runnable_tool", noted)
     with running(tmp_path, looking, LongRunner()) as (one, _, _):
         assert one.post("/v1/responses", {"model": "m", "input": ASKED, "tools": [SERVER]}).status_code == 200
     assert all(name.startswith("dragoman-heavy") for name in threads)
