@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.parts import CacheHint, Result
+from dragoman.conversation.parts import CacheHint, Media, Result, Text
 from dragoman.conversation.tools import Tool
 
 SCOPE = "scope"
@@ -27,6 +28,16 @@ def hints_of(conversation: Conversation) -> list[CacheHint]:
             if type(part) is Result:
                 found += [inner.hint for inner in part.parts]
     return [hint for hint in found if hint is not None]
+
+
+def with_breakpoint(result: Result) -> Result:
+    """The result with a breakpoint on its last part that takes one; the same one if none does."""
+    for at in range(len(result.parts) - 1, -1, -1):
+        part = result.parts[at]
+        if isinstance(part, Media) or (type(part) is Text and not part.blank):
+            parts = (*result.parts[:at], replace(part, hint=BREAKPOINT), *result.parts[at + 1 :])
+            return replace(result, hint=None, parts=parts, listed=True)
+    return result
 
 
 def marks_own_end(conversation: Conversation) -> bool:

@@ -56,7 +56,14 @@ from dragoman.rules.cache_hints import hints_of, marks_own_end
 from dragoman.rules.clean.off_schema import off_schema, written_misses
 from dragoman.rules.media.remote_media import media_of, remote_media, wanted
 from dragoman.rules.rule import FAIL, Rule
-from dragoman.rules.settings.cache_marks import MOST_HINTS, cache_marks, mark_opening, mark_prompt, mark_turns
+from dragoman.rules.settings.cache_marks import (
+    MOST_HINTS,
+    cache_marks,
+    in_input,
+    mark_breakpoints,
+    mark_prompt,
+    mark_turns,
+)
 from dragoman.rules.settings.refused_setting import refused_setting
 from dragoman.wire.json_reader import render_object, split_members
 
@@ -125,7 +132,9 @@ def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> Adapt
     except Unrepresentable as fault:
         raise with_place(fault, ask) from None
     compilation.check_content()
-    if options.sent_before and not compilation.seen & _HINTS:
+    if compilation.seen & _HINTS:
+        compilation.keep_form()
+    elif options.sent_before:
         compilation.mark_prompt()
     return compilation.render()
 
@@ -358,6 +367,11 @@ class _Compilation:
             hint=f"change the request, allow more, or choose another answer for {rule.name}",
         )
 
+    def keep_form(self) -> None:
+        """Write results alike, whether or not a breakpoint of the client's stands on them: it moves along."""
+        if self.facts.cache_form is CacheForm.BREAKPOINT and not self.same:
+            self.conversation = in_input(self.conversation)
+
     def mark_prompt(self) -> None:
         """Set cache hints on what was sent before."""
         sent, facts = self.options.sent_before, self.facts
@@ -370,7 +384,8 @@ class _Compilation:
         elif facts.cache_form is CacheForm.BREAKPOINT:
             if marks_own_end(self.conversation):
                 return
-            done = mark_opening(self.conversation, self.same, sent >= SentBefore.OPENING)
+            known = sent >= SentBefore.OPENING
+            done = mark_breakpoints(self.conversation, self.same, known, sent is SentBefore.TURNS)
         elif sent is SentBefore.NOTHING:
             return
         else:

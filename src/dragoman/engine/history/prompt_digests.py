@@ -28,7 +28,7 @@ class PromptDigests(msgspec.Struct, frozen=True, gc=False):
     whole: int
     """And all other turns: what the next turn will have in common with this one."""
     continues: bool = False
-    """Whether it ends with the result of a tool: the model was asked for all before it a moment ago."""
+    """Whether its last turn begins with the result of a tool: the model was asked for all before it a moment ago."""
     session: int = 0
     """Whose turn it is, at which target."""
 
@@ -38,7 +38,7 @@ def digest_prompt(
 ) -> PromptDigests:
     """The digests of a conversation for one target. What models thought does not count: clients may leave it out.
     `known`: what is remembered of the conversation. `session`: what its turns have in common."""
-    messages, last, begin = conversation.messages, _before_last_answer(conversation), conversation.opening
+    messages, (last, end), begin = conversation.messages, _last_answer(conversation), conversation.opening
     pieces: list[bytes] = []
     for message in messages[:begin]:
         collect_words(message.parts, pieces)
@@ -46,7 +46,8 @@ def digest_prompt(
     turns = digest_messages(conversation, known).digests
     earlier = hash((opening, turns[begin:last].tobytes())) if last >= 0 else 0
     whole = hash((opening, turns[begin:].tobytes()))
-    return PromptDigests(opening, earlier, whole, messages[-1].role is TOOL, hash((target, session)))
+    continues = messages[-1].role is TOOL or (end < len(messages) and messages[end].role is TOOL)
+    return PromptDigests(opening, earlier, whole, continues, hash((target, session)))
 
 
 class DigestedMessages(msgspec.Struct, frozen=True):
@@ -110,14 +111,15 @@ digest_tools = IdentityCache(_hash_tools)
 """What tools say, and in which order."""
 
 
-def _before_last_answer(conversation: Conversation) -> int:
-    """Where the model's last answer begins; -1 if it has not answered yet."""
+def _last_answer(conversation: Conversation) -> tuple[int, int]:
+    """Where the model's last answer begins and ends; -1 and 0 if it has not answered yet."""
     messages, at = conversation.messages, len(conversation.messages) - 1
     while at >= 0 and messages[at].role is not ASSISTANT:
         at -= 1
+    end = at + 1
     while at > 0 and messages[at - 1].role is ASSISTANT:
         at -= 1
-    return at
+    return at, end
 
 
 def collect_words(parts: Iterable[Part], pieces: list[bytes]) -> None:

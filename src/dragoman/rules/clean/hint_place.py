@@ -11,7 +11,7 @@ from dragoman.conversation.changes import Loss, Note
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, Message
 from dragoman.conversation.parts import CacheHint, Call, Media, Part, Result, Text
-from dragoman.rules.cache_hints import BREAKPOINT
+from dragoman.rules.cache_hints import BREAKPOINT, with_breakpoint
 from dragoman.rules.rewriting import kept
 
 _BEARERS = (Text, Media, Call, Result)
@@ -89,6 +89,9 @@ def _respelled(message: Message, part: Part, notes: list[Note]) -> Part:
         if inner is not part.parts:
             changes["parts"] = inner
     hint = part.hint
+    if hint is not None and type(part) is Result and (marked := with_breakpoint(part)) is not part:
+        notes.append(_note_breakpoint(message, part, hint))
+        return marked
     if hint is not None and not hint.is_breakpoint:
         takes = isinstance(part, (Text, Media)) and message.role is not ASSISTANT
         changes["hint"] = BREAKPOINT if takes else None

@@ -5,7 +5,8 @@ prefix. Where the target takes hints, but not one that says for whom the prompt 
 Where it takes no long lifetime after a short one, in the order of tools, system text and turns, the later hint gets the
 usual lifetime. Where it takes none inside a tool's result, the result itself gets the hint. Where it takes none on
 tools, theirs are taken off. Where it takes none for the whole request, the last part gets that one. Where it takes
-breakpoints instead (`prompt_cache_breakpoint`), hints on input parts become those, and all others are taken off.
+breakpoints instead (`prompt_cache_breakpoint`), hints on input parts and results become those, and all others are taken
+off.
 
 Loses metadata; nothing if a hint is moved.
 

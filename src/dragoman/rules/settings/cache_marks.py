@@ -4,8 +4,8 @@ This rule changes valid requests, so it is `off` unless you choose `add`. A hint
 system messages, or on the first user turn if there are none.
 
 The gateway sets hints in its own way (`cache: auto`): on a prompt that it has sent before, after the tools, the system
-texts, the turn before and the last one. For a target that takes breakpoints there is one after the system texts: it
-marks the end of the prompt unasked.
+texts, the turn before and the last one. For a target that takes breakpoints there is one after the system texts, and on
+the last results of tools: it marks the end of the prompt unasked.
 
 Loses nothing; adds a hint.
 
@@ -19,7 +19,7 @@ becomes
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -32,7 +32,7 @@ from dragoman.conversation.parts import BREAKPOINT_FIELD, CacheHint, Call, Media
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait, observe
 from dragoman.profiles.facts import CacheForm, CachePlace, Facts, Stance
-from dragoman.rules.cache_hints import BREAKPOINT
+from dragoman.rules.cache_hints import BREAKPOINT, with_breakpoint
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 
@@ -90,22 +90,45 @@ def mark_turns(conversation: Conversation, room: int) -> Rewrite:
     return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes)) if notes else Rewrite(conversation)
 
 
-def mark_opening(conversation: Conversation, same: bool, known: bool) -> Rewrite:
-    """A breakpoint after the system texts, if they are `known`: the target finds those of other conversations only so.
-
-    A client of another dialect has its system texts among the input from the first request on, since a field for them
-    takes no breakpoint and nothing may be written otherwise than before.
+def mark_breakpoints(conversation: Conversation, same: bool, opening: bool, turns: bool) -> Rewrite:
+    """Breakpoints where the target would set none: after the system texts, if the `opening` is known, for other
+    conversations that have it. With `turns`, on the last result of a tool, if a text stands behind it that may be gone
+    on the next turn, and on the last one before the model's answer, where that was done on the turn before.
     """
     last = conversation.opening - 1
-    if last < 0 or (same and (conversation.messages[last].at == FIELD or _has_breakpoint(conversation.messages[last]))):
-        return Rewrite(conversation)
-    notes: list[Note] = []
-    messages = list(conversation.messages)
-    if not same:
-        messages[: last + 1] = [replace(one, inline=True) for one in messages[: last + 1]]
-    if known:
+    messages, notes = list((conversation if same else in_input(conversation)).messages), list[Note]()
+    if opening and last >= 0 and not (same and (messages[last].at == FIELD or _has_breakpoint(messages[last]))):
         _mark(messages, [last], BREAKPOINT, notes)
+    if turns:
+        _mark(messages, [at for at in _last_results(messages) if _is_listed(messages[at])], BREAKPOINT, notes)
+    if same and not notes:
+        return Rewrite(conversation)
     return Rewrite(replace(conversation, messages=tuple(messages)), tuple(notes))
+
+
+def in_input(conversation: Conversation) -> Conversation:
+    """The conversation of a client of another dialect, in the form in which all of it takes breakpoints: system texts
+    among the input, since a field for them takes none, and results as lists of parts. It is so from the first request
+    on, since nothing may be written otherwise than before."""
+    opening = conversation.opening
+    messages = [
+        replace(one, inline=True) if at < opening else _with_lists(one) if one.role is TOOL else one
+        for at, one in enumerate(conversation.messages)
+    ]
+    return replace(conversation, messages=tuple(messages))
+
+
+def _list_results(message: Message) -> Message:
+    parts = [replace(one, listed=True) if type(one) is Result and one.parts else one for one in message.parts]
+    return replace(message, parts=tuple(parts))
+
+
+_with_lists: Callable[[Message], Message] = IdentityCache(_list_results)
+
+
+def _is_listed(message: Message) -> bool:
+    last = message.parts[-1] if message.parts else None
+    return type(last) is Result and last.listed
 
 
 def _has_breakpoint(message: Message) -> bool:
@@ -141,8 +164,31 @@ MOST_HINTS = 4
 """Hints that a target takes if its profile names no number."""
 
 
+def _last_results(messages: Sequence[Message]) -> list[int]:
+    """The last result before the model's last answer, and the one after it, if something stands behind that."""
+    last = _result_before_text(messages)
+    at = len(messages) - 1 if last < 0 else last
+    while at >= 0 and messages[at].role is not ASSISTANT:
+        at -= 1
+    while at >= 0 and messages[at].role is not TOOL:
+        at -= 1
+    return [one for one in (at, last) if one >= 0]
+
+
+def _result_before_text(messages: Sequence[Message]) -> int:
+    """The last result of the last turn, if something stands behind it; -1 if not."""
+    at = len(messages) - 1
+    while at >= 0 and messages[at].role is not TOOL and messages[at].role is not ASSISTANT:
+        at -= 1
+    return at if 0 <= at < len(messages) - 1 and messages[at].role is TOOL else -1
+
+
 def _ends_of_turns(conversation: Conversation) -> list[int]:
-    """The last message of the user's or of tools, and the last one before the model's last answer."""
+    """The last message of the user's or of tools, and the last one before the model's last answer. If a text stands
+    behind the last result, that result instead of the latter: the text may be gone on the next turn, and what the turn
+    before marked is found from there."""
+    if (result := _result_before_text(conversation.messages)) >= 0:
+        return [result, len(conversation.messages) - 1]
     ends: list[int] = []
     seeks = True
     messages = conversation.messages
@@ -159,9 +205,16 @@ def _ends_of_turns(conversation: Conversation) -> list[int]:
 
 
 def _marked(message: Message, hint: CacheHint) -> Message:
-    """The message with a hint on its last part that takes one."""
+    """The message with a hint on its last part that takes one. A breakpoint stands inside a result."""
     for at in range(len(message.parts) - 1, -1, -1):
         part = message.parts[at]
+        if type(part) is Result and hint.is_breakpoint:
+            marked = with_breakpoint(part)
+            return (
+                message
+                if marked is part
+                else replace(message, parts=(*message.parts[:at], marked, *message.parts[at + 1 :]))
+            )
         if isinstance(part, _TAKE_HINTS) and not (type(part) is Text and part.blank):
             parts = (*message.parts[:at], replace(part, hint=hint), *message.parts[at + 1 :])
             return replace(message, parts=parts, listed=True)
