@@ -113,7 +113,8 @@ TOLD = {
 @pytest.mark.parametrize("size", [1, 7, 4096])
 @pytest.mark.parametrize("name", TOLD)
 def test_usage_that_the_client_did_not_ask_for_is_taken_out(name: str, size: int) -> None:
-    frames = RelayFrames(None, LEFTOVERS, lambda chunk: None, finish_stripped_chunk, frozenset({"usage"}))
+    usage = frozenset({"usage"})
+    frames = RelayFrames(None, LEFTOVERS, lambda chunk: None, tidy=finish_stripped_chunk, unasked=usage)
     told, shown = TOLD[name]
     wire = b"data: " + told + b"\n\ndata: [DONE]\n\n"
     fed = [frames.feed(wire[at : at + size]) for at in range(0, len(wire), size)]
