@@ -86,17 +86,19 @@ def test_keys_take_turns() -> None:
     assert begun == ["a1", "b1", "c1", "a2", "b2", "a3"]
 
 
-def test_what_nobody_waits_for_is_not_begun() -> None:
+@pytest.mark.parametrize("way", [HeavyWork.run, HeavyWork.run_to_end])
+def test_what_nobody_waits_for_is_not_begun(way: Callable[..., Awaitable[str]]) -> None:
     async def play(stage: Stage) -> None:
         first = asyncio.create_task(stage.heavy.run(stage.job("first", held=True), "a"))
         await stage.until("first")
-        gone = asyncio.create_task(stage.heavy.run(stage.job("gone"), "a"))
+        gone = asyncio.ensure_future(way(stage.heavy, stage.job("gone"), "a"))
         await asyncio.sleep(0)
         last = asyncio.create_task(stage.heavy.run(stage.job("last"), "a"))
         await asyncio.sleep(0)
         gone.cancel()
         with suppress(asyncio.CancelledError):
             await gone
+        assert not stage.gate.is_set(), "it does not wait for its turn either"
         stage.gate.set()
         await asyncio.gather(first, last)
 

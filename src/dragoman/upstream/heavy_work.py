@@ -110,12 +110,14 @@ class HeavyWork:
         return result
 
     async def run_to_end(self, work: Callable[[], Result], key: str = "") -> Result:
-        """Do it in a thread. A caller that is cancelled waits for it: nobody else may touch what it works on."""
-        future = self._submit(work, key).future
+        """Do it in a thread. A caller that is cancelled waits for it if it has begun: nobody else may touch what it
+        works on. What had not begun is never done."""
+        job = self._submit(work, key)
         try:
-            result: Result = await asyncio.shield(future)
+            result: Result = await asyncio.shield(job.future)
         except asyncio.CancelledError:
-            await asyncio.wait({future})
+            if not self._forget(job):
+                await asyncio.wait({job.future})
             raise
         return result
 
@@ -168,13 +170,15 @@ class HeavyWork:
                 job.future.set_exception(fault)
         self._begin()
 
-    def _forget(self, job: _Job) -> None:
-        """Nobody waits for it any more."""
+    def _forget(self, job: _Job) -> bool:
+        """Nobody waits for it any more; whether it had not begun."""
         jobs = self._waiting.get(job.key)
-        if jobs is not None and job in jobs:
-            jobs.remove(job)
-            if not jobs:
-                del self._waiting[job.key]
+        if jobs is None or job not in jobs:
+            return False
+        jobs.remove(job)
+        if not jobs:
+            del self._waiting[job.key]
+        return True
 
     def _trim(self, loop: asyncio.AbstractEventLoop) -> None:
         """Give free memory back, in a thread: what one large body took would otherwise stay with the process."""

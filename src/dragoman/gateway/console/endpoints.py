@@ -140,7 +140,7 @@ async def watch_requests(request: ServedRequest) -> None:
         raise Refused(Failure(FailureKind.RATE_LIMIT, "too many pages watch requests", 429, retry_after=5.0))
     services.records.recent.watchers += 1
     try:
-        with noticing(request.inbound):
+        with noticing(request.inbound, 0):
             events = live_requests(request)
             await request.outbound.streamed(events, list(SAFE), SSE, services.live.config.server.write_timeout)
     except TimeoutError:

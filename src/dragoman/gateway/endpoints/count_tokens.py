@@ -41,7 +41,8 @@ async def count(request: ServedRequest, dialect: str, model: str | None = None) 
         body = await with_counted_turns(services, caller.name, dialect, await request.body())
         parse = partial(parse_count_request, dialect, body, inbound.headers, model, services.live.config.limits)
         work = request.work(body)
-        ask = await work.run(parse)
+        with noticing(inbound, len(body)):
+            ask = await work.run(parse)
         name = ask.model or services.live.config.default_model or ""
         first = find_destinations(services, caller, name, dialect).first
         credential = find_credential(request, dialect, first)
@@ -53,7 +54,7 @@ async def count(request: ServedRequest, dialect: str, model: str | None = None) 
             ask, TargetRoute((first,)), context, caller.name, options=options, work=work
         )
         named = header(b"x-dragoman-model", first.name)
-        with noticing(inbound):
+        with noticing(inbound, len(body)):
             step = await dispatch.prepare()
             if not isinstance(step, Send):
                 raise Refused(step.failure)

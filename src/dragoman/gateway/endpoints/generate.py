@@ -94,38 +94,38 @@ async def _generate(
     """Answer the request, or give the job if it is to be answered in the background."""
     services = request.services
     body = await request.inbound.body(services.live.config.server.max_body, services.live.config.limits.encodings)
-    vendor, compaction, caller = registry.dialect(record.dialect), None, record.caller
-    known = _recognise(services, record, body)
-    if vendor.background is not None and way is None and known.holds(b'"background"'):
-        job = await queue_job(services, record.caller, record.dialect, body)
-        if job is not None:
-            return job
-    if (stored := vendor.stored_answers) is not None and known.holds(stored.mark):
-        body = await with_stored_turns(request, record, known, stored)
-        known = known if body is known.body else _recognise(services, record, body)
-    if (form := vendor.compactions) is not None and (way is not None or known.holds(form.mark)):
-        named = at.model if at is not None else None
-        body, compaction = await read_compaction(services, caller, record.dialect, body, form, model=named, way=way)
+    watch = ClientWatch(request.inbound, len(body))
+    try:
+        vendor, compaction, caller = registry.dialect(record.dialect), None, record.caller
         known = _recognise(services, record, body)
-    parse = partial(_parse, request, record.dialect, known, at)
-    new = known.new if known.kept is not None else body
-    work = begin_work(services.dispatcher.heavy, caller.name, new)
-    try:
-        ask, record.estimate = await work.run(parse) if work.is_large else parse(new is not body)
-    except NotContinued:
-        work = begin_work(services.dispatcher.heavy, caller.name, body)
-        ask, record.estimate = await work.run(parse)
-    record.ask = ask
-    record.model = name = ask.model or services.live.config.default_model or ""
-    lead = find_lead(services, caller, name, record.dialect)
-    route = lead.route if lead.candidates is None else None
-    if caller.limits is not None:
-        counted = record.estimate if caller.counts_tokens else 0
-        allowed = await admit(services.store.limits, caller, caller.limits, counted, record.dialect)
-        record.notices += limit_headers(record.dialect, caller.limits, allowed)
-        record.reserved = record.estimate if caller.counts_tokens else None
-    watch = ClientWatch(request.inbound)
-    try:
+        if vendor.background is not None and way is None and known.holds(b'"background"'):
+            job = await queue_job(services, record.caller, record.dialect, body)
+            if job is not None:
+                return job
+        if (stored := vendor.stored_answers) is not None and known.holds(stored.mark):
+            body = await with_stored_turns(request, record, known, stored)
+            known = known if body is known.body else _recognise(services, record, body)
+        if (form := vendor.compactions) is not None and (way is not None or known.holds(form.mark)):
+            named = at.model if at is not None else None
+            body, compaction = await read_compaction(services, caller, record.dialect, body, form, model=named, way=way)
+            known = _recognise(services, record, body)
+        parse = partial(_parse, request, record.dialect, known, at)
+        new = known.new if known.kept is not None else body
+        work = begin_work(services.dispatcher.heavy, caller.name, new)
+        try:
+            ask, record.estimate = await work.run(parse) if work.is_large else parse(new is not body)
+        except NotContinued:
+            work = begin_work(services.dispatcher.heavy, caller.name, body)
+            ask, record.estimate = await work.run(parse)
+        record.ask = ask
+        record.model = name = ask.model or services.live.config.default_model or ""
+        lead = find_lead(services, caller, name, record.dialect)
+        route = lead.route if lead.candidates is None else None
+        if caller.limits is not None:
+            counted = record.estimate if caller.counts_tokens else 0
+            allowed = await admit(services.store.limits, caller, caller.limits, counted, record.dialect)
+            record.notices += limit_headers(record.dialect, caller.limits, allowed)
+            record.reserved = record.estimate if caller.counts_tokens else None
         if compaction is None or not await answer_with_summary(request, record, compaction, ask, work):
             await _dispatch(request, record, ask, route, work)
     except asyncio.CancelledError:

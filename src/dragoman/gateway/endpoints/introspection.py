@@ -131,16 +131,18 @@ async def adapt(request: ServedRequest) -> None:
     with Slot(services, caller):
         body = await request.body()
         work = request.work(body)
-        wanted = await work.run(partial(_dry_run, body, limits))
+        with noticing(inbound, len(body)):
+            wanted = await work.run(partial(_dry_run, body, limits))
         route = find_destinations(services, caller, wanted.to, wanted.source)
         if caller.limits is not None:
             await admit(services.store.limits, caller, caller.limits, 0)
         asked = bytes(wanted.request)
         parse = partial(read, asked, source=wanted.source, headers=inbound.headers, stream=wanted.stream, limits=limits)
-        ask = await work.run(parse)
+        with noticing(inbound, len(body)):
+            ask = await work.run(parse)
         context = AnswerContext(model=wanted.to, id=request.outbound.id)
         dispatch = services.dispatcher.open(ask, route, context, caller.name, options=wanted.options(), work=work)
-        with noticing(inbound):
+        with noticing(inbound, len(body)):
             step = await dispatch.prepare()
     if not isinstance(step, Send):
         raise Refused(step.failure)

@@ -91,7 +91,8 @@ async def relay(
     with Slot(services, caller):
         received = await request.body()
         request.outbound.work = request.work(received)
-        body = await request.outbound.work.run(partial(_parse, inbound.headers, received))
+        with noticing(inbound, len(received)):
+            body = await request.outbound.work.run(partial(_parse, inbound.headers, received))
         name = _member(services.live.config, body.model or _default_model(services.live.config, path))
         route = find_destinations(services, caller, name, form)
         destination = route.first
@@ -105,7 +106,7 @@ async def relay(
         sending = _Sending(destination, path, find_credential(request, form, destination))
         failure: Failure | None = Failure(FailureKind.NETWORK, "the client has gone", GONE)
         try:
-            with noticing(inbound):
+            with noticing(inbound, len(received)):
                 failure = await _passed(request, sending, body.named(destination.target.model), client)
         finally:
             _write_down(request, name, sending, started, failure)

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
+from dragoman.wire.json_size import LARGE
+
 if TYPE_CHECKING:
     from dragoman.upstream.socket_line import SocketLine
 
@@ -237,16 +239,22 @@ _WATCH_AFTER = 0.5
 
 
 class ClientWatch(CoarseTimeout):
-    """Cancels the task of a request when its client disconnects. `gone` marks such a cancellation."""
+    """Cancels the task of a request when its client disconnects. `gone` marks such a cancellation.
+
+    The client of a large body is watched at once: the work on it waits for others, and need not be begun.
+    """
 
     __slots__ = ("_inbound", "_task", "_watcher", "gone")
 
-    def __init__(self, inbound: Inbound) -> None:
+    def __init__(self, inbound: Inbound, size: int = 0) -> None:
         super().__init__(inbound.timer, _WATCH_AFTER)
         self.gone = False
         self._inbound = inbound
         self._task = asyncio.current_task()
         self._watcher: asyncio.Task[None] | None = None
+        if size > LARGE:
+            self._timer.timeouts.discard(self)
+            self.on_timeout()
 
     def on_timeout(self) -> None:
         self._watcher = asyncio.get_running_loop().create_task(self._watch())
@@ -266,9 +274,10 @@ class ClientWatch(CoarseTimeout):
 
 
 @contextmanager
-def noticing(inbound: Inbound) -> Iterator[None]:
-    """Work for a client, whose body has been read. Raises ClientGone once it disconnects, which ends the work."""
-    watch = ClientWatch(inbound)
+def noticing(inbound: Inbound, size: int) -> Iterator[None]:
+    """Work for a client, whose body of this size has been read. Raises ClientGone once it disconnects, which ends the
+    work."""
+    watch = ClientWatch(inbound, size)
     try:
         yield
     except asyncio.CancelledError:
