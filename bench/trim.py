@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.engine.history.policy import TrimPolicy
+from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.history.trimming import TrimRequest, trim
 from dragoman.engine.library.adapt import read
 

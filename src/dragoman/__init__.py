@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dragoman.conversation.replies import Choice, Reply, Stop, Usage
     from dragoman.engine.compile.request_limits import RequestLimits
     from dragoman.engine.history.cuts import Cut
-    from dragoman.engine.history.policy import TrimPolicy
+    from dragoman.engine.history.trim_policy import TrimPolicy
     from dragoman.engine.history.trimming import TrimStatistics
     from dragoman.engine.library.adapt import Request, adapt
     from dragoman.engine.library.adapted import AdaptedRequest
@@ -85,7 +85,7 @@ _HOMES = {
     "dragoman.engine.library.adapted": ("AdaptedRequest",),
     "dragoman.engine.library.answer": ("Answer", "AnswerStream"),
     "dragoman.engine.history.cuts": ("Cut",),
-    "dragoman.engine.history.policy": ("TrimPolicy",),
+    "dragoman.engine.history.trim_policy": ("TrimPolicy",),
     "dragoman.engine.history.trimming": ("TrimStatistics",),
     "dragoman.engine.library.lint": ("Finding", "Severity", "lint"),
     "dragoman.engine.library.policy": ("Policy", "State"),

@@ -14,7 +14,7 @@ from tests.acceptance.through_gateway import DONE, SAYS, ask, served, streamed
 
 from dragoman.config import Config, Provider
 from dragoman.config.load import load
-from dragoman.engine.history.policy import TrimPolicy
+from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.library.adapt import adapt
 from dragoman.engine.library.policy import Policy
 from dragoman.gateway.models.known_names import known_names

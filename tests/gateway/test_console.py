@@ -21,7 +21,7 @@ from tests.gateway.serving import CLIENT as HTTP
 
 from dragoman.config.client_keys import sha256_of
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.gateway.callers.sessions import SETUP, end_session, make_session, session_name
+from dragoman.gateway.callers.console_sessions import SETUP, end_session, make_session, session_name
 from dragoman.gateway.console.body_marks import BodyMark, MarkKind, differences, without_place
 from dragoman.gateway.console.kept_secrets import with_secrets, without_secrets
 from dragoman.gateway.console.static_files import static_files

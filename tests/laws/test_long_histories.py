@@ -26,8 +26,8 @@ from dragoman.engine.history.compaction import (
     task_for,
 )
 from dragoman.engine.history.cuts import Cut
-from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.result_clearing import ClearPolicy, clear_results
+from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.history.trimming import TrimmedHistory, TrimRequest, trim
 from dragoman.engine.history.units import units_of
 

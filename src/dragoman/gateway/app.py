@@ -10,8 +10,8 @@ from pathlib import Path
 from dragoman.dialects.registry import caller_dialect
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers.callers import Caller, Refused, identify, may_look, recognise
-from dragoman.gateway.callers.sessions import FOREIGN, is_own_page
-from dragoman.gateway.faults import tell_fault
+from dragoman.gateway.callers.console_sessions import FOREIGN, is_own_page
+from dragoman.gateway.http.client_errors import tell_fault
 from dragoman.gateway.http.inbound import ClientGone, Inbound, Message, Receive, Scope, Send
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.live_config import LiveConfig

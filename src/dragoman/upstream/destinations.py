@@ -27,7 +27,7 @@ from dragoman.engine.compile.compiler import path_template
 from dragoman.engine.exchange.attempts import RetryPolicy
 from dragoman.engine.exchange.destination import CacheHints, Destination, TargetRoute
 from dragoman.engine.history.compaction import CompactPolicy
-from dragoman.engine.history.policy import MOST_TOKENS, TrimPolicy
+from dragoman.engine.history.trim_policy import MOST_TOKENS, TrimPolicy
 from dragoman.errors import ConfigError
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.models import known_window

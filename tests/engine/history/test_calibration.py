@@ -34,8 +34,8 @@ from dragoman.engine.history.calibration import (
     can_be_estimated,
     observed,
 )
-from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.sizes import BYTES_PER_TOKEN, bytes_per_token, estimate_tokens
+from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.history.trimming import TrimRequest, trim
 from dragoman.engine.library.adapt import read
 from dragoman.errors import RequestError

@@ -20,8 +20,8 @@ from dragoman.engine.exchange.destination import Destination, TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.steps import NOTHING_RECALLED, Recall, Send
 from dragoman.engine.history.client_choice import forbids_cuts
-from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.result_clearing import CLEARED, ClearPolicy, clear_results
+from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.library.adapt import AdaptedRequest, read
 
 CLEAR = {"type": "clear_tool_uses_20250919", "trigger": {"type": "input_tokens", "value": 1_000}}

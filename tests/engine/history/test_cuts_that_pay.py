@@ -11,8 +11,8 @@ from tests.engine.history.conversations import chat, requests_of
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.engine.history.compaction import CompactPolicy, pays, task_for
-from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.sizes import size_of
+from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.history.trimming import TrimRequest, trim
 from dragoman.profiles.prices import TokenPrice
 

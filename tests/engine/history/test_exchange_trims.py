@@ -12,7 +12,7 @@ from dragoman.conversation.failures import FailureKind
 from dragoman.engine.exchange.destination import Destination
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.steps import Answered, GaveUp, Recall, Recalled, Send, Step
-from dragoman.engine.history.policy import TrimPolicy
+from dragoman.engine.history.trim_policy import TrimPolicy
 
 TRIM = TrimPolicy(max_history_tokens=1_000)
 TURNS: list[Any] = [

@@ -12,8 +12,8 @@ from dragoman.conversation.replies import Usage
 from dragoman.engine.compile.compiler import Options, compile_ask
 from dragoman.engine.exchange.destination import Destination
 from dragoman.engine.history import session_turns
-from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.session_turns import CacheOutcome, SessionTurns, blame, find_break, price_of
+from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapt import BUILTIN, read
 from dragoman.engine.library.adapted import AdaptedRequest

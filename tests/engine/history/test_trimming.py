@@ -18,8 +18,8 @@ from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.pairs import pair
 from dragoman.conversation.parts import Call, Inline, Media, MediaKind, Reasoning, Result, Text
 from dragoman.engine.history.cuts import Cut
-from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.sizes import MARKER
+from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.history.trimming import TrimmedHistory, TrimRequest, measured, measured_for, trim
 from dragoman.engine.history.units import UnitKind, units_of
 from dragoman.engine.library.adapt import read

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from dragoman.engine.history.policy import MOST_TOKENS
+from dragoman.engine.history.trim_policy import MOST_TOKENS
 
 Positive = Annotated[int, Meta(ge=1)]
 TokenLimit = Annotated[int, Meta(ge=1, le=MOST_TOKENS)]

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from dragoman.config.schema.amounts import TokenLimit
-from dragoman.engine.history.policy import MOST_TOKENS
+from dragoman.engine.history.trim_policy import MOST_TOKENS
 
 
 class Trim(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

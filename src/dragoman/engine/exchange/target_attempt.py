@@ -27,10 +27,10 @@ from dragoman.engine.history.calibration import calibration_key
 from dragoman.engine.history.client_choice import chosen_policy, forbids_cuts, history_choice
 from dragoman.engine.history.compaction import UsedSummary, compact_keys, compacted
 from dragoman.engine.history.cuts import Cut
-from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.prompt_digests import PromptDigests, digest_prompt
 from dragoman.engine.history.recall import cut_key, cut_keys, may_need_cut
 from dragoman.engine.history.sent_prompts import SentBefore
+from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.routing.sessions import hash_first_words, named_session, session_key

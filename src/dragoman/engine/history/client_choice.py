@@ -16,8 +16,8 @@ from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.parts import Extras, Json
-from dragoman.engine.history.policy import MOST_TOKENS, TrimPolicy
 from dragoman.engine.history.result_clearing import ClearPolicy
+from dragoman.engine.history.trim_policy import MOST_TOKENS, TrimPolicy
 from dragoman.profiles.facts import Facts
 from dragoman.rules.rule import report_only
 from dragoman.rules.settings.refused_setting import is_sent

@@ -19,8 +19,8 @@ import msgspec
 
 from dragoman.conversation.messages import TOOL, Message
 from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
-from dragoman.engine.history.policy import MOST_TOKENS, TrimPolicy
 from dragoman.engine.history.sizes import BYTES_PER_TOKEN, Size
+from dragoman.engine.history.trim_policy import MOST_TOKENS, TrimPolicy
 from dragoman.engine.history.units import Unit, UnitKind
 
 _LEAST_BUDGET, _MOST_BUDGET = 2_000, 32_000

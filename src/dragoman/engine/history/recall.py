@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.history.cuts import PrefixDigests
-from dragoman.engine.history.policy import MOST_TOKENS, TrimPolicy
+from dragoman.engine.history.trim_policy import MOST_TOKENS, TrimPolicy
 from dragoman.engine.history.trimming import TrimRequest, measured
 from dragoman.engine.history.units import UnitKind
 

@@ -13,7 +13,6 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Result, Text
 from dragoman.engine.history.cuts import Cut, Limit, Measured, find_cut, shortened_size, unit_costs
-from dragoman.engine.history.policy import TrimPolicy
 from dragoman.engine.history.sizes import (
     BYTES_PER_TOKEN,
     MARKER,
@@ -25,6 +24,7 @@ from dragoman.engine.history.sizes import (
     size_of,
     sizes_of,
 )
+from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.history.units import Unit, UnitKind, units_of
 from dragoman.rules.rule import report_only
 

@@ -11,7 +11,7 @@ from dragoman.conversation.changes import Loss, LossName
 from dragoman.engine.compile.reasoning_restore import KeptParts
 from dragoman.engine.compile.request_limits import DEFAULT_LIMITS, RequestLimits
 from dragoman.engine.history.cuts import Cut
-from dragoman.engine.history.policy import TrimPolicy
+from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.memory.conversation_memory import ConversationMemory
 from dragoman.errors import OptionError, near_match, nearest_first
 from dragoman.profiles.facts import Doubt, DoubtName

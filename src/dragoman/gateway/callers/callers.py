@@ -12,7 +12,7 @@ from dragoman.config.schema import Budget, ClientKey, ServerConfig
 from dragoman.config.validation import is_loopback
 from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.gateway.callers.sessions import is_own_page, session_client
+from dragoman.gateway.callers.console_sessions import is_own_page, session_client
 from dragoman.gateway.http.inbound import Inbound
 from dragoman.gateway.live_config import LiveConfig
 from dragoman.gateway.services import Services

@@ -12,7 +12,7 @@ import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.gateway.callers.callers import Refused, Slot
-from dragoman.gateway.callers.sessions import (
+from dragoman.gateway.callers.console_sessions import (
     SETUP,
     end_session,
     is_own_page,

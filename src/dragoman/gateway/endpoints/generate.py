@@ -44,8 +44,8 @@ from dragoman.gateway.records.request_record import (
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services, Traffic
 from dragoman.gateway.state.background_answers import BackgroundJob, begin_job, queue_job
+from dragoman.gateway.state.background_summaries import begin_summary
 from dragoman.gateway.state.carried_summaries import answer_with_summary, read_compaction
-from dragoman.gateway.state.compaction import begin_summary
 from dragoman.gateway.state.stored_answers import with_stored_turns
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.dispatch import Dispatch

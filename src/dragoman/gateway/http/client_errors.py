@@ -1,12 +1,18 @@
-"""Exceptions as the failures that clients get: an unreadable body is 4xx, an internal error 500."""
+"""What a client is told of a request that failed before it had an answer: an unreadable body is 4xx, an internal error
+500."""
 
 from __future__ import annotations
 
+import traceback
+
+from dragoman.config.schema import LogLevel
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.engine.answer.client_failures import failure_of
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers.callers import Refused
 from dragoman.gateway.http.inbound import BodyEncodingRefused, BodyTooLarge, BodyTooSlow
+from dragoman.gateway.http.outbound import Outbound
+from dragoman.gateway.records.records import Records
 
 BODY_ERRORS = (BodyTooLarge, BodyTooSlow, BodyEncodingRefused)
 """Errors of a body that could not be received."""
@@ -28,3 +34,18 @@ def as_failure(error: Refused | DragomanError | BodyTooLarge | BodyTooSlow | Bod
     if isinstance(error, BodyEncodingRefused):
         return Failure(FailureKind.BAD_REQUEST, str(error), 415)
     return failure_of(error)
+
+
+async def tell_fault(records: Records, outbound: Outbound, dialect: str, fault: Exception) -> None:
+    """Tell the client what went wrong, in its dialect. Of a fault of our own the log gets all, the client the id."""
+    if isinstance(fault, Refused):
+        await outbound.refusal(dialect, as_failure(fault), list(fault.headers))
+    elif isinstance(fault, (DragomanError, *BODY_ERRORS)):
+        await outbound.refusal(dialect, as_failure(fault))
+    else:
+        trace = records.redactor.text("".join(traceback.format_exception(fault)))
+        records.lines.add(LogLevel.ERROR, {"event": "crash", "id": outbound.id, "error": trace})
+        if outbound.started:
+            raise fault
+        message = f"the gateway itself failed; its log tells more under {outbound.id}"
+        await outbound.refusal(dialect, Failure(FailureKind.SERVER, message, 500))

@@ -23,8 +23,7 @@ from dragoman.engine.answer.client_failures import render_failure
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers.callers import Refused, begin_work, identify
 from dragoman.gateway.endpoints.generate import GOING_AWAY, generate, is_ending
-from dragoman.gateway.faults import tell_fault
-from dragoman.gateway.http.client_errors import as_failure
+from dragoman.gateway.http.client_errors import as_failure, tell_fault
 from dragoman.gateway.http.inbound import ClientGone, Message
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.http.socket_protocol import SHUTDOWN
