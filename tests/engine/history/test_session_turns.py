@@ -85,6 +85,31 @@ def test_a_change_that_moves_what_was_sent_says_what_it_costs() -> None:
     assert tokens * (3.75 - 0.3) / 1e6 == pytest.approx(price_of(tokens, PRICE))
 
 
+def test_a_setting_is_not_blamed_for_what_a_message_does() -> None:
+    """It was left out the turn before, too, but then nothing of the conversation was changed."""
+    session, said = Session(), turns(6)
+    session.answer(compiled(asked(said, chat_id="a")), WRITTEN)
+    late = [*said, {"role": "assistant", "content": "Yes."}, {"role": "system", "content": "Be brief."}]
+    request = compiled(asked(late, chat_id="a"))
+    assert [one.at for one in request.changes if one.rule == "refused-setting"] == ["/chat_id"]
+    (told,) = session.report(request)
+    assert told.startswith("late-system /messages/15: ")
+
+
+def test_a_client_that_changes_its_system_text_is_named_before_a_change_of_ours() -> None:
+    session, said = Session(), turns(6)
+    session.answer(compiled(asked(said)), WRITTEN)
+    other = {"role": "system", "content": "It is noon. " + str(said[0]["content"])}
+    late = [other, *said[1:], {"role": "assistant", "content": "Yes."}, {"role": "system", "content": "Be brief."}]
+    request = compiled(asked(late))
+    before = session.turns.find("ann", request.ask)
+    assert before is not None
+    broken = find_break(before, request, session.place)
+    assert broken is not None
+    use = session.answer(replace(request, changes=blame(before, broken, request)), Usage(9_000, 1))
+    assert use.why == "the client changed message 1, a system text"
+
+
 def test_it_says_so_once() -> None:
     session, said = Session(), turns(6)
     more = [*said, {"role": "assistant", "content": "Yes."}, {"role": "system", "content": "Be brief."}]

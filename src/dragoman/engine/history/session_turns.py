@@ -428,6 +428,8 @@ def blame(before: SentTurn, broken: BrokenCache, request: AdaptedRequest) -> tup
     ]
     if not fresh:
         return request.changes
+    if broken.after >= 0:  # a setting changes no message
+        fresh = [at for at in fresh if _turn_of(request.changes[at]) >= 0] or fresh
     moved = request.conversation.messages[broken.after].at if broken.after >= 0 else -1
     found = next((at for at in fresh if _turn_of(request.changes[at]) == moved), None)
     if found is None:
@@ -454,14 +456,16 @@ def explain(before: SentTurn, now: SentTurn, request: AdaptedRequest) -> str:
         return ""
     if before.target != now.target:
         return f"{now.target} answered, and {before.target} the turn before"
+    if before.tools != now.tools:
+        return "the client changed its tools"
+    if changed is not None and changed < opening:
+        return f"{_CHANGED} {changed + 1}, a system text"
     blamed = next((one for one in request.changes if _BREAKS in one.did), None)
     if blamed is not None:
         did, _, where = blamed.did.partition(_BREAKS)
         return f"{blamed.rule} at {blamed.at} ({did}) changed what comes{where.partition(':')[0]}"
-    if before.tools != now.tools:
-        return "the client changed its tools"
     if changed is not None:
-        return f"{_CHANGED} {changed + 1}" + (", a system text" if changed < opening else "")
+        return f"{_CHANGED} {changed + 1}"
     if before.shape != _shape_before(now, before) or before.sent_tools != now.sent_tools:
         return "it was changed in another way than the turn before"
     if now.at - before.at >= KEPT_SECONDS:
