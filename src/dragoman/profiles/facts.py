@@ -617,7 +617,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     signature_skip: Annotated[str, Meta(description="documented value for calls that another model made")] = ""
 
     cache_place: Annotated[CachePlace, Meta(description="where a cache hint is of use, if anywhere")] = CachePlace.NONE
-    cache_minimum: Annotated[int, Meta(description="the fewest tokens that a provider keeps for a cache hint")] = 1024
+    cache_minimum: Annotated[int, Meta(description="the fewest tokens of a prompt that a provider caches")] = 1024
     cache_form: Annotated[
         CacheForm,
         Meta(description="how a cache hint is written: `cache_control`, or a breakpoint on an input part"),

@@ -110,6 +110,14 @@ def test_a_client_that_changes_its_system_text_is_named_before_a_change_of_ours(
     assert use.why == "the client changed message 1, a system text"
 
 
+@pytest.mark.parametrize(("tokens", "resent"), [(3_000, 0), (5_000, 5_000)])
+def test_a_prompt_that_is_too_short_to_be_cached_is_not_missed(tokens: int, resent: int) -> None:
+    session = Session("gemini/gemini-2.5-pro", TokenPrice(1.25, 10, 0.125))
+    for at in (6, 7):
+        use = session.answer(compiled(asked(turns(at)), session.target), Usage(tokens, 1))
+    assert use.resent == resent
+
+
 def test_it_says_so_once() -> None:
     session, said = Session(), turns(6)
     more = [*said, {"role": "assistant", "content": "Yes."}, {"role": "system", "content": "Be brief."}]

@@ -216,7 +216,8 @@ class SessionTurns:
             self._bound(turn.weight)
             return CacheOutcome(session, saved=saved)
         self._turns.move_to_end(key)
-        resent = _resent(turn, usage, price) if turn.tokens - usage.cached >= LEAST_TOKENS else 0
+        least = max(LEAST_TOKENS, request.facts.cache_minimum)
+        resent = _resent(turn, usage, price, least) if turn.tokens - usage.cached >= LEAST_TOKENS else 0
         before = replace(turn) if resent else turn
         known, weight, turn.target = len(turn.messages), turn.weight, destination.name
         if made is not None:
@@ -294,11 +295,11 @@ def price_of(tokens: int, price: TokenPrice | None) -> float | None:
     return tokens * price.resending * PER_MILLION
 
 
-def _resent(before: SentTurn, usage: Usage, price: TokenPrice | None) -> int:
-    """Tokens that were in the cache and were not read from it."""
+def _resent(before: SentTurn, usage: Usage, price: TokenPrice | None, least: int) -> int:
+    """Tokens that were in the cache and were not read from it. `least`: the shortest prompt that the provider keeps."""
     had = min(before.tokens, usage.input)
     missed = had - usage.cached
-    if had < LEAST_TOKENS or missed < max(LEAST_TOKENS, _SHARE * had):
+    if had < least or missed < max(LEAST_TOKENS, _SHARE * had):
         return 0
     is_cheaper = price is not None and price.cached is not None
     return missed if is_cheaper or before.has_read or usage.cached else 0
