@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.source_trees import syntax_tree
+from tests.source_trees import syntax_nodes, syntax_tree
 
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 
@@ -107,11 +107,11 @@ def package(path: Path) -> str:
 @cache
 def imports(path: Path) -> tuple[str, ...]:
     """Every module that is imported, wherever in the file."""
-    return tuple(_imports(syntax_tree(path)))
+    return tuple(_imports(path))
 
 
-def _imports(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _imports(path: Path) -> Iterator[str]:
+    for node in syntax_nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -156,7 +156,7 @@ def test_only_the_public_api_of_uvicorn_is_used() -> None:
     named = {
         node.attr
         for path in FILES
-        for node in ast.walk(syntax_tree(path))
+        for node in syntax_nodes(path)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "uvicorn"
     }
     assert named == {"Config", "Server"}
@@ -175,7 +175,7 @@ def test_no_providers_name_stands_in_a_condition() -> None:
     found = [
         (str(path), node.lineno, inner.value)
         for path in asked
-        for node in ast.walk(syntax_tree(path))
+        for node in syntax_nodes(path)
         if isinstance(node, ast.Compare)
         for inner in ast.walk(node)
         if isinstance(inner, ast.Constant) and inner.value in PROVIDERS
@@ -186,7 +186,7 @@ def test_no_providers_name_stands_in_a_condition() -> None:
 def named_dialects(path: Path) -> set[str]:
     """The dialects that are named by a string in this file, other than the file's own package or emulator."""
     own = {EMULATORS.get(name, name.replace("_", "-")) for name in path.relative_to(ROOT).parts[1:-1]}
-    strings = {node.value for node in ast.walk(syntax_tree(path)) if isinstance(node, ast.Constant)}
+    strings = {node.value for node in syntax_nodes(path) if isinstance(node, ast.Constant)}
     return {name for name in DIALECT_NAMES if name in strings and name not in own}
 
 
@@ -256,7 +256,7 @@ def test_dialects_parse_and_render_and_have_no_other_verbs_for_it() -> None:
     named = [
         (str(path), node.name)
         for path in DIALECTS.rglob("*.py")
-        for node in ast.walk(syntax_tree(path))
+        for node in syntax_nodes(path)
         if isinstance(node, ast.FunctionDef) and node.name.lstrip("_").startswith(("read_", "write_"))
     ]
     assert named == []

@@ -9,10 +9,10 @@ import ast
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tests.source_trees import syntax_tree
+from tests.source_trees import syntax_nodes
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "dragoman"
@@ -63,15 +63,16 @@ PRIVATE_WORDS = {
 GLOSSARY_LIMIT = 25
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
+def modules() -> Iterator[tuple[str, Iterable[ast.AST]]]:
+    """The path of each module, and its nodes."""
     for path in sorted(SOURCE.rglob("*.py")):
-        yield str(path.relative_to(SOURCE)), syntax_tree(path)
+        yield str(path.relative_to(SOURCE)), syntax_nodes(path)
 
 
 def shared_classes() -> dict[str, list[str]]:
     places: dict[str, list[str]] = defaultdict(list)
-    for path, tree in modules():
-        for node in ast.walk(tree):
+    for path, nodes in modules():
+        for node in nodes:
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(f"{path}:{node.lineno}")
     return {name: found for name, found in places.items() if len(found) > 1}
@@ -91,10 +92,10 @@ def test_no_module_hides_a_well_known_one() -> None:
     assert sorted(SHADOWING_MODULES.keys() - found) == [], "no longer there: remove it from the list"
 
 
-def defined_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
+def defined_names(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, int]]:
     """Every name that a module defines: classes, functions, parameters, variables, fields, and other names for what it
     imports."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
                 yield node.name, node.lineno
@@ -136,8 +137,8 @@ def test_names_use_no_private_words() -> None:
     assert private_words("path_wishes") == ["path_wishes (write requests)"]
     found = [
         f"{path}:{line}: {private}"
-        for path, tree in modules()
-        for name, line in defined_names(tree)
+        for path, nodes in modules()
+        for name, line in defined_names(nodes)
         for private in private_words(name)
     ]
     assert found == []
