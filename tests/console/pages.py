@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,9 +15,12 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.gateway.running import Running, gateway, provider
 
 from dragoman.cli.demo_conversations import DEMO_CONVERSATIONS
+from dragoman.gateway.console.static_files import static_files
 from dragoman.testing import emulator
 
 CHROMIUM = shutil.which("chromium")
+VIEWS = re.findall(r'^  \["(\w+)", "[^"]+", "\./\w+\.js"\],$', static_files()["app.js"].content.decode(), re.M)
+"""Those of the navigation."""
 HOMES = {
     "anthropic": "claude-sonnet-4-6",
     "gemini": "gemini-2.5-flash",

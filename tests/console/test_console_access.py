@@ -12,7 +12,7 @@ pytest.importorskip("playwright", reason="the browser tests need Playwright: mak
 
 from playwright.sync_api import Browser, Page, expect
 from tests.console.axe import violations
-from tests.console.pages import CHROMIUM, chromium, page_of, send_traffic, working_gateway
+from tests.console.pages import CHROMIUM, VIEWS, chromium, page_of, send_traffic, working_gateway
 from tests.gateway.running import Running
 
 pytestmark = [
@@ -31,6 +31,7 @@ READY = {
     "keys": ".empty",
     "config": ".effective",
 }
+"""What is there once a view has loaded."""
 PHONE = {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark"}
 
 
@@ -55,7 +56,7 @@ def where(running: Running, view: str) -> str:
 
 
 @pytest.mark.parametrize("options", [{}, PHONE], ids=["light", "dark phone"])
-@pytest.mark.parametrize("view", READY)
+@pytest.mark.parametrize("view", dict.fromkeys([*VIEWS, *READY]))
 def test_axe_finds_nothing(browser: Browser, running: Running, view: str, options: dict[str, Any]) -> None:
     # Only the judge needs the policy to be lifted; every other test holds the page to it.
     with page_of(browser, running.url, bypass_csp=True, **options) as watched:

@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.console.pages import (
     CHROMIUM,
     HOSTILE,
+    VIEWS,
     Watched,
     chromium,
     page_of,
@@ -336,7 +337,7 @@ def test_hostile_content_is_text(browser: Browser, running: Running) -> None:
     request = send_hostile(running)
     with clean_page(browser, running) as page:
         expect(page.locator(".list .row").first).to_contain_text("<script>")
-        for view in (f"requests/{request}", "requests", "models", "spend", "playground", "compatibility"):
+        for view in (f"requests/{request}", *VIEWS):
             go(page, view)
             page.wait_for_timeout(400)
             assert page.evaluate("window.pwned") is None
@@ -352,7 +353,7 @@ def test_nothing_is_loaded_from_elsewhere(browser: Browser, running: Running) ->
     with clean_page(browser, running) as page:
         asked: set[str] = set()
         page.on("request", lambda request: asked.add(request.url.partition("?")[0]))
-        for view in ("requests", "playground", "compatibility", "models", "spend", "keys", "config"):
+        for view in VIEWS:
             go(page, view)
             page.wait_for_timeout(150)
         assert asked
@@ -362,9 +363,7 @@ def test_nothing_is_loaded_from_elsewhere(browser: Browser, running: Running) ->
 # How it looks.
 
 
-@pytest.mark.parametrize(
-    "view", ["requests", "detail", "playground", "compatibility", "models", "spend", "keys", "config"]
-)
+@pytest.mark.parametrize("view", [*VIEWS, "detail"])
 def test_a_phone_shows_every_view_without_scrolling_sideways(browser: Browser, running: Running, view: str) -> None:
     where = f"requests/{newest(running, model='steady')}" if view == "detail" else view
     with clean_page(browser, running, viewport={"width": 390, "height": 844}, has_touch=True) as page:
