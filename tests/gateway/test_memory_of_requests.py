@@ -7,6 +7,7 @@ import gc
 import io
 import json
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 from tests.gateway.upstream import GOOD
 
 from dragoman.conversation.conversation import KnownBeginning
+from dragoman.engine.answer.translation import Translation
 from dragoman.errors import DragomanError
 from dragoman.gateway.app import Gateway
 from dragoman.gateway.http.client_errors import as_failure
@@ -47,10 +49,27 @@ class Provider:
         return
 
 
+class StreamingProvider(Provider):
+    """A transport whose answer is a stream of one piece."""
+
+    headers = (("content-type", "text/event-stream"),)
+
+    def __init__(self, status: int, answer: bytes) -> None:
+        super().__init__(status, answer)
+        self._pieces = self._cut()
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._pieces
+
+    async def _cut(self) -> AsyncIterator[bytes]:
+        yield self.answer
+
+
 def opened(folder: Path, provider: Provider, memory: int = 1 << 26) -> Services:
     file = folder / "dragoman.yaml"
     file.write_text(
-        'providers: {openai: {profile: openai, base_url: "http://x.test", api_key: k, max_connections: 7}}\n'
+        'providers: {openai: {profile: openai, base_url: "http://x.test", api_key: k, max_connections: 7},'
+        ' claude: {profile: anthropic, base_url: "http://y.test", api_key: k, max_connections: 7}}\n'
         "log: {level: error, provider_errors: {path: null}}\nstore: {kind: memory}\n"
         f"server: {{conversation_memory: {memory}}}\n"
     )
@@ -88,7 +107,8 @@ def collected() -> Any:
 
     def find() -> list[object]:
         gc.collect()
-        return [one for one in gc.garbage if isinstance(one, (Inbound, RequestRecord, DragomanError, ClientWatch))]
+        kinds = Inbound, RequestRecord, DragomanError, ClientWatch, Translation
+        return [one for one in gc.garbage if isinstance(one, kinds)]
 
     yield find
     gc.set_debug(0)
@@ -121,6 +141,15 @@ async def test_a_request_leaves_nothing_for_the_collector(name: str, tmp_path: P
     services.records.recent.keep(False)
     assert await ask(services, body) == status
     await asyncio.sleep(0)  # what a thread did ends a turn later
+    assert collected() == []
+    await services.close()
+
+
+async def test_a_relayed_stream_leaves_nothing_for_the_collector(tmp_path: Path, collected: Any) -> None:
+    services = opened(tmp_path, StreamingProvider(200, stream_of("openai/gpt-4o", "Hello")))
+    services.records.recent.keep(False)
+    assert await ask(services, question("hello", stream=True)) == 200
+    await asyncio.sleep(0)
     assert collected() == []
     await services.close()
 
@@ -185,6 +214,39 @@ async def test_a_kept_request_does_not_hold_the_memory_of_its_conversation(tmp_p
         one.keep("a key", "a value", 1)
         assert one.made == {}
     await services.close()
+
+
+@pytest.mark.parametrize("model", ["openai/gpt-4o", "claude/claude-sonnet-4-6"])
+async def test_a_kept_request_does_not_hold_the_events_of_its_answer(model: str, tmp_path: Path) -> None:
+    long = "long " * (LARGE // 4)
+    services = opened(tmp_path, StreamingProvider(200, stream_of(model, long)))
+    assert await ask(services, question("hello", stream=True).replace(b"openai/gpt-4o", model.encode())) == 200
+    (kept,) = services.records.recent._exchanges
+    assert kept.entry.output_tokens > 0
+    assert held(kept.record, services) < 1.5 * len(long), "the client's bytes are kept, and no others"
+    await services.close()
+
+
+def stream_of(model: str, text: str) -> bytes:
+    """An answer of one event."""
+    if model.startswith("openai"):
+        events: list[dict[str, Any]] = [
+            {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}
+        ]
+        return b"".join(b"data: %b\n\n" % json.dumps(one).encode() for one in events) + b"data: [DONE]\n\n"
+    message = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None}
+    usage = {"input_tokens": 3, "output_tokens": 4}
+    events = [
+        {"type": "message_start", "message": {**message, "usage": usage}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage},
+        {"type": "message_stop"},
+    ]
+    return b"".join(
+        b"event: %b\ndata: %b\n\n" % (str(one["type"]).encode(), json.dumps(one).encode()) for one in events
+    )
 
 
 def held(record: RequestRecord, services: Services) -> int:

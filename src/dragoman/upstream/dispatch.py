@@ -286,6 +286,7 @@ class Dispatch:
     def let_go(self) -> None:
         """Let go of what only a running exchange needs: it is over, and somebody keeps it."""
         self._incoming = self._side_by_side = self.digests = None
+        self.exchange.let_go()
         if (known := self.exchange.ask.known) is not None:
             known.forget()
         for part in self.parts:

@@ -386,6 +386,11 @@ class Translation:
         seen = self._tally.tokens() if self._tally is not None else 0
         return max(reported, seen), seen > 0
 
+    def let_go(self) -> None:
+        """Let go of what the answer was read and written with: each may hold a long event, and some know each other."""
+        self._observer = self._frames = self._relay = self._pass_words = None
+        self._parser = self._renderer = self._capture = None
+
     def _start_tally(self) -> AnswerTally:
         """Made when an answer is read: most whole answers go through as they are."""
         self._tally = AnswerTally(self._origin.model if self._origin is not None else "")

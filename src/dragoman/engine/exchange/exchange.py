@@ -533,6 +533,12 @@ class Exchange(Generic[D]):
             self.failure = None
         return last
 
+    def let_go(self) -> None:
+        """Let go of the answer's bytes: it is over, and what was seen of it stays."""
+        self._opening = b""
+        if self._translation is not None:
+            self._translation.let_go()
+
     # After a failure.
 
     def resume(self, chance: float = 0.0) -> Step[D]:

@@ -105,9 +105,9 @@ class RecentExchanges:
         self._count(entry)
         if record.routed is not None:
             self._routed.append((entry, record.routed.decision))
+        if record.dispatch is not None:
+            record.dispatch.let_go()
         if self.keeps:
-            if record.dispatch is not None:
-                record.dispatch.let_go()
             self._put(RecentExchange(record, entry, _weight(record)))
 
     def _count(self, entry: Entry) -> None:
