@@ -113,7 +113,7 @@ def test_large_requests_are_told_to_come_again_when_too_many_wait(
     with upstream() as behind:
         config = {"providers": {"up": provider("openai-compatible-strict", behind.url)}}
         with gateway(config, tmp_path) as running:
-            monkeypatch.setattr(HeavyWork, "is_full", True)
+            monkeypatch.setattr(HeavyWork, "is_full", lambda heavy, key: True)
             large = [{"role": "user", "content": "x" * LARGE}]
             said = running.post("/v1/chat/completions", body("openai-chat", "up/m", messages=large))
             assert (said.status_code, said.headers["retry-after"]) == (503, "1"), said.text

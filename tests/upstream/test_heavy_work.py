@@ -137,17 +137,35 @@ def test_the_queue_is_bounded() -> None:
         await stage.until("x", "y")
         waiting = [asyncio.create_task(stage.heavy.run(stage.job("w"), str(n))) for n in range(MOST_WAITING - 1)]
         await asyncio.sleep(0)
-        assert not stage.heavy.is_full
+        assert not stage.heavy.is_full("new")
         waiting.append(asyncio.create_task(stage.heavy.run(stage.job("w"), "x")))
         await asyncio.sleep(0)
-        assert stage.heavy.is_full
+        assert stage.heavy.is_full("new")
         waiting.pop(0).cancel()
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        assert not stage.heavy.is_full
+        assert not stage.heavy.is_full("new")
         stage.gate.set()
         await asyncio.gather(*held, *waiting)
-        assert not stage.heavy.is_full
+        assert not stage.heavy.is_full("new")
+
+    run(play)
+
+
+def test_a_key_that_fills_the_queue_leaves_room_to_every_other() -> None:
+    async def play(stage: Stage) -> None:
+        held = [asyncio.create_task(stage.heavy.run(stage.job(key, held=True), key)) for key in ("x", "y")]
+        await stage.until("x", "y")
+        waiting: dict[str, list[asyncio.Task[str]]] = {"a": [], "b": [], "c": []}
+        for key, tasks in waiting.items():
+            assert not stage.heavy.is_full(key)
+            while not stage.heavy.is_full(key):
+                tasks.append(asyncio.create_task(stage.heavy.run(stage.job(key), key)))
+                await asyncio.sleep(0)
+        assert [len(tasks) for tasks in waiting.values()] == [MOST_WAITING // 2, MOST_WAITING // 4, MOST_WAITING // 8]
+        assert not stage.heavy.is_full("d")
+        stage.gate.set()
+        await asyncio.gather(*held, *(task for tasks in waiting.values() for task in tasks))
 
     run(play)
 

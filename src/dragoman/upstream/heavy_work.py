@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 THREADS = 2
 MOST_WAITING = 64
-"""Requests that wait for a thread. Each of them holds a body of up to `server.max_body`."""
+"""Requests of all keys that wait for a thread. Each of them holds a body of up to `server.max_body`."""
 TRIM_SECONDS = 1.0
 """After heavy work, free memory is given back to the system; at most once in so many seconds."""
 MAPPED_BYTES = 512 * 1024
@@ -34,7 +34,7 @@ _MMAP_THRESHOLD, _ARENA_MAX = -3, -8
 """Options of glibc's `mallopt`."""
 BUSY = Failure(
     FailureKind.OVERLOADED,
-    f"the gateway is busy with large requests, and {MOST_WAITING} more of them wait already; try again",
+    "the gateway is busy with large requests, and too many more of them wait already; try again",
     503,
     retry_after=1.0,
 )
@@ -93,10 +93,16 @@ class HeavyWork:
         self._trimming: asyncio.TimerHandle | None = None
         self._closed = False
 
-    @property
-    def is_full(self) -> bool:
-        """Whether so much waits that no new request should begin. What has begun is always finished."""
-        return bool(self._waiting) and sum(map(len, self._waiting.values())) >= MOST_WAITING
+    def is_full(self, key: str) -> bool:
+        """Whether so much waits that no new request of a key should begin. What has begun is always finished.
+
+        A key may have as many waiting as places are free: one alone takes half of them, and there is always one for
+        another key.
+        """
+        waiting = self._waiting
+        if not waiting:
+            return False
+        return len(waiting.get(key, ())) >= MOST_WAITING - sum(map(len, waiting.values()))
 
     async def run(self, work: Callable[[], Result], key: str = "") -> Result:
         """Do it in a thread, for the caller with this key. A caller that is cancelled does not wait for it, and what

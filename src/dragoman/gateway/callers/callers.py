@@ -213,6 +213,6 @@ def begin_work(heavy: HeavyWork, caller: str, body: bytes) -> RequestWork:
     """Where the work for a request is done: beside the event loop if its body is a heavy one. Raises Refused if so and
     too many of them wait already."""
     work = RequestWork(heavy, caller, len(body) > SHORT and is_heavy(body))
-    if work.is_large and heavy.is_full:
+    if work.is_large and heavy.is_full(caller):
         raise Refused(BUSY)
     return work
