@@ -205,12 +205,17 @@ CASES |= {
         "some-model",
         asked(
             LOOKED[0],
-            {**LOOKED[1], "reasoning_details": [{"type": "reasoning.encrypted", "data": "c2VhbGVk", "index": 0}]},
+            {
+                **LOOKED[1],
+                "reasoning_details": [
+                    {"type": "reasoning.encrypted", "data": "c2VhbGVkc2VhbGVkc2VhbGVkc2VhbGVk", "index": 0}
+                ],
+            },
             FOUND,
             tools=[LOOK],
         ),
         arrives=("a lake",),
-        gone=("c2VhbGVk",),
+        gone=("c2VhbGVkc2VhbGVkc2VhbGVkc2VhbGVk",),
         rules=("foreign-reasoning",),
     ),
     "a router's summary of thoughts, to a model that wants thoughts back": unknown(

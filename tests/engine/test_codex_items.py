@@ -17,7 +17,8 @@ OPENAI, AZURE, CLAUDE, GEMINI = (
 )
 HI = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]}
 SNAPSHOT = {"type": "ghost_snapshot", "ghost_commit": {"id": "0a1b", "parent": None}}
-COMPACTED = {"type": "compaction_summary", "encrypted_content": "gAAAAAB"}
+SEALED = "gAAAAAB" + "a" * 91
+COMPACTED = {"type": "compaction_summary", "encrypted_content": SEALED}
 
 
 def sent(target: str, *items: dict[str, Any]) -> AdaptedRequest:
@@ -36,7 +37,7 @@ def test_what_no_model_reads_is_left_out_and_reported(target: str) -> None:
 @pytest.mark.parametrize("target", [OPENAI, AZURE])
 def test_a_compaction_under_its_old_name_is_one(target: str) -> None:
     done = sent(target, HI, COMPACTED, HI)
-    assert done.json["input"] == [HI, {"type": "compaction", "encrypted_content": "gAAAAAB"}, HI]
+    assert done.json["input"] == [HI, {"type": "compaction", "encrypted_content": SEALED}, HI]
     assert [(change.rule, change.at, change.loses) for change in done.changes] == [
         ("off-schema", "/input/1", "nothing")
     ]
@@ -53,3 +54,9 @@ def test_an_item_that_is_newer_than_this_program_goes_to_openai_as_it_is() -> No
         sent(OPENAI, newer)
     with pytest.raises(MalformedRequest, match='no part of the kind "mystery" is known'):
         sent(OPENAI, HI, {**HI, "content": [{"type": "mystery"}]})
+
+
+def test_a_compaction_that_is_too_short_to_be_sealed_is_left_out_at_once() -> None:
+    done = sent("openai-responses/gpt-5.4", HI, {"type": "compaction", "encrypted_content": "eHh4eHg="}, HI)
+    assert done.json["input"] == [HI, HI]
+    assert ("refused-part", "/input/1", "content") in [(one.rule, one.at, one.loses) for one in done.changes]

@@ -97,14 +97,15 @@ UNDECRYPTED = (
     "Could not decrypt the provided encrypted_content. "
     "Ensure the value is the unmodified encrypted_content from a previous response."
 )
-COMPACTED = {"type": "compaction", "id": "cmp_1", "encrypted_content": "c2VhbGVkIGFuZCBzZWFsZWQgYWdhaW4gYmUgc2VhbGVk"}
+SEALED = "c2VhbGVkIGFuZCBzZWFsZWQgYWdhaW4gYmUgc2VhbGVk"
+COMPACTED = {"type": "compaction", "id": "cmp_1", "encrypted_content": SEALED}
 THINKING_ITEM = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "Z0FBQUFnZ2dnZ2dnZ2dnZ2c="}
 
 SEARCHED = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}}
 FOUND = {
     "type": "web_search_tool_result",
     "tool_use_id": "srvtoolu_1",
-    "content": [{"type": "web_search_result", "url": "https://e.example", "title": "t", "encrypted_content": "e"}],
+    "content": [{"type": "web_search_result", "url": "https://e.example", "title": "t", "encrypted_content": SEALED}],
 }
 
 TAILED = {"id": "c1__thought__c2ln", "type": "function", "function": {"name": "f", "arguments": "{}"}}

@@ -47,6 +47,16 @@ def test_its_own_vendor_gets_it_back() -> None:
     assert run(provider_run, claude(CALL, RESULT), facts("anthropic"), source="anthropic").untouched
 
 
+def test_state_that_is_too_short_for_anybodys_is_not_sent_to_a_vendor_that_checks() -> None:
+    done = sent(claude(CALL, RESULT), "anthropic/claude-opus-4-8")
+    assert done.json["messages"][1]["content"] == [
+        {"type": "text", "text": "[web search: sky]\n1. Sky - https://sky.example"}
+    ]
+    assert ("provider-run", "/messages/1/content/0", "metadata", False) in done.changes
+    real = {**RESULT, "content": [{**PAGE, "encrypted_content": "EqgfCioIARgBIiQ3YTAwMjY1Mi1mZjM5"}]}
+    assert sent(claude(CALL, real), "anthropic/claude-opus-4-8").changes == []
+
+
 def told(item: dict[str, Any]) -> str:
     asked = {"input": [{"role": "user", "content": "Hi"}, item, {"role": "user", "content": "So?"}]}
     done = sent(asked, "anthropic/claude-opus-4-8", source="openai-responses")

@@ -95,7 +95,8 @@ def test_a_documented_value_where_it_is_documented(knows: bool) -> None:
         (urlsafe_b64encode(TOKEN).decode(), True),
         (text(TOKEN, 5), False),
         (text(TOKEN, 5) + "==", False),
-        ("xAI says it otherwise", True),
+        ("xAI says it in other words", True),
+        ("c2hvcnQ=", False),
     ],
 )
 def test_encrypted_state(value: str, expected: bool) -> None:
@@ -114,6 +115,7 @@ def test_encrypted_state(value: str, expected: bool) -> None:
         ({"type": "reasoning.encrypted", "data": text(TOKEN), "format": "openai-responses-v1"}, True),
         ({"type": "reasoning.encrypted", "data": text(TOKEN, 3), "format": "openai-responses-v1"}, False),
         ({"type": "reasoning.encrypted", "data": 7}, True),
+        ({"type": "reasoning.encrypted", "data": "Z2VtaW5pLWJsb2I=", "format": "unknown"}, False),
     ],
 )
 def test_an_entry_of_the_details(entry: dict[str, object], expected: bool) -> None:

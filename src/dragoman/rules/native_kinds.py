@@ -14,6 +14,7 @@ from dragoman.conversation.provider_tools import Family, ProviderTool, WrittenTo
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
+from dragoman.rules.state_form import holds_false_state
 
 
 def takes_tool(tool: NativeTool, facts: Facts) -> bool:
@@ -31,8 +32,10 @@ def is_given_as_meant(part: Part, facts: Facts) -> bool:
 
 
 def takes_block(part: Opaque, facts: Facts) -> bool:
-    """Whether it takes a block of its own dialect."""
+    """Whether it takes a block of its own dialect. One that checks requests takes none with false state."""
     if facts.native_blocks is Stance.REFUSES or part.kind in facts.refused_blocks:
+        return False
+    if facts.off_schema is Stance.REFUSES and holds_false_state(part.json):
         return False
     return any(fnmatchcase(part.kind, glob) for glob in facts.block_kinds)
 

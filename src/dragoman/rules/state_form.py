@@ -27,7 +27,11 @@ _SKIPS = frozenset(
 )
 """Google's values for a call that another model made, plain and as base64. Nobody else knows them."""
 _LEAST = 22
-"""Characters of base64 for 16 bytes: no real signature is shorter."""
+"""Characters of base64 for 16 bytes: no real signature is shorter, and nothing that is encrypted so that a change of it
+is noticed."""
+_SHORT_STATE = re.compile(
+    rb'"(?:encrypted_content|encrypted_index|thoughtSignature)"\s*:\s*"[^"\\]{1,%d}"' % (_LEAST - 1)
+)
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]+={0,2}")
 _HEAD = 12
 """Characters of base64 for a tag and a length."""
@@ -69,8 +73,13 @@ def can_be_real(state: Opaque, knows_skips: bool) -> bool:
     if state.kind in _SIGNATURES:
         return knows_skips if state.json in _SKIPS else _is_signature(_plain(state.json))
     if state.kind == reasoning_states.ENCRYPTED:
-        return not _is_damaged_token(_plain(state.json))
+        return len(state.json) - 2 >= _LEAST and not _is_damaged_token(_plain(state.json))
     return state.kind != reasoning_states.DETAIL or _is_detail(state.json)
+
+
+def holds_false_state(block: bytes) -> bool:
+    """Has a block of a provider's own state that is too short for anybody's?"""
+    return _SHORT_STATE.search(block) is not None
 
 
 def _plain(literal: bytes) -> bytes:
@@ -89,6 +98,8 @@ def _is_detail(entry: bytes) -> bool:
     if not detail.data:
         return True
     state = quote(detail.data)
+    if len(detail.data) < _LEAST:
+        return False
     if detail.format in _LENGTH_FIRST and _is_cut(state):
         return False
     return not _is_damaged_token(state)
