@@ -54,8 +54,15 @@ def test_C12_each_loss_is_listed() -> None:
     adapted = sent(ask(says("user", "a"), says("assistant", [hinted, IMAGE]), says("user", "c")), PROXY)
     lost = {(change.at, change.loses) for change in adapted.changes}
     assert ("/messages/1/content/0", "metadata") in lost
-    assert ("/messages/1/content/1", "content") in lost
+    assert ("/messages/1/content/1", "metadata") in lost
     assert "cache_control" not in adapted.body.decode()
+    assert adapted.json["messages"][1]["content"] == "b\n[image: see the next message]"
+    assert adapted.json["messages"][2]["content"] == [IMAGE, {"type": "text", "text": "c"}]
+
+
+def test_C12_a_picture_that_no_user_turn_follows_is_lost_and_listed() -> None:
+    adapted = sent(ask(says("user", "a"), says("assistant", [{"type": "text", "text": "b"}, IMAGE])), PROXY)
+    assert ("/messages/1/content/1", "content") in {(change.at, change.loses) for change in adapted.changes}
     assert "iVBORw0KGgo" not in adapted.body.decode()
 
 
