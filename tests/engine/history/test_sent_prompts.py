@@ -24,6 +24,33 @@ def test_the_next_turn_knows_the_one_before() -> None:
     assert [sent.note("ann", digests(*said)) for said in (FIRST, SECOND)] == [NEW, TURNS]
 
 
+def test_a_session_is_known_again_after_turns_that_another_process_had() -> None:
+    now = [0.0]
+    sent = SentPrompts(lambda: now[0])
+    fourth = (*SECOND, ("assistant", "Yes."), ("user", "So?"), ("assistant", "No."), ("user", "Why?"))
+    sent.note("ann", digests(*FIRST))
+    assert sent.note("ann", digests(*fourth)) is TURNS
+    edited = (*fourth[:3], ("user", "But?"), *fourth[4:], ("assistant", "Well."), ("user", "Oh?"))
+    assert sent.note("ann", digests(*edited)) is OPENING
+    now[0] += KEPT_SECONDS
+    assert (
+        sent.note("ann", digests(*edited, ("assistant", "Hm."), ("user", "Eh?"), ("assistant", "A."), ("user", "B")))
+        is NEW
+    )
+
+
+def test_a_text_behind_the_result_of_a_tool_continues_a_turn_too() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "1"},
+        {"role": "user", "content": "A reminder."},
+    ]
+    asked = read({"model": "m", "messages": messages}, source="openai-chat")
+    assert SentPrompts(lambda: 0.0).note("ann", digest_prompt(asked.conversation, "t")) is TURNS
+
+
 def test_an_edited_turn_knows_the_opening_alone() -> None:
     sent = SentPrompts(lambda: 0.0)
     sent.note("ann", digests(*FIRST))

@@ -31,6 +31,12 @@ class PromptDigests(msgspec.Struct, frozen=True, gc=False):
     """Whether its last turn begins with the result of a tool: the model was asked for all before it a moment ago."""
     session: int = 0
     """Whose turn it is, at which target."""
+    turns: array[int] = array("q")
+    """A digest of each turn."""
+
+    def goes_on(self, count: int, whole: int) -> bool:
+        """Whether its first turns are all those of an earlier prompt."""
+        return count <= len(self.turns) and hash((self.opening, self.turns[:count].tobytes())) == whole
 
 
 def digest_prompt(
@@ -43,11 +49,11 @@ def digest_prompt(
     for message in messages[:begin]:
         collect_words(message.parts, pieces)
     opening = hash((target, digest_tools(conversation.tools), b"".join(pieces)))
-    turns = digest_messages(conversation, known).digests
-    earlier = hash((opening, turns[begin:last].tobytes())) if last >= 0 else 0
-    whole = hash((opening, turns[begin:].tobytes()))
+    turns = digest_messages(conversation, known).digests[begin:]
+    earlier = hash((opening, turns[: max(last - begin, 0)].tobytes())) if last >= 0 else 0
+    whole = hash((opening, turns.tobytes()))
     continues = messages[-1].role is TOOL or (end < len(messages) and messages[end].role is TOOL)
-    return PromptDigests(opening, earlier, whole, continues, hash((target, session)))
+    return PromptDigests(opening, earlier, whole, continues, hash((target, session)), turns)
 
 
 class DigestedMessages(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from enum import IntEnum
+from typing import NamedTuple
 
 from dragoman.engine.history.prompt_digests import PromptDigests
 
@@ -28,6 +29,21 @@ class SentBefore(IntEnum):
     """And the turns before the model's last answer, or so it seems from the result of a tool at the end."""
 
 
+class _SessionTurn(NamedTuple):
+    """The last turn of a session in this process."""
+
+    at: float
+    openings: int
+    """How many openings it had in a row that were new. One that this process has not seen may be another's."""
+    turns: int
+    """How many there were until then."""
+    whole: int
+    """The digest of all of them."""
+
+
+_NO_TURN = _SessionTurn(-KEPT_SECONDS, 0, 0, 0)
+
+
 class SentPrompts:
     """The digests of prompts, by caller. The oldest go first. Nothing of their text is kept."""
 
@@ -35,8 +51,7 @@ class SentPrompts:
         self._clock = clock
         self._most = most
         self._sent: OrderedDict[tuple[str, int], float] = OrderedDict()
-        self._openings: OrderedDict[tuple[str, int], tuple[float, int]] = OrderedDict()
-        """By session: its last turn, and how many openings it had in a row that were new."""
+        self._sessions: OrderedDict[tuple[str, int], _SessionTurn] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._sent)
@@ -46,8 +61,16 @@ class SentPrompts:
         now = self._clock()
         found = SentBefore.NOTHING
         has_opening = self._is_known(caller, prompt.opening, now)
-        continues = self._count_openings(caller, prompt, has_opening, now) <= _MOST_OPENINGS and prompt.continues
-        if continues or (prompt.earlier and self._is_known(caller, prompt.earlier, now)):
+        last = self._sessions.get((caller, prompt.session), _NO_TURN)
+        is_recent = now - last.at < KEPT_SECONDS
+        openings = 0 if has_opening else last.openings + 1 if is_recent else 1
+        if (openings <= _MOST_OPENINGS and prompt.continues) or (
+            prompt.earlier
+            and (
+                self._is_known(caller, prompt.earlier, now)
+                or (is_recent and prompt.goes_on(last.turns, last.whole))  # other processes may have had turns between
+            )
+        ):
             found = SentBefore.TURNS
         elif has_opening:
             found = SentBefore.OPENING
@@ -56,17 +79,11 @@ class SentPrompts:
             self._sent.move_to_end((caller, one))
         while len(self._sent) > self._most:
             self._sent.popitem(last=False)
+        self._sessions[caller, prompt.session] = _SessionTurn(now, openings, len(prompt.turns), prompt.whole)
+        self._sessions.move_to_end((caller, prompt.session))
+        while len(self._sessions) > self._most:
+            self._sessions.popitem(last=False)
         return found
-
-    def _count_openings(self, caller: str, prompt: PromptDigests, has_opening: bool, now: float) -> int:
-        """How many openings in a row are new. One that this process has not seen may be one of another process."""
-        at, count = self._openings.get((caller, prompt.session), (-KEPT_SECONDS, 0))
-        count = 0 if has_opening else count + 1 if now - at < KEPT_SECONDS else 1
-        self._openings[caller, prompt.session] = now, count
-        self._openings.move_to_end((caller, prompt.session))
-        while len(self._openings) > self._most:
-            self._openings.popitem(last=False)
-        return count
 
     def _is_known(self, caller: str, digest: int, now: float) -> bool:
         at = self._sent.get((caller, digest))
