@@ -60,3 +60,10 @@ def test_a_compaction_that_is_too_short_to_be_sealed_is_left_out_at_once() -> No
     done = sent("openai-responses/gpt-5.4", HI, {"type": "compaction", "encrypted_content": "eHh4eHg="}, HI)
     assert done.json["input"] == [HI, HI]
     assert ("refused-part", "/input/1", "content") in [(one.rule, one.at, one.loses) for one in done.changes]
+
+
+def test_turns_in_the_form_of_chat_reach_xai_as_items() -> None:
+    made = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    calling = {"role": "assistant", "content": None, "tool_calls": [made]}
+    done = sent("xai-responses/grok-4.3", HI, calling, {"role": "tool", "tool_call_id": "c1", "content": "ok"})
+    assert [item["type"] for item in done.json["input"]] == ["message", "function_call", "function_call_output"]

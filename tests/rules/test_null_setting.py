@@ -77,3 +77,12 @@ def test_no_functions_are_no_functions() -> None:
         ("null-setting", "/functions", "nothing"),
     ]
     assert sent(asked, "openai/gpt-4o").json.keys() == {"model", *asked}
+
+
+def test_a_server_whose_class_has_a_choice_that_is_never_null() -> None:
+    done = sent(
+        {"messages": [{"role": "user", "content": "Hi"}], "tool_choice": None, "stop": None}, "sglang/some-model"
+    )
+    assert "tool_choice" not in done.json
+    assert done.json["stop"] is None
+    assert done.changes == [("null-setting", "/tool_choice", "nothing", False)]
