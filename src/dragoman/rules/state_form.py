@@ -29,9 +29,8 @@ _SKIPS = frozenset(
 _LEAST = 22
 """Characters of base64 for 16 bytes: no real signature is shorter, and nothing that is encrypted so that a change of it
 is noticed."""
-_SHORT_STATE = re.compile(
-    rb'"(?:encrypted_content|encrypted_index|thoughtSignature)"\s*:\s*"[^"\\]{1,%d}"' % (_LEAST - 1)
-)
+_SHORT_STATE = re.compile(rb'"(?:encrypted_content|encrypted_index|thoughtSignature)"\s{0,8}:\s{0,8}"[^"\\]{1,21}"')
+"""Fewer characters than that in a block."""
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]+={0,2}")
 _HEAD = 12
 """Characters of base64 for a tag and a length."""

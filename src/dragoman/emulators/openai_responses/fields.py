@@ -32,7 +32,7 @@ from dragoman.emulators.openai_responses.schemas import check_function, check_st
 
 STORED_STATE = ("previous_response_id", "prompt", "conversation")
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-_NAME = re.compile(r"[a-zA-Z0-9_-]+\Z")
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _CHOICES = ("none", "auto", "required")
 _TOOLS = (
     "apply_patch",
@@ -102,7 +102,7 @@ def _check_tool_choice(value: Any, at: str) -> None:
 
 def _check_schema_name(value: Any, at: str) -> None:
     sized(1, 64)(value, at)
-    if not _NAME.match(value):
+    if not _NAME.fullmatch(value):
         sentence = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
         raise ResponsesRefusal(f"Invalid '{at}': {sentence}", at, "invalid_value")
 
