@@ -96,7 +96,7 @@ judges: $(VENV)/ready ## Let the suites of others judge the gateway on emulated 
 
 console-test: $(VENV)/ready ## Test the console in a real browser (needs chromium; installs Playwright)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group console
-	DRAGOMAN_BROWSER=1 $(BIN)/python -m pytest tests/console -q -n 0 -rs
+	DRAGOMAN_BROWSER=1 $(BIN)/python -m pytest tests/console -q -n 0 -rs --hypothesis-profile=ci
 
 snapshots: $(VENV)/ready ## Rewrite the snapshots; review the diff
 	DRAGOMAN_SNAPSHOTS=write $(BIN)/python -m pytest tests -q -k snapshot
