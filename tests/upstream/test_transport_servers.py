@@ -21,6 +21,7 @@ from dragoman.upstream.transport.transport import Transport
 
 PATIENT = Timeouts(first_byte=60, idle=60)
 NODE = """
+let goOn;
 const server = require('http').createServer((request, response) => {
   if (request.url === '/echo') { request.pipe(response); return; }
   if (request.url === '/none') { request.resume(); response.writeHead(204).end(); return; }
@@ -35,6 +36,14 @@ const server = require('http').createServer((request, response) => {
     }, 3);
     return;
   }
+  if (request.url === '/held') {
+    request.resume();
+    response.writeHead(200, {'content-type': 'text/event-stream'});
+    response.write('data: first\\n\\n');
+    goOn = () => response.end('data: last\\n\\n');
+    return;
+  }
+  if (request.url === '/go-on') goOn();
   if (request.url === '/large') { request.resume(); response.end(Buffer.alloc(5000000, 'x')); return; }
   request.resume();
   response.setHeader('content-length', 2);
@@ -57,6 +66,10 @@ http {{
   }}
 }}
 """
+
+
+GO_ON = asyncio.Event()
+"""Lets the answer of `/held` end."""
 
 
 async def app(scope, receive, send) -> None:
@@ -88,7 +101,15 @@ async def app(scope, receive, send) -> None:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
                 await asyncio.sleep(0.003)
             await send({"type": "http.response.body", "body": b""})
-        case _:
+        case "/held":
+            GO_ON.clear()
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"data: first\n\n", "more_body": True})
+            await GO_ON.wait()
+            await send({"type": "http.response.body", "body": b"data: last\n\n"})
+        case path:
+            if path == "/go-on":
+                GO_ON.set()
             await answer(200, b"ok", [(b"content-length", b"2")])
 
 
@@ -208,10 +229,10 @@ async def test_a_hundred_at_once_over_eight_connections(server: str) -> None:
 @on_both_loops
 async def test_streams_come_piece_by_piece(server: str) -> None:
     async with Transport() as transport:
-        answer = await transport.send(Outgoing("GET", server + "/stream"), PATIENT)
-        pieces = [piece async for piece in answer]
-        assert len(pieces) > 5
-        assert b"".join(pieces).count(b"data: ") == 20
+        answer = await transport.send(Outgoing("GET", server + "/held"), PATIENT)
+        assert await anext(answer) == b"data: first\n\n"
+        await (await transport.send(Outgoing("GET", server + "/go-on"), PATIENT)).read(10)
+        assert b"".join([piece async for piece in answer]) == b"data: last\n\n"
 
 
 @on_both_loops
