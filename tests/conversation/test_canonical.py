@@ -20,7 +20,7 @@ from dragoman.conversation.canonical import SPELLING, canonical, canonical_text,
 from dragoman.conversation.changes import Change, Hashing
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import CacheHint, Extras, Result, Text
-from dragoman.conversation.settings import Settings, Thinking
+from dragoman.conversation.settings import UNNAMED, Settings, Thinking
 from dragoman.conversation.tools import Tool
 from dragoman.engine.library.adapt import adapt, read
 from dragoman.errors import DragomanError
@@ -59,7 +59,7 @@ def plain(value: Any) -> Any:
 
 def plain_struct(value: msgspec.Struct) -> dict[str, Any]:
     kind = type(value).__name__
-    skipped = SPELLING | {"Result": {"name"}, "ResponseFormat": {"name", "strict"}}.get(kind, set())
+    skipped = SPELLING | {"Result": {"name"}, "ResponseFormat": {"strict"}}.get(kind, set())
     found: dict[str, Any] = {"_": kind}
     for field in fields(type(value)):
         content = getattr(value, field.name)
@@ -81,6 +81,8 @@ def settled(found: dict[str, Any]) -> dict[str, Any]:
     match found["_"]:
         case "Tool" if found.get("schema") in _NO_ARGUMENTS:
             del found["schema"]
+        case "ResponseFormat" if found.get("name") == UNNAMED:
+            del found["name"]
         case "Result" if found["parts"] == [{"_": "Text", "literal": ""}]:
             found["parts"] = []
         case "Thinking":
