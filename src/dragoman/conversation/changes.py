@@ -143,8 +143,9 @@ class _Digest:
     def __get__(self, change: Change | None, owner: type) -> str | None:
         if change is None:
             raise AttributeError(self._slot)  # so that it is no default of the field
-        if change._hashing is not None:
-            change._settle(change._hashing)
+        if (hashing := change._hashing) is not None:
+            change._before, change._after = hashing.digest(hashing.before), hashing.digest(hashing.after)
+            change._hashing = None
         found: str | None = getattr(change, self._slot)
         return found
 
@@ -198,8 +199,3 @@ class Change:
         made = copy(self)
         made.did = f"{self.did}; {more}"
         return made
-
-    def _settle(self, hashing: Hashing) -> None:
-        self._before = hashing.digest(hashing.before)
-        self._after = hashing.digest(hashing.after)
-        self._hashing = None

@@ -222,19 +222,20 @@ class ListParser(msgspec.Struct, frozen=True):
 
     def parse(self, raw: bytes | Raw, member: str, reading: ListReading | None = None) -> ParsedList:
         """The messages. `member`: where the list stands. `reading`: what was read before of the items before these."""
-        listed = self._parse(raw, member, 0 if reading is None else reading.start.item)
+        start = 0 if reading is None else reading.start.item
+        fitting = self._parse_at_once(raw, start) if member == self.form.list_name else None
+        listed = ParsedList(fitting, fits=True) if fitting is not None else self._parse_singly(raw, member, start)
         listed.reading = reading
         return listed
 
-    def _parse(self, raw: bytes | Raw, member: str, start: int) -> ParsedList:
+    def _parse_singly(self, raw: bytes | Raw, member: str, start: int) -> ParsedList:
+        """The messages, item by item: the list stands elsewhere, is none, or holds an item that does not fit."""
         misses: tuple[NearMiss, ...] = ()
         own = self.form.list_name
         listed = memoryview(raw)[0] not in b'"{'
         if not listed or member != own:
             misses = (NearMiss(Miss.LIST, f"/{member}", members=(member, own)),)
             refuse_no_turn(bytes(raw), self.form, member)
-        elif (fitting := self._parse_at_once(raw, start)) is not None:
-            return ParsedList(fitting, fits=True)
         items: Sequence[bytes | Raw] = split_items(raw, f"/{own}") if listed else [bytes(raw)]
         parse_item = self.parse_item
         found = [parse_item(bytes(item), index) for index, item in enumerate(items, start)]

@@ -458,8 +458,11 @@ class _Compilation:
         """How the body is written: streamed or whole, and asking for its usage or not."""
         usage = bool(dialect.usage_members) and self._asks_usage()
         refused = self._refused_members() if self.same else ()
-        if self.stream and self.conversation.tools and not self._streams_beside_tools():
-            self.stream, self.undo = False, self.undo.then(Undo(whole=True))
+        facts, sent = self.facts, self.conversation
+        if self.stream and sent.tools:
+            logprobs = sent.settings.logprobs and facts.logprobs_streamed is REFUSES
+            if logprobs or facts.tools_streamed is REFUSES:  # it is asked for a whole answer
+                self.stream, self.undo = False, self.undo.then(Undo(whole=True))
         if self.same and usage:
             self.changes.append(usage_asked())
             self.undo = self.undo.then(Undo(usage=True))
@@ -479,12 +482,6 @@ class _Compilation:
         if all(change.at != f"/{_USAGE}" for change in self.changes):
             self.changes.append(usage_not_asked())
         return (_USAGE,)
-
-    def _streams_beside_tools(self) -> bool:
-        """Whether the target streams an answer beside tools. One that does not is asked for a whole answer."""
-        if self.conversation.settings.logprobs and self.facts.logprobs_streamed is REFUSES:
-            return False
-        return self.facts.tools_streamed is not REFUSES
 
 
 class RequestFrame(msgspec.Struct, frozen=True):
