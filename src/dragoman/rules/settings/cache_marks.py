@@ -109,7 +109,7 @@ def mark_breakpoints(conversation: Conversation, same: bool, opening: bool, turn
 def in_input(conversation: Conversation) -> Conversation:
     """The conversation of a client of another dialect, in the form in which all of it takes breakpoints: system texts
     among the input, since a field for them takes none, and results as lists of parts. It is so from the first request
-    on, since nothing may be written otherwise than before."""
+    on that is long enough to be cached, since nothing may be written otherwise than before."""
     opening = conversation.opening
     messages = [
         replace(one, inline=True) if at < opening else _with_lists(one) if one.role is TOOL else one
