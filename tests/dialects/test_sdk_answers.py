@@ -175,11 +175,12 @@ def compared(seen: Seen, wanted: Seen, identity: str) -> dict[str, Any]:
     return {key: (one, other) for key, (one, other) in pairs.items() if one != other}
 
 
-def cut_short(wanted: Seen, client: str) -> Seen:
-    """Arguments that break off: in Claude's dialect the members that are complete, as its SDK reads a stream."""
+def cut_short(wanted: Seen, client: str, stream: bool) -> Seen:
+    """Arguments that break off: if they are an object, the members that are complete, as Claude's SDK reads a stream.
+    In a stream of Bedrock they are a text."""
     if client == "ollama":
         return replace(wanted, usage=(*wanted.usage[:2], 0))  # it has no count of cached tokens
-    if client != "anthropic":
+    if client != "anthropic" and (client != "bedrock" or stream):
         return wanted
     calls = []
     for name, arguments in wanted.calls:
@@ -270,7 +271,7 @@ def differences(
     other = other_form(upstream, client, wire, recording.stream)
     for body, stream in ((own, recording.stream), (other, not recording.stream)):
         form = f"{client} {'streamed' if stream else 'whole'}"
-        found = compared(server.read(client, body, stream), cut_short(wanted, client), recording.id)
+        found = compared(server.read(client, body, stream), cut_short(wanted, client, stream), recording.id)
         if found:
             yield recording.id, form, found
         else:
