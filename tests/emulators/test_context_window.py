@@ -13,7 +13,7 @@ from dragoman.emulators.catalogue import UnknownEmulatorError, names, provider
 from dragoman.emulators.provider import EmulatedProvider, ErrorResponse
 from dragoman.wire.error_bodies import parse_failure
 
-WINDOW = 500
+WINDOW = 750
 UNNUMBERED = {
     "azure-openai-responses",
     "bedrock",

@@ -90,6 +90,25 @@ def test_what_claude_is_told_of_tools_is_counted_and_cached() -> None:
     assert counts(vendor.ask(tooled)) == (rest, 0, written + 12 + 604)
 
 
+@pytest.mark.parametrize(
+    ("name", "plain", "tooled"),
+    [("cohere", 496, 496 + 879 + 63), ("deepseek", 3, 3 + 185 + 80), ("xai", 187, 187 + 170)],
+)
+def test_what_services_put_into_a_prompt_is_counted_and_cached(name: str, plain: int, tooled: int) -> None:
+    vendor = TimedEmulator(name)
+    tool = {"type": "function", "function": {"name": "x" * 40, "parameters": {"type": "object"}}}
+    asked = {"model": provider(name).example[1]["model"], "messages": [{"role": "user", "content": "x" * 400}]}
+    bare, with_tool = _tokens(vendor.ask(asked)), _tokens(vendor.ask({**asked, "tools": [tool]}))
+    words = 1 + 100  # the role and the text
+    assert bare == words + plain
+    assert with_tool - tooled in range(words + 10, words + 16)
+
+
+def _tokens(answer: Any) -> int:
+    usage = answer["usage"]
+    return int(usage["tokens"]["input_tokens"] if "tokens" in usage else usage["prompt_tokens"])
+
+
 def test_a_cache_belongs_to_one_key_and_one_model() -> None:
     vendor = TimedEmulator("anthropic")
     request = claude(user(text(LONG)))
@@ -343,7 +362,7 @@ def test_no_prompt_reads_more_than_it_has(name: str) -> None:
     eager = replace(plan, policy=replace(plan.policy, minimum=0))
     for _ in range(2):
         use = cache.use(received, eager)
-        assert 0 <= use.read + sum(use.written.values()) <= max(1, len(orjson.dumps(one.example[1])))
+        assert 0 <= use.read + sum(use.written.values()) <= max(1, one.count_prompt(received))
 
 
 def test_the_official_sdks_read_the_counts() -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.gateway.running import gateway, provider
 from tests.gateway.test_vault import MODELS, Agent, Chat, Gemini, Messages, Responses, Stage
 
-from dragoman.emulators.usage import CLAUDE_UNSEEN, count_tokens
+from dragoman.emulators.usage import CLAUDE, count_tokens
 from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.library.adapt import read
 from dragoman.testing import emulator
@@ -31,7 +31,7 @@ PROMPT = ("system", "systemInstruction", "instructions", "messages", "contents",
 
 def window_of(name: str) -> int:
     """The window, with room for what the service puts into a prompt itself."""
-    return WINDOW + CLAUDE_UNSEEN["claude" in MODELS[name]].tokens
+    return WINDOW + (CLAUDE.tools if "claude" in MODELS[name] else 0)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """Token counts that add up.
 
-There is no tokenizer: four bytes of UTF-8 are one token, so that a test can compute every count. What Claude is told of
-tools in general is as large as six hundred tokens, and they are counted.
+There is no tokenizer: four bytes of UTF-8 are one token, so that a test can compute every count. Some services put
+words of their own into a prompt, hundreds of tokens. They are counted, as constants fitted to recorded answers.
 """
 
 from __future__ import annotations
@@ -42,14 +42,31 @@ class TokenUsage:
 
 
 class UnseenTokens(NamedTuple):
-    """Tokens that the service puts into a prompt beside the client's words, by the median of recorded answers."""
+    """Tokens that the service puts into one prompt beside the client's words."""
 
     tokens: int
 
 
+class PromptOverhead(NamedTuple):
+    """Tokens that a service puts into every prompt, into one with tools, and beside each tool."""
+
+    request: int = 0
+    tools: int = 0
+    tool: int = 0
+
+    def unseen(self, tools: Any) -> UnseenTokens:
+        """Those of a prompt with these tools."""
+        count = len(tools) if isinstance(tools, list) else 0
+        return UnseenTokens(self.request + (self.tools + self.tool * count if count else 0))
+
+
 TOKEN_BYTES = 4
-CLAUDE_UNSEEN = {False: UnseenTokens(0), True: UnseenTokens(604)}
-"""Of Claude: without tools, and with them."""
+NO_OVERHEAD = PromptOverhead()
+CLAUDE = PromptOverhead(tools=604)
+COHERE = PromptOverhead(496, 879, 63)
+DEEPSEEK = PromptOverhead(3, 185, 80)
+GROK = PromptOverhead(187, 170)
+"""All eight recorded prompts in Chat have tools: what stands in others is that of Responses."""
 MARKERS = frozenset({"cache_control", "cachePoint", "prompt_cache_breakpoint"})
 """Members that say what to cache. The model does not read them."""
 

@@ -12,7 +12,7 @@ from dragoman.emulators.anthropic.hosted_blocks import container, counted, run_b
 from dragoman.emulators.anthropic.models import claude_model
 from dragoman.emulators.anthropic.thinking import sign
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
-from dragoman.emulators.usage import CLAUDE_UNSEEN, TokenUsage, answer_seed, count_usage
+from dragoman.emulators.usage import CLAUDE, TokenUsage, answer_seed, count_usage
 from dragoman.emulators.wire import arguments_object, fragments, make_id, render_json, render_sse_event
 
 Block = dict[str, Any]
@@ -195,7 +195,7 @@ def _reason(request: ReceivedRequest, turn: ModelTurn) -> str:
 
 def prompt(request: ReceivedRequest) -> list[Any]:
     """The part of the body that the model reads."""
-    return [CLAUDE_UNSEEN[bool(request.body.get("tools"))], *map(request.body.get, ("system", "messages", "tools"))]
+    return [CLAUDE.unseen(request.body.get("tools")), *map(request.body.get, ("system", "messages", "tools"))]
 
 
 def _usage(request: ReceivedRequest, turn: ModelTurn) -> TokenUsage:

@@ -7,7 +7,7 @@ from typing import Any
 from dragoman.emulators.anthropic.models import ClaudeModel, claude_model
 from dragoman.emulators.prompt_cache import BlockList, CachePlan, CachePolicy, CacheQuestion, lifetime_of
 from dragoman.emulators.provider import CacheMiss, ReceivedRequest
-from dragoman.emulators.usage import CLAUDE_UNSEEN
+from dragoman.emulators.usage import CLAUDE
 
 _THOUGHTS = ("thinking", "redacted_thinking")
 
@@ -34,7 +34,7 @@ def plan_cache(request: ReceivedRequest, answer_id: str) -> CachePlan:
     """The prompt of a request. The settings stand where a change of them begins to matter."""
     body: dict[str, Any] = request.body
     blocks = BlockList()
-    blocks.add(CLAUDE_UNSEEN[bool(body.get("tools"))])
+    blocks.add(CLAUDE.unseen(body.get("tools")))
     for tool in body.get("tools") or []:
         blocks.add(tool, lifetime_of(tool))
     blocks.salt(body.get("speed"))

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from dragoman.emulators.provider import ReceivedRequest
-from dragoman.emulators.usage import CLAUDE_UNSEEN, UnseenTokens
+from dragoman.emulators.usage import CLAUDE, UnseenTokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,5 +80,5 @@ def family_of(model: str) -> BedrockFamily:
 def unseen(request: ReceivedRequest) -> UnseenTokens:
     """What the service puts into a prompt of Claude's."""
     config = request.body.get("toolConfig")
-    has_tools = bool(request.body.get("tools") or (isinstance(config, dict) and config.get("tools")))
-    return CLAUDE_UNSEEN[has_tools] if "claude" in request.model else UnseenTokens(0)
+    tools = request.body.get("tools") or (config.get("tools") if isinstance(config, dict) else None)
+    return CLAUDE.unseen(tools) if "claude" in request.model else UnseenTokens(0)

@@ -14,7 +14,15 @@ from typing import Any
 
 from dragoman.emulators.logprobs import openai_logprobs, split_tokens
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
-from dragoman.emulators.usage import TokenUsage, answer_seed, count_tokens, count_usage
+from dragoman.emulators.usage import (
+    NO_OVERHEAD,
+    PromptOverhead,
+    TokenUsage,
+    UnseenTokens,
+    answer_seed,
+    count_tokens,
+    count_usage,
+)
 from dragoman.emulators.wire import fragments, make_id, render_sse_event
 
 CREATED = 1_767_225_600  # 2026-01-01: a fixed date, so that the same request gets the same bytes
@@ -84,6 +92,7 @@ class AnswerStyle:
     call_fields: Callable[[ReceivedRequest, ModelCall, int], dict[str, Any]] = lambda request, call, index: {}
     closing_calls: bool = False  # the chunk with the finish reason carries all calls whole (Mistral)
     one_choice: bool = False  # `n` is ignored
+    overhead: PromptOverhead = NO_OVERHEAD  # what the service puts into a prompt
     repeats_message: bool = False  # every chunk carries the message so far (Perplexity)
     run_fields: Callable[[ModelTurn], dict[str, Any]] = lambda turn: {}  # of a message, about what the service ran
     page_fields: Callable[[ModelTurn], dict[str, Any]] = lambda turn: {}  # the same, beside the choices
@@ -117,7 +126,7 @@ def render_answer(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle)
         "created": CREATED,
         "model": request.model,
         "choices": choices,
-        "usage": style.render_usage(_usage(request, turn)),
+        "usage": style.render_usage(_usage(request, turn, style)),
         **style.top_fields,
         **style.page_fields(turn),
     }
@@ -127,7 +136,7 @@ def render_stream(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle)
     """The same answer as chunks."""
     turn = _given(request, turn, style)
     seed = answer_seed(request)
-    usage = _usage(request, turn)
+    usage = _usage(request, turn, style)
     head = {"id": style.answer_id(seed), "object": "chat.completion.chunk", "created": CREATED, "model": request.model}
     head |= {**style.top_fields, **style.page_fields(turn)}
     own_chunk = style.usage_place is UsagePlace.ON_REQUEST and _usage_requested(request)
@@ -274,19 +283,25 @@ def _no_text(turn: ModelTurn, style: AnswerStyle) -> Any:
     return style.empty_content if turn.calls else ""
 
 
-def _prompt(request: ReceivedRequest) -> list[Any]:
+def _prompt(request: ReceivedRequest, style: AnswerStyle) -> list[Any]:
     """The part of the body that the model reads."""
     body = request.body
-    return [body.get("messages"), body.get("tools"), body.get("response_format")]
+    return [find_unseen(request, style), body.get("messages"), body.get("tools"), body.get("response_format")]
 
 
-def count_prompt(request: ReceivedRequest) -> int:
+def find_unseen(request: ReceivedRequest, style: AnswerStyle) -> UnseenTokens:
+    """What the service puts into the prompt. It says nothing of tools that may not be called."""
+    body = request.body
+    return style.overhead.unseen(body.get("tools") if body.get("tool_choice") != "none" else None)
+
+
+def count_prompt(request: ReceivedRequest, style: AnswerStyle) -> int:
     """The tokens of what the model reads."""
-    return count_tokens(_prompt(request))
+    return count_tokens(_prompt(request, style))
 
 
-def _usage(request: ReceivedRequest, turn: ModelTurn) -> TokenUsage:
-    return count_usage(_prompt(request), turn)
+def _usage(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> TokenUsage:
+    return count_usage(_prompt(request, style), turn)
 
 
 def _usage_requested(request: ReceivedRequest) -> bool:

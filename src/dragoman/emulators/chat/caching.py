@@ -12,6 +12,7 @@ from typing import Any
 
 from dragoman.emulators.prompt_cache import AUTOMATIC, BlockList, CachePlan, CachePolicy, CacheQuestion, lifetime_of
 from dragoman.emulators.provider import ReceivedRequest
+from dragoman.emulators.usage import UnseenTokens
 
 BREAKPOINT = "prompt_cache_breakpoint"
 BREAKPOINTS = CachePolicy(look_back=80, by_marks=True)
@@ -52,10 +53,12 @@ def policy_of(service: str, model: str) -> CachePolicy | None:
     return by_model(model) if by_model else _SERVICES.get(service)
 
 
-def plan_chat(request: ReceivedRequest, policy: CachePolicy) -> CachePlan:
-    """The prompt of a Chat request."""
+def plan_chat(request: ReceivedRequest, policy: CachePolicy, unseen: UnseenTokens) -> CachePlan:
+    """The prompt of a Chat request. `unseen`: what the service puts before it."""
     body, blocks = request.body, BlockList()
     blocks.salt([body.get(name) for name in ("response_format", "reasoning_effort", "verbosity", "service_tier")])
+    if unseen.tokens:
+        blocks.add(unseen)
     for tool in body.get("tools") or []:
         blocks.add(tool, _mark(tool, policy))
     for message in body["messages"]:

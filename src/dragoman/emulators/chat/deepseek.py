@@ -28,7 +28,7 @@ from dragoman.emulators.request_shape import (
     number,
     text,
 )
-from dragoman.emulators.usage import TokenUsage
+from dragoman.emulators.usage import DEEPSEEK, TokenUsage
 from dragoman.emulators.wire import make_id
 
 _ROLES = ("system", "user", "assistant", "tool")
@@ -271,6 +271,7 @@ def _gives_reasoning(request: ReceivedRequest) -> bool:
 
 
 ANSWER_STYLE = AnswerStyle(
+    overhead=DEEPSEEK,
     answer_id=lambda seed: make_id("", 32, seed, alphabet="0123456789abcdef"),
     call_id=lambda seed, index: make_id(f"call_{index:02d}_", 24, seed, index),
     reasoning_field="reasoning_content",

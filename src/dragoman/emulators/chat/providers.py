@@ -20,6 +20,7 @@ from dragoman.emulators.chat.service import ChatRefusal, Check, ErrorRenderer, r
 from dragoman.emulators.chat.thought_signatures import sign_call
 from dragoman.emulators.provider import FaultKind
 from dragoman.emulators.request_shape import MismatchKind, Shape, ShapeMismatch, integer, nullable, text
+from dragoman.emulators.usage import GROK
 from dragoman.emulators.wire import make_id
 
 UNNAMED = "some-model"
@@ -361,6 +362,7 @@ PROVIDER_SPECS: Mapping[str, ProviderSpec] = {
         empty_assistant_refusal=_NO_CONTENT,
         render_error=render_coded_text_error,
         style=AnswerStyle(
+            overhead=GROK,
             call_id=lambda seed, index: make_id("call_", 8, seed, index, alphabet="0123456789"),
             render_usage=detailed_usage,
             reasoning_field="reasoning_content",

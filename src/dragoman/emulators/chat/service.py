@@ -188,16 +188,16 @@ class ChatService:
         if request.model and not replace(self.options, known=self.listed_models).knows(request.model):
             return self.render_fault(FaultKind.MODEL, request)
         refusal = first_refusal(request, self.checks if self.options.strict else (check_minimal,))
-        if refusal is None and self.options.overflows(chat_answers.count_prompt(request)):
+        if refusal is None and self.options.overflows(chat_answers.count_prompt(request, self.style)):
             return self.render_fault(FaultKind.CONTEXT, request)
         return None if refusal is None else self._render(refusal)
 
     def plan_cache(self, request: ReceivedRequest) -> CachePlan | None:
         policy = (self.cache_policy or partial(policy_of, self.name))(request.model)
-        return plan_chat(request, policy) if policy else None
+        return plan_chat(request, policy, chat_answers.find_unseen(request, self.style)) if policy else None
 
     def count_prompt(self, request: ReceivedRequest) -> int:
-        return chat_answers.count_prompt(request)
+        return chat_answers.count_prompt(request, self.style)
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         return chat_answers.render_answer(request, turn, self.style)
@@ -230,7 +230,7 @@ class ChatService:
     def _fault_refusal(self, kind: FaultKind, request: ReceivedRequest | None) -> ChatRefusal:
         refusal = self.faults.get(kind, FAULTS[kind])
         window = self.options.window
-        tokens = chat_answers.count_prompt(request) if request and isinstance(request.body, dict) else 0
+        tokens = chat_answers.count_prompt(request, self.style) if request and isinstance(request.body, dict) else 0
         values = {
             "model": request.model if request else "",
             "tokens": tokens,

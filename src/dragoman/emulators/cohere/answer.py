@@ -9,7 +9,7 @@ from typing import Any
 
 from dragoman.emulators.prompt_cache import BlockList, CachePlan, CachePolicy
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
-from dragoman.emulators.usage import TokenUsage, answer_seed, count_usage
+from dragoman.emulators.usage import COHERE, TokenUsage, answer_seed, count_usage
 from dragoman.emulators.wire import fragments, make_id, render_sse_event
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -157,12 +157,14 @@ def _logprob(text: str) -> dict[str, Any]:
 
 def prompt(request: ReceivedRequest) -> list[Any]:
     """The part of the body that the model reads."""
-    return [request.body.get(name) for name in ("messages", "documents", "tools")]
+    unseen = COHERE.unseen(request.body.get("tools"))
+    return [unseen, *[request.body.get(name) for name in ("messages", "documents", "tools")]]
 
 
 def plan_cache(request: ReceivedRequest) -> CachePlan:
     """The prompt as the cache sees it. Its minimum and its step are those of recorded answers."""
     blocks = BlockList()
+    blocks.add(COHERE.unseen(request.body.get("tools")))
     for name in ("tools", "documents", "messages"):
         for entry in request.body.get(name) or []:
             blocks.add(entry)
