@@ -670,8 +670,8 @@ class Exchange(Generic[D]):
 
     def _give_up(self, failure: Failure) -> GaveUp:
         assert self.destination is not None
-        counted = with_numbers(failure, self.ask, self.destination.target.facts.context_window)
-        self.failure = self.attempts.named(counted)
+        window = self.destination.target.facts.context_window or self._route.first.target.facts.context_window
+        self.failure = self.attempts.named(with_numbers(failure, self.ask, window))
         return GaveUp(self.failure)
 
     # Compiling and sending.
