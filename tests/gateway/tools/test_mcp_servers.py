@@ -20,6 +20,7 @@ from tests.gateway.upstream import Answer, Seen
 from dragoman.config.schema import ServerLogin, ToolsConfig, ToolServer
 from dragoman.config.secret import Secret
 from dragoman.conversation.parts import Inline, Media, MediaKind
+from dragoman.gateway.tools import stdio_programs
 from dragoman.gateway.tools.mcp_servers import CalledTool, McpServers, ToolListing
 
 SMALL = ToolsConfig(answer_bytes=20_000, max_tools=10)
@@ -442,13 +443,29 @@ def is_running(pid: int) -> bool:
         return False
 
 
-async def test_what_a_program_leaves_behind_ends_with_it(servers: McpServers) -> None:
-    server = ToolServer(command=(sys.executable, "-c", CHILD))
-    child = json.loads((await call(servers, server)).text)["pid"]
-    assert is_running(child)
-    await servers.close()
+async def end_of(child: int) -> None:
     for _ in range(600):
         if not is_running(child):
             return
         await asyncio.sleep(0.1)
     raise AssertionError("it still runs")
+
+
+async def test_what_a_program_leaves_behind_ends_with_it(servers: McpServers) -> None:
+    server = ToolServer(command=(sys.executable, "-c", CHILD))
+    child = json.loads((await call(servers, server)).text)["pid"]
+    assert is_running(child)
+    await servers.close()
+    await end_of(child)
+
+
+async def test_nobody_goes_on_waiting_for_a_program_that_is_slow_to_end(
+    servers: McpServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fixture sees every task that is left."""
+    monkeypatch.setattr(stdio_programs, "_GRACE", 0)
+    called = await call(servers, ToolServer(command=(sys.executable, "-c", CHILD)))
+    await servers.close()
+    assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
+    await end_of(json.loads(called.text)["pid"])
+    await asyncio.sleep(0.2)  # the loop hears of the end

@@ -69,13 +69,15 @@ async def _end(process: Process) -> None:
     """Close its stdin, then ask it to end, then end it. What it started and left behind is ended with it."""
     assert process.stdin is not None
     process.stdin.close()
+    ended = asyncio.ensure_future(process.wait())
     for how in (None, signal.SIGTERM, signal.SIGKILL):
         if how is not None:
             _signal_group(process, how)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(process.wait()), _GRACE)
+        if (await asyncio.wait({ended}, timeout=_GRACE))[0]:
             break
     _signal_group(process, signal.SIGKILL)
+    ended.cancel()  # nobody waits for it any more
+    await asyncio.wait({ended})
 
 
 def _signal_group(process: Process, how: signal.Signals) -> None:
