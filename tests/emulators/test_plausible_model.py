@@ -383,6 +383,28 @@ def test_openais_client_gets_choices_and_probabilities() -> None:
     assert {len(one.top_logprobs) for one in probable.content} == {3}
 
 
+@pytest.mark.parametrize(
+    ("name", "model", "streamed"),
+    [
+        ("openai", "gpt-4o", {}),
+        ("openai", "gpt-4o", {"stream": True, "stream_options": {"include_usage": True}}),
+        ("mistral", "mistral-large-latest", {}),
+        ("mistral", "mistral-large-latest", {"stream": True}),
+    ],
+)
+def test_every_answer_of_several_is_counted(name: str, model: str, streamed: dict[str, Any]) -> None:
+    """As OpenAI does in every recording of several answers."""
+    used = []
+    with emulator(name) as running:
+        for count in (1, 3):
+            body = {"model": model, "messages": [{"role": "user", "content": "Count to 30"}], "n": count}
+            text = httpx.post(f"{running.base_url}/chat/completions", json=body | streamed).text
+            frames = [line.removeprefix("data: ") for line in text.splitlines() if "completion_tokens" in line]
+            used.append(json.loads(frames[-1])["usage"])
+    assert used[1]["completion_tokens"] == 3 * used[0]["completion_tokens"] > 0
+    assert used[1]["prompt_tokens"] == used[0]["prompt_tokens"]
+
+
 def test_ollamas_answers_have_the_same_probabilities_whole_and_streamed() -> None:
     body = {"model": "qwen3:8b", "messages": [{"role": "user", "content": "Count from 1 to 20."}], "think": False}
     found = []
@@ -423,8 +445,11 @@ def test_googles_client_gets_candidates_and_probabilities() -> None:
             contents="Count to 3",
             config={"candidate_count": 2, "response_logprobs": True, "logprobs": 2},
         )
+        alone = client.models.generate_content(model="gemini-2.5-flash", contents="Count to 3")
     assert answer.candidates is not None
     assert len(answer.candidates) == 2
+    counted = [one.usage_metadata.candidates_token_count for one in (alone, answer) if one.usage_metadata is not None]
+    assert counted[1] == 2 * (counted[0] or 0) > 0
     result = answer.candidates[1].logprobs_result
     assert result is not None
     assert "".join(one.token or "" for one in result.chosen_candidates or []) == "1, 2, 3"

@@ -93,15 +93,17 @@ def count_tokens(value: Any) -> int:
             return 1
 
 
-def count_usage(prompt: Any, turn: ModelTurn) -> TokenUsage:
-    """The usage of an answer. `prompt` is the part of the body that the model reads."""
+def count_usage(prompt: Any, turn: ModelTurn, answers: int = 1) -> TokenUsage:
+    """The usage of an answer. `prompt` is the part of the body that the model reads. `answers`: how often it is given;
+    each counts."""
     reasoning = count_text_tokens(turn.reasoning or "")
     calls = sum(count_text_tokens(call.name) + count_tokens(call.arguments) for call in turn.calls)
     text = count_text_tokens(turn.visible_text) + count_text_tokens(turn.refusal or "")
     prompt_tokens = max(1, count_tokens(prompt))
     cached = min(turn.cached or turn.cache.read, prompt_tokens)
     written = {} if turn.cached else turn.cache.written
-    return TokenUsage(prompt_tokens, reasoning + calls + text, cached, reasoning, written)
+    output = reasoning + calls + text
+    return TokenUsage(prompt_tokens, answers * output, cached, answers * reasoning, written)
 
 
 def answer_seed(request: ReceivedRequest | None) -> str:

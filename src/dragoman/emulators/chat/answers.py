@@ -301,7 +301,7 @@ def count_prompt(request: ReceivedRequest, style: AnswerStyle) -> int:
 
 
 def _usage(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> TokenUsage:
-    return count_usage(_prompt(request, style), turn)
+    return count_usage(_prompt(request, style), turn, _choice_count(request, style))
 
 
 def _usage_requested(request: ReceivedRequest) -> bool:

@@ -171,7 +171,8 @@ def prompt(request: ReceivedRequest) -> list[Any]:
 
 
 def _render_usage(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -> dict[str, Any]:
-    usage = count_usage(prompt(request), turn if _thinks(request) else replace(turn, reasoning=None))
+    shown = turn if _thinks(request) else replace(turn, reasoning=None)
+    usage = count_usage(prompt(request), shown, _candidate_count(_generation_config(request)))
     counts: dict[str, Any] = {
         "promptTokenCount": usage.input,
         "candidatesTokenCount": usage.output - usage.reasoning,
