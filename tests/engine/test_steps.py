@@ -242,7 +242,7 @@ def stored_walk() -> Walker:
     def look_up(ask: Ask, request: AdaptedRequest, *_: Any) -> PromptUse:
         pieces = FORM.split(request.body)
         assert pieces is not None
-        stored = StoredPrompt("cachedContents/a", request.path, 0, b"", 0, 9_000, 300.0)
+        stored = StoredPrompt("cachedContents/a", route, request.path, 0, b"", 0, 9_000, 300.0)
         return PromptUse(("", "", 0, ""), pieces, (), array("q"), "", stored)
 
     asked.stored_prompts = look_up

@@ -52,7 +52,7 @@ class Session:
             self.made += 1
             digest = digest_prompt(order.use.pieces, order.count)
             name = f"{self.caller}/{self.made}"
-            stored = StoredPrompt(name, "", key, digest, order.count, whole - 100, order.seconds)
+            stored = StoredPrompt(name, self.destination, "", key, digest, order.count, whole - 100, order.seconds)
             assert self.destination.price is not None
             orders += self.book.made(order, stored, self.destination.price)
         return orders
@@ -150,5 +150,5 @@ def test_so_many_are_stored_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None
             deleted += [one.stored.name for one in session.turn(body) if isinstance(one, (DeleteOrder, RenewOrder))]
     assert deleted == ["ann/1"]
     assert len(book) == 2
-    assert [stored.name for _, stored in book.drop("bob")] == ["bob/1"]
+    assert [stored.name for stored in book.drop("bob")] == ["bob/1"]
     assert len(book) == 1

@@ -66,7 +66,6 @@ class StoredPrompts:
         self._transports = transports
         self._authorizers = authorizers
         self._note = note
-        self._places: dict[str, tuple[HttpDestination, StoredPromptForm]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def note(
@@ -84,7 +83,7 @@ class StoredPrompts:
 
     def forget(self, caller: str | None = None) -> None:
         """Delete what was stored for a caller, or for all."""
-        for _, stored in self.book.drop(caller):
+        for stored in self.book.drop(caller):
             self._begin(self._delete(stored))
 
     async def close(self) -> None:
@@ -115,8 +114,8 @@ class StoredPrompts:
             self.book.refused(order)
             return
         name, tokens = made
-        stored = StoredPrompt(name, path, key, digest_prompt(pieces, order.count), order.count, tokens, order.seconds)
-        self._places[name] = destination, form
+        digest = digest_prompt(pieces, order.count)
+        stored = StoredPrompt(name, destination, path, key, digest, order.count, tokens, order.seconds)
         cost = price.cost(Usage(tokens)) + price_of_storing(tokens, order.seconds, price)
         did = f"made a cache of {tokens:,} tokens for the session, for {order.seconds / 60:.0f} minutes"
         self._book(order.use, destination, cost, did, tokens)
@@ -126,8 +125,9 @@ class StoredPrompts:
     async def _carry_out(self, order: Order, use: PromptUse) -> None:
         if isinstance(order, DeleteOrder):
             await self._delete(order.stored)
-        elif isinstance(order, RenewOrder) and order.stored.name in self._places:
-            stored, (destination, form) = order.stored, self._places[order.stored.name]
+        elif isinstance(order, RenewOrder):
+            stored = order.stored
+            destination, form = _place_of(stored)
             where = form.address(stored.path, stored.name)
             if await self._send("PATCH", where, form.renew(stored.seconds), destination, stored.key) is not None:
                 assert destination.price is not None
@@ -136,9 +136,8 @@ class StoredPrompts:
                 self._book(use, destination, cost, did)
 
     async def _delete(self, stored: StoredPrompt) -> None:
-        if (place := self._places.pop(stored.name, None)) is not None:
-            destination, form = place
-            await self._send("DELETE", form.address(stored.path, stored.name), b"", destination, stored.key)
+        destination, form = _place_of(stored)
+        await self._send("DELETE", form.address(stored.path, stored.name), b"", destination, stored.key)
 
     def _book(self, use: PromptUse, destination: HttpDestination, cost: float, did: str, tokens: int = 0) -> None:
         caller, session, *_ = use.session
@@ -156,3 +155,12 @@ class StoredPrompts:
         except (TransportFailure, NoCredentials):
             return None
         return answer if 200 <= incoming.status < 300 else None
+
+
+def _place_of(stored: StoredPrompt) -> tuple[HttpDestination, StoredPromptForm]:
+    """Where it lies, and how it is asked for there."""
+    destination = stored.destination
+    form = dialect(destination.target.dialect).stored_prompts
+    assert isinstance(destination, HttpDestination)
+    assert form is not None
+    return destination, form

@@ -47,6 +47,8 @@ class StoredPrompt(msgspec.Struct, frozen=True, gc=False):
     """What lies at the provider."""
 
     name: str
+    destination: Destination
+    """Where it lies."""
     path: str
     """That of the request that it was stored for."""
     key: int
@@ -237,11 +239,11 @@ class StoredPromptBook:
         if (known := self._sessions.get(order.use.session)) is not None:
             known.is_storing, known.is_refused = False, True
 
-    def drop(self, caller: str | None = None) -> list[tuple[SessionId, StoredPrompt]]:
+    def drop(self, caller: str | None = None) -> list[StoredPrompt]:
         """Forget the sessions of a caller, or of all; what was stored for them and is to be deleted."""
         names = [name for name in self._sessions if caller is None or name[0] == caller]
-        gone = [(name, self._sessions.pop(name)) for name in names]
-        return [(name, one.stored) for name, one in gone if one.stored is not None and one.until > self._clock()]
+        gone = [self._sessions.pop(name) for name in names]
+        return [one.stored for one in gone if one.stored is not None and one.until > self._clock()]
 
     def _bound(self) -> list[Order]:
         orders: list[Order] = []
