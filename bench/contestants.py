@@ -73,6 +73,12 @@ class Ports(NamedTuple):
         return f"http://127.0.0.1:{port}/{manner}" + ("/v1" if upstream == "openai-chat" else "")
 
 
+def _environment() -> dict[str, str]:
+    """That of this process. A gateway may keep its bytecode, as every installed one does: else it compiles its source
+    on each start, and the start and the memory at rest are those of the compiler."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 class Contestant:
     """A gateway that runs. Subclasses say how, and what they cannot do."""
 
@@ -131,7 +137,7 @@ class Contestant:
             stdout=log,
             stderr=log,
             cwd=self.folder,
-            env={**os.environ, **self.environment()},
+            env={**_environment(), **self.environment()},
             start_new_session=True,
         )
         machine.pin(*cores, pid=self.process.pid)

@@ -1,7 +1,5 @@
 """Numbers with the bounds that several sections share."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from msgspec import Meta

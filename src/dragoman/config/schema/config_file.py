@@ -1,7 +1,5 @@
 """The whole file, section by section."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from msgspec import Meta, Struct, field

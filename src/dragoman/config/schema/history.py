@@ -1,7 +1,5 @@
 """`history`: what is done about long conversations."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from msgspec import Meta, Struct

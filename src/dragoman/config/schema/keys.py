@@ -1,7 +1,5 @@
 """`keys`: the clients of the gateway."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated

@@ -1,7 +1,5 @@
 """`log`: what the gateway logs."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated
 

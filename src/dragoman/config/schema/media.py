@@ -1,7 +1,5 @@
 """`media`: fetching what a client gives by URL."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from msgspec import Meta, Struct

@@ -1,7 +1,5 @@
 """`models` and `overrides`: the names that clients use, and what is special about a model."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, Any
 

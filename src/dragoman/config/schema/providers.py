@@ -1,7 +1,5 @@
 """`providers`: the endpoints that run models."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """What repairs may do: `rules`, `max_loss`, `synthetic`, `cache`."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 RuleChoice = str | dict[str, str]

@@ -1,7 +1,5 @@
 """`routes` and what they need: `router`, `caches`, `health_checks`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from msgspec import Meta, Struct

@@ -1,7 +1,5 @@
 """`server`: how the gateway listens."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from msgspec import Meta, Struct

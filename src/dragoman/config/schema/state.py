@@ -1,7 +1,5 @@
 """`state`: conversations that clients refer to by ids."""
 
-from __future__ import annotations
-
 import re
 from enum import StrEnum
 from typing import Annotated

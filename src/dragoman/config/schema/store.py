@@ -1,7 +1,5 @@
 """`store`: what outlives a request."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated
 

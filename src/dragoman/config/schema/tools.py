@@ -1,7 +1,5 @@
 """`tools` and `tool_servers`: what the gateway runs in place of a provider, and the servers that it asks."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated
 
