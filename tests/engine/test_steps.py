@@ -21,6 +21,7 @@ from dragoman.dialects.gemini.endpoints.stored_prompts import FORM
 from dragoman.engine.exchange.attempts import RetryPolicy
 from dragoman.engine.exchange.destination import CacheHints, Destination, TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
+from dragoman.engine.exchange.named_prompt import NamedPrompt
 from dragoman.engine.exchange.steps import (
     ENDS,
     STEPS,
@@ -36,7 +37,7 @@ from dragoman.engine.exchange.steps import (
     Streaming,
 )
 from dragoman.engine.exchange.tool_rounds import FinishedCall
-from dragoman.engine.history.stored_prompts import PromptUse, StoredPrompt
+from dragoman.engine.history.stored_prompts import PromptUse, StoredPrompt, StoredPromptBook
 from dragoman.engine.library.adapt import read
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.profiles.profile import Layer, patched
@@ -234,19 +235,29 @@ def tool_walks() -> Iterator[Walker]:
             yield Walker(exchange, list(reply), refuses)
 
 
-def stored_walk() -> Walker:
-    """A request that names a stored prompt, which is gone."""
-    route = destination("gemini/gemini-2.5-flash", stores_prompts=True, cache=CacheHints.AUTO)
-    asked = exchange(route, messages=[HI])
+GONE = refused("CachedContent not found (or permission denied)", 403)
 
-    def look_up(ask: Ask, request: AdaptedRequest, *_: Any) -> PromptUse:
+
+class OneStored(StoredPromptBook):
+    """A prompt is stored for whatever is asked."""
+
+    def look_up(self, caller: str, ask: Ask, request: AdaptedRequest, destination: str, key: int) -> PromptUse:
         pieces = FORM.split(request.body)
         assert pieces is not None
-        stored = StoredPrompt("cachedContents/a", route, request.path, 0, b"", 0, 9_000, 300.0)
-        return PromptUse(("", "", 0, ""), pieces, (), array("q"), "", stored)
+        place = storing_destination()
+        stored = StoredPrompt("cachedContents/a", place, request.path, 0, b"", 0, 9_000, 300.0)
+        return PromptUse(("", "", 0, ""), FORM, request.path, pieces, (), array("q"), "", stored)
 
-    asked.stored_prompts = look_up
-    return Walker(asked, [refused("CachedContent not found (or permission denied)", 403)])
+
+def storing_destination() -> Destination:
+    return destination("gemini/gemini-2.5-flash", stores_prompts=True, cache=CacheHints.AUTO, policy=QUICK)
+
+
+def stored_walk(*others: Destination) -> Walker:
+    """A request that names a stored prompt, which is gone."""
+    asked = exchange(storing_destination(), *others, messages=[HI])
+    asked.prompt = NamedPrompt(OneStored(lambda: 0.0), "")
+    return Walker(asked, [GONE])
 
 
 def test_a_stored_prompt_that_is_gone_is_sent_along() -> None:
@@ -256,8 +267,32 @@ def test_a_stored_prompt_that_is_gone_is_sent_along() -> None:
     walker.replies.append((200, b'{"candidates":[{"content":{"parts":[{"text":"Yes"}]}}]}'))
     assert isinstance(walker.run(), Answered)
     assert ["cachedContent" in body for body in sent] == [True, False]
-    assert walker.exchange.lost_stored
+    prompt = walker.exchange.prompt
+    assert prompt is not None
+    assert prompt.use is not None
+    assert prompt.use.was_refused
     assert walker.exchange.attempts.failures == ()
+
+
+def test_a_refusal_of_the_whole_request_stands() -> None:
+    walker = stored_walk()
+    walker.replies += [GONE] * 9
+    assert isinstance(walker.run(), GaveUp)
+    assert len(walker.replies) == 10 - 2
+
+
+def test_a_stored_prompt_that_is_gone_is_nothing_to_another_target() -> None:
+    walker = stored_walk(destination(policy=QUICK, key_count=2))
+    sent: list[Any] = []
+    walker.provider = lambda send: sent.append(send) or walker.replies.pop(0)  # type: ignore[func-returns-value]
+    walker.replies += [refused("busy", 503), refused("Slow down.", 429), (200, GOOD)]
+    assert isinstance(walker.run(), Answered)
+    assert [(send.destination.provider, send.key) for send in sent] == [
+        ("gemini", 0), ("gemini", 0), ("openai", 0), ("openai", 1),
+    ]  # fmt: skip
+    assert b"contents" not in sent[-1].request.body
+    assert walker.exchange.prompt is not None
+    assert walker.exchange.prompt.use is None
 
 
 def test_what_follows_is_what_the_table_says() -> None:

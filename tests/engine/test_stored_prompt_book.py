@@ -10,7 +10,6 @@ from tests.gateway.test_stored_prompts import chat
 
 from dragoman import adapt
 from dragoman.conversation.replies import Usage
-from dragoman.dialects.gemini.endpoints.stored_prompts import FORM
 from dragoman.engine.exchange.destination import Destination
 from dragoman.engine.history import stored_prompts
 from dragoman.engine.history.stored_prompts import (
@@ -47,7 +46,7 @@ class Session:
         self.clock.now += seconds
         use = self.look_up(body, key)
         cached, whole = use.stored.tokens if use.stored is not None else read, sum(use.sizes) // 4
-        orders = self.book.note(use, Usage(whole, 10, cached), self.destination, was_refused=False)
+        orders = self.book.note(use, Usage(whole, 10, cached), self.destination)
         for order in [one for one in orders if isinstance(one, StoreOrder)]:
             self.made += 1
             digest = digest_prompt(order.use.pieces, order.count)
@@ -59,7 +58,7 @@ class Session:
 
     def look_up(self, body: dict[str, Any], key: int = 0) -> PromptUse:
         request = adapt(body, target=TARGET)
-        use = self.book.look_up(self.caller, request.ask, request, FORM, TARGET, key)
+        use = self.book.look_up(self.caller, request.ask, request, TARGET, key)
         assert use is not None
         return use
 

@@ -27,6 +27,7 @@ from dragoman.engine.exchange.attempts import KEY_BOUND
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.lessons import Learnt
+from dragoman.engine.exchange.named_prompt import NamedPrompt
 from dragoman.engine.exchange.steps import (
     ENDS,
     Answered,
@@ -196,7 +197,7 @@ class Dispatcher:
         if len(ask.source) >= SHORTEST_PROMPT:
             exchange.turn_before = partial(self.turns.find, caller)
             if route.first.stores_prompts:
-                exchange.stored_prompts = partial(self.stored.book.look_up, caller)
+                exchange.prompt = NamedPrompt(self.stored.book, caller)
         if self.tools is not None:
             exchange.runnable = self.tools.families
             if self.tools.offers:
@@ -578,10 +579,8 @@ class Dispatch:
             return NO_USE
         if exchange.attempts.failures:
             self._shared.strayed = monotonic()
-        if exchange.prompt is not None:
-            self._shared.stored.note(
-                exchange.prompt, usage, destination, request.path, exchange.key, exchange.lost_stored
-            )
+        if exchange.prompt is not None and exchange.prompt.use is not None:
+            self._shared.stored.note(exchange.prompt.use, usage, destination, exchange.key)
         made = self.digests if self.digests is not None and self.digests.request is request else None
         return self._shared.turns.note(self._caller, request, usage, destination, made, exchange.diagnosis)
 

@@ -68,16 +68,13 @@ class StoredPrompts:
         self._note = note
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def note(
-        self, use: PromptUse, usage: Usage, destination: HttpDestination, path: str, key: int, was_refused: bool
-    ) -> None:
+    def note(self, use: PromptUse, usage: Usage, destination: HttpDestination, key: int) -> None:
         """A request was answered: begin what is to be done then."""
-        form = dialect(destination.target.dialect).stored_prompts
-        if form is None or destination.price is None:
+        if destination.price is None:
             return
-        for order in self.book.note(use, usage, destination, was_refused=was_refused):
+        for order in self.book.note(use, usage, destination):
             if isinstance(order, StoreOrder):
-                self._begin(self._store(order, destination, form, path, key))
+                self._begin(self._store(order, destination, key))
             else:
                 self._begin(self._carry_out(order, use))
 
@@ -102,10 +99,8 @@ class StoredPrompts:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _store(
-        self, order: StoreOrder, destination: HttpDestination, form: StoredPromptForm, path: str, key: int
-    ) -> None:
-        price, pieces = destination.price, order.use.pieces
+    async def _store(self, order: StoreOrder, destination: HttpDestination, key: int) -> None:
+        price, pieces, form, path = destination.price, order.use.pieces, order.use.form, order.use.path
         assert price is not None
         where, body = form.create(path, pieces, order.count, order.seconds)
         answer = await self._send("POST", where, body, destination, key)

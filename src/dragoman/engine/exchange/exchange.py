@@ -61,6 +61,7 @@ from dragoman.engine.exchange.attempts import (
 )
 from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, D, ShownReasoning, TargetRoute
 from dragoman.engine.exchange.lessons import Learnt, is_recognised, learn
+from dragoman.engine.exchange.named_prompt import NamedPrompt
 from dragoman.engine.exchange.run_limits import USUAL_LIMITS, RunLimits
 from dragoman.engine.exchange.steps import (
     Answered,
@@ -88,7 +89,6 @@ from dragoman.engine.history.compaction import UsedSummary
 from dragoman.engine.history.recall import shorter
 from dragoman.engine.history.session_turns import SentTurn, blame, find_break, find_question, is_sent_as_it_came
 from dragoman.engine.history.sizes import estimate_tokens
-from dragoman.engine.history.stored_prompts import LookUp, PromptUse, with_stored
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.tokens.answer_tally import NOTHING_SPENT, Spent, parse_amount
@@ -99,9 +99,6 @@ from dragoman.profiles.profile import Layer, Target, patched
 from dragoman.rules.reasoning import issuer
 from dragoman.rules.settings.several_answers import MOST_ANSWERS, is_asked_for_each
 from dragoman.wire.error_bodies import parse_failure
-
-_MAY_BE_GONE = (400, 403, 404)
-"""With which a stored prompt is refused that the provider does not have, or not for this key."""
 
 
 class Exchange(Generic[D]):
@@ -156,13 +153,8 @@ class Exchange(Generic[D]):
     """Finds what the session sent last; asked only if messages or tools are sent otherwise than they came."""
     diagnosis: CacheDiagnosis | None = None
     """What the provider says of its prompt cache; None if nobody wants to know."""
-    stored_prompts: LookUp | None = None
-    """Looks up what is stored at the provider, if the first choice may have prompts stored."""
-    prompt: PromptUse | None = None
-    """How the request that was sent last stands to that; None if it has nothing to do with it."""
-    lost_stored = False
-    """The provider refused it with a stored prompt, and it was sent whole then."""
-    _whole_request: AdaptedRequest | None = None
+    prompt: NamedPrompt[D] | None = None
+    """What the request has to do with prompts that are stored; set if the first choice may have any."""
     given_summary: UsedSummary | None = None
     """A summary that takes the place of the beginning for every destination, because the client asked for one."""
 
@@ -399,8 +391,8 @@ class Exchange(Generic[D]):
         """The whole body of the answer, or of a refusal."""
         translation = self._translation
         if translation is None:
-            if self.prompt is not None and self.prompt.stored is not None and self._status in _MAY_BE_GONE:
-                return self._send_whole()
+            if self.prompt is not None and self.prompt.may_be_gone(self._status):
+                return self._send(self.prompt.take_whole())
             return self._failed(
                 parse_failure(self._status, dict(self._headers), data, self._visit.destination.provider)
             )
@@ -814,23 +806,16 @@ class Exchange(Generic[D]):
 
     def _send_again(self) -> Step[D]:
         assert self.request is not None
-        stored = self.prompt.stored if self.prompt is not None else None
-        if stored is not None and stored.key != self._visit.key:
-            return self._send_whole()
+        if self.prompt is not None and not self.prompt.belongs_to(self._visit.key):
+            return self._send(self.prompt.take_whole())
         return self._send(self.request)
-
-    def _send_whole(self) -> Send[D]:
-        """What is stored may be gone, or belongs to another key: it is sent along."""
-        request, self.stored_prompts, self.lost_stored = self._whole_request, None, True
-        assert request is not None
-        return self._send(request)
 
     def _send(self, request: AdaptedRequest) -> Send[D]:
         visit = self._visit
         if self.turn_before is not None and request is not self.request:
             request = self._with_broken_cache(request, self.turn_before)
-        if self.stored_prompts is not None and request is not self.request:
-            request = self._with_stored(request, self.stored_prompts)
+        if self.prompt is not None and request is not self.request:
+            request = self.prompt.shorten(self.ask, request, visit)
         self.destination, self.request, self.changes = visit.destination, request, request.changes
         self.attempts.count()
         return Send(visit.destination, visit.key, request)
@@ -846,17 +831,6 @@ class Exchange(Generic[D]):
         if before is None or broken is None:
             return request
         return replace(request, changes=blame(before, broken, request))
-
-    def _with_stored(self, request: AdaptedRequest, look_up: LookUp) -> AdaptedRequest:
-        """The request with the name of what is stored of it; the same one if nothing is."""
-        visit, form, self.prompt = self._visit, dialect(request.dialect).stored_prompts, None
-        if form is None or not visit.destination.stores_prompts or not visit.sets_hints(self.ask):
-            return request
-        self.prompt = look_up(self.ask, request, form, visit.destination.name, visit.key)
-        self._whole_request = request
-        if self.prompt is None or self.prompt.stored is None:
-            return request
-        return with_stored(request, form, self.prompt.stored)
 
     def _failed(self, failure: Failure) -> AttemptFailed[D]:
         visit = self._visit

@@ -20,6 +20,7 @@ from dragoman.conversation.changes import Change, Loss
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.contracts.stored_prompts import PromptPieces, StoredPromptForm
+from dragoman.dialects.registry import dialect
 from dragoman.engine.exchange.destination import Destination
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.routing.sessions import hash_first_words, session_key
@@ -65,6 +66,8 @@ class PromptUse(msgspec.Struct, gc=False):
     """A request that could use a stored prompt."""
 
     session: SessionId
+    form: StoredPromptForm
+    path: str
     pieces: PromptPieces
     sizes: Sequence[int]
     """The bytes of the head and of each turn."""
@@ -76,10 +79,12 @@ class PromptUse(msgspec.Struct, gc=False):
     """The one that it used."""
     has_left: bool = False
     """Its session has a stored prompt, and this request does not begin so."""
+    was_refused: bool = False
+    """With the stored one, and it was sent whole then."""
 
-
-LookUp = Callable[[Ask, AdaptedRequest, StoredPromptForm, str, int], PromptUse | None]
-"""How a request stands to what is stored for its session, at a destination and for one of its keys."""
+    def lose(self) -> None:
+        """The stored one cannot be used."""
+        self.stored, self.was_refused = None, True
 
 
 class StoreOrder(msgspec.Struct, frozen=True, gc=False):
@@ -148,18 +153,18 @@ class StoredPromptBook:
     def __len__(self) -> int:
         return len([one for one in self._sessions.values() if one.stored is not None])
 
-    def look_up(
-        self, caller: str, ask: Ask, request: AdaptedRequest, form: StoredPromptForm, destination: str, key: int
-    ) -> PromptUse | None:
-        """How a request stands to what is stored for its session; None if it cannot be stored."""
-        pieces = form.split(request.body)
-        if pieces is None or not (session := session_key(ask)):
+    def look_up(self, caller: str, ask: Ask, request: AdaptedRequest, destination: str, key: int) -> PromptUse | None:
+        """How a request stands to what is stored for its session, at a destination and for one of its keys; None if it
+        cannot be stored."""
+        form = dialect(request.dialect).stored_prompts
+        pieces = form.split(request.body) if form is not None else None
+        if form is None or pieces is None or not (session := session_key(ask)):
             return None
         head = b"".join([b"%b:%b" % (name.encode(), raw) for name, raw in pieces.head.items()])
         raws = [head, *[bytes(one) for one in pieces.items]]
         identity = (caller, session, hash_first_words(ask.conversation), destination)
         marks = array("q", [hash(one) for one in raws])
-        use = PromptUse(identity, pieces, [len(one) for one in raws], marks, ask.model or "")
+        use = PromptUse(identity, form, request.path, pieces, [len(one) for one in raws], marks, ask.model or "")
         known = self._sessions.get(identity)
         stored = known.stored if known is not None and known.until > self._clock() else None
         if stored is None:
@@ -170,8 +175,8 @@ class StoredPromptBook:
             use.stored = stored
         return use
 
-    def note(self, use: PromptUse, usage: Usage, destination: Destination, *, was_refused: bool) -> list[Order]:
-        """What is to be done after an answered request. `was_refused`: with the stored prompt, and sent whole then."""
+    def note(self, use: PromptUse, usage: Usage, destination: Destination) -> list[Order]:
+        """What is to be done after an answered request."""
         now, price = self._clock(), destination.price
         known = self._sessions.get(use.session)
         if known is None or price is None or price.cached is None:
@@ -181,11 +186,11 @@ class StoredPromptBook:
         orders: list[Order] = []
         shared = _shared(known.marks, use.marks)
         gap = now - known.at
-        if known.stored is not None and (use.has_left or was_refused or known.until <= now):
+        if known.stored is not None and (use.has_left or use.was_refused or known.until <= now):
             if use.has_left:
                 orders.append(DeleteOrder(known.stored))
             known.stored, known.repeats, known.read = None, 0, known.unaided
-            known.is_refused = known.is_refused or was_refused or known.balance < 0
+            known.is_refused = known.is_refused or use.was_refused or known.balance < 0
         known.at, known.marks, goes_on = now, use.marks, shared == len(known.marks)
         if known.stored is not None and use.stored is None:
             return orders  # it lies with another key
