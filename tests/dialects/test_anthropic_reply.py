@@ -33,9 +33,10 @@ from dragoman.conversation.parts import MediaKind, Opaque, Origin
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.anthropic.answer_parse import parse_answer
 from dragoman.dialects.anthropic.answer_render import render_answer
-from dragoman.dialects.anthropic.errors import parse_error, render_error
+from dragoman.dialects.anthropic.errors import render_error
 from dragoman.dialects.anthropic.stream import AnthropicStreamParser, AnthropicStreamRenderer
 from dragoman.dialects.dialect import AnswerContext
+from dragoman.wire.error_bodies import parse_failure
 
 ANSWERING = AnswerContext(model="shown", id="msg_1")
 DELTA = "content_block_delta"
@@ -377,7 +378,7 @@ def test_every_kind_of_failure_is_read_back_as_itself_or_its_nearest(kind: Failu
     }
     status, headers, body = render_error(Failure(kind, "Words.", retry_after=1.5), ANSWERING)
     assert headers["retry-after"] == "2"
-    assert parse_error(status, headers, body).kind in (kind, near.get(kind))
+    assert parse_failure(status, headers, body).kind in (kind, near.get(kind))
 
 
 def test_pictures_and_sounds_become_links_that_hold_them() -> None:

@@ -15,6 +15,7 @@ from dragoman.dialects.anthropic import usage as anthropic_usage
 from dragoman.dialects.bedrock import usage as bedrock_usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
+from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.event_stream import render_frame
 
 BEDROCK = dialect("bedrock").answers
@@ -166,7 +167,7 @@ def test_a_stream_without_its_metadata_is_broken() -> None:
 )
 def test_errors_and_their_classes(status: int, name: str, body: dict[str, str], kind: FailureKind) -> None:
     headers = {"x-amzn-errortype": f"{name}:http://internal.amazon.com/coral/"} if name else {}
-    failure = BEDROCK.parse_error(status, headers, orjson.dumps(body))
+    failure = parse_failure(status, headers, orjson.dumps(body))
     assert failure.kind is kind
     assert failure.message == next(iter(body.values()))
     told, named, words = BEDROCK.render_error(failure, CONTEXT)

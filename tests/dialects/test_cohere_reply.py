@@ -15,6 +15,7 @@ from dragoman.conversation.parts import Call, Origin, Reasoning, Text
 from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
+from dragoman.wire.error_bodies import parse_failure
 
 COHERE = dialect("cohere").answers
 CALL = {"id": "look_1", "type": "function", "function": {"name": "look", "arguments": "null"}}
@@ -192,7 +193,7 @@ def test_what_is_no_answer_is_a_failure(body: bytes) -> None:
     ],
 )
 def test_errors_keep_their_words(status: int, sentence: str, kind: FailureKind) -> None:
-    failure = COHERE.parse_error(status, {}, orjson.dumps({"id": "e", "message": sentence}))
+    failure = parse_failure(status, {}, orjson.dumps({"id": "e", "message": sentence}))
     assert (failure.kind, failure.message) == (kind, sentence)
     told, _, body = COHERE.render_error(failure, CONTEXT)
     assert (told, orjson.loads(body)) == (status, {"id": "req-1", "message": sentence})
@@ -200,7 +201,7 @@ def test_errors_keep_their_words(status: int, sentence: str, kind: FailureKind) 
 
 def test_a_conversation_that_is_too_long_is_told_in_coheres_words() -> None:
     sentence = "too many tokens: size limit exceeded by 7 tokens. Try using shorter or fewer inputs."
-    own = COHERE.parse_error(400, {}, orjson.dumps({"message": sentence, "error_type": "TOO_MANY_TOKENS"}))
+    own = parse_failure(400, {}, orjson.dumps({"message": sentence, "error_type": "TOO_MANY_TOKENS"}))
     assert own.kind is FailureKind.CONTEXT_LENGTH
     other = Failure(FailureKind.CONTEXT_LENGTH, "prompt is too long", 400, tokens=210, limit=200)
     status, _, body = COHERE.render_error(other, CONTEXT)

@@ -33,9 +33,10 @@ from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.dialects.gemini.answer_parse import parse_answer
 from dragoman.dialects.gemini.answer_render import render_answer
-from dragoman.dialects.gemini.errors import parse_error, render_error
+from dragoman.dialects.gemini.errors import render_error
 from dragoman.dialects.gemini.stream import GeminiStreamParser, GeminiStreamRenderer
 from dragoman.engine.answer.translation import Translation
+from dragoman.wire.error_bodies import parse_failure
 
 ANSWERING = AnswerContext(model="shown", id="resp_1")
 ARRAY = AnswerContext(model="shown", id="resp_1", framing=Framing.JSON_ARRAY)
@@ -348,8 +349,8 @@ def test_every_kind_of_failure_is_read_back_as_itself_or_its_nearest(kind: Failu
     }
     status, headers, body = render_error(Failure(kind, "Words.", retry_after=1.5), ANSWERING)
     assert headers["retry-after"] == "2"
-    assert parse_error(status, headers, body).kind in (kind, near.get(kind))
-    assert parse_error(status, {}, body).retry_after == 1.5
+    assert parse_failure(status, headers, body).kind in (kind, near.get(kind))
+    assert parse_failure(status, {}, body).retry_after == 1.5
 
 
 def test_usage_adds_up_where_a_server_claims_to_have_thought_more_than_it_wrote() -> None:

@@ -27,6 +27,7 @@ from dragoman.conversation.replies import Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.ollama.stream import OllamaStreamParser, OllamaStreamRenderer
 from dragoman.dialects.registry import dialect
+from dragoman.wire.error_bodies import parse_failure
 
 ANSWERS = dialect("ollama").answers
 SHOWN = AnswerContext(model="shown", created=1_700_000_000)
@@ -115,9 +116,9 @@ def test_an_error_line_ends_the_stream() -> None:
 
 def test_an_error_before_the_answer_has_the_kind_of_its_words() -> None:
     sentence = "prompt too long; exceeded max context length by 10 tokens"
-    failure = ANSWERS.parse_error(400, {}, msgspec.json.encode({"error": sentence}))
+    failure = parse_failure(400, {}, msgspec.json.encode({"error": sentence}))
     assert (failure.kind, failure.message) == (FailureKind.CONTEXT_LENGTH, sentence)
-    missing = ANSWERS.parse_error(404, {}, b'{"error":"model \'x\' not found"}')
+    missing = parse_failure(404, {}, b'{"error":"model \'x\' not found"}')
     assert missing.kind is FailureKind.NOT_FOUND
 
 

@@ -74,7 +74,7 @@ def test_every_kind_is_raised_as_its_exception(server: Loopback, dialect: str, k
         ask(server, dialect)
     assert "the very words" in raised.value.message
     assert raised.value.request_id == "answer_1"
-    again = ERRORS[dialect].parse_error(status, headers, body)
+    again = parse_failure(status, headers, body)
     assert again.kind is (FailureKind.SERVER if status == 502 else kind)
 
 

@@ -27,6 +27,7 @@ from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.answer.translation import Translation
 from dragoman.errors import TargetError
+from dragoman.wire.error_bodies import parse_failure
 
 ANSWERING = AnswerContext(model="shown", created=1_700_000_000, id="resp_made_up", include_usage=True)
 FORCED = Undo(ids={"\0": ""})
@@ -243,8 +244,7 @@ def test_recorded_errors_are_raised_by_each_sdk_as_the_right_exception(server: L
         response = exchange["response"]
         body = response["body"]
         raw = body.encode() if isinstance(body, str) else orjson.dumps(body)
-        home = exchange["dialect"] if exchange["dialect"] in DIALECT_NAMES else "openai-chat"
-        failure = registry.dialect(home).answers.parse_error(response["status"], response.get("headers") or {}, raw)
+        failure = parse_failure(response["status"], response.get("headers") or {}, raw)
         for dialect in ("anthropic", "gemini"):
             error = raised(server, dialect, failure)
             if dialect == "anthropic":

@@ -386,8 +386,6 @@ class AnswerCodec(msgspec.Struct, frozen=True):
     """Makes the parser of one stream."""
     stream_renderer: Callable[[AnswerContext], StreamRenderer]
     """Makes the renderer of one stream."""
-    parse_error: Callable[[int, Mapping[str, str], bytes], Failure]
-    """A refusal, from its status, headers and body."""
     render_error: RenderError
     """A failure in the words of this dialect."""
     peek_usage: Callable[[bytes], PeekedUsage | None] = no_peek

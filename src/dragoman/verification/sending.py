@@ -24,6 +24,7 @@ from dragoman.upstream.auth.authorizer import NoCredentials
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.upstream.refusals import transport_failure
 from dragoman.upstream.transport import Outgoing, TransportFailure
+from dragoman.wire.error_bodies import parse_failure
 
 _ANSWER_LIMIT = 4 * 1024 * 1024
 _LONGEST_WORDS = 300
@@ -169,7 +170,7 @@ def parse_reply(request: WireRequest, answer: RawAnswer) -> Reply | Failure:
     """What was answered; or the error in its words."""
     codec = request.dialect.answers
     if answer.status >= 400 or answer.status < 200:
-        return codec.parse_error(answer.status, answer.headers, answer.body)
+        return parse_failure(answer.status, answer.headers, answer.body)
     if not request.stream:
         return collect(codec.parse(answer.body))
     parser = codec.stream_parser()

@@ -31,7 +31,6 @@ from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json, Opaque, Origin
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.anthropic import NAME, ORIGIN
-from dragoman.dialects.anthropic.errors import parse_error
 from dragoman.dialects.anthropic.usage import MOST_MEMBERS, UsageCounter
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
 from dragoman.dialects.shared.raw_json import (
@@ -43,6 +42,7 @@ from dragoman.dialects.shared.raw_json import (
     encode,
     text_in,
 )
+from dragoman.wire.error_bodies import parse_failure
 
 STOPS: Mapping[str, Stop] = {
     "end_turn": Stop.END,
@@ -322,7 +322,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     try:
         message = decode_answer(body)
         if "error" in message or "content" not in message:
-            return [Failed(parse_error(200, {}, body))]
+            return [Failed(parse_failure(200, {}, body))]
         blocks = decode_items(message["content"]) if bytes(message["content"]) != b"null" else []
         answer.start(message, out)
         for index, block in enumerate(blocks):

@@ -10,7 +10,6 @@ from dragoman.conversation.failures import ExhaustedBudget, Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.shared.raw_json import encode
 from dragoman.dialects.shared.retry_after import wait_headers
-from dragoman.wire.error_bodies import parse_failure
 
 _KINDS: Mapping[FailureKind, tuple[int, str]] = {
     FailureKind.AUTH: (401, "authentication_error"),
@@ -38,11 +37,6 @@ _TOO_LONG = "prompt is too long"
 _NO_ROOM = "input length and `max_tokens` exceed context limit"
 _DETAILED = ("compaction_", "thread_")
 """How codes begin that clients look for in the details of an error."""
-
-
-def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-    """A refusal, or an error inside a stream (status 200), as a failure."""
-    return parse_failure(status, headers, body)
 
 
 def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:

@@ -18,7 +18,7 @@ from dragoman.conversation.replies import Usage
 from dragoman.dialects.anthropic import ID_PREFIX, NAME, ORIGIN
 from dragoman.dialects.anthropic.answer_parse import AnthropicAnswerParser, parse_answer
 from dragoman.dialects.anthropic.answer_render import BLOCKS, LATE_FIELDS, late_fields
-from dragoman.dialects.anthropic.errors import error_body, parse_error
+from dragoman.dialects.anthropic.errors import error_body
 from dragoman.dialects.anthropic.usage import render_delta_usage, render_usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, TOOL, BlockBuilder
@@ -28,6 +28,7 @@ from dragoman.dialects.shared.raw_json import decode_members, text_in, valid_utf
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.dialects.shared.sse_stream import SseStreamParser
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
+from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import Frame, render_event_frame
 
@@ -125,9 +126,9 @@ class AnthropicStreamParser(SseStreamParser[AnthropicAnswerParser]):
                 case "message_stop":
                     answer.end(out)
                 case "error":
-                    answer.fail(parse_error(200, {}, data), out)
+                    answer.fail(parse_failure(200, {}, data), out)
                 case _ if "error" in fields:
-                    answer.fail(parse_error(200, {}, data), out)
+                    answer.fail(parse_failure(200, {}, data), out)
                 case _:
                     self.skipped += 1
         except (KeyError, msgspec.DecodeError):

@@ -29,13 +29,13 @@ from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Inline, Json, MediaKind, Opaque, Origin
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.bedrock import NAME, ORIGIN
-from dragoman.dialects.bedrock.errors import parse_error
 from dragoman.dialects.bedrock.media import FORMATS, parse_media
 from dragoman.dialects.bedrock.message_parse import cited_texts
 from dragoman.dialects.bedrock.usage import parse_usage
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
 from dragoman.dialects.shared.raw_json import UNREADABLE, decode_answer, decode_items, decode_members, encode, text_in
 from dragoman.errors import MalformedRequest
+from dragoman.wire.error_bodies import parse_failure
 
 STOPS: Mapping[str, Stop] = {
     "end_turn": Stop.END,
@@ -300,7 +300,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     try:
         fields = decode_answer(body)
         if "output" not in fields:
-            return [Failed(parse_error(200, {}, body))]
+            return [Failed(parse_failure(200, {}, body, NAME))]
         answer.start(out)
         for index, block in enumerate(_blocks(fields)):
             answer.whole_block(index, bytes(block), out)

@@ -12,16 +12,17 @@ from dragoman.conversation.events import Event, Failed, Started
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Json, Origin
-from dragoman.dialects.bedrock import ORIGIN
+from dragoman.dialects.bedrock import NAME, ORIGIN
 from dragoman.dialects.bedrock.answer_parse import BedrockAnswerParser, parse_answer
 from dragoman.dialects.bedrock.answer_render import BLOCKS, IN_STOP, late_fields, stop_reason
-from dragoman.dialects.bedrock.errors import ERROR_TYPE, parse_error, render_exception
+from dragoman.dialects.bedrock.errors import ERROR_TYPE, render_exception
 from dragoman.dialects.bedrock.usage import render_usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.block_builder import TEXT, THINKING, TOOL, BlockBuilder
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
 from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_items, decode_members, valid_utf8
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
+from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.event_stream import BinaryFrame, EventStreamDecoder, render_frame
 from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import LIMIT
@@ -166,7 +167,7 @@ def _failure(frame: BinaryFrame) -> Failure:
     """An exception: its class, and the model's own words where it has them."""
     name = frame.text(":exception-type") or frame.text(":error-code")
     body = frame.payload if frame.payload.strip() else frame.text(":error-message").encode()
-    return parse_error(200, {ERROR_TYPE: name}, body)
+    return parse_failure(200, {ERROR_TYPE: name}, body, NAME)
 
 
 _JSON = "application/json"

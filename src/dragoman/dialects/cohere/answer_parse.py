@@ -33,7 +33,6 @@ from dragoman.conversation.parts import (
 )
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.cohere import NAME, ORIGIN, PLAN
-from dragoman.dialects.cohere.errors import parse_error
 from dragoman.dialects.cohere.usage import parse_usage
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of
 from dragoman.dialects.shared.raw_json import (
@@ -46,6 +45,7 @@ from dragoman.dialects.shared.raw_json import (
     encode,
     text_in,
 )
+from dragoman.wire.error_bodies import parse_failure
 
 REASONS: Mapping[str, Stop] = {
     "COMPLETE": Stop.END,
@@ -272,7 +272,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     try:
         members = decode_answer(body)
         if bytes(members.get("message", b""))[:1] != b"{":
-            return [Failed(parse_error(200, {}, body))]
+            return [Failed(parse_failure(200, {}, body, NAME))]
         _parse(members, answer, out)
     except (*UNREADABLE, KeyError):
         return [Failed(Failure(FailureKind.BROKEN_STREAM, "The answer is not a message that can be read.", raw=body))]

@@ -6,20 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.dialects.cohere import NAME
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.error_statuses import STATUSES
 from dragoman.dialects.shared.raw_json import encode
 from dragoman.dialects.shared.retry_after import wait_headers
-from dragoman.wire.error_bodies import parse_failure
 
 _STATUSES: Mapping[FailureKind, int] = {**STATUSES, FailureKind.QUOTA: 402}
 _TOO_LONG = "too many tokens"
-
-
-def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-    """A refusal, or an error inside a stream (status 200), as a failure."""
-    return parse_failure(status, headers, body, NAME)
 
 
 def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:

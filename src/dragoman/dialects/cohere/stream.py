@@ -51,7 +51,7 @@ from dragoman.dialects.cohere.answer_render import (
     render_logprobs,
     render_stop,
 )
-from dragoman.dialects.cohere.errors import message_of, parse_error
+from dragoman.dialects.cohere.errors import message_of
 from dragoman.dialects.cohere.usage import render_usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.shared.call_order import CallOrder
@@ -60,6 +60,7 @@ from dragoman.dialects.shared.raw_json import decode_broken, decode_items, text_
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.dialects.shared.sse_stream import SseStreamParser
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
+from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import DONE_FRAME, Frame, render_event_frame
 
@@ -122,7 +123,7 @@ class CohereStreamParser(SseStreamParser[CohereAnswerParser]):
         elif kind == "message-end":
             self._end_message(event, out)
         elif not kind:
-            self._answer.fail(parse_error(200, {}, data), out)
+            self._answer.fail(parse_failure(200, {}, data, NAME), out)
         elif kind != "message-start":
             self.skipped += kind not in _SILENT
 

@@ -36,10 +36,10 @@ from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Extras, Json, MediaKind, Opaque, Origin
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.gemini import NAME, ORIGIN
-from dragoman.dialects.gemini.errors import parse_error
 from dragoman.dialects.gemini.usage import parse_usage
 from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
 from dragoman.dialects.shared.raw_json import ABSENT, decode_broken, decode_items, decode_members, decode_object, encode
+from dragoman.wire.error_bodies import parse_failure
 
 FINISHES: Mapping[str, Stop] = {
     "STOP": Stop.END,
@@ -591,7 +591,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
         return [Failed(Failure(FailureKind.BROKEN_STREAM, "The answer is not a response that can be read.", raw=body))]
     known = chunk.candidates is not None or chunk.prompt_feedback is not ABSENT or chunk.usage_metadata is not ABSENT
     if chunk.error is not ABSENT or not known:
-        return [Failed(parse_error(200, {}, body))]
+        return [Failed(parse_failure(200, {}, body))]
     answer = GeminiAnswerParser(origin or ORIGIN, seed)
     out: list[Event] = []
     answer.chunk(chunk, body, out)

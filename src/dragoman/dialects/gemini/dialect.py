@@ -130,7 +130,7 @@ def _load_stored_prompts() -> StoredPromptForm:
 def _load_answers() -> AnswerCodec:
     from dragoman.dialects.gemini.answer_parse import parse_answer
     from dragoman.dialects.gemini.answer_render import render_answer
-    from dragoman.dialects.gemini.errors import parse_error, render_error
+    from dragoman.dialects.gemini.errors import render_error
     from dragoman.dialects.gemini.stream import WORDS, GeminiStreamParser, GeminiStreamRenderer
 
     return AnswerCodec(
@@ -138,7 +138,6 @@ def _load_answers() -> AnswerCodec:
         render_answer,
         GeminiStreamParser,
         GeminiStreamRenderer,
-        parse_error,
         render_error,
         streamed_text=WORDS,
     )

@@ -9,7 +9,6 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.dialects.shared.raw_json import encode
 from dragoman.dialects.shared.retry_after import plain_seconds, wait_headers, with_wait
-from dragoman.wire.error_bodies import parse_failure
 
 _KINDS: Mapping[FailureKind, tuple[int, str]] = {
     FailureKind.AUTH: (401, "UNAUTHENTICATED"),
@@ -34,11 +33,6 @@ _EXACT = (405, 408, 409, 415, 422)
 """Statuses that are more precise than 400 for a bad request. Only a gateway has them."""
 _TYPES = "type.googleapis.com/google.rpc."
 _TOO_LONG = "The input token count"
-
-
-def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-    """A refusal, or an error inside a stream (status 200), as a failure."""
-    return parse_failure(status, headers, body)
 
 
 def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:

@@ -15,12 +15,13 @@ from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.dialects.gemini import ORIGIN
 from dragoman.dialects.gemini.answer_parse import GeminiAnswerParser, GeminiChunk, decode_chunk
 from dragoman.dialects.gemini.answer_render import PartBuilder, logprobs_result
-from dragoman.dialects.gemini.errors import error_body, parse_error
+from dragoman.dialects.gemini.errors import error_body
 from dragoman.dialects.gemini.usage import render_usage
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG
 from dragoman.dialects.shared.raw_json import ABSENT, decode_broken
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.dialects.shared.streamed_text import StreamedText, string_members
+from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.json_array import ObjectDecoder
 from dragoman.wire.json_reader import render_object
 from dragoman.wire.sse import SseDecoder, one_line
@@ -108,7 +109,7 @@ class GeminiStreamParser:
         if chunk is None:
             self.skipped += not data.startswith(b"[DONE]")
         elif chunk.error is not ABSENT:
-            self._answer.fail(parse_error(200, {}, data), out)
+            self._answer.fail(parse_failure(200, {}, data), out)
         else:
             self._answer.chunk(chunk, data, out)
 

@@ -28,11 +28,11 @@ from dragoman.conversation.literals import EMPTY, quote
 from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.ollama import NAME, THINKING
-from dragoman.dialects.ollama.errors import parse_error
 from dragoman.dialects.ollama.usage import parse_usage
 from dragoman.dialects.shared.parsing import FRAME_TOO_LONG, answer_call_id, extras_of
 from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_broken, decode_items, decode_object, encode
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
+from dragoman.wire.error_bodies import parse_failure
 from dragoman.wire.ndjson import NdjsonDecoder
 
 STOPS: Mapping[str, Stop] = {
@@ -117,7 +117,7 @@ class OllamaAnswerParser:
         if chunk is None:
             self.skipped += 1
         elif chunk.error is not ABSENT:
-            self.fail(parse_error(200, {}, text), out)
+            self.fail(parse_failure(200, {}, text, NAME), out)
         else:
             self.chunk(chunk, text, out)
         return self._completed(out) if self._surrogates.found else out
@@ -246,7 +246,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", t
     if chunk is None:
         return _parse_lines(body, seed)
     if chunk.error is not ABSENT or (chunk.message is None and chunk.response is ABSENT):
-        return [Failed(parse_error(200, {}, text))]
+        return [Failed(parse_failure(200, {}, text, NAME))]
     out: list[Event] = []
     answer = OllamaAnswerParser(seed)
     answer.chunk(chunk, text, out)

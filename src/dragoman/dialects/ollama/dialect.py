@@ -108,7 +108,7 @@ def _load_requests() -> RequestCodec:
 def _load_answers() -> AnswerCodec:
     from dragoman.dialects.ollama.answer_parse import parse_answer
     from dragoman.dialects.ollama.answer_render import render_answer
-    from dragoman.dialects.ollama.errors import parse_error, render_error
+    from dragoman.dialects.ollama.errors import render_error
     from dragoman.dialects.ollama.stream import WORDS, OllamaStreamParser, OllamaStreamRenderer
 
     return AnswerCodec(
@@ -116,7 +116,6 @@ def _load_answers() -> AnswerCodec:
         render_answer,
         OllamaStreamParser,
         OllamaStreamRenderer,
-        parse_error,
         render_error,
         streamed_text=WORDS,
     )

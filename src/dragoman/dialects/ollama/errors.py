@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.error_statuses import STATUSES
-from dragoman.dialects.ollama import NAME
 from dragoman.dialects.shared.raw_json import encode
 from dragoman.dialects.shared.retry_after import wait_headers
-from dragoman.wire.error_bodies import parse_failure
 
 _EXACT = (405, 408, 409, 415, 422)
 """Statuses that are more precise than 400 for a bad request. Only a gateway has them."""
 _TOO_LONG = "prompt too long; exceeded max context length"
-
-
-def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-    """A refusal, or an error inside a stream (status 200), as a failure."""
-    return parse_failure(status, headers, body, NAME)
 
 
 def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.openai_errors import error_object, headers_of, status_of
 from dragoman.dialects.shared.raw_json import encode
-from dragoman.wire.error_bodies import parse_failure, readable
+from dragoman.wire.error_bodies import readable
 
 _MAX_RAW = 8192
 _TOO_LONG = "maximum context length"
-
-
-def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-    """A refusal, or an error inside a stream (status 200), as a failure."""
-    return parse_failure(status, headers, body)
 
 
 def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:

@@ -97,7 +97,7 @@ def _load_answers() -> AnswerCodec:
     from dragoman.dialects.openai_responses.answer_parse import parse_answer
     from dragoman.dialects.openai_responses.answer_render import complete_answer, render_answer
     from dragoman.dialects.openai_responses.client_items import render_client_call
-    from dragoman.dialects.openai_responses.errors import parse_error, render_error
+    from dragoman.dialects.openai_responses.errors import render_error
     from dragoman.dialects.openai_responses.stream import WORDS, ResponsesStreamParser, ResponsesStreamRenderer
 
     return AnswerCodec(
@@ -105,7 +105,6 @@ def _load_answers() -> AnswerCodec:
         render_answer,
         ResponsesStreamParser,
         ResponsesStreamRenderer,
-        parse_error,
         render_error,
         complete=complete_answer,
         streamed_text=WORDS,

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.openai_errors import error_object, headers_of, status_of
 from dragoman.dialects.shared.raw_json import encode
-from dragoman.wire.error_bodies import parse_failure
 
 _INVALID = "invalid_prompt"
 """The code of a failed response that another try does not change."""
 _REFUSALS = frozenset({FailureKind.BAD_REQUEST, FailureKind.CONTENT_FILTER})
 _TOO_LONG = "exceeds the context window"
-
-
-def parse_error(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-    """A refusal, or an error inside a stream (status 200), as a failure."""
-    return parse_failure(status, headers, body)
 
 
 def render_error(failure: Failure, context: AnswerContext) -> tuple[int, dict[str, str], bytes]:

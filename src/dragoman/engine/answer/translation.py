@@ -193,7 +193,7 @@ class Translation:
             self._provider_runs = self._new_runs(self._client.runs_first and self._upstream.runs_last)
         if context.framing is not None:
             wraps = context.framing is Framing.EVENT_STREAM and self._client.framing is not Framing.EVENT_STREAM
-            self._wrap = ChunkWriter(self._client) if wraps else None
+            self._wrap = ChunkWriter() if wraps else None
             same = same and (wraps or context.framing is self._upstream.framing)
         self._alters = undoes or bool(context.prefix) or context.opening is not None
         """Whether events may have to be altered; nearly always false, and asked of every piece."""

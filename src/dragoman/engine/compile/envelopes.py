@@ -14,7 +14,6 @@ import msgspec
 
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote
-from dragoman.dialects.dialect import Dialect
 from dragoman.dialects.families.aws_errors import render_exception
 from dragoman.profiles.profile import Envelope, StreamWrapping
 from dragoman.wire.error_bodies import parse_failure
@@ -84,10 +83,9 @@ class ChunkWriter:
     """Server-sent events of a dialect to AWS's frames, for clients that ask as on Bedrock. An error is an exception
     there, and nothing stands for a ping."""
 
-    __slots__ = ("_dialect", "_events")
+    __slots__ = ("_events",)
 
-    def __init__(self, dialect: Dialect) -> None:
-        self._dialect = dialect
+    def __init__(self) -> None:
         self._events = SseDecoder()
 
     def feed(self, data: bytes) -> bytes:
@@ -105,7 +103,7 @@ class ChunkWriter:
         if event.event == b"ping":
             return b""
         if event.event == b"error":
-            return render_exception(self._dialect.answers.parse_error(200, {}, event.data))
+            return render_exception(parse_failure(200, {}, event.data))
         return render_frame(_CHUNK, b'{"bytes":"%b"}' % b64encode(event.data))
 
 
