@@ -23,7 +23,7 @@ _SECONDS = 10.0
 
 
 def show_template(
-    file: Path | None, server: str | None, model: str, headers: Headers, out: Path | None, as_json: bool
+    file: Path | None, server: str | None, model: str, headers: Headers, out: Path | None, *, as_json: bool
 ) -> int:
     """Run the template of a file or of a server, and print or write what it says."""
     source = read_template_file(file) if file is not None else asyncio.run(_of_server(server or "", model, headers))

@@ -105,13 +105,13 @@ class EmulatorCore:
         except Exception as error:  # one bad request must not stop the server
             traceback.print_exc(file=sys.stderr)
             body = {"error": {"message": f"the emulator crashed: {error!r}", "type": "emulator_error"}}
-            self._record_unparsed(method, path, headers, "crashed", 500, body)
+            self._record_unparsed(method, path, headers, ErrorResponse(500, body), "crashed")
             return PlannedResponse(500, "application/json", render_json(body), headers={"x-emulator-crashed": "1"})
 
     def refuse_incomplete(self, kind: FaultKind) -> PlannedResponse:
         """The response to a client whose request never arrived completely."""
         error = self.provider.render_fault(kind, None)
-        self._record_unparsed("", "", {}, "refused", error.status, error.body)
+        self._record_unparsed("", "", {}, error)
         return _planned(error)
 
     def _respond(
@@ -125,11 +125,12 @@ class EmulatorCore:
             fault = self._due_fault(headers)
         except BadFaultError as error:
             body = {"error": {"message": f"{HEADER}: {error}", "type": "emulator_error"}}
-            self._record_unparsed(method, path, headers, "refused", 400, body)
-            return PlannedResponse(400, "application/json", render_json(body))
+            refused = ErrorResponse(400, body)
+            self._record_unparsed(method, path, headers, refused)
+            return _planned(refused)
         request = self.provider.parse_request(method, path, query, headers, raw)
         if isinstance(request, ErrorResponse):
-            self._record_unparsed(method, path, headers, "refused", request.status, request.body)
+            self._record_unparsed(method, path, headers, request)
             return _planned(request)
         return self._judge(request, fault, generates)
 
@@ -272,9 +273,9 @@ class EmulatorCore:
         )
 
     def _record_unparsed(
-        self, method: str, path: str, headers: dict[str, str], verdict: str, status: int, error_body: Any
+        self, method: str, path: str, headers: dict[str, str], error: ErrorResponse, verdict: str = "refused"
     ) -> None:
-        self._add(RecordedRequest(method, path, _masked(headers), None, "", False, verdict, status, error_body))
+        self._add(RecordedRequest(method, path, _masked(headers), None, "", False, verdict, error.status, error.body))
 
     def _add(self, record: RecordedRequest) -> None:
         self.records.append(record)

@@ -182,7 +182,7 @@ class Services:
             self.records.spans.close()
 
     def _note_stored(self, booked: StoredBooking) -> None:
-        record_stored(self.records, self.store, self.clocks, self.live.config, next(self.traffic.ids), booked)
+        record_stored(self, booked)
 
     async def all_metrics(self) -> MetricsSnapshot:
         """The metrics of this process and of all that serve beside it."""

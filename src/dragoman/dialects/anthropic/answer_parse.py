@@ -32,7 +32,7 @@ from dragoman.conversation.parts import Json, Opaque, Origin
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.anthropic import NAME, ORIGIN
 from dragoman.dialects.anthropic.usage import MOST_MEMBERS, UsageCounter
-from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
+from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state, parse_stop
 from dragoman.dialects.shared.raw_json import (
     UNREADABLE,
     decode_answer,
@@ -54,12 +54,6 @@ STOPS: Mapping[str, Stop] = {
     "refusal": Stop.REFUSAL,
     "model_context_window_exceeded": Stop.CONTEXT,
 }
-
-
-def parse_stop(word: str, called: bool) -> Stop:
-    """Our reason for a word. An answer with a tool call stops for the call, even where a server says `end_turn`."""
-    reason = STOPS.get(word, Stop.END)
-    return Stop.CALLS if called and reason is Stop.END else reason
 
 
 LATE = frozenset({"container", "context_management", "stop_details"})
@@ -222,12 +216,12 @@ class AnthropicAnswerParser:
         self._stopped = True
         self._close_all(out)
         sequence = text_in(fields.get("stop_sequence")) or None
-        out.append(Stopped(0, parse_stop(word, self._called), word, sequence, extras_of(NAME, kept)))
+        out.append(Stopped(0, parse_stop(STOPS, word, self._called), word, sequence, extras_of(NAME, kept)))
 
     def end(self, out: list[Event]) -> None:
         self._close_all(out)
         if not self._stopped:
-            out.append(Stopped(0, parse_stop("", self._called), "", None, extras_of(NAME, self._late)))
+            out.append(Stopped(0, parse_stop(STOPS, "", self._called), "", None, extras_of(NAME, self._late)))
         out.append(Ended())
         self.over = True
 

@@ -32,7 +32,7 @@ from dragoman.dialects.bedrock import NAME, ORIGIN
 from dragoman.dialects.bedrock.media import FORMATS, parse_media
 from dragoman.dialects.bedrock.message_parse import cited_texts
 from dragoman.dialects.bedrock.usage import parse_usage
-from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state
+from dragoman.dialects.shared.parsing import answer_call_id, extras_of, parse_state, parse_stop
 from dragoman.dialects.shared.raw_json import UNREADABLE, decode_answer, decode_items, decode_members, encode, text_in
 from dragoman.errors import MalformedRequest
 from dragoman.wire.error_bodies import parse_failure
@@ -48,12 +48,6 @@ STOPS: Mapping[str, Stop] = {
     "malformed_tool_use": Stop.BROKEN_CALL,
     "model_context_window_exceeded": Stop.CONTEXT,
 }
-
-
-def parse_stop(word: str, called: bool) -> Stop:
-    """Our reason for a word. An answer with a tool call stops for the call, whatever a server says."""
-    reason = STOPS.get(word, Stop.END)
-    return Stop.CALLS if called and reason is Stop.END else reason
 
 
 TEXT_KEY, THINKING_KEY, CALL_KEY, IMAGE_KEY, OTHER_KEY = "text", "reasoningContent", "toolUse", "image", ""
@@ -259,7 +253,7 @@ class BedrockAnswerParser:
 
     def _add_stop(self, out: list[Event]) -> None:
         word = self._stop or ""
-        out.append(Stopped(0, parse_stop(word, self._called), word, None, extras_of(NAME, self._late)))
+        out.append(Stopped(0, parse_stop(STOPS, word, self._called), word, None, extras_of(NAME, self._late)))
 
     def end(self, out: list[Event]) -> None:
         self._close_all(out)

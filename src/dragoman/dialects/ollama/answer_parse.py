@@ -29,7 +29,7 @@ from dragoman.conversation.parts import Json, Origin
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.ollama import NAME, THINKING
 from dragoman.dialects.ollama.usage import parse_usage
-from dragoman.dialects.shared.parsing import FRAME_TOO_LONG, answer_call_id, extras_of
+from dragoman.dialects.shared.parsing import FRAME_TOO_LONG, answer_call_id, extras_of, parse_stop
 from dragoman.dialects.shared.raw_json import ABSENT, UNREADABLE, decode_broken, decode_items, decode_object, encode
 from dragoman.dialects.shared.split_surrogates import SurrogateMender
 from dragoman.wire.error_bodies import parse_failure
@@ -44,12 +44,6 @@ STOPS: Mapping[str, Stop] = {
     "refusal": Stop.REFUSAL,
     "error": Stop.ERROR,
 }
-
-
-def parse_stop(word: str, called: bool) -> Stop:
-    """Our reason for a word. An answer with a tool call stops for the call."""
-    reason = STOPS.get(word, Stop.END)
-    return Stop.CALLS if called and reason is Stop.END else reason
 
 
 _TEXT, _THOUGHT, _NEITHER = 1, 2, 0
@@ -196,7 +190,7 @@ class OllamaAnswerParser:
         fields = _decode_fields(data)
         word = chunk.done_reason or ""
         kept = {name: encode(fields[name]) for name in _KEPT if name in fields}
-        out.append(Stopped(0, parse_stop(word, self._calls > 0), word, None, extras_of(NAME, kept)))
+        out.append(Stopped(0, parse_stop(STOPS, word, self._calls > 0), word, None, extras_of(NAME, kept)))
         usage = parse_usage(fields)
         if usage is not None:
             out.append(Used(usage))

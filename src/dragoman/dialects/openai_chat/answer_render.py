@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import text_of_arguments
+from dragoman.conversation.events import MediaDelta
 from dragoman.conversation.literals import EMPTY, joined, quote
 from dragoman.conversation.parts import (
     Call,
@@ -84,15 +85,13 @@ def render_annotation(citation: Json, origin: Origin) -> Json | None:
     return encode({"type": "url_citation", "url_citation": cited})
 
 
-def render_media(
-    kind: MediaKind, media_type: str, data: bytes, transcript: bytes | None, url: str, extras: Extras | None
-) -> bytes:
+def render_media(event: MediaDelta) -> bytes:
     """The member of a message that holds a sound or a picture; empty for media that Chat has no member for."""
-    if kind is MediaKind.AUDIO:
-        words = b"" if transcript is None else b',"transcript":' + transcript
-        return b'"audio":{"data":' + data + words + own_members(extras, NAME) + b"}"
-    if kind is MediaKind.IMAGE:
-        return b'"images":[' + render_image(media_type, data, url) + b"]"
+    if event.kind is MediaKind.AUDIO:
+        words = b"" if event.transcript is None else b',"transcript":' + event.transcript
+        return b'"audio":{"data":' + event.data + words + own_members(event.extras, NAME) + b"}"
+    if event.kind is MediaKind.IMAGE:
+        return b'"images":[' + render_image(event.media_type, event.data, event.url) + b"]"
     return b""
 
 

@@ -425,7 +425,7 @@ class ChatStreamRenderer:
             self._delta(self._choice(event.choice), b'"annotations":[' + note + b"]")
 
     def _media(self, event: MediaDelta) -> None:
-        member = render_media(event.kind, event.media_type, event.data, event.transcript, event.url, event.extras)
+        member = render_media(event)
         if member:
             self._delta(self._choice(event.choice), member)
 

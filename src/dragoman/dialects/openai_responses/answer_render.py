@@ -11,6 +11,7 @@ from msgspec import Raw
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.collect import text_of_arguments
 from dragoman.conversation.events import (
+    CallStarted,
     Started,
 )
 from dragoman.conversation.literals import EMPTY, quote
@@ -94,12 +95,12 @@ def render_reasoning(
 
 
 def render_call(
-    identity: Json, fields: Mapping[str, Json], call_id: str, name: str, custom: bool, words: Json, status: bytes
+    identity: Json, fields: Mapping[str, Json], call: Call | CallStarted, words: Json, status: bytes
 ) -> Json:
     others = b"".join([b",%b:%b" % (quote(key), value) for key, value in fields.items() if key != "id"])
-    kind, member = (b"custom_tool_call", b"input") if custom else (b"function_call", b"arguments")
+    kind, member = (b"custom_tool_call", b"input") if call.custom else (b"function_call", b"arguments")
     return b'{"type":"%b","id":%b,"status":"%b","call_id":%b,"name":%b,"%b":%b%b}' % (
-        *(kind, identity, status, quote(call_id), quote(name), member, words, others),
+        *(kind, identity, status, quote(call.id), quote(call.name), member, words, others),
     )
 
 
@@ -345,7 +346,7 @@ class _OutputRenderer:
         fields = own_fields(part.extras, NAME)
         made = self._id("ctc" if part.custom else "fc", fields)
         words = text_of_arguments(part)
-        self.items.append(render_call(made, fields, part.id, part.name, part.custom, words, b"completed"))
+        self.items.append(render_call(made, fields, part, words, b"completed"))
 
     def _media(self, part: Media) -> None:
         if part.transcript is not None and part.transcript != EMPTY:

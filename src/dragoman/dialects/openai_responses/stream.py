@@ -218,9 +218,8 @@ class OpenFunctionCall:
         return b"response.custom_tool_call_input.done" if custom else b"response.function_call_arguments.done"
 
     def item(self, status: bytes) -> Json:
-        started = self.started
         words = self._argument_text() if status == b"completed" else EMPTY
-        return render_call(self.identity, self.fields, started.id, started.name, started.custom, words, status)
+        return render_call(self.identity, self.fields, self.started, words, status)
 
     def closing(self) -> bytes:
         if self.started.custom:

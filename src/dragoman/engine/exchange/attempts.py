@@ -108,6 +108,7 @@ def next_step(
     policy: RetryPolicy,
     chance: float,
     learnt: Learnt | None,
+    *,
     recognised: bool = False,
 ) -> Decision:
     """Decide. `chance` is a number from 0 to 1 that the caller drew; `learnt` is what the refusal teaches, if anything;

@@ -165,6 +165,7 @@ class Exchange(Generic[D]):
         context: AnswerContext,
         options: CallerOptions = NOTHING_SET,
         redaction: Redaction | None = None,
+        *,
         splits: bool = False,
     ) -> None:
         """`splits`: the driver can carry out several exchanges side by side."""
@@ -548,8 +549,8 @@ class Exchange(Generic[D]):
         if failure.kind is FailureKind.CONTEXT_LENGTH and self._may_shorten(failure):
             return self._prepare()
         learnt = learn(failure, visit.target.facts, self.ask.conversation)
-        recognised = learnt is not None or is_recognised(failure)
-        match next_step(self._history(failure), failure, visit.destination.policy, self._chance, learnt, recognised):
+        history, known = self._history(failure), learnt is not None or is_recognised(failure)
+        match next_step(history, failure, visit.destination.policy, self._chance, learnt, recognised=known):
             case Retry(delay):
                 self._waits = True
                 return Wait(delay)

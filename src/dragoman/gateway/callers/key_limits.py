@@ -11,7 +11,7 @@ from dragoman.store import Allowed, KeyLimits, RateLimits
 
 
 async def admit(
-    counts: RateLimits, caller: Caller, limits: KeyLimits, tokens: int, client: str = "", count: int = 1
+    counts: RateLimits, caller: Caller, limits: KeyLimits, tokens: int, client: str = "", *, count: int = 1
 ) -> Allowed:
     """Count a request against the caller's limits. `client`: the dialect in which it is told what is left. `count`: so
     many at once, or none of them. Raises Refused with the seconds to wait."""

@@ -195,7 +195,7 @@ async def _reserve_more(services: Services, record: RequestRecord, count: int) -
         record.slot.take(count)
     if caller.limits is not None:
         counted = record.estimate * count if caller.counts_tokens else 0
-        await admit(services.store.limits, caller, caller.limits, counted, record.dialect, count)
+        await admit(services.store.limits, caller, caller.limits, counted, record.dialect, count=count)
         record.reserved = record.reserved + counted if record.reserved is not None else None
     if caller.budget is not None and record.hold is not None:
         more = await hold(services.store.budgets, services.clocks, caller, caller.budget, record.hold.amount * count)

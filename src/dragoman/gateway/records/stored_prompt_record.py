@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
-from dragoman.config import Config
 from dragoman.config.schema import LogLevel
 from dragoman.conversation.changes import Change, Loss
 from dragoman.engine.history.stored_prompts import STORED_PROMPT
 from dragoman.engine.library.report_summary import write_report
-from dragoman.gateway.records.records import Records
-from dragoman.store import Entry, Store
-from dragoman.store.clock import Clocks
+from dragoman.store import Entry
 from dragoman.store.contracts.budgets import periods_at
 from dragoman.upstream.stored_prompts import StoredBooking
 
+if TYPE_CHECKING:
+    from dragoman.gateway.services import Services
 
-def record_stored(
-    records: Records, store: Store, clocks: Clocks, config: Config, request_id: str, booked: StoredBooking
-) -> None:
+
+def record_stored(services: Services, booked: StoredBooking) -> None:
     """Put it into the ledger, the counts and the log, and count it against the budget of its key."""
-    destination = booked.destination
+    records, store, destination = services.records, services.store, booked.destination
     report = write_report((Change(STORED_PROMPT, "", booked.did, str(Loss.NOTHING), "added"),))
     entry = Entry(
-        id=request_id,
+        id=next(services.traffic.ids),
         time=time.time(),
         caller=booked.caller,
         client_dialect=destination.target.dialect,
@@ -43,6 +42,6 @@ def record_stored(
     records.metrics.add(entry, report.counts)
     line = {"event": STORED_PROMPT, "id": entry.id, "key": entry.caller, "target": entry.target, "did": booked.did}
     records.lines.add(LogLevel.INFO, {**line, "cost": round(booked.cost, 9)})
-    key = config.keys.get(booked.caller)
+    key = services.live.config.keys.get(booked.caller)
     if key is not None and key.budget is not None:
-        store.budgets.settle(booked.caller, periods_at(key.budget, clocks.wall()), booked.cost)
+        store.budgets.settle(booked.caller, periods_at(key.budget, services.clocks.wall()), booked.cost)

@@ -17,27 +17,13 @@ from dragoman.store.redis_store.connection import RedisAway, RedisRefused, evals
 from dragoman.store.redis_store.copied_counts import CopiedCounts, CountReply
 from dragoman.store.redis_store.keys import RedisKeys, digest
 from dragoman.store.redis_store.link import RedisLink
-from dragoman.store.redis_store.offline_decisions import KnownUse, decide_alone
+from dragoman.store.redis_store.offline_decisions import CountTicket, KnownUse, decide_alone
 from dragoman.store.redis_store.replicas import SETTLING_SECONDS, Heartbeat, Replicas
 from dragoman.store.redis_store.scripts import Scripts
 from dragoman.store.redis_store.slow_answers import FirstAnswers
 
 STALE_SECONDS, LOOKS = 0.9, 64
 """Copies that are so old are refreshed, so many with a heartbeat."""
-
-
-class CountTicket:
-    """A reservation: what this replica decided alone, and whether Redis counted it. Either may be known first."""
-
-    __slots__ = ("counted", "granted", "late", "limits", "requests", "tokens")
-
-    def __init__(self, limits: KeyLimits, tokens: int, requests: int) -> None:
-        self.limits = limits
-        self.tokens = tokens
-        self.requests = requests
-        self.granted: bool | None = None
-        self.counted: bool | None = None
-        self.late: asyncio.Future[CountReply | None] | None = None
 
 
 class _CountsOutage:
@@ -83,11 +69,11 @@ class RedisLimits:
             ticket.counted = ticket.counted if is_sent else False
             late = await self._late_reply(key, ticket, command)
             if late is None:
-                return self._alone(key, limits, ticket)
+                return self._alone(key, ticket)
             reply = late
         except RedisRefused:
             ticket.counted = False
-            return self._alone(key, limits, ticket)
+            return self._alone(key, ticket)
         self._first_answers.came()
         self._copies.take(key, reply, is_asked=True)
         if self._outage is not None and reply.is_counted and self._outage.concerns(key):
@@ -110,9 +96,9 @@ class RedisLimits:
 
     # Alone.
 
-    def _alone(self, key: str, limits: KeyLimits, ticket: CountTicket) -> Allowed | Limited:
+    def _alone(self, key: str, ticket: CountTicket) -> Allowed | Limited:
         known = self._known(key, self._copies, self._unsent, *self._on_their_way.get(key, (0, 0)))
-        verdict = decide_alone(known, limits, ticket.tokens, self._steady(), self._replicas.sharers, ticket.requests)
+        verdict = decide_alone(known, ticket, self._steady(), self._replicas.sharers)
         ticket.granted = isinstance(verdict, Allowed)
         if ticket.granted and ticket.counted is None:
             self._send_off(key, ticket.requests, ticket.tokens)
@@ -128,8 +114,7 @@ class RedisLimits:
         if not outage.concerns(key):
             return None
         known = self._known(key, outage.copies, outage.alone)
-        sharers = self._replicas.sharers
-        verdict = decide_alone(known, ticket.limits, ticket.tokens, now, sharers, ticket.requests)
+        verdict = decide_alone(known, ticket, now, self._replicas.sharers)
         return verdict if isinstance(verdict, Limited) else None
 
     def _known(
@@ -221,7 +206,7 @@ class RedisLimits:
         return self._run[:8]
 
     def _command(
-        self, key: str, limits: KeyLimits, requests: int, tokens: int, age: float, asks: bool = False
+        self, key: str, limits: KeyLimits, requests: int, tokens: int, age: float, *, asks: bool = False
     ) -> bytes:
         rpm, tpm = limits.requests_per_minute, limits.tokens_per_minute
         most = ("" if rpm is None else rpm, "" if tpm is None else tpm)

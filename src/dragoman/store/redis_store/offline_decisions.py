@@ -6,12 +6,28 @@ heard is its own; what becomes free is known to the quarter second. So all repli
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 from msgspec import Struct
 
 from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited
 from dragoman.store.rate_windows import MINUTE, SLICE, Tally
+from dragoman.store.redis_store.copied_counts import CountReply
+
+
+class CountTicket:
+    """A reservation: what this replica decided alone, and whether Redis counted it. Either may be known first."""
+
+    __slots__ = ("counted", "granted", "late", "limits", "requests", "tokens")
+
+    def __init__(self, limits: KeyLimits, tokens: int, requests: int) -> None:
+        self.limits = limits
+        self.tokens = tokens
+        self.requests = requests
+        self.granted: bool | None = None
+        self.counted: bool | None = None
+        self.late: asyncio.Future[CountReply | None] | None = None
 
 
 class KnownUse(Struct, frozen=True):
@@ -29,11 +45,10 @@ class KnownUse(Struct, frozen=True):
     """Those on their way to Redis."""
 
 
-def decide_alone(
-    known: KnownUse, limits: KeyLimits, tokens: int, now: float, sharers: int, count: int = 1
-) -> Allowed | Limited:
+def decide_alone(known: KnownUse, ticket: CountTicket, now: float, sharers: int) -> Allowed | Limited:
     """Whether so many more requests, of about so many tokens, may go on."""
-    rpm, tpm = limits.requests_per_minute, limits.tokens_per_minute
+    rpm, tpm = ticket.limits.requests_per_minute, ticket.limits.tokens_per_minute
+    count, tokens = ticket.requests, ticket.tokens
     own, own_tokens = known.alone.requests + known.requests, known.alone.tokens + known.tokens
     requests_left = tokens_left = None
     if rpm is not None:

@@ -111,7 +111,7 @@ def probe(
     if where is None:
         from dragoman.cli.template_probe import show_template
 
-        return show_template(template, server, model, _bearer(key_env), out, as_json)
+        return show_template(template, server, model, _bearer(key_env), out, as_json=as_json)
     wanted = _wanted(where, model, dialect, key_env)
     if check and wanted.target is None:
         raise OptionError("there is no profile to compare with", at="--check", hint="give PROFILE/MODEL, not a URL")

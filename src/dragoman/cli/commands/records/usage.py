@@ -56,12 +56,16 @@ def usage(
 ) -> None:
     """Show what was used and what it cost, how much of that is estimated, and what has no price."""
     moment = since_option(since)
+    query = {"since": since} if since is not None else {}
     if caches:
-        _show_caches(_caches(ctx, path, env_files, url, key, since), as_json or form == "json")
+        if url is not None:
+            found = msgspec.json.decode(call_gateway("GET", url, "/dragoman/cache", key, query), type=CacheReport)
+        else:
+            found = asyncio.run(_caches_from_store(ctx, path, env_files, moment))
+        _show_caches(found, as_json or form == "json")
         return
     if url is not None:
-        query = {"by": by, **({"since": since} if since is not None else {})}
-        report = msgspec.json.decode(call_gateway("GET", url, _PATH, key, query), type=UsageReport)
+        report = msgspec.json.decode(call_gateway("GET", url, _PATH, key, {"by": by, **query}), type=UsageReport)
     else:
         report = asyncio.run(_from_store(ctx, path, env_files, by, moment))
     _show(report, "json" if as_json else form)
@@ -83,20 +87,6 @@ async def _from_store(
             return usage_report(by, since, ())
         groups = await store.ledger.totals(Viewer("", True), GROUPS[by], LedgerQuery(since=since))
         return usage_report(by, since, groups)
-
-
-def _caches(
-    ctx: click.Context,
-    path: Path | None,
-    env_files: tuple[Path, ...],
-    url: str | None,
-    key: str | None,
-    since: str | None,
-) -> CacheReport:
-    if url is None:
-        return asyncio.run(_caches_from_store(ctx, path, env_files, since_option(since)))
-    query = {"since": since} if since is not None else {}
-    return msgspec.json.decode(call_gateway("GET", url, "/dragoman/cache", key, query), type=CacheReport)
 
 
 async def _caches_from_store(
