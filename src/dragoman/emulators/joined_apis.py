@@ -47,6 +47,9 @@ class JoinedApis:
     def count_prompt(self, request: ReceivedRequest) -> int:
         return self._of(request).count_prompt(request)
 
+    def thinks(self, request: ReceivedRequest) -> bool:
+        return self._of(request).thinks(request)
+
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         return self._of(request).render_answer(request, turn)
 

@@ -44,6 +44,11 @@ def gemini_logprobs(text: str, alternatives: Any) -> dict[str, Any]:
     return {"chosenCandidates": [_candidate(one, 0) for one in tokens], "topCandidates": top}
 
 
+def cohere_logprobs(token: str) -> dict[str, Any]:
+    """The entry of a piece of text that is one token."""
+    return {"text": token, "token_ids": [1], "logprobs": [_logprob(token, 0)]}
+
+
 def _entry(token: str, rank: int) -> dict[str, Any]:
     shown = _alternative(token, rank)
     return {"token": shown, "logprob": _logprob(token, rank), "bytes": list(shown.encode("utf-8", "replace"))}

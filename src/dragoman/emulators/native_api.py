@@ -130,5 +130,8 @@ class NativeApi(ABC):
     def plan_cache(self, request: ReceivedRequest) -> CachePlan | None:
         return None
 
+    @abstractmethod
+    def thinks(self, request: ReceivedRequest) -> bool: ...
+
     def count_tokens(self, request: ReceivedRequest) -> Any:
         return {"input_tokens": max(1, self.count_prompt(request))}

@@ -68,6 +68,7 @@ class ReceivedRequest:
     model: str  # "" if the request names none
     stream: bool
     operation: Operation
+    thinks: bool = True  # whether the provider lets the model think before it answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +279,10 @@ class EmulatedProvider(Protocol):
 
     def count_prompt(self, request: ReceivedRequest) -> int:
         """The tokens of the prompt."""
+        ...
+
+    def thinks(self, request: ReceivedRequest) -> bool:
+        """Whether the model may think before this answer."""
         ...
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:

@@ -97,7 +97,7 @@ def _blocks(request: ReceivedRequest, turn: ModelTurn) -> list[tuple[Block, str]
     blocks: list[tuple[Block, str]] = [(compacted, "")] if compacted is not None else []
     if compaction.is_asked(request):
         return blocks
-    if turn.reasoning is not None and _thinks(request):
+    if turn.reasoning is not None and thinks(request):
         blocks.append((_thinking_block(request, turn.reasoning), ""))
     for index, run in enumerate(turn.runs):
         blocks += run_blocks(request, run, index)
@@ -117,7 +117,7 @@ def _thinking_block(request: ReceivedRequest, thinking: str) -> Block:
     return {"type": "thinking", "thinking": shown, "signature": sign(request.model, shown)}
 
 
-def _thinks(request: ReceivedRequest) -> bool:
+def thinks(request: ReceivedRequest) -> bool:
     """Whether the request turns thinking on, or the model thinks by default. Recorded answers have none otherwise."""
     config = request.body.get("thinking")
     if isinstance(config, dict) and "type" in config:
@@ -199,7 +199,7 @@ def prompt(request: ReceivedRequest) -> list[Any]:
 
 
 def _usage(request: ReceivedRequest, turn: ModelTurn) -> TokenUsage:
-    return count_usage(prompt(request), turn if _thinks(request) else replace(turn, reasoning=None))
+    return count_usage(prompt(request), turn if thinks(request) else replace(turn, reasoning=None))
 
 
 def _render_input_usage(usage: TokenUsage, short: bool = False) -> dict[str, Any]:

@@ -96,6 +96,9 @@ class Anthropic(NativeApi):
     def plan_cache(self, request: ReceivedRequest) -> CachePlan:
         return caching.plan_cache(request, answer.message_id(request))
 
+    def thinks(self, request: ReceivedRequest) -> bool:
+        return answer.thinks(request)
+
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         return answer.render_answer(request, turn)
 

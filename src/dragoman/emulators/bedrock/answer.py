@@ -47,7 +47,7 @@ def render_stream(request: ReceivedRequest, turn: ModelTurn) -> Iterator[bytes]:
 def _blocks(request: ReceivedRequest, turn: ModelTurn) -> list[tuple[Block, str]]:
     """The blocks in order, each with its arguments as text (empty for other blocks)."""
     blocks: list[tuple[Block, str]] = []
-    if turn.reasoning is not None and _thinks(request):
+    if turn.reasoning is not None and thinks(request):
         blocks.append((_thinking_block(request, turn.reasoning), ""))
     for index, run in enumerate(turn.runs):
         blocks += _run_blocks(request, run, index)
@@ -99,7 +99,7 @@ def _config(request: ReceivedRequest) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _thinks(request: ReceivedRequest) -> bool:
+def thinks(request: ReceivedRequest) -> bool:
     if family_of(request.model).thinks_unsigned:
         return True
     kind = _config(request).get("type")
@@ -161,7 +161,7 @@ def prompt(request: ReceivedRequest) -> list[Any]:
 
 
 def _usage(request: ReceivedRequest, turn: ModelTurn) -> TokenUsage:
-    return count_usage(prompt(request), turn if _thinks(request) else replace(turn, reasoning=None))
+    return count_usage(prompt(request), turn if thinks(request) else replace(turn, reasoning=None))
 
 
 def _render_usage(usage: TokenUsage) -> dict[str, Any]:

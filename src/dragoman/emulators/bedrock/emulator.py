@@ -152,6 +152,9 @@ class Bedrock(NativeApi):
             return claude_caching.plan_cache(request, claude_answer.message_id(request))
         return caching.plan_cache(request)
 
+    def thinks(self, request: ReceivedRequest) -> bool:
+        return claude_answer.thinks(request) if is_invocation(request) else answer.thinks(request)
+
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         if not is_invocation(request):
             return answer.render_answer(request, turn)

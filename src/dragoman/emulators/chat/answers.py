@@ -74,6 +74,8 @@ class AnswerStyle:
     answer_id: Callable[[str], str] = lambda seed: make_id("chatcmpl-", 29, seed)
     call_id: Callable[[str, int], str] = openai_call_id
     reasoning_field: str | None = None  # the field that holds reasoning text; None: it is not sent
+    thought_part: Callable[[ReceivedRequest, str], dict[str, Any]] | None = None  # reasoning as a part of the content
+    repeated: Callable[[ReceivedRequest], str] = lambda request: ""  # the text of the request that comes back first
     reasoning_details: Callable[[ReceivedRequest, str], list[Any]] | None = None  # signed reasoning (OpenRouter)
     thinks: Callable[[ReceivedRequest], bool] = lambda request: True  # without it there is no reasoning in the answer
     shows_thoughts: Callable[[ReceivedRequest], bool] = lambda request: True  # without it there are only the details
@@ -165,8 +167,10 @@ def _choices(
     """The choice of each chunk, and the fields beside it."""
     text_so_far = ""
     for delta in _deltas(request, turn, style):
-        text_so_far += delta.get("content") or ""
-        probable = _logprobs(request, style, delta.get("content") or "")
+        content = delta.get("content")
+        text = content if isinstance(content, str) else ""
+        text_so_far += text
+        probable = _logprobs(request, style, text)
         yield _repeating({"delta": delta, **probable, "finish_reason": None}, text_so_far, style), {}
     reason = finish_reason(turn)
     last = {
@@ -208,6 +212,8 @@ def _deltas(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> It
     if turn.reasoning:
         yield from _reasoning_deltas(request, turn.reasoning, style)
     cut = split_tokens if request.body.get("logprobs") is True else fragments  # a token is never cut
+    if repeated := style.repeated(request):
+        yield {"content": repeated}
     yield from ({"content": piece} for piece in cut(turn.visible_text))
     if found := style.run_fields(turn):
         yield found
@@ -219,6 +225,9 @@ def _deltas(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> It
 
 def _reasoning_deltas(request: ReceivedRequest, text: str, style: AnswerStyle) -> Iterator[dict[str, Any]]:
     """Reasoning in pieces. With details each piece comes twice, as a text and as an entry; the proof comes last."""
+    if style.thought_part is not None:
+        yield from ({"content": [style.thought_part(request, piece)]} for piece in fragments(text))
+        return
     details = style.reasoning_details(request, text) if style.reasoning_details else []
     visible: dict[str, Any] = next((entry for entry in details if "text" in entry or "summary" in entry), {})
     word = "summary" if "summary" in visible else "text"
@@ -263,7 +272,7 @@ def _call(request: ReceivedRequest, tool_call: ModelCall, index: int, style: Ans
 def _message(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> dict[str, Any]:
     message: dict[str, Any] = {
         "role": "assistant",
-        "content": turn.visible_text or _no_text(turn, style),
+        "content": _content(request, turn, style),
         **style.message_fields,
         **style.run_fields(turn),
     }
@@ -279,8 +288,11 @@ def _message(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> d
     return message
 
 
-def _no_text(turn: ModelTurn, style: AnswerStyle) -> Any:
-    return style.empty_content if turn.calls else ""
+def _content(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> Any:
+    text = style.repeated(request) + turn.visible_text
+    if turn.reasoning and style.thought_part is not None:
+        return [style.thought_part(request, turn.reasoning), *([{"type": "text", "text": text}] if text else [])]
+    return text or (style.empty_content if turn.calls else "")
 
 
 def _prompt(request: ReceivedRequest, style: AnswerStyle) -> list[Any]:

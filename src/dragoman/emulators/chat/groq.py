@@ -310,8 +310,9 @@ def _finish(seed: str, usage: TokenUsage) -> dict[str, Any]:
 
 
 def _render_usage(usage: TokenUsage) -> dict[str, Any]:
-    """Cached tokens are told only if there are some."""
-    return cached_usage(usage) if usage.cached else plain_usage(usage)
+    """Cached and reasoning tokens are told only if there are some."""
+    counts = cached_usage(usage) if usage.cached else plain_usage(usage)
+    return counts | ({"completion_tokens_details": {"reasoning_tokens": usage.reasoning}} if usage.reasoning else {})
 
 
 def _render_error_frame(refusal: ChatRefusal, request: ReceivedRequest) -> Any:

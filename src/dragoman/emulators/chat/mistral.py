@@ -383,9 +383,30 @@ def check_tools(request: ReceivedRequest) -> ChatRefusal | None:
     return None
 
 
+def _thinks(request: ReceivedRequest) -> bool:
+    return "magistral" in request.model or request.body.get("reasoning_effort") not in (None, "none")
+
+
+def _thought_part(request: ReceivedRequest, text: str) -> dict[str, Any]:
+    """A part of the content, as recorded: of models that think on request it is `closed`."""
+    closed = {"closed": True} if request.body.get("reasoning_effort") else {}
+    return {"type": "thinking", "thinking": [{"type": "text", "text": text}], **closed}
+
+
+def _prefix(request: ReceivedRequest) -> str:
+    """The beginning of the answer that the client wrote. Mistral sends it again, whole and in a stream."""
+    last = request.body["messages"][-1]
+    content = last.get("content") if last.get("prefix") is True else None
+    parts = [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else [content]
+    return "".join(part for part in parts if isinstance(part, str))
+
+
 ANSWER_STYLE = AnswerStyle(
     answer_id=lambda seed: make_id("", 32, seed, alphabet="0123456789abcdef"),
     call_id=lambda seed, index: make_id("", 9, seed, index),
+    thinks=_thinks,
+    thought_part=_thought_part,
+    repeated=_prefix,
     usage_place=UsagePlace.FINISH,
     render_usage=cached_usage,
     closing_calls=True,

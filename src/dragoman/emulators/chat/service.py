@@ -199,6 +199,9 @@ class ChatService:
     def count_prompt(self, request: ReceivedRequest) -> int:
         return chat_answers.count_prompt(request, self.style)
 
+    def thinks(self, request: ReceivedRequest) -> bool:
+        return self.style.thinks(request)
+
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         return chat_answers.render_answer(request, turn, self.style)
 

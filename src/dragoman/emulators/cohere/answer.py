@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from dragoman.emulators.logprobs import cohere_logprobs, split_tokens
 from dragoman.emulators.prompt_cache import BlockList, CachePlan, CachePolicy
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
 from dragoman.emulators.usage import COHERE, TokenUsage, answer_seed, count_usage
@@ -33,7 +34,8 @@ def render_answer(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
     if citations:
         message["citations"] = citations
     answer = {"id": _id(request), "message": message, "finish_reason": _reason(turn), "usage": _usage(request, turn)}
-    return answer | ({"logprobs": [_logprob(turn.visible_text)]} if request.body.get("logprobs") else {})
+    probable = [cohere_logprobs(token) for token in split_tokens(turn.visible_text)]
+    return answer | ({"logprobs": probable} if request.body.get("logprobs") else {})
 
 
 def render_stream(request: ReceivedRequest, turn: ModelTurn) -> Iterator[bytes]:
@@ -45,8 +47,10 @@ def render_stream(request: ReceivedRequest, turn: ModelTurn) -> Iterator[bytes]:
     for index, block in enumerate(blocks):
         kind = block["type"]
         yield _content("content-start", index, {"type": kind, kind: ""})
-        for piece in fragments(block[kind]):
-            yield _content("content-delta", index, {kind: piece})
+        tells = bool(request.body.get("logprobs")) and kind == "text"
+        for piece in (split_tokens if tells else fragments)(block[kind]):  # a token is never cut
+            probable = {"logprobs": cohere_logprobs(piece)} if tells else {}
+            yield _content("content-delta", index, {kind: piece}, **probable)
         if kind == "text":
             yield from _citation_events(citations)
         yield _event({"type": "content-end", "index": index})
@@ -64,8 +68,8 @@ def _event(payload: dict[str, Any]) -> bytes:
     return render_sse_event(payload, event=payload["type"])
 
 
-def _content(name: str, index: int, content: dict[str, Any]) -> bytes:
-    return _event({"type": name, "index": index, "delta": {"message": {"content": content}}})
+def _content(name: str, index: int, content: dict[str, Any], **more: Any) -> bytes:
+    return _event({"type": name, "index": index, "delta": {"message": {"content": content}}, **more})
 
 
 def _citation_events(citations: list[dict[str, Any]]) -> Iterator[bytes]:
@@ -149,10 +153,6 @@ def _reason(turn: ModelTurn) -> str:
     if turn.stopped_by is not None:
         return "STOP_SEQUENCE"
     return "TOOL_CALL" if turn.calls else "COMPLETE"
-
-
-def _logprob(text: str) -> dict[str, Any]:
-    return {"text": text, "token_ids": [1], "logprobs": [-0.25]}
 
 
 def prompt(request: ReceivedRequest) -> list[Any]:

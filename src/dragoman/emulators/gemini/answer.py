@@ -79,7 +79,7 @@ def _chunk(
 
 def _parts(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -> list[Part]:
     parts: list[Part] = []
-    if turn.reasoning is not None and _thinks(request) and _thinking_config(request).get("includeThoughts") is True:
+    if turn.reasoning is not None and thinks(request) and _thinking_config(request).get("includeThoughts") is True:
         parts.append({"text": turn.reasoning, "thought": True})
     parts += run_parts(request, turn, flavour)
     text = turn.visible_text or turn.refusal
@@ -93,7 +93,7 @@ def _parts(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -> list[
 
 def _attach_signature(parts: list[Part], request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -> None:
     is_new = model_of(request.model).since(3)
-    if not is_new and (turn.reasoning is None or not _thinks(request)):
+    if not is_new and (turn.reasoning is None or not thinks(request)):
         return
     visible = [part for part in parts if part.keys() & {"text", "functionCall"} and not part.get("thought")]
     signed_part = next((part for part in visible if "functionCall" in part), visible[-1] if visible else None)
@@ -127,7 +127,7 @@ def _candidate_count(generation: dict[str, Any]) -> int:
     return count if isinstance(count, int) and 1 <= count <= _MOST_CANDIDATES else 1
 
 
-def _thinks(request: ReceivedRequest) -> bool:
+def thinks(request: ReceivedRequest) -> bool:
     """Whether the model thinks: unless a budget of 0 says no, and Flash-Lite of 2.5 only when it is told to."""
     model, config = model_of(request.model), _thinking_config(request)
     if not model.thinks or config.get("thinkingBudget") == 0:
@@ -171,7 +171,7 @@ def prompt(request: ReceivedRequest) -> list[Any]:
 
 
 def _render_usage(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -> dict[str, Any]:
-    shown = turn if _thinks(request) else replace(turn, reasoning=None)
+    shown = turn if thinks(request) else replace(turn, reasoning=None)
     usage = count_usage(prompt(request), shown, _candidate_count(_generation_config(request)))
     counts: dict[str, Any] = {
         "promptTokenCount": usage.input,

@@ -166,6 +166,9 @@ class Gemini(NativeApi):
     def plan_cache(self, request: ReceivedRequest) -> CachePlan:
         return caching.plan_cache(request)
 
+    def thinks(self, request: ReceivedRequest) -> bool:
+        return answer.thinks(request)
+
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         return answer.render_answer(request, turn, self.flavour)
 

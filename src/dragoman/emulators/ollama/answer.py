@@ -7,6 +7,7 @@ counts, and its reason is `stop` after calls too.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -24,7 +25,7 @@ _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 def render_answer(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
     """The whole answer."""
     message: dict[str, Any] = {"role": "assistant", "content": _content(turn)}
-    if _shows_thinking(request, turn):
+    if turn.reasoning and thinks(request):
         message["thinking"] = turn.reasoning
     calls = _calls(request, turn)
     if calls:
@@ -34,7 +35,7 @@ def render_answer(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
 
 def render_lines(request: ReceivedRequest, turn: ModelTurn) -> Iterator[dict[str, Any]]:
     """The same answer, line by line."""
-    if _shows_thinking(request, turn):
+    if turn.reasoning and thinks(request):
         for piece in fragments(turn.reasoning or ""):
             yield _line(request, {"content": "", "thinking": piece})
     for piece in _pieces(request, _content(turn)):
@@ -67,9 +68,9 @@ def _content(turn: ModelTurn) -> str:
     return turn.visible_text or turn.refusal or ""
 
 
-def _shows_thinking(request: ReceivedRequest, turn: ModelTurn) -> bool:
-    able = "thinking" in capabilities(request.model)
-    return bool(turn.reasoning) and able and request.body.get("think") is not False
+def thinks(request: ReceivedRequest) -> bool:
+    """Whether the model can think and is not told to do without."""
+    return "thinking" in capabilities(request.model) and request.body.get("think") is not False
 
 
 def _calls(request: ReceivedRequest, turn: ModelTurn) -> list[dict[str, Any]]:
@@ -93,10 +94,7 @@ def _arguments(call: ModelCall) -> dict[str, Any]:
 
 
 def _end(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
-    shown = (
-        turn if _shows_thinking(request, turn) else ModelTurn(turn.text, None, turn.calls, turn.refusal, json=turn.json)
-    )
-    usage = count_usage(_prompt(request), shown)
+    usage = count_usage(_prompt(request), turn if thinks(request) else replace(turn, reasoning=None))
     return {
         "done": True,
         "done_reason": "length" if turn.stop == "length" else "stop",

@@ -85,6 +85,9 @@ class Ollama(NativeApi):
     def overflows(self, request: ReceivedRequest) -> bool:
         return request.operation is Operation.GENERATE and super().overflows(request)
 
+    def thinks(self, request: ReceivedRequest) -> bool:
+        return answer.thinks(request)
+
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         return answer.render_answer(request, turn)
 

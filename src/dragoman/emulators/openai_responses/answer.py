@@ -130,7 +130,7 @@ def items(request: ReceivedRequest, turn: ModelTurn) -> list[Item]:
         return [_compaction(request)]
     status = "incomplete" if _cut_short(turn) else "completed"
     output: list[Item] = [_compaction(request)] if _crosses_threshold(request) else []
-    if turn.reasoning is not None and _thinks(request):
+    if turn.reasoning is not None and thinks(request):
         output.append(_reasoning(request, turn.reasoning))
     for index, run in enumerate(turn.runs):
         output += run_item(request, run, index)
@@ -152,7 +152,7 @@ def _reasoning(request: ReceivedRequest, thinking: str) -> Item:
     return item
 
 
-def _thinks(request: ReceivedRequest) -> bool:
+def thinks(request: ReceivedRequest) -> bool:
     """Whether the model reasons on this request. One of unknown make does where it has something to say."""
     model = model_of(request.model)
     effort = (request.body.get("reasoning") or {}).get("effort")
@@ -221,7 +221,7 @@ def prompt(request: ReceivedRequest) -> list[Any]:
 def render_usage(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
     """Token counts that add up."""
     turn = ModelTurn(text="") if is_triggered(request) else turn
-    counted = count_usage(prompt(request), turn if _thinks(request) else replace(turn, reasoning=None))
+    counted = count_usage(prompt(request), turn if thinks(request) else replace(turn, reasoning=None))
     written = {f"ttl_{name}_tokens": counted.written_by_lifetime.get(name, 0) for name in ("30m", "12h")}
     return {
         "input_tokens": counted.input,

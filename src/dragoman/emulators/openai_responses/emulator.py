@@ -120,6 +120,9 @@ class Responses(NativeApi):
     def cache_policy(self, model: str) -> CachePolicy:
         return openai_policy(model)
 
+    def thinks(self, request: ReceivedRequest) -> bool:
+        return answer.thinks(request)
+
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:
         if request.path.endswith("/compact"):
             return answer.render_compacted(request)

@@ -12,6 +12,9 @@ _PDF_TEXT = re.compile(rb"\(([^()\\]{1,200})\)\s{0,3}Tj")
 _SEARCHED = 200_000
 """Bytes of a document that are searched for its words."""
 _WORDS = 12
+_URL_SAFE = str.maketrans("-_", "+/")
+"""The alphabet of base64 for URLs, which Google's clients write."""
+_HOLDERS = ("image", "document", "input_image", "input_file", "image_url", "document_url")
 _STARTS = (
     (b"\x89PNG", "image/png"),
     (b"\xff\xd8", "image/jpeg"),
@@ -46,17 +49,14 @@ def describe_attachment(part: dict[str, Any]) -> str:
 
 def _inner(part: dict[str, Any]) -> dict[str, Any] | None:
     """The member that holds what is attached."""
-    if part.get("type") in ("image", "document", "input_image", "input_file") or part.keys() == {"data"}:
+    if part.get("type") in _HOLDERS or part.keys() == {"data"}:
         return part
     names = ("inlineData", "inline_data", "fileData", "file_data", "image", "document", "input_audio", "file", "video")
-    found = next((part[name] for name in names if isinstance(part.get(name), dict)), None)
-    if found is None and part.get("type") == "image_url":
-        found = part
-    return found
+    return next((part[name] for name in names if isinstance(part.get(name), dict)), None)
 
 
 def _link(inner: dict[str, Any]) -> str:
-    for key in ("image_url", "url", "fileUri", "file_uri", "file_url", "file_data"):
+    for key in ("image_url", "document_url", "url", "fileUri", "file_uri", "file_url", "file_data"):
         value = inner.get(key)
         value = value.get("url") if isinstance(value, dict) else value
         if isinstance(value, str) and (key != "file_data" or value.startswith("data:")):
@@ -67,7 +67,7 @@ def _link(inner: dict[str, Any]) -> str:
 
 def _describe_bytes(encoded: str, declared: str) -> str:
     try:
-        data = b64decode(encoded, validate=False)
+        data = b64decode(encoded.translate(_URL_SAFE), validate=False)
     except (binascii.Error, ValueError):
         return f"There is an attachment of type {declared or 'unknown'} that is no base64."
     kind = next((name for start, name in _STARTS if data.startswith(start)), "")

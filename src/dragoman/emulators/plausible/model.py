@@ -74,9 +74,17 @@ def answer_plausibly(request: ReceivedRequest) -> ModelTurn:
     """The turn of a model that does what it is asked."""
     view = view_request(request.body if isinstance(request.body, dict) else {})
     turn = _answer(view)
-    if view.thinking is False or (view.thinking is None and not _THINKERS.search(request.model.lower())):
+    is_thinker = view.thinking is True or _THINKERS.search(request.model.lower()) is not None
+    if view.thinking is False or not is_thinker or not request.thinks:
         turn = replace(turn, reasoning=None)
-    return limit_turn(turn, view)
+    return limit_turn(_continue(turn, view.sayings), view)
+
+
+def _continue(turn: ModelTurn, sayings: tuple[Saying, ...]) -> ModelTurn:
+    """The turn without its beginning, if the request ends with that as a turn of the model's own."""
+    begun = sayings[-1].text if sayings and sayings[-1].speaker is Speaker.MODEL else ""
+    text = turn.visible_text
+    return replace(turn, text=text[len(begun) :], json=None) if begun and text.startswith(begun) else turn
 
 
 def _answer(view: RequestView) -> ModelTurn:
@@ -87,7 +95,7 @@ def _answer(view: RequestView) -> ModelTurn:
     calls = _next_calls(view, task, made) or _search_for_tools(view, task, since)
     thought = f'The user says: "{_shortened(task, _QUOTED_TURN)}".'
     if not calls and not made and view.hosted:
-        turn = _use_hosted(view, task, thought)
+        turn = _use_hosted(view, task, thought, bool(start >= 0 and view.sayings[start].attached))
         if turn is not None:
             return turn
     if calls:
@@ -111,7 +119,7 @@ def _search_for_tools(view: RequestView, task: str, since: tuple[Saying, ...]) -
     return [AskedTool(tool, task) for tool in view.tools if _TOOL_SEARCH.search(tool.name)][:1]
 
 
-def _use_hosted(view: RequestView, task: str, thought: str) -> ModelTurn | None:
+def _use_hosted(view: RequestView, task: str, thought: str, has_attachment: bool) -> ModelTurn | None:
     """The turn of a model that uses a tool of its provider; None if the task asks for none."""
     found = _look_for_tools(view, task)
     if found:
@@ -120,11 +128,14 @@ def _use_hosted(view: RequestView, task: str, thought: str) -> ModelTurn | None:
         run = HostedRun(Hosted.TOOLS, {"query": query}, found=tools)
         calls = tuple(ModelCall(one.tool.name, _arguments(one, task)) for one in found)
         return ModelTurn(reasoning=f"{thought} I look for a tool.", runs=(run,), calls=calls)
-    is_question = bool(task) and not view.tools and not _find_dictated(task)
+    is_question = bool(task) and not view.tools and not has_attachment and not _find_dictated(task)
     used = answer_with_hosted(view.hosted, task, view.choice, view.approvals, is_question=is_question)
     if used is None:
         return None
-    return ModelTurn(reasoning=f"{thought} I use a tool.", runs=used.runs, text=used.text or None, cited=used.cited)
+    turn = ModelTurn(reasoning=f"{thought} I use a tool.", runs=used.runs)
+    if view.schema is not None and used.text:
+        return replace(turn, json=_json_answer(view.schema, task, used.text))
+    return replace(turn, text=used.text or None, cited=used.cited)
 
 
 def _look_for_tools(view: RequestView, task: str) -> list[AskedTool]:
