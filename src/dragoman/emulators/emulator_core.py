@@ -70,6 +70,7 @@ class EmulatorCore:
         provider: EmulatedProvider,
         script: Script | None = None,
         on_record: Callable[[RecordedRequest], None] | None = None,
+        *,
         keep: int = 10_000,
         model: Model = echo,
         clock: Callable[[], float] = time.time,

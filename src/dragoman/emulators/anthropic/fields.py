@@ -111,7 +111,7 @@ _NO_SAMPLING_SINCE = "2026-10-21"
 
 
 def check_fields(
-    body: dict[str, Any], beta: str, beta_route: bool, counting: bool, model_in_path: bool, version: str = ""
+    body: dict[str, Any], beta: str, version: str, *, beta_route: bool, counting: bool, model_in_path: bool
 ) -> None:
     """Check each field. `beta` is the text of the `anthropic-beta` header, `version` that of `anthropic-version`."""
     known = {name: FIELDS[name] for name in _COUNT} if counting else dict(FIELDS)

@@ -25,7 +25,8 @@ def check(request: ReceivedRequest, options: EmulatorOptions) -> None:
     beta = f"{request.headers.get('anthropic-beta', '')} {body.get('anthropic_beta', '')}"
     counting = request.operation is Operation.COUNT
     version = request.headers.get("anthropic-version", "")
-    check_fields(body, beta, "beta" in request.query, counting, _names_model(request.path), version)
+    in_path = _names_model(request.path)
+    check_fields(body, beta, version, beta_route="beta" in request.query, counting=counting, model_in_path=in_path)
     if not options.knows(request.model):
         raise AnthropicRefusal(f"model: {request.model}", 404, "not_found_error")
     model = claude_model(request.model)

@@ -37,14 +37,12 @@ async def hold(budgets: Budgets, clocks: Clocks, caller: Caller, budget: Budget,
     return Hold(periods, amount, tuple(_warnings(periods, verdict, budget.warn)))
 
 
-async def hold_request(
-    budgets: Budgets, clocks: Clocks, caller: Caller, budget: Budget, tokens: int, route: TargetRoute[HttpDestination]
-) -> Hold:
-    """Book what a request of so many tokens costs at least. Raises Refused, also for a model without a price."""
+def estimate_cost(caller: Caller, tokens: int, route: TargetRoute[HttpDestination]) -> float:
+    """What a request of so many tokens costs at least. Raises Refused for a model without a price."""
     if (unpriced := _unpriced(route)) is not None:
         refuse_unpriced(caller, f'"{unpriced.name}"')
     price = route.first.price  # None: only the provider knows it
-    return await hold(budgets, clocks, caller, budget, price.cost(Usage(tokens)) if price is not None else 0.0)
+    return price.cost(Usage(tokens)) if price is not None else 0.0
 
 
 def refuse_unpriced(caller: Caller, what: str) -> None:

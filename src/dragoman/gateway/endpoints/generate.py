@@ -24,7 +24,7 @@ from dragoman.engine.exchange.steps import Answered, GaveUp, Streaming, Streamin
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.memory.continued_requests import SHORTEST, KnownBody, NotContinued, recognise
 from dragoman.errors import DragomanError
-from dragoman.gateway.callers.budgets import hold, hold_request
+from dragoman.gateway.callers.budgets import estimate_cost, hold
 from dragoman.gateway.callers.callers import Refused, Slot, begin_work
 from dragoman.gateway.callers.credentials import find_credential
 from dragoman.gateway.callers.key_limits import admit, limit_headers
@@ -156,9 +156,8 @@ async def _dispatch(
     first = route.destinations[0]
     credential = find_credential(request, record.dialect, first) if first.as_caller else None
     if (budget := record.caller.budget) is not None:
-        record.hold = await hold_request(
-            services.store.budgets, services.clocks, record.caller, budget, record.estimate, route
-        )
+        cost = estimate_cost(record.caller, record.estimate, route)
+        record.hold = await hold(services.store.budgets, services.clocks, record.caller, budget, cost)
         record.notices += record.hold.headers
     if first.target.profile.probed and not first.as_caller:
         services.models.probes.note_use(first)

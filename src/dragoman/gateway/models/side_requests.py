@@ -18,7 +18,7 @@ from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.steps import Answered
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.library.adapt import read
-from dragoman.gateway.callers.budgets import hold_request
+from dragoman.gateway.callers.budgets import estimate_cost, hold
 from dragoman.gateway.callers.callers import Caller
 from dragoman.gateway.records.request_record import RequestRecord, record_request
 from dragoman.gateway.services import Services
@@ -67,13 +67,10 @@ async def ask_route(
     """What the first destination that can answers, or why none does. See `ask_model`."""
     ask = read({"model": model, **asked.body}, source=DEFAULT_DIALECT)
     caller, budget = asked.caller, asked.caller.budget
-    held = (
-        await hold_request(
-            services.store.budgets, services.clocks, caller, budget, reserved_tokens(ask.conversation), route
-        )
-        if budget is not None
-        else None
-    )
+    held = None
+    if budget is not None:
+        cost = estimate_cost(caller, reserved_tokens(ask.conversation), route)
+        held = await hold(services.store.budgets, services.clocks, caller, budget, cost)
     context = AnswerContext(model=model, id=asked.id, created=int(time.time()))
     dispatch = services.dispatcher.open(ask, route, context, caller.name, credential=asked.credential)
     exchange = dispatch.exchange

@@ -200,7 +200,7 @@ def _choose(
         return replace(settings, tool_choice=_allow(choice, tools, found, facts, notes))
     named = _named(choice, tools, found, context)
     if named is not None:
-        return _force(settings, choice, named, tools, facts, notes)
+        return _force(settings, named, tools, facts, notes)
     if choice.mode is ChoiceMode.REQUIRED and found and not any(isinstance(tool, Tool) or tool.meant for tool in tools):
         return settings if _can_force(facts) else _leave_out(settings, "no function is declared", notes)
     if choice.mode is not ChoiceMode.NATIVE or (choice.origin is not None and choice.origin.dialect == facts.dialect):
@@ -246,15 +246,13 @@ def _kind_of(choice: ToolChoice, context: Context) -> str:
     return codec.parse_choice(choice.json) if codec is not None else ""
 
 
-def _force(
-    settings: Settings, choice: ToolChoice, named: StrangeTool, tools: Tools, facts: Facts, notes: list[Note]
-) -> Settings:
+def _force(settings: Settings, named: StrangeTool, tools: Tools, facts: Facts, notes: list[Note]) -> Settings:
     """A tool that a provider runs cannot be named elsewhere. If it is the only one, some tool is this tool."""
     if named.written is None or len(tools) != 1 or not _can_force(facts):
         return _leave_out(settings, "", notes)
     made = ToolChoice(ChoiceMode.REQUIRED)
-    note = Note("asked for a call of some tool", key="tool_choice", loses=Loss.NOTHING, before=choice, after=made)
-    notes.append(note)
+    did, before = "asked for a call of some tool", settings.tool_choice
+    notes.append(Note(did, key="tool_choice", loses=Loss.NOTHING, before=before, after=made))
     return replace(settings, tool_choice=made)
 
 

@@ -29,7 +29,7 @@ from dragoman.upstream.model_candidates import candidate, route_policy
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @source_option
 @config_option
-def route(file: Path, name: str | None, answer: str | None, as_json: bool, source: str, config: Path | None) -> None:
+def route(*, file: Path, name: str | None, answer: str | None, as_json: bool, source: str, config: Path | None) -> None:
     """Explain which model the configured routes choose for the request in FILE. Nothing is sent.
 
     Health, speed and earlier turns are not known here: all models count as healthy and idle.
