@@ -291,7 +291,7 @@ def test_events_are_streamed_by_another_process_when_they_are_whole(
 ) -> None:
     monkeypatch.setattr(background_answers, "_LOOK", 0.01)
     with two(tmp_path) as (one, other, behind):
-        behind.script({"text": "Roses are red.", "fault": "slow"})
+        behind.script({"text": "Roses are red.", "fault": "slow;bytes=40"})
         with client(one).responses.create(**ASK, stream=True) as stream:
             events = iter(stream)
             first = next(events)

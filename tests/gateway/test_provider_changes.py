@@ -65,7 +65,7 @@ def test_the_providers_own_report_is_part_of_ours(tmp_path: Path, client: str, s
 
 def test_a_stream_that_reports_in_every_event_is_believed_fifty_times(tmp_path: Path) -> None:
     again = STREAM[0].replace(b"message_start", b"ping")
-    with upstream(lambda seen: (200, (STREAM[0], *[again] * 200, *STREAM[1:]))) as claude:
+    with upstream(lambda seen: (200, (STREAM[0], again * 200, *STREAM[1:]))) as claude:
         providers = {"claude": provider("anthropic", claude.url.removesuffix("/v1"))}
         with gateway({"providers": providers, "models": {"m": {"target": "claude/claude-opus-4-8"}}}, tmp_path) as one:
             told = one.post("/v1/messages", body("anthropic", "m", stream=True))
