@@ -40,6 +40,7 @@ from dragoman.dialects.shared.raw_json import (
     decode_members,
     decode_object,
     encode,
+    items_in,
     text_in,
 )
 from dragoman.wire.error_bodies import parse_failure
@@ -175,7 +176,7 @@ class AnthropicAnswerParser:
         if kind == _TEXT:
             self.text(index, bytes(fields.get("text", b"")), out)
             if "citations" in fields:
-                block.citations += _list_of(fields["citations"])
+                block.citations += items_in(fields["citations"])
         elif kind == _THINKING:
             self.thinking(index, bytes(fields.get("thinking", b"")), out)
             self._sign(block, bytes(fields.get("signature", b"")), out)
@@ -291,11 +292,6 @@ def _is_usual(key: str, value: bytes) -> bool:
 def _object(raw: Raw | None) -> bytes:
     text = bytes(raw) if raw is not None else b""
     return text if text[:1] == b"{" else b"{}"
-
-
-def _list_of(raw: Raw | None) -> list[Json]:
-    text = bytes(raw) if raw is not None else b""
-    return [bytes(item) for item in decode_items(text)] if text[:1] == b"[" else []
 
 
 def _grown(fields: Mapping[str, Raw], delta: Mapping[str, Raw]) -> Mapping[str, Raw]:

@@ -39,10 +39,10 @@ from dragoman.dialects.shared.raw_json import (
     ABSENT,
     UNREADABLE,
     decode_answer,
-    decode_items,
     decode_members,
     decode_object,
     encode,
+    items_in,
     text_in,
 )
 from dragoman.wire.error_bodies import parse_failure
@@ -284,7 +284,7 @@ def _parse(members: Mapping[str, Raw], answer: CohereAnswerParser, out: list[Eve
     answer.start(text_in(members.get("id")), others, out)
     message = decode_members(members["message"])
     logprobs = answer.logprobs(members.get("logprobs", ABSENT))
-    for index, block in enumerate(_items(message.get("content"))):
+    for index, block in enumerate(items_in(message.get("content"))):
         fields = decode_members(block)
         if text_in(fields.get("type")) == "thinking":
             answer.thinking(index, bytes(fields.get("thinking", b"")), out)
@@ -292,9 +292,9 @@ def _parse(members: Mapping[str, Raw], answer: CohereAnswerParser, out: list[Eve
             answer.text(index, bytes(fields.get("text", b"")), out, logprobs)
             logprobs = None
     answer.plan(bytes(message.get("tool_plan", b"")), out)
-    for index, call in enumerate(_items(message.get("tool_calls"))):
+    for index, call in enumerate(items_in(message.get("tool_calls"))):
         _parse_call(index, decode_members(call), answer, out)
-    for citation in _items(message.get("citations")):
+    for citation in items_in(message.get("citations")):
         answer.cite(citation, out)
     usage = members.get("usage") or members.get("meta") or ABSENT
     answer.end(text_in(members.get("finish_reason")), bytes(usage), b"", out)
@@ -305,8 +305,3 @@ def _parse_call(index: int, call: Mapping[str, Raw], answer: CohereAnswerParser,
     answer.call(index, text_in(call.get("id")), text_in(function.get("name")), out)
     answer.arguments(index, whole_arguments(bytes(function.get("arguments", b""))), out)
     answer.end_call(index, out)
-
-
-def _items(raw: Raw | None) -> list[Json]:
-    text = bytes(raw) if raw is not None else b""
-    return [bytes(item) for item in decode_items(text)] if text[:1] == b"[" else []

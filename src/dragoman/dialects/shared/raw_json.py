@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation.parts import Json
 from dragoman.wire.json_reader import replace_lone_surrogates
 
 ABSENT = Raw()
@@ -32,6 +33,12 @@ def text_in(raw: Raw | bytes | None) -> str:
     """The text of a string; empty where the value is something else."""
     literal = bytes(raw) if raw is not None else b""
     return _decode_text(literal) if literal[:1] == b'"' else ""
+
+
+def items_in(raw: Raw | None) -> list[Json]:
+    """The items of a list; none where the value is something else."""
+    text = bytes(raw) if raw is not None else b""
+    return [bytes(item) for item in decode_items(text)] if text[:1] == b"[" else []
 
 
 def valid_utf8(data: bytes) -> bytes:

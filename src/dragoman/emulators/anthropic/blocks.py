@@ -10,8 +10,6 @@ import re
 from typing import Any
 
 from dragoman.emulators.anthropic.field_checks import (
-    FieldCheck,
-    anything,
     array,
     boolean,
     invalid,
@@ -19,13 +17,13 @@ from dragoman.emulators.anthropic.field_checks import (
     mapping,
     matching,
     non_empty_text,
-    nullable,
     one_of,
     record,
     tagged,
     text,
     text_up_to,
 )
+from dragoman.emulators.native_api import FieldCheck, anything, nullable
 
 NAME = r"^[a-zA-Z0-9_-]{1,128}$"
 IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")

@@ -7,10 +7,10 @@ from smaller ones, so that the tables in `blocks.py` and `fields.py` read like t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from dragoman.emulators.native_api import ProviderRefusal
+from dragoman.emulators.native_api import FieldCheck, ProviderRefusal
 
 
 class AnthropicRefusal(ProviderRefusal):
@@ -21,9 +21,6 @@ class AnthropicRefusal(ProviderRefusal):
     """The word for programs, if the error has one."""
 
 
-FieldCheck = Callable[[Any, str], None]
-
-
 def join_path(at: str, *steps: object) -> str:
     """The path, extended by one or more steps."""
     return ".".join(str(step) for step in (at, *steps) if step != "")
@@ -32,10 +29,6 @@ def join_path(at: str, *steps: object) -> str:
 def invalid(at: str, sentence: str) -> AnthropicRefusal:
     """A refusal of the value at a path. The root has no path."""
     return AnthropicRefusal(f"{at}: {sentence}" if at else sentence)
-
-
-def anything(value: Any, at: str) -> None:
-    """Accepts any value."""
 
 
 def text(value: Any, at: str) -> None:
@@ -133,16 +126,6 @@ def array(item: FieldCheck, nonempty: bool = False) -> FieldCheck:
             item(member, join_path(at, index))
 
     return check
-
-
-def nullable(check: FieldCheck) -> FieldCheck:
-    """The check, or null."""
-
-    def check_unless_null(value: Any, at: str) -> None:
-        if value is not None:
-            check(value, at)
-
-    return check_unless_null
 
 
 def mapping(value: Any, at: str) -> None:

@@ -6,15 +6,12 @@ from typing import Any
 
 from dragoman.emulators.anthropic import blocks
 from dragoman.emulators.anthropic.field_checks import (
-    FieldCheck,
-    anything,
     array,
     boolean,
     integer,
     invalid,
     mapping,
     non_empty_text,
-    nullable,
     number_between,
     one_of,
     record,
@@ -24,6 +21,7 @@ from dragoman.emulators.anthropic.field_checks import (
     text_up_to,
 )
 from dragoman.emulators.anthropic.tools import tool_choice, tools
+from dragoman.emulators.native_api import FieldCheck, anything, nullable
 
 # Fields that need a beta: the header names it by one of these prefixes, or the path ends with `?beta=true`.
 BETAS = {

@@ -8,8 +8,6 @@ from typing import Any
 from dragoman.emulators.anthropic.blocks import NAME, cache_control
 from dragoman.emulators.anthropic.field_checks import (
     AnthropicRefusal,
-    FieldCheck,
-    anything,
     array,
     boolean,
     integer,
@@ -17,13 +15,13 @@ from dragoman.emulators.anthropic.field_checks import (
     join_path,
     mapping,
     matching,
-    nullable,
     one_of,
     record,
     tagged,
     text,
 )
 from dragoman.emulators.anthropic.schemas import check_compilable, check_schema, count_optional, count_unions
+from dragoman.emulators.native_api import FieldCheck, anything, nullable
 
 MAX_STRICT, MAX_OPTIONAL, MAX_UNIONS = 20, 24, 16
 _PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")

@@ -6,7 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from dragoman.emulators.logprobs import openai_logprobs
-from dragoman.emulators.openai_responses.hosted_items import namespace_of, render_citations, run_item, tool_usage
+from dragoman.emulators.openai_responses.hosted_items import (
+    item_id,
+    namespace_of,
+    render_citations,
+    run_item,
+    tool_usage,
+)
 from dragoman.emulators.openai_responses.models import model_of
 from dragoman.emulators.openai_responses.pairs import encrypt
 from dragoman.emulators.openai_responses.schemas import echo_tool
@@ -17,7 +23,6 @@ from dragoman.emulators.wire import make_id, render_json
 Item = dict[str, Any]
 ENCRYPTED = "reasoning.encrypted_content"
 LOGPROBS = "message.output_text.logprobs"
-_HEX = "0123456789abcdef"
 _CREATED = 1767225600  # 2026-01-01: a fixed date, so that the same request gets the same bytes
 _DEFAULT_SETTINGS: dict[str, Any] = {
     "background": False,
@@ -202,11 +207,6 @@ _FORMS = {"computer": "cu_", "shell": "sh_", "local_shell": "lsh_", "apply_patch
 def _has_form(request: ReceivedRequest, name: str) -> bool:
     kinds = [tool.get("type") for tool in request.body.get("tools") or ()]
     return name in _FORMS and (name in kinds or (name == "computer" and "computer_use_preview" in kinds))
-
-
-def item_id(prefix: str, request: ReceivedRequest, index: int = 0) -> str:
-    """An id in OpenAI's format."""
-    return make_id(prefix, 50, prefix, answer_seed(request), index, alphabet=_HEX)
 
 
 def _cut_short(turn: ModelTurn) -> str | None:

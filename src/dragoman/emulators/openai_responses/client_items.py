@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from dragoman.emulators.native_api import FieldCheck, anything, nullable
 from dragoman.emulators.openai_responses.field_checks import (
-    FieldCheck,
-    anything,
     array,
     integer,
     mapping,
-    nullable,
     one_of,
     record,
     sized,

@@ -8,7 +8,7 @@ from typing import Any
 
 from dragoman.emulators.chat.caching import openai_policy, plan_responses
 from dragoman.emulators.native_api import NativeApi
-from dragoman.emulators.openai_responses import answer, events, judge
+from dragoman.emulators.openai_responses import answer, events, hosted_items, judge
 from dragoman.emulators.openai_responses.field_checks import ResponsesRefusal
 from dragoman.emulators.openai_responses.kept_answers import KeptAnswers
 from dragoman.emulators.prompt_cache import CachePlan, CachePolicy
@@ -115,7 +115,7 @@ class Responses(NativeApi):
         return super().overflows(request) and request.body.get("truncation") != "auto"
 
     def plan_cache(self, request: ReceivedRequest) -> CachePlan:
-        return plan_responses(request, answer.item_id("resp_", request), self.cache_policy(request.model))
+        return plan_responses(request, hosted_items.item_id("resp_", request), self.cache_policy(request.model))
 
     def cache_policy(self, model: str) -> CachePolicy:
         return openai_policy(model)

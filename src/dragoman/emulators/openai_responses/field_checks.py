@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from dragoman.emulators.native_api import ProviderRefusal
+from dragoman.emulators.native_api import FieldCheck, ProviderRefusal
 
 
 class ResponsesRefusal(ProviderRefusal):
@@ -21,7 +21,6 @@ class ResponsesRefusal(ProviderRefusal):
         self.code = code
 
 
-FieldCheck = Callable[[Any, str], None]
 _KINDS: tuple[tuple[type, str], ...] = (
     (bool, "a boolean"),
     (str, "a string"),
@@ -30,10 +29,6 @@ _KINDS: tuple[tuple[type, str], ...] = (
     (list, "an array"),
     (dict, "an object"),
 )
-
-
-def anything(value: Any, at: str) -> None:
-    """Accepts any value."""
 
 
 def missing(at: str) -> ResponsesRefusal:
@@ -159,16 +154,6 @@ def array(item: FieldCheck, of: str = "an array of objects") -> FieldCheck:
             item(member, f"{at}[{index}]")
 
     return check
-
-
-def nullable(check: FieldCheck) -> FieldCheck:
-    """The check, or null."""
-
-    def check_unless_null(value: Any, at: str) -> None:
-        if value is not None:
-            check(value, at)
-
-    return check_unless_null
 
 
 def table(check_member: FieldCheck) -> FieldCheck:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from dragoman.emulators.native_api import FieldCheck, anything, nullable
 from dragoman.emulators.openai_responses.client_items import CLIENT_TOOLS
 from dragoman.emulators.openai_responses.field_checks import (
-    FieldCheck,
     ResponsesRefusal,
-    anything,
     array,
     boolean,
     integer,
     mapping,
     missing,
     not_among,
-    nullable,
     number,
     one_of,
     record,

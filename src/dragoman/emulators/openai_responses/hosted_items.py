@@ -33,7 +33,8 @@ def run_item(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]
     return _ITEMS[run.tool](request, run, index)
 
 
-def _id(prefix: str, request: ReceivedRequest, index: int) -> str:
+def item_id(prefix: str, request: ReceivedRequest, index: int = 0) -> str:
+    """An id in OpenAI's format."""
     return make_id(prefix, 50, prefix, answer_seed(request), index, alphabet=_HEX)
 
 
@@ -46,7 +47,12 @@ def _searched(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item
     action: Item = {"type": "search", "query": query, "queries": [query]}
     if _included(request, _SOURCES):
         action["sources"] = [{"type": "url", "url": page.url} for page in run.pages]
-    item: Item = {"type": "web_search_call", "id": _id("ws_", request, index), "status": "completed", "action": action}
+    item: Item = {
+        "type": "web_search_call",
+        "id": item_id("ws_", request, index),
+        "status": "completed",
+        "action": action,
+    }
     if _included(request, _RESULTS):
         item["results"] = [{"url": page.url, "title": page.title, "snippet": page.text} for page in run.pages]
     return [item]
@@ -54,17 +60,17 @@ def _searched(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item
 
 def _fetched(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
     action = {"type": "open_page", "url": run.arguments["url"]}
-    return [{"type": "web_search_call", "id": _id("ws_", request, index), "status": "completed", "action": action}]
+    return [{"type": "web_search_call", "id": item_id("ws_", request, index), "status": "completed", "action": action}]
 
 
 def _computed(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
     shown = [{"type": "logs", "logs": run.output}] if _included(request, "code_interpreter_call.outputs") else None
     item = {
         "type": "code_interpreter_call",
-        "id": _id("ci_", request, index),
+        "id": item_id("ci_", request, index),
         "status": "completed",
         "code": run.arguments["code"],
-        "container_id": _id("cntr_", request, index),
+        "container_id": item_id("cntr_", request, index),
         "outputs": shown,
     }
     return [item]
@@ -77,7 +83,7 @@ def _looked_up(request: ReceivedRequest, run: HostedRun, index: int) -> list[Ite
     ]
     item = {
         "type": "file_search_call",
-        "id": _id("fs_", request, index),
+        "id": item_id("fs_", request, index),
         "status": "completed",
         "queries": [run.arguments["query"]],
         "results": results if _included(request, "file_search_call.results") else None,
@@ -88,7 +94,7 @@ def _looked_up(request: ReceivedRequest, run: HostedRun, index: int) -> list[Ite
 def _drawn(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
     item = {
         "type": "image_generation_call",
-        "id": _id("ig_", request, index),
+        "id": item_id("ig_", request, index),
         "status": "completed",
         "action": "generate",
         "background": "opaque",
@@ -104,16 +110,16 @@ def _drawn(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
 def _asked_server(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
     if not run.name:
         tools = [{**tool, "annotations": {"read_only": False}} for tool in run.found]
-        listed = {"type": "mcp_list_tools", "id": _id("mcpl_", request, index), "server_label": run.server}
+        listed = {"type": "mcp_list_tools", "id": item_id("mcpl_", request, index), "server_label": run.server}
         return [] if _has_list(request, run.server) else [{**listed, "tools": tools}]
     call = {"server_label": run.server, "name": run.name, "arguments": render_json(dict(run.arguments)).decode()}
     if run.waits:
-        return [{"type": "mcp_approval_request", "id": _id("mcpr_", request, index), **call}]
+        return [{"type": "mcp_approval_request", "id": item_id("mcpr_", request, index), **call}]
     given = request.body.get("input")
     answers = [one for one in given if one.get("type") == "mcp_approval_response"] if isinstance(given, list) else []
     item = {
         "type": "mcp_call",
-        "id": _id("mcp_", request, index),
+        "id": item_id("mcp_", request, index),
         "status": "completed",
         "approval_request_id": answers[-1]["approval_request_id"] if answers else None,
         **call,
@@ -133,9 +139,9 @@ def _has_list(request: ReceivedRequest, label: str) -> bool:
 def _found_tools(request: ReceivedRequest, run: HostedRun, index: int) -> list[Item]:
     usual: Item = {"call_id": None, "execution": "server", "status": "completed"}
     paths = [tool["name"] for tool in run.found]
-    call = {"type": "tool_search_call", "id": _id("tsc_", request, index), **usual, "arguments": {"paths": paths}}
+    call = {"type": "tool_search_call", "id": item_id("tsc_", request, index), **usual, "arguments": {"paths": paths}}
     tools = list(run.found)
-    return [call, {"type": "tool_search_output", "id": _id("tso_", request, index), **usual, "tools": tools}]
+    return [call, {"type": "tool_search_output", "id": item_id("tso_", request, index), **usual, "tools": tools}]
 
 
 _ITEMS = {

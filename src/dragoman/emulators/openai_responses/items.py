@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from dragoman.emulators.native_api import FieldCheck, anything, nullable
 from dragoman.emulators.openai_responses.client_items import CLIENT_ITEMS
 from dragoman.emulators.openai_responses.field_checks import (
-    FieldCheck,
     ResponsesRefusal,
-    anything,
     array,
     mapping,
     missing,
     not_among,
-    nullable,
     one_of,
     record,
     sized,

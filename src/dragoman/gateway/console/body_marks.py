@@ -13,6 +13,7 @@ import msgspec
 from dragoman.errors import DragomanError, MalformedRequest
 from dragoman.rules import BY_NAME
 from dragoman.rules.rule import KEEP
+from dragoman.wire.json_pointers import escaped, unescaped
 
 MOST_RULES = 24
 MOST_PLACES = 200
@@ -77,7 +78,7 @@ def moved_marks(sent: bytes, places: Iterable[str], without: Callable[[str], byt
 
 def without_place(request: Any, at: str) -> Any:
     """A JSON value without what a pointer leads to. Raises MalformedRequest where it leads nowhere."""
-    head, *rest = [_unescaped(step) for step in at.split("/")[1:]] or [""]
+    head, *rest = [unescaped(step) for step in at.split("/")[1:]] or [""]
     if isinstance(request, dict) and head in request:
         inner = {} if not rest else {head: without_place(request[head], _pointer(rest))}
         return {name: value for name, value in request.items() if name != head} | inner
@@ -89,11 +90,7 @@ def without_place(request: Any, at: str) -> Any:
 
 
 def _pointer(steps: list[str]) -> str:
-    return "".join(f"/{_escaped(step)}" for step in steps)
-
-
-def _unescaped(step: str) -> str:
-    return step.replace("~1", "/").replace("~0", "~")
+    return "".join(f"/{escaped(step)}" for step in steps)
 
 
 def keep_choice(rule: str) -> dict[str, Any]:
@@ -113,7 +110,7 @@ def differences(before: Any, after: Any, at: str) -> Iterator[BodyMark]:
 
 def _members(before: dict[str, Any], after: dict[str, Any], at: str) -> Iterator[BodyMark]:
     for name, value in after.items():
-        here = f"{at}/{_escaped(name)}"
+        here = f"{at}/{escaped(name)}"
         if name in before:
             yield from differences(before[name], value, here)
         else:
@@ -146,7 +143,3 @@ def _block(old: list[Any], new: list[Any], at: str, start: int) -> Iterator[Body
             yield BodyMark(here, MarkKind.ADDED)
     if len(old) > len(new):
         yield BodyMark(at, MarkKind.REMOVED)
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")

@@ -6,7 +6,7 @@ input of the request before, and the answer. It has them only if they are the sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
 import msgspec
@@ -44,7 +44,7 @@ def render_turn(body: bytes, kept: KeptAnswer | None, takes_instructions: bool =
     if not takes_instructions and bytes(members.get(_INSTRUCTIONS, _NULL))[:1] == b'"':
         items.insert(0, render_object({"role": b'"system"', "content": members.pop(_INSTRUCTIONS)}))
         members["input"] = Raw(render_list(items))
-    is_whole = not any(_has(members, name) for name in ("previous_response_id", "conversation"))
+    is_whole = not any(has_member(members, name) for name in ("previous_response_id", "conversation"))
     digests = tuple(map(_digest, items)) if is_whole else ()
     sent: dict[str, bytes | Raw] = {"type": b'"response.create"'}
     sent |= {name: value for name, value in members.items() if name not in _NOT_SENT}
@@ -68,11 +68,12 @@ def _digest(item: bytes) -> bytes:
 def _digest_output(item: bytes) -> bytes:
     """Of what the model wrote. Names of the server's own do not count."""
     members = split_members(item)
-    own = {name: members[name] for name in sorted(members) if name not in _OF_THE_SERVER and _has(members, name)}
+    own = {name: members[name] for name in sorted(members) if name not in _OF_THE_SERVER and has_member(members, name)}
     return _digest(render_object(own))
 
 
-def _has(members: dict[str, Raw], name: str) -> bool:
+def has_member(members: Mapping[str, Raw], name: str) -> bool:
+    """Whether it is there, and not null."""
     return bytes(members.get(name, _NULL)) != _NULL
 
 

@@ -17,7 +17,7 @@ from dragoman.conversation.parts import Json
 from dragoman.dialects.contracts.sockets import SocketFrames, SocketTurn, Steering
 from dragoman.dialects.contracts.stored_answers import StoredTurn
 from dragoman.dialects.families.openai_errors import KINDS
-from dragoman.dialects.openai_responses.endpoints.provider_messages import ResponseEvents, render_turn
+from dragoman.dialects.openai_responses.endpoints.provider_messages import ResponseEvents, has_member, render_turn
 from dragoman.dialects.openai_responses.endpoints.stored_answers import STORED_ANSWERS, UNREADABLE_ANSWER, own_items
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import (
@@ -68,10 +68,10 @@ def _parse(message: bytes) -> SocketTurn | Steering:
 
 
 def _parse_turn(members: Mapping[str, Raw]) -> SocketTurn:
-    lane = _plain_text(members, _LANE) if _has(members, _LANE) else None
+    lane = _plain_text(members, _LANE) if has_member(members, _LANE) else None
     if lane is not None and not 0 < len(lane) <= _LONGEST_NAME:
         raise MalformedRequest(f"a stream_id has 1 to {_LONGEST_NAME} characters", at=f"/{_LANE}")
-    previous = _plain_text(members, _PREVIOUS) if _has(members, _PREVIOUS) else ""
+    previous = _plain_text(members, _PREVIOUS) if has_member(members, _PREVIOUS) else ""
     generate = bytes(members.get("generate", _TRUE))
     if generate not in (_TRUE, _FALSE, _NULL):
         raise MalformedRequest("generate must be true or false", at="/generate")
@@ -82,7 +82,7 @@ def _parse_turn(members: Mapping[str, Raw]) -> SocketTurn:
         previous=previous,
         items=render_list(own_items(members)),
         generates=generate != _FALSE and not _prewarms(members),
-        steerable=not _has(members, "conversation") and not _has(members, "context_management"),
+        steerable=not has_member(members, "conversation") and not has_member(members, "context_management"),
     )
 
 
@@ -125,10 +125,6 @@ def _is_user_message(item: Raw) -> bool:
 
 def _text(literal: bytes) -> str:
     return unquote(literal) if literal[:1] == b'"' else ""
-
-
-def _has(members: Mapping[str, Raw], name: str) -> bool:
-    return bytes(members.get(name, _NULL)) != _NULL
 
 
 def _plain_text(members: Mapping[str, Raw], name: str) -> str:
