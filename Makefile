@@ -12,6 +12,9 @@ TESTS ?= tests
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
+# Each process imports a thousand modules: their bytecode is kept, even if the environment says otherwise.
+export PYTHONDONTWRITEBYTECODE =
+
 # What the demo and the gateway need comes first and alone: a newcomer should not wait for the tools of the tests.
 $(VENV)/installed: pyproject.toml constraints.txt
 	@echo 'Installing Dragoman into $(VENV). This is done once.'
@@ -24,9 +27,6 @@ $(VENV)/ready: $(VENV)/installed
 	@echo 'Installing the tools of the tests into $(VENV). This is done once, and takes a few minutes.'
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
 	@touch $@
-
-# Each process of the tests imports a thousand modules: their bytecode is kept, even if the environment says otherwise.
-test test-slow: export PYTHONDONTWRITEBYTECODE =
 
 PYTEST = $(BIN)/python -m pytest $(TESTS) -n 2 --dist worksteal --hypothesis-profile=ci
 

@@ -94,8 +94,7 @@ def _density(sample: bytes, weights: TokenWeights) -> float:
 def estimate_tokens(conversation: Conversation, model: str) -> float:
     """About how many tokens a request holds, before anything is known of how its model counts."""
     messages = conversation.messages
-    size = sum([size_of(message).total for message in messages]) + fixed_size(conversation)
-    return size / bytes_per_token(messages, model)
+    return (count_bytes(messages) + fixed_size(conversation)) / bytes_per_token(messages, model)
 
 
 def reserved_tokens(conversation: Conversation, known: KnownBeginning | None = None) -> int:
@@ -104,7 +103,7 @@ def reserved_tokens(conversation: Conversation, known: KnownBeginning | None = N
     messages = conversation.messages
     size = fixed_size(conversation)
     if known is None:
-        return (size + _count_bytes(messages)) // BYTES_PER_TOKEN or 1
+        return (size + count_bytes(messages)) // BYTES_PER_TOKEN or 1
     opening, count = known.opening, known.count
     before: _ReservedSizes | None = known.made.get(_ReservedSizes)
     if before is not None and before.holds(messages, opening, count):
@@ -112,9 +111,9 @@ def reserved_tokens(conversation: Conversation, known: KnownBeginning | None = N
     else:
         count, sums = opening, [0]
     for message in messages[count:]:
-        sums.append(sums[-1] + _count_bytes((message,)))
+        sums.append(sums[-1] + count_bytes((message,)))
     known.keep(_ReservedSizes, _ReservedSizes(messages, sums), 40 * len(sums))
-    return (size + _count_bytes(messages[:opening]) + sums[-1]) // BYTES_PER_TOKEN or 1
+    return (size + count_bytes(messages[:opening]) + sums[-1]) // BYTES_PER_TOKEN or 1
 
 
 class _ReservedSizes(msgspec.Struct, frozen=True):
@@ -129,7 +128,8 @@ class _ReservedSizes(msgspec.Struct, frozen=True):
         return opening < count <= len(self.messages) and self.messages[count - 1] is messages[count - 1]
 
 
-def _count_bytes(messages: Sequence[Message]) -> int:
+def count_bytes(messages: Sequence[Message]) -> int:
+    """The bytes of all of them."""
     size = len(messages) * _OVERHEAD
     for message in messages:
         for part in message.parts:
