@@ -18,7 +18,7 @@ from tests.gateway.upstream import upstream
 from dragoman.cli import cli
 from dragoman.config.load import load
 from dragoman.errors import OptionError
-from dragoman.gateway.models.known_names import known_names
+from dragoman.gateway.config_names import known_names
 
 TWO = ask(says("system", "Say apple."), says("system", "Say banana."), says("user", "Go"))
 JOINED = ["Say apple.\n\n---\n\nSay banana."]

@@ -17,7 +17,7 @@ from dragoman.config.load import load
 from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.library.adapt import adapt
 from dragoman.engine.library.policy import Policy
-from dragoman.gateway.models.known_names import known_names
+from dragoman.gateway.config_names import known_names
 from dragoman.profiles.profile import Profiles
 from dragoman.upstream.destinations import Routes
 

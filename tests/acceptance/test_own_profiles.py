@@ -16,8 +16,8 @@ from dragoman.cli import cli
 from dragoman.config import InvalidConfig
 from dragoman.config.load import load
 from dragoman.engine.library.adapt import adapt
+from dragoman.gateway.config_names import known_names, own_profiles
 from dragoman.gateway.http.server import ServedFile, ServeOptions
-from dragoman.gateway.models.known_names import known_names, own_profiles
 
 PROFILE = """
 [strict-local]

@@ -11,7 +11,7 @@ from dragoman.config import InvalidConfig
 from dragoman.config.load import parse
 from dragoman.config.model_lookup import PatternMatch, match_pattern
 from dragoman.config.variables import Environment
-from dragoman.gateway.models.known_names import known_names
+from dragoman.gateway.config_names import known_names
 from dragoman.profiles.families import all_families, families_of
 from dragoman.profiles.profile import Profiles, builtin, builtin_names
 from dragoman.upstream.destinations import Routes

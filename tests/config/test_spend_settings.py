@@ -8,7 +8,7 @@ import yaml
 from dragoman.config import InvalidConfig
 from dragoman.config.load import parse
 from dragoman.config.variables import Environment
-from dragoman.gateway.models.known_names import known_names
+from dragoman.gateway.config_names import known_names
 from dragoman.profiles.profile import Profiles
 
 SHA = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"

@@ -8,7 +8,7 @@ from dragoman.config import InvalidConfig
 from dragoman.config.effective_view import render_yaml
 from dragoman.config.load import Loaded, parse
 from dragoman.config.variables import Environment
-from dragoman.gateway.models.known_names import known_names
+from dragoman.gateway.config_names import known_names
 from dragoman.profiles.profile import Profiles
 from dragoman.store.journals.redaction import secrets_of
 

@@ -26,9 +26,9 @@ from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.dialects.dialect import AnswerContext, Framing, Route
 from dragoman.dialects.registry import route
 from dragoman.engine.answer.translation import Translation
+from dragoman.engine.compile.cloud_requests import parse_routed
 from dragoman.engine.compile.compiler import Options, compile_ask
 from dragoman.engine.compile.envelopes import ChunkReader
-from dragoman.engine.compile.path_overrides import parse_routed
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.profiles.profile import Profiles
 

@@ -29,7 +29,7 @@ from dragoman.cli import cli
 from dragoman.config.load import parse
 from dragoman.config.variables import Environment
 from dragoman.emulators.answer_script import Script
-from dragoman.gateway.models.known_names import known_names
+from dragoman.gateway.config_names import known_names
 from dragoman.profiles.profile import read_profiles_file
 
 ADDRESS = "127.0.0.1:8642"

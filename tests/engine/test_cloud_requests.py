@@ -12,7 +12,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import AnswerContext, CloudMembers, Framing, Route
 from dragoman.dialects.registry import route
 from dragoman.engine.answer.translation import Translation
-from dragoman.engine.compile.path_overrides import parse_routed, without_members
+from dragoman.engine.compile.cloud_requests import parse_routed, without_members
 from dragoman.errors import DuplicateKey, MalformedRequest
 
 EVENTS: list[dict[str, Any]] = [

@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.config.load import parse
 from dragoman.config.variables import Environment
-from dragoman.gateway.models.known_names import known_names
+from dragoman.gateway.config_names import known_names
 from dragoman.profiles import profile
 from dragoman.profiles.model_patterns import ModelPatterns, model_expression
 

@@ -16,7 +16,7 @@ import yaml
 
 from dragoman.config import Config, InvalidConfig
 from dragoman.config.load import load
-from dragoman.gateway.models.known_names import known_names
+from dragoman.gateway.config_names import known_names
 from dragoman.gateway.routes import ROUTES, Access
 
 ROOT = Path(__file__).resolve().parents[2]

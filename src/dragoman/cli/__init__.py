@@ -124,7 +124,7 @@ class LazyGroup(click.Group):
 def cli(ctx: click.Context) -> None:
     """Any conversation works on any model, and nothing is changed behind your back."""
     if ctx.invoked_subcommand in NEEDS_NAMES:
-        from dragoman.gateway.models.known_names import known_names
+        from dragoman.gateway.config_names import known_names
 
         ctx.obj = known_names()
 

@@ -16,7 +16,7 @@ from dragoman.cli.commands.gateway.config import loaded_or_exit
 from dragoman.cli.inputs.state_access import call_gateway, opened_store
 from dragoman.engine.exchange.lesson_book import LessonRecord, believed
 from dragoman.errors import TargetError, near_match
-from dragoman.gateway.models.known_names import known_names
+from dragoman.gateway.config_names import known_names
 from dragoman.gateway.models.server_probes import REFUSALS
 from dragoman.profiles.profile import Evidence, Profile, Profiles
 

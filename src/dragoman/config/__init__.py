@@ -6,7 +6,7 @@
 `load.py` reads the file. It is imported from there, so that the types alone do not need a YAML parser.
 """
 
-from dragoman.config.access import Client, Clients
+from dragoman.config.clients import Client, Clients
 from dragoman.config.errors import InvalidConfig, Problem
 from dragoman.config.known_names import KnownNames
 from dragoman.config.model_lookup import ConfiguredTarget, FallbackReason, ModelLead, find_lead, find_target

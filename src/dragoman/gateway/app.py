@@ -15,7 +15,7 @@ from dragoman.gateway.http.client_errors import tell_fault
 from dragoman.gateway.http.inbound import ClientGone, Inbound, Message, Receive, Scope, Send
 from dragoman.gateway.http.outbound import Outbound
 from dragoman.gateway.live_config import LiveConfig
-from dragoman.gateway.router import find_route
+from dragoman.gateway.route_lookup import find_route
 from dragoman.gateway.routes import POSTS, Access, ServedRoute
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.gateway.services import Services, open_services

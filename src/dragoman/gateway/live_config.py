@@ -12,8 +12,8 @@ from dragoman.config.file_watch import ConfigFile
 from dragoman.config.load import Loaded, profile_files
 from dragoman.config.schema import LogLevel
 from dragoman.errors import DragomanError
+from dragoman.gateway.config_names import own_profiles
 from dragoman.gateway.http.restart_required import keep_running_values
-from dragoman.gateway.models.known_names import own_profiles
 from dragoman.gateway.records.records import Records
 from dragoman.gateway.tools.tool_runs import check_extra
 from dragoman.profiles.profile import Profiles

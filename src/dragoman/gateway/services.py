@@ -19,10 +19,10 @@ from dragoman.config.file_watch import ConfigFile
 from dragoman.config.load import Loaded
 from dragoman.config.schema import LogLevel, StoreKind
 from dragoman.engine.answer.stream_redaction import Redaction
+from dragoman.gateway.config_names import known_names
 from dragoman.gateway.http.inbound import CoarseTimer
 from dragoman.gateway.live_config import LiveConfig
 from dragoman.gateway.models.health_checks import HealthChecker
-from dragoman.gateway.models.known_names import known_names
 from dragoman.gateway.models.live_models import LiveModels
 from dragoman.gateway.models.model_limits import ModelLimiter
 from dragoman.gateway.models.server_probes import ServerProbes

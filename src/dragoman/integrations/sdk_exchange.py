@@ -27,8 +27,8 @@ from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, Job, Route
 from dragoman.engine.answer.client_failures import failure_of, render_failure
 from dragoman.engine.answer.stream_redaction import Redaction
+from dragoman.engine.compile.cloud_requests import parse_routed
 from dragoman.engine.compile.compile_options import caller_options
-from dragoman.engine.compile.path_overrides import parse_routed
 from dragoman.engine.exchange.attempts import RetryPolicy
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange

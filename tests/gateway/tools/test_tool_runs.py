@@ -15,7 +15,7 @@ from dragoman.config.variables import Environment
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.provider_tools import Family, FoundPage, McpServer, ProviderTool, ToolRun
 from dragoman.errors import ConfigError
-from dragoman.gateway.models.known_names import known_names
+from dragoman.gateway.config_names import known_names
 from dragoman.gateway.tools import tool_runs
 from dragoman.gateway.tools.searched_pages import find_pages
 from dragoman.gateway.tools.tool_runs import GatewayTools, is_allowed_server

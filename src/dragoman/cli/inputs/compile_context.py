@@ -163,7 +163,7 @@ def compile_context(
 
 def _configured_destination(name: str, choices: UserChoices, config: Path) -> Destination:
     from dragoman.config.load import load, profile_files
-    from dragoman.gateway.models.known_names import known_names, own_profiles
+    from dragoman.gateway.config_names import known_names, own_profiles
     from dragoman.upstream.destinations import Routes
 
     loaded = load(config, known=known_names(choices.profiles))

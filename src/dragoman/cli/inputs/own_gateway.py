@@ -14,7 +14,7 @@ from dragoman.config.file_watch import ConfigFile
 from dragoman.config.load import Loaded
 from dragoman.config.schema import Log, LogLevel, ProviderErrors
 from dragoman.gateway.app import Gateway
-from dragoman.gateway.models.known_names import known_names
+from dragoman.gateway.config_names import known_names
 from dragoman.gateway.services import Services, in_memory_only
 
 

@@ -18,9 +18,9 @@ from dragoman.config.key_editing import write_file
 from dragoman.config.load import DEFAULT_FILE, Loaded, parse, read_environment, read_text
 from dragoman.config.reference import json_schema
 from dragoman.config.yaml_tree import MAX_BYTES, parse_tree
+from dragoman.gateway.config_names import known_names
 from dragoman.gateway.console.kept_secrets import with_secrets, without_secrets
 from dragoman.gateway.live_config import LiveConfig
-from dragoman.gateway.models.known_names import known_names
 
 BACKUP = ".before"
 """Ends the name of the file that holds the text before the last save."""

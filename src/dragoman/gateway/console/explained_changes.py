@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation.changes import Change, ChangeKind
-from dragoman.engine.compile.path_overrides import apply_path
+from dragoman.engine.compile.cloud_requests import apply_path
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.offline_driver import compile_offline
 from dragoman.engine.library.adapt import read

@@ -17,7 +17,7 @@ from dragoman.engine.routing.candidates import Decision
 from dragoman.engine.routing.decide import RouterQuestion, Routing
 from dragoman.engine.routing.sessions import session_key
 from dragoman.errors import OptionError, near_match
-from dragoman.gateway.models.known_names import known_names, own_profiles
+from dragoman.gateway.config_names import known_names, own_profiles
 from dragoman.upstream.destinations import Routes
 from dragoman.upstream.model_candidates import candidate, route_policy
 

@@ -43,7 +43,7 @@ def _all_checks(path: Path | None, env_files: tuple[Path, ...], offline: bool, t
     from dragoman.cli.checkup.machine import machine_checks
     from dragoman.cli.checkup.servers import server_checks
     from dragoman.config.load import profile_files
-    from dragoman.gateway.models.known_names import known_names, own_profiles
+    from dragoman.gateway.config_names import known_names, own_profiles
     from dragoman.store import store_file
 
     found = look_at_configuration(path, env_files, known_names())
