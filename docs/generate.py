@@ -20,7 +20,7 @@ import msgspec
 
 from dragoman import errors
 from dragoman.cli import cli
-from dragoman.config import reference as config
+from dragoman.config.reference import ITEM, reference
 from dragoman.conversation.notation import script
 from dragoman.engine.compile.plan import FAITHFUL_CLIENT, context_for, rules_for
 from dragoman.engine.exchange.steps import STEPS
@@ -44,6 +44,20 @@ FACT_FIELDS = {field.name: field for field in msgspec.structs.fields(Facts)}
 METHODS = {"medium": "media", "setting": "settings"}
 _READ = re.compile(r"\bfacts\.(\w+)")
 _IMPORT = re.compile(r"^from (dragoman\.rules\.\w+) import ([\w, ]+|\([^)]*\))", re.MULTILINE)
+
+
+def config_tables() -> str:
+    """The keys of the configuration, as one table per section."""
+    lines: list[str] = []
+    section = None
+    for row in reference():
+        head = row.path.partition(".")[0].removesuffix(ITEM)
+        if head != section:
+            section = head
+            lines += ["", f"## `{head}`", "", "| key | type | default | meaning |", "|---|---|---|---|"]
+        cells = (f"`{row.path}`", row.type, f"`{row.default}`" if row.default else "", row.meaning)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines).lstrip() + "\n"
 
 
 def main(arguments: list[str]) -> int:
@@ -98,7 +112,7 @@ def written() -> dict[str, str]:
         "compatibility.md": compatibility_page(),
         "errors.md": errors_page(),
         "commands.md": commands_page(),
-        "config.md": page("Configuration", CONFIG, config.markdown()),
+        "config.md": page("Configuration", CONFIG, config_tables()),
         "routes.md": routes_page(),
         "script.md": script_page(),
     }

@@ -17,7 +17,6 @@ from dragoman.conversation.bounded_cache import (
     CacheEntry,
     CachePool,
     IdentityCache,
-    count_misses,
     size_of,
 )
 from dragoman.conversation.dialect_names import DIALECT_NAMES, DialectName
@@ -220,6 +219,11 @@ A system message of a Chat or Ollama client stands among the messages, and is re
 
 def test_every_client_dialect_is_tried() -> None:
     assert CLIENTS.keys() == set(DIALECT_NAMES)
+
+
+def count_misses() -> dict[str, int]:
+    """How often each cache was asked in vain, by its name."""
+    return {cache.name: cache.misses for cache in POOL.caches}
 
 
 @pytest.mark.parametrize("target", TARGETS)

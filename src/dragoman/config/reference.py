@@ -34,20 +34,6 @@ def reference() -> tuple[ReferenceRow, ...]:
     return tuple(_inner_rows(CONFIG, ""))
 
 
-def markdown() -> str:
-    """The reference as one Markdown table per section."""
-    lines: list[str] = []
-    section = None
-    for row in reference():
-        head = row.path.partition(".")[0].removesuffix(ITEM)
-        if head != section:
-            section = head
-            lines += ["", f"## `{head}`", "", "| key | type | default | meaning |", "|---|---|---|---|"]
-        cells = (f"`{row.path}`", row.type, f"`{row.default}`" if row.default else "", row.meaning)
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines).lstrip() + "\n"
-
-
 def json_schema() -> dict[str, Any]:
     """A JSON Schema for editors. It describes each key, marks unknown ones, and allows `${VAR}` everywhere."""
     schema = msgspec.json.schema(Config, schema_hook=_secret_schema)

@@ -184,11 +184,6 @@ def remembered(make: Callable[Arguments, Made]) -> Callable[Arguments, Made]:
     return find
 
 
-def count_misses() -> dict[str, int]:
-    """How often each cache was asked in vain, by its name."""
-    return {cache.name: cache.misses for cache in POOL.caches}
-
-
 class IdentityCache(Generic[Value, Made]):
     """A function of one immutable value, called once for each object.
 

@@ -11,3 +11,7 @@ NAME: Final[DialectName] = "openai-chat"
 ORIGIN = Origin(NAME)
 ID_PREFIX = "chatcmpl-"
 """How the ids of this vendor's answers begin."""
+IN_ANSWER = frozenset({"prompt_filter_results"})
+"""Members of an answer that only some servers add."""
+IN_CHOICE = frozenset({"content_filter_results", "content_filter_offsets"})
+"""The same in a choice."""

@@ -27,8 +27,7 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.replies import Choice, Reply, Stop
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.families.completion import CompleteObject, complete
-from dragoman.dialects.openai_chat import ID_PREFIX, NAME
-from dragoman.dialects.openai_chat.dialect import IN_ANSWER, IN_CHOICE
+from dragoman.dialects.openai_chat import ID_PREFIX, IN_ANSWER, IN_CHOICE, NAME
 from dragoman.dialects.openai_chat.reasoning import (
     entry_type,
     render_piece,

@@ -21,13 +21,11 @@ from dragoman.dialects.dialect import (
 )
 from dragoman.dialects.families.openai_models import OPENAI_MODELS
 from dragoman.dialects.families.openai_paths import LIMIT_HEADER, RELAYED_PATHS
-from dragoman.dialects.openai_chat import ID_PREFIX, NAME
+from dragoman.dialects.openai_chat import ID_PREFIX, IN_ANSWER, IN_CHOICE, NAME
 from dragoman.dialects.request_glance import RequestGlance
 from dragoman.dialects.shared.request_schema import TEXT, turns
 from dragoman.wire.sse import DONE_FRAME
 
-IN_ANSWER = frozenset({"prompt_filter_results"})
-IN_CHOICE = frozenset({"content_filter_results", "content_filter_offsets"})
 MARKS = IN_ANSWER | IN_CHOICE
 
 
