@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
+from dragoman.dialects.shared.split_surrogates import mark_surrogates
 from dragoman.wire.json_reader import replace_lone_surrogates
-from dragoman.wire.surrogates import mark_surrogates
 
 TOKENS = (r"\ud83d", r"\ude00", r"\\", "a", r"\n", r"\"", r"\u00e9", "u", "d83d", r"\uDBff", r"\uDFFF", "é", " ")
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import AsyncIterator
 from functools import lru_cache
 from math import inf
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
@@ -20,6 +20,9 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from dragoman.upstream.transport.failures import BrokenResponse, Phase, TimedOut, TooLarge, TransportClosed
 from dragoman.upstream.transport.incoming import InFlight
 from dragoman.upstream.transport.limits import TransportLimits
+
+if TYPE_CHECKING:
+    from dragoman.upstream.transport.pool import Pool
 
 _JOIN_LIMIT = 65536
 
@@ -88,28 +91,12 @@ _PARSERS = {
 }
 
 
-class ConnectionOwner(Protocol):
-    """The owner of a connection: its pool."""
-
-    def release(self, connection: Connection) -> None:
-        """The connection is free for the next request."""
-
-    def remove(self, connection: Connection) -> None:
-        """The connection takes no more requests. Its slot is free."""
-
-    def opened(self, connection: Connection) -> None:
-        """The socket is open."""
-
-    def closed(self, connection: Connection) -> None:
-        """The socket is closed."""
-
-
 class Connection(asyncio.Protocol):
     """A socket to one origin."""
 
     _transport: asyncio.Transport
 
-    def __init__(self, origin: str, limits: TransportLimits, owner: ConnectionOwner) -> None:
+    def __init__(self, origin: str, limits: TransportLimits, owner: Pool) -> None:
         self.origin = origin
         self.loop = asyncio.get_running_loop()
         self.paused = False

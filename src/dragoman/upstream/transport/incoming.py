@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 from dragoman.upstream.transport.decoding import Inflater
 from dragoman.upstream.transport.failures import Phase, TooLarge
 from dragoman.upstream.transport.limits import Timeouts
 
+if TYPE_CHECKING:
+    from dragoman.upstream.transport.connection import Connection
+
 _PIECES_PER_TURN = 4
 """Pieces that are decompressed before others have their turn: a quarter of a mebibyte."""
-
-
-class AnswerReceiver(Protocol):
-    """The connection, as far as the reader of an answer needs it."""
-
-    loop: asyncio.AbstractEventLoop
-    paused: bool
-
-    def resume(self) -> None: ...
-
-    def abort(self) -> None: ...
-
-    def set_deadline(self, in_flight: InFlight, phase: Phase, seconds: float | None) -> None: ...
 
 
 class InFlight:
@@ -40,7 +30,7 @@ class InFlight:
     complete = False
     failure: BaseException | None = None
     waiter: asyncio.Future[None] | None = None
-    connection: AnswerReceiver | None = None
+    connection: Connection | None = None
 
     def __init__(self, origin: str, bodiless: bool, timeouts: Timeouts, ends_at: float) -> None:
         self.origin = origin

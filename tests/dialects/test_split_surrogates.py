@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from dragoman.wire.surrogates import SurrogateJoiner, mark_surrogates
+from dragoman.conversation.events import Event, TextDelta
+from dragoman.dialects.shared.split_surrogates import SurrogateMender, mark_surrogates
 
 HIGH, LOW = b"\\ud83c", b"\\udf0d"
 
@@ -23,9 +24,11 @@ HIGH, LOW = b"\\ud83c", b"\\udf0d"
     ],
 )
 def test_halves_find_each_other(deltas: list[bytes], text: str) -> None:
-    joiner: SurrogateJoiner[str] = SurrogateJoiner()
-    pieces = [joiner.join("t", mark_surrogates(delta)) for delta in deltas]
-    assert "".join(map(msgspec.json.decode, pieces)) == text
+    mender, out = SurrogateMender(), list[Event]()
+    for place, delta in enumerate(deltas):
+        out.append(TextDelta(0, 0, mender.mark(delta)))
+        mender.mend(out, place)
+    assert "".join([msgspec.json.decode(event.literal) for event in out if isinstance(event, TextDelta)]) == text
 
 
 def test_a_marked_frame_can_be_decoded() -> None:
@@ -34,7 +37,8 @@ def test_a_marked_frame_can_be_decoded() -> None:
 
 
 def test_texts_do_not_mix() -> None:
-    joiner: SurrogateJoiner[str] = SurrogateJoiner()
-    joiner.join("one", mark_surrogates(b'"' + HIGH + b'"'))
-    assert joiner.join("two", mark_surrogates(b'"' + LOW + b'"')) == b'"\\ufffd"'
-    assert list(joiner.leftovers()) == ["one"]
+    mender = SurrogateMender()
+    out: list[Event] = [TextDelta(0, 1, mender.mark(b'"%b"' % HIGH)), TextDelta(0, 2, mender.mark(b'"%b"' % LOW))]
+    mender.mend(out, 0)
+    mender.flush(out)
+    assert out == [TextDelta(0, 1, b'""'), TextDelta(0, 2, b'"\\ufffd"'), TextDelta(0, 1, b'"\\ufffd"')]
