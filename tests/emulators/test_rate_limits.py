@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import anthropic
@@ -89,6 +90,50 @@ def test_a_refusal_says_how_long_to_wait(name: str, seconds: int) -> None:
     assert ("retry-after" in refused.headers) is (name != "gemini")
 
 
+@pytest.mark.parametrize("limits", ["requests=2", "tokens=100"])
+@pytest.mark.parametrize("name", names())
+def test_no_refusal_tells_a_limit_or_a_time_that_is_not_so(name: str, limits: str) -> None:
+    asker = Asker(name, limits)
+    refused = next(answer for answer in (asker.ask() for _ in range(50)) if answer.status == 429)
+    failure = parse_failure(refused.status, refused.headers, refused.body)
+    words = refused.body.decode()
+    if failure.retry_after is not None:
+        asker.now += failure.retry_after - 1
+        assert asker.ask().status == 429
+        asker.now += 2
+        assert asker.ask().status == 200
+    named = re.findall(r"(?i)limit(?:ed to|:)? (?:of )?(\d+)", words)
+    assert set(named) <= {limits.partition("=")[2]} or (name, limits) == ("cohere", "tokens=100")
+
+
+def test_the_words_of_refusals_are_those_of_reported_ones() -> None:
+    """As users of Anthropic, Groq and Vertex report them."""
+
+    def refuse(name: str) -> PlannedResponse:
+        asker = Asker(name, "requests=1")
+        asker.ask()
+        return asker.ask()
+
+    claude, groq, vertex = refuse("anthropic"), refuse("groq"), refuse("vertex")
+    assert b"of 1 requests per minute. For details, refer to: https://docs.claude.com" in claude.body
+    assert b"You can see the response headers for current usage." in claude.body
+    assert (
+        claude.headers.items()
+        >= {
+            "anthropic-ratelimit-requests-limit": "1",
+            "anthropic-ratelimit-requests-remaining": "0",
+            "anthropic-ratelimit-requests-reset": "2026-01-01T00:01:00Z",
+            "retry-after": "60",
+        }.items()
+    )
+    assert b"service tier `on_demand` on requests per minute (RPM): Limit 1, Used 1, Requested 1." in groq.body
+    assert b"Please try again in 1m0s. Need more tokens? Upgrade to Dev Tier today" in groq.body
+    assert "retry-after-ms" not in groq.headers
+    error = orjson.loads(vertex.body)["error"]
+    assert error["message"].startswith("Resource exhausted. Please try again later.")
+    assert "details" not in error
+
+
 def test_gemini_says_it_in_its_body_alone() -> None:
     asker = Asker("gemini", "tokens=100")
     refused = asker.ask({"contents": [{"parts": [{"text": LONG}]}]})
@@ -140,7 +185,7 @@ def test_the_official_sdks_see_the_limits() -> None:
         claude = anthropic.Anthropic(base_url=running.base_url, api_key="any", max_retries=0)
         request: Any = {"model": "claude-sonnet-4-6", "max_tokens": 9, "messages": asked["messages"]}
         assert claude.messages.with_raw_response.create(**request).headers["anthropic-ratelimit-requests-limit"] == "1"
-        with pytest.raises(anthropic.RateLimitError, match="rate limit of 1 requests per minute"):
+        with pytest.raises(anthropic.RateLimitError, match="of 1 requests per minute"):
             claude.messages.create(**request)
 
 

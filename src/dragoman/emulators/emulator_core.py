@@ -249,7 +249,7 @@ class EmulatorCore:
         error = self.provider.render_fault(fault.kind or FaultKind.SERVER, request)
         if fault.kind is FaultKind.RATE and fault.retry_after is not None:
             limit = self._limit_form.usual.get("requests", _MADE_UP_LIMIT)
-            made_up = Excess("requests", limit, limit, 1, fault.retry_after, request.model)
+            made_up = Excess("requests", limit, limit, 1, fault.retry_after, request.model, self._clock())
             error = self._limit_form.refuse(error, made_up)
         headers = dict(error.headers)
         if fault.retry_after is not None:

@@ -79,6 +79,7 @@ class Excess:
     seconds: float
     """Until the request may come again."""
     model: str
+    now: float
 
 
 class RateMeter:
@@ -96,7 +97,7 @@ class RateMeter:
             used = self._used_now(account, model, kind)
             excess = used + asked[kind] - limit
             if excess > 0:
-                return Excess(kind, limit, round(used), asked[kind], excess * _MINUTE / limit, model)
+                return Excess(kind, limit, round(used), asked[kind], excess * _MINUTE / limit, model, self._clock())
         return None
 
     def count(self, account: str, model: str, prompt: int, output: int, usual: Mapping[str, int]) -> Standing:
@@ -165,6 +166,11 @@ def _waiting(error: ErrorResponse, seconds: float, in_ms: bool = False) -> Error
     return replace(error, headers=headers)
 
 
+EXHAUSTED_ON_VERTEX = (
+    "Resource exhausted. Please try again later. Please refer to "
+    "https://cloud.google.com/vertex-ai/generative-ai/docs/error-code-429 for more details."
+)
+_ORGANIZATION = "00000000-0000-4000-8000-000000000000"
 _CLAUDE_NAMES = {"requests": "requests", "input": "input-tokens", "output": "output-tokens", "tokens": "tokens"}
 
 
@@ -174,25 +180,41 @@ def _anthropic_headers(standing: Standing) -> dict[str, str]:
     both = (levels["input"], levels["output"])
     whole = Level(sum(one.limit for one in both), sum(one.left for one in both), max(one.seconds for one in both))
     levels.setdefault("tokens", whole)
-    headers = {}
+    headers: dict[str, str] = {}
     for kind, name in _CLAUDE_NAMES.items():
         level = levels[kind]
         left = level.remaining if kind == "requests" else min(level.limit, round(level.remaining, -3))
-        reset = datetime.fromtimestamp(math.ceil(standing.now + level.seconds), UTC)
-        headers[f"anthropic-ratelimit-{name}-limit"] = str(level.limit)
-        headers[f"anthropic-ratelimit-{name}-remaining"] = str(left)
-        headers[f"anthropic-ratelimit-{name}-reset"] = reset.strftime("%Y-%m-%dT%H:%M:%SZ")
+        headers |= _anthropic_level(name, level.limit, left, standing.now + level.seconds)
     return headers
 
 
-def _refuse_as_anthropic(error: ErrorResponse, excess: Excess) -> ErrorResponse:
-    what = _CLAUDE_NAMES[excess.kind].replace("-", " ")
-    sentence = (
-        f"This request would exceed your organization's rate limit of {excess.limit:,} {what} per minute. For details, "
-        "refer to: https://docs.claude.com/en/api/rate-limits. Please reduce the prompt length or the maximum tokens "
-        "requested, or try again later."
+def _anthropic_level(name: str, limit: int, left: int, until: float) -> dict[str, str]:
+    reset = datetime.fromtimestamp(math.ceil(until), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    values = {"limit": str(limit), "remaining": str(left), "reset": reset}
+    return {f"anthropic-ratelimit-{name}-{member}": value for member, value in values.items()}
+
+
+def claude_refusal(limit: int, name: str) -> str:
+    """Anthropic's sentence about a limit that a request would exceed."""
+    return (
+        f"This request would exceed the rate limit for your organization ({_ORGANIZATION}) of {limit:,} "
+        f"{name.replace('-', ' ')} per minute. For details, refer to: https://docs.claude.com/en/api/rate-limits. You "
+        "can see the response headers for current usage. Please reduce the prompt length or the maximum tokens "
+        "requested, or try again later. You may also contact sales at https://www.anthropic.com/contact-sales to "
+        "discuss your options for a rate limit increase."
     )
+
+
+def _refuse_in_claudes_words(error: ErrorResponse, excess: Excess) -> ErrorResponse:
+    sentence = claude_refusal(excess.limit, _CLAUDE_NAMES[excess.kind])
     return _waiting(_with_message(error, sentence), excess.seconds)
+
+
+def _refuse_as_anthropic(error: ErrorResponse, excess: Excess) -> ErrorResponse:
+    name = _CLAUDE_NAMES[excess.kind]
+    refused = _refuse_in_claudes_words(error, excess)
+    shown = _anthropic_level(name, excess.limit, 0, excess.now + excess.seconds)
+    return replace(refused, headers={**refused.headers, **shown})
 
 
 def _openai_headers(standing: Standing) -> dict[str, str]:
@@ -208,15 +230,35 @@ def _openai_headers(standing: Standing) -> dict[str, str]:
 def _refuse_as_openai(error: ErrorResponse, excess: Excess) -> ErrorResponse:
     per = "requests per min (RPM)" if excess.kind == "requests" else "tokens per min (TPM)"
     sentence = (
-        f"Rate limit reached for {excess.model} in organization org-emulated on {per}: Limit {excess.limit}, Used "
-        f"{excess.used}, Requested {excess.asked}. Please try again in {render_duration(excess.seconds)}. Visit "
+        f"Rate limit reached for {excess.model} in organization org-emulated on {per}: {_numbers(excess)} Visit "
         "https://platform.openai.com/account/rate-limits to learn more."
     )
+    return _waiting(_refuse_with_level(error, excess, sentence), excess.seconds, in_ms=True)
+
+
+def _refuse_as_groq(error: ErrorResponse, excess: Excess) -> ErrorResponse:
+    per = "requests per minute (RPM)" if excess.kind == "requests" else "tokens per minute (TPM)"
+    sentence = (
+        f"Rate limit reached for model `{excess.model}` in organization `org_emulated` service tier `on_demand` on "
+        f"{per}: {_numbers(excess)} Need more tokens? Upgrade to Dev Tier today at "
+        "https://console.groq.com/settings/billing"
+    )
+    return _waiting(_refuse_with_level(error, excess, sentence), excess.seconds)
+
+
+def _numbers(excess: Excess) -> str:
+    return (
+        f"Limit {excess.limit}, Used {excess.used}, Requested {excess.asked}. Please try again in "
+        f"{render_duration(excess.seconds)}."
+    )
+
+
+def _refuse_with_level(error: ErrorResponse, excess: Excess, sentence: str) -> ErrorResponse:
     kind = "requests" if excess.kind == "requests" else "tokens"
     refused = _with_message(error, sentence, type=kind, code="rate_limit_exceeded")
     shown = {f"x-ratelimit-limit-{kind}": str(excess.limit), f"x-ratelimit-remaining-{kind}": "0"}
     shown[f"x-ratelimit-reset-{kind}"] = render_duration(excess.seconds)
-    return _waiting(replace(refused, headers={**refused.headers, **shown}), excess.seconds, in_ms=True)
+    return replace(refused, headers={**refused.headers, **shown})
 
 
 def _azure_headers(standing: Standing) -> dict[str, str]:
@@ -274,15 +316,32 @@ _QUOTAS = {
 }
 
 
+def _retry_sentence(excess: Excess) -> str:
+    seconds = f"{excess.seconds:.9f}".rstrip("0").rstrip(".")
+    return f"Please retry in {seconds}s."
+
+
+def _refuse_as_gemini_openai(error: ErrorResponse, excess: Excess) -> ErrorResponse:
+    """The body is a list."""
+    only = replace(error, body=error.body[0])
+    head = only.body["error"]["message"].partition("Please retry")[0]
+    return replace(error, body=[_with_message(only, f"{head}{_retry_sentence(excess)}").body])
+
+
+def _refuse_as_cohere(error: ErrorResponse, excess: Excess) -> ErrorResponse:
+    """A key for trials names how often it may be used in a minute."""
+    number = f"{excess.limit} API calls" if excess.kind == "requests" else "40 API calls"
+    return replace(error, body={**error.body, "message": error.body["message"].replace("40 API calls", number)})
+
+
 def _refuse_as_gemini(error: ErrorResponse, excess: Excess) -> ErrorResponse:
     """There are no headers: all is in the body."""
     metric, quota = _QUOTAS["requests" if excess.kind == "requests" else "tokens"]
     metric = f"generativelanguage.googleapis.com/{metric}"
-    seconds = f"{excess.seconds:.9f}".rstrip("0").rstrip(".")
     head = error.body["error"]["message"].partition("\n")[0]
     sentence = (
         f"{head}\n* Quota exceeded for metric: {metric}, limit: {excess.limit}, model: {excess.model}\n"
-        f"Please retry in {seconds}s."
+        f"{_retry_sentence(excess)}"
     )
     violation = {"quotaMetric": metric, "quotaId": quota, "quotaValue": str(excess.limit)}
     details = [
@@ -298,16 +357,19 @@ ANTHROPIC = LimitForm(
     _refuse_as_anthropic,
     counts_cached=False,
 )
+ANTHROPIC_COMPATIBLE = LimitForm(refuse=_refuse_in_claudes_words)
 OPENAI = LimitForm({"requests": 10_000, "tokens": 30_000_000}, _openai_headers, _refuse_as_openai)
 AZURE = LimitForm({"requests": 250, "tokens": 250_000}, _azure_headers, _refuse_as_azure)
 GEMINI = LimitForm(refuse=_refuse_as_gemini)
+COHERE = LimitForm(refuse=_refuse_as_cohere)
 UNTOLD = LimitForm()
 """Of the others no header and no time to wait is recorded."""
 CHAT_FORMS: Mapping[str, LimitForm] = {
     "openai": OPENAI,
     "azure-openai": AZURE,
     "xai": LimitForm({"requests": 1_800, "tokens": 10_000_000}, _without_reset),
-    "groq": replace(OPENAI, usual={"requests": 1_000, "tokens": 70_000}, counts_cached=False),
+    "gemini-openai": LimitForm(refuse=_refuse_as_gemini_openai),
+    "groq": LimitForm({"requests": 1_000, "tokens": 70_000}, _openai_headers, _refuse_as_groq, counts_cached=False),
     "mistral": LimitForm({"requests": 60, "tokens": 500_000}, _mistral_headers),
     "together": LimitForm({"requests": 600}, _together_headers, _refuse_with_seconds),
     "openrouter": LimitForm(refuse=_refuse_as_openrouter),

@@ -6,7 +6,7 @@ from dragoman.emulators.anthropic.emulator import Anthropic
 from dragoman.emulators.anthropic.fields import FIELDS
 from dragoman.emulators.known_fields import without_unknown_fields
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, ErrorResponse, ReceivedRequest
-from dragoman.emulators.rate_limits import UNTOLD
+from dragoman.emulators.rate_limits import ANTHROPIC_COMPATIBLE
 
 _TURN_FIELDS = frozenset({"role", "content"})
 
@@ -16,7 +16,7 @@ class CompatibleAnthropic(Anthropic):
 
     name = "anthropic-compatible"
     has_free_names = True
-    limit_form = UNTOLD
+    limit_form = ANTHROPIC_COMPATIBLE
 
     def judge(self, request: ReceivedRequest) -> ErrorResponse | None:
         known = without_unknown_fields(request, "messages", FIELDS.__contains__, _TURN_FIELDS.__contains__)

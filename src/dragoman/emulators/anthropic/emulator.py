@@ -19,7 +19,7 @@ from dragoman.emulators.provider import (
     Operation,
     ReceivedRequest,
 )
-from dragoman.emulators.rate_limits import ANTHROPIC
+from dragoman.emulators.rate_limits import ANTHROPIC, claude_refusal
 from dragoman.emulators.usage import answer_seed, count_tokens
 from dragoman.emulators.wire import make_id, render_sse_event
 
@@ -43,13 +43,7 @@ _KNOWN_MODELS = (
 _FAULTS: dict[FaultKind, tuple[int, str, str]] = {
     FaultKind.AUTH: (401, "authentication_error", "invalid x-api-key"),
     FaultKind.MODEL: (404, "not_found_error", "model: {model}"),
-    FaultKind.RATE: (
-        429,
-        "rate_limit_error",
-        "This request would exceed your organization's rate limit of 50 requests per minute. For details, refer to: "
-        "https://docs.claude.com/en/api/rate-limits. Please reduce the prompt length or the maximum tokens requested, "
-        "or try again later.",
-    ),
+    FaultKind.RATE: (429, "rate_limit_error", claude_refusal(50, "requests")),
     FaultKind.SERVER: (500, "api_error", "Internal server error"),
     FaultKind.OVERLOADED: (529, "overloaded_error", "Overloaded"),
     FaultKind.CONTEXT: (400, "invalid_request_error", "prompt is too long: {tokens} tokens > {limit} maximum"),

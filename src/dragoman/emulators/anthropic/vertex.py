@@ -17,7 +17,7 @@ from dragoman.emulators.provider import (
     Operation,
     ReceivedRequest,
 )
-from dragoman.emulators.rate_limits import UNTOLD
+from dragoman.emulators.rate_limits import EXHAUSTED_ON_VERTEX, UNTOLD
 
 _PATH = re.compile(
     r"/v1(?:/projects/[^/]+/locations/[^/]+)?/publishers/anthropic/models/(?P<model>[^/:]+)"
@@ -53,10 +53,6 @@ _DATED = re.compile(r"claude-.*-\d{8}")
 _AUTH = (
     "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid "
     "authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project."
-)
-_EXHAUSTED = (
-    "Resource exhausted. Please try again later. Please refer to "
-    "https://cloud.google.com/vertex-ai/generative-ai/docs/error-code-429 for more details."
 )
 
 
@@ -111,7 +107,7 @@ class VertexClaude(Anthropic):
         if kind is FaultKind.AUTH:
             return _google_error(401, "UNAUTHENTICATED", _AUTH)
         if kind is FaultKind.RATE:
-            return _google_error(429, "RESOURCE_EXHAUSTED", _EXHAUSTED)
+            return _google_error(429, "RESOURCE_EXHAUSTED", EXHAUSTED_ON_VERTEX)
         if kind is FaultKind.MODEL and request is not None:
             name = request.path.removeprefix("/v1/").partition(":")[0]
             return _google_error(404, "NOT_FOUND", f"Publisher Model `{name}` not found.")

@@ -95,7 +95,7 @@ FAULTS: Mapping[FaultKind, ChatRefusal] = {
     ),
     FaultKind.RATE: ChatRefusal(
         429,
-        "Rate limit reached for {model} on requests per min (RPM): Limit 3, Used 3, Requested 1.",
+        "Rate limit reached for {model}.",
         "requests",
         code="rate_limit_exceeded",
     ),

@@ -18,6 +18,7 @@ from dragoman.emulators.provider import (
     Operation,
     ReceivedRequest,
 )
+from dragoman.emulators.rate_limits import COHERE
 from dragoman.emulators.usage import answer_seed, count_tokens
 from dragoman.emulators.wire import make_id, render_sse_event
 
@@ -58,6 +59,7 @@ class CohereApi(NativeApi):
     not_json = "invalid json syntax: {error}"
     not_object = "invalid json syntax: the body is not an object"
     known_models = _KNOWN_MODELS
+    limit_form = COHERE
     stream_type = "text/event-stream"
     example: tuple[str, Any] = (
         "/v2/chat",

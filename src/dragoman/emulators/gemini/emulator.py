@@ -20,7 +20,7 @@ from dragoman.emulators.provider import (
     Operation,
     ReceivedRequest,
 )
-from dragoman.emulators.rate_limits import GEMINI, UNTOLD
+from dragoman.emulators.rate_limits import EXHAUSTED_ON_VERTEX, GEMINI, UNTOLD
 from dragoman.emulators.wire import render_json, render_sse_event
 
 _VERBS = {
@@ -254,6 +254,11 @@ class Vertex(Gemini):
 
     def _bad_key(self) -> GeminiRefusal:
         return GeminiRefusal(_VERTEX_AUTH, 401, "UNAUTHENTICATED")
+
+    def _fault_refusal(self, kind: FaultKind, request: ReceivedRequest | None) -> GeminiRefusal:
+        if kind is FaultKind.RATE:
+            return GeminiRefusal(EXHAUSTED_ON_VERTEX, 429, "RESOURCE_EXHAUSTED")
+        return super()._fault_refusal(kind, request)
 
     def list_models(self) -> Any:
         names = [f"publishers/google/models/{name}" for name in self.list_names()]

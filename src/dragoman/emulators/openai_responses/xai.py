@@ -47,6 +47,7 @@ _WITHOUT_EFFORT = re.compile(r"grok-build|grok-4(?:-0709)?$")
 _SENTENCES = {
     FaultKind.AUTH: (400, "Incorrect API key provided. You can obtain an API key from https://console.x.ai."),
     FaultKind.MODEL: (400, "Model not found: {model}"),
+    FaultKind.RATE: (429, "Rate limit reached for {model}."),
     FaultKind.CONTEXT: (
         400,
         "This model's maximum prompt length is {window} but the request contains {tokens} tokens",
