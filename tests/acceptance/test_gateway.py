@@ -11,7 +11,7 @@ import openai
 import pytest
 from tests.acceptance.through_gateway import DONE, PATH, SAYS, STOP, ask, frame, served, streamed
 from tests.gateway.asking import PLAIN, body, path
-from tests.gateway.running import gateway, provider
+from tests.gateway.running import gateway, provider, wait_for
 from tests.gateway.upstream import GOOD, Answer, Seen, refusal
 
 from dragoman.engine.library.adapt import adapt
@@ -114,7 +114,7 @@ def test_C19_the_old_stream_is_closed_before_a_new_one_opens(tmp_path: Path) -> 
         chunks = running.openai().chat.completions.create(model="m", messages=PLAIN, stream=True)
         assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices) == "Hello"
         assert len(one.requests) == 3
-        assert running.busy() == (0, 0)
+        wait_for(lambda: running.busy() == (0, 0))
 
 
 CUT = {

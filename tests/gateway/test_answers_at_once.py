@@ -218,7 +218,7 @@ def test_limits_and_budgets_count_every_answer_before_the_first_is_sent(tmp_path
         assert [ask("words", 3), ask("words", 1)] == [200, 429]  # 360 tokens were used
         assert [ask("money", 3), ask("money", 1)] == [200, 429]  # and 0.42
         assert ask("places", 2) == 200
-        assert running.busy() == (0, 0)
+        wait_for(lambda: running.busy() == (0, 0))
 
 
 def test_answers_that_do_not_fit_any_more_do_not_use_up_the_rest_of_the_minute(tmp_path: Path) -> None:

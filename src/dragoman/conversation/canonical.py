@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cache
@@ -83,6 +84,12 @@ def digest(value: Any) -> str | None:
     if value is None:
         return None
     return blake2b(canonical_text(value), digest_size=8).hexdigest()
+
+
+def base62(*words: object, length: int) -> str:
+    """A hash of the words in letters and digits, 64 at most. The same words give the same in every run."""
+    hashed = blake2b("\0".join(map(str, words)).encode("utf-8", "replace"), digest_size=48).digest()
+    return b64encode(hashed, b"Zz")[:length].decode()
 
 
 def same(one: Any, other: Any) -> bool:

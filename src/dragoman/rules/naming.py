@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from hashlib import blake2b
 
+from dragoman.conversation.canonical import base62
 from dragoman.profiles.facts import Facts
 
-_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _ODD = re.compile(r"[^a-zA-Z0-9_-]")
-_PAIRS = [low + high for high in _ALPHABET for low in _ALPHABET]
-"""Two digits at once: dividing a long number is what an id costs."""
 
 
 @lru_cache(maxsize=256)
@@ -24,18 +21,9 @@ def replace_odd_letters(name: str) -> str:
     return _ODD.sub("_", name)
 
 
-def base62(text: str, length: int) -> str:
-    number = int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=48).digest())
-    letters = []
-    for _ in range((length + 1) // 2):
-        number, rest = divmod(number, len(_PAIRS))
-        letters.append(_PAIRS[rest])
-    return "".join(letters)[:length]
-
-
 def fresh_id(original: str, occurrence: int, facts: Facts) -> str:
     """An id in the target's form, made from the client's and how often it stood before."""
-    return base62(f"{original}\0{occurrence}", facts.call_id_length)
+    return base62(f"{original}\0{occurrence}", length=facts.call_id_length)
 
 
 COMMON_IDS = frozenset(

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw
 
 from dragoman.conversation import reasoning_states
+from dragoman.conversation.canonical import base62
 from dragoman.conversation.collect import text_of_arguments
 from dragoman.conversation.events import (
     CallStarted,
@@ -37,7 +38,7 @@ from dragoman.dialects.openai_responses.answer_parse import THOUGHT
 from dragoman.dialects.openai_responses.usage import render_usage
 from dragoman.dialects.shared.citations import page_of
 from dragoman.dialects.shared.ownership import own_fields, own_or_sealed
-from dragoman.dialects.shared.parsing import base62, vendor_id
+from dragoman.dialects.shared.parsing import vendor_id
 from dragoman.dialects.shared.raw_json import UNREADABLE, decode_items, decode_members, encode
 from dragoman.wire.json_reader import render_list, render_object
 

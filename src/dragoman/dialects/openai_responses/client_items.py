@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from dragoman.conversation.canonical import base62
 from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Call, Json, Media, MediaKind, Opaque, Part, Result, Stored, Text
 from dragoman.conversation.tools import CallForm, NativeTool, Tool
 from dragoman.dialects.openai_responses import ORIGIN
 from dragoman.dialects.openai_responses.tools import SEARCH, parse_late_tools
-from dragoman.dialects.shared.parsing import OPENAI_FILES, base62, link_literal, made_id
+from dragoman.dialects.shared.parsing import OPENAI_FILES, link_literal, made_id
 from dragoman.dialects.shared.raw_json import decode_members, text_in
 from dragoman.wire.json_reader import render_object, split_members
 

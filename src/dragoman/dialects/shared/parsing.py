@@ -5,12 +5,12 @@ from __future__ import annotations
 from binascii import b2a_base64
 from collections.abc import Mapping
 from functools import lru_cache
-from hashlib import blake2b
 from urllib.parse import unquote_to_bytes
 
 import msgspec
 from msgspec import Raw
 
+from dragoman.conversation.canonical import base62
 from dragoman.conversation.envelope import may_be_sealed, unseal
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.literals import quote, unquote
@@ -27,20 +27,6 @@ LONGEST_MEDIA_TYPE = 256
 """Where the comma of a data URL is looked for: behind its media type."""
 OPENAI_FILES = "openai"
 """The holder of files that Chat and Responses name by an id."""
-
-_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_PAIRS = [first + second for second in _ALPHABET for first in _ALPHABET]
-_TWO_LETTERS = len(_PAIRS)
-
-
-def base62(*words: object, length: int) -> str:
-    """A hash of the words in letters and digits. The same words give the same id in every run."""
-    number = int.from_bytes(blake2b("\0".join(map(str, words)).encode(), digest_size=32).digest())
-    letters = []
-    for _ in range((length + 1) // 2):
-        number, rest = divmod(number, _TWO_LETTERS)
-        letters.append(_PAIRS[rest])
-    return "".join(letters)[:length]
 
 
 def vendor_id(prefix: str, identity: str, request: str = "") -> str:

@@ -13,6 +13,7 @@ from collections.abc import Container, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.conversation.canonical import base62
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.conversation.literals import quote
@@ -24,7 +25,6 @@ from dragoman.engine.compile.plan import client_of, plan
 from dragoman.engine.compile.tool_catalogue import deferred_tools, without_deferred
 from dragoman.profiles.profile import Target
 from dragoman.rules.context import Context
-from dragoman.rules.naming import base62
 from dragoman.rules.native_kinds import find_strange_tools
 
 
@@ -101,7 +101,7 @@ def server_function_name(label: str, name: str) -> str:
     """What the function is called that stands for a tool of a server. A label that could be taken for another one and
     the beginning of a tool's name is marked, so that no two functions have one name."""
     if "__" in label or label.endswith("_"):
-        label = f"{re.sub('_+', '_', label)}_{base62(label, 8)}".lstrip("_")
+        label = f"{re.sub('_+', '_', label)}_{base62(label, length=8)}".lstrip("_")
     return f"{label}__{name}"
 
 

@@ -29,6 +29,7 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.conversation import reasoning_states
+from dragoman.conversation.canonical import base62
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, MADE, TOOL, Message, Role
@@ -38,7 +39,6 @@ from dragoman.conversation.tools import CallForm, ChoiceMode, NativeTool, Tool, 
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
-from dragoman.rules.naming import base62
 from dragoman.rules.native_kinds import DEFERRED, is_given_as_meant, takes_tool
 from dragoman.rules.rule import rule
 
@@ -159,7 +159,7 @@ class _Tools:
         """The name under which the target knows a function that stands for a vendor's tool."""
         made = self.made.get(name)
         if made is None:
-            made = self.made[name] = f"{name}_{base62(name, 8)}" if name in self._used else name
+            made = self.made[name] = f"{name}_{base62(name, length=8)}" if name in self._used else name
             self._used.add(made)
         return made
 

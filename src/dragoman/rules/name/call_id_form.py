@@ -13,14 +13,15 @@ For `mistral/mistral-large-latest`:
     result toolu_01A: 12 degrees
 becomes
     user: Hi
-    call look(bVXC8iVxY) {}
-    result bVXC8iVxY: 12 degrees
+    call look(CL1ohiBbh) {}
+    result CL1ohiBbh: 12 degrees
 """
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation.canonical import base62
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, TOOL, Message
@@ -29,7 +30,7 @@ from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.clean.legacy_function_call import LEGACY
 from dragoman.rules.context import Context
-from dragoman.rules.naming import base62, form, takes_common_ids
+from dragoman.rules.naming import form, takes_common_ids
 from dragoman.rules.rule import rule
 
 
@@ -74,9 +75,9 @@ def _ids(conversation: Conversation, translated: bool) -> dict[str, None]:
 
 def _made(identity: str, used: set[str], facts: Facts) -> str:
     """A new id, hashed again until no other call has it."""
-    made = base62(identity, facts.call_id_length)
+    made = base62(identity, length=facts.call_id_length)
     while made in used:
-        made = base62(made + identity, facts.call_id_length)
+        made = base62(made + identity, length=facts.call_id_length)
     used.add(made)
     return made
 

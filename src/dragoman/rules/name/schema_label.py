@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation.canonical import base62
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
@@ -28,7 +29,7 @@ from dragoman.conversation.settings import UNNAMED, ResponseFormat
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
-from dragoman.rules.naming import base62, form, replace_odd_letters
+from dragoman.rules.naming import form, replace_odd_letters
 from dragoman.rules.rewriting import rewrite_settings
 from dragoman.rules.rule import rule
 from dragoman.wire.json_reader import render_object, split_members
@@ -58,7 +59,7 @@ def _write_name(wanted: ResponseFormat, facts: Facts, notes: list[Note]) -> Resp
         return wanted
     name = replace_odd_letters(wanted.name)
     if not fits(name):
-        name = f"{name[: _LENGTH - 9]}_{base62(wanted.name, 8)}"
+        name = f"{name[: _LENGTH - 9]}_{base62(wanted.name, length=8)}"
     did = "wrote the name of the answer's schema in the target's form"
     notes.append(Note(did, key="response_format", loses=Loss.NOTHING, before=wanted.name, after=name))
     return replace(wanted, name=name)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dragoman.conversation.canonical import base62
 from dragoman.conversation.changes import Loss, Note, Rewrite, Undo
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import ASSISTANT, Message
@@ -30,7 +31,7 @@ from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts
 from dragoman.rules.context import Context
-from dragoman.rules.naming import base62, form, replace_odd_letters, takes_common_names
+from dragoman.rules.naming import form, replace_odd_letters, takes_common_names
 from dragoman.rules.rewriting import kept
 from dragoman.rules.rule import rule
 
@@ -95,7 +96,7 @@ def _made(name: str, used: set[str], facts: Facts) -> str:
     if not (plain[0].isalpha() or plain[0] == "_"):
         plain = "_" + plain
     if len(plain) > facts.tool_name_length or plain in used:
-        plain = f"{plain[: facts.tool_name_length - 9]}_{base62(name, 8)}"
+        plain = f"{plain[: facts.tool_name_length - 9]}_{base62(name, length=8)}"
     used.add(plain)
     return plain
 

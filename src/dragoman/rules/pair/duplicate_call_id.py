@@ -15,8 +15,8 @@ becomes
     user: Hi
     call look(c1) {}
     result c1: 12 degrees
-    call look(FXnMVWNd6FCJh3AEK0Wk8WSE) {}
-    result FXnMVWNd6FCJh3AEK0Wk8WSE: 13 degrees
+    call look(VjGzKEIJxZ8nNuBGYYZR7jQY) {}
+    result VjGzKEIJxZ8nNuBGYYZR7jQY: 13 degrees
 """
 
 from __future__ import annotations
