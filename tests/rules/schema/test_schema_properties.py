@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.offenders import offenders
 
-from dragoman.rules.schema import FORMS, SchemaForm, compile_schema, from_strict, to_strict
+from dragoman.rules.schema import FORMS, SchemaForm, compile_schema
 from dragoman.rules.schema.vocabulary import LISTS, MAPS, SINGLES
 
 KEYWORDS = sorted(
@@ -167,23 +167,6 @@ def test_values_are_data_and_stay_as_they_are(value: Any, name: str) -> None:
     source = {"type": "object", "properties": {"a": {"type": "string", "default": value}}}
     written = json.loads(compile_schema(encoded(source), FORMS[name]).json)["properties"]["a"]
     assert not FORMS[name].knows("default") or written["default"] == value
-
-
-@pytest.mark.slow
-@many
-@example({"properties": {"a": {"oneOf": [{}]}}})
-@example({"properties": {"a": {"anyOf": [{}], "const": False}}})
-@example({"properties": {"a": {"enum": [None, False]}}})
-@example({"properties": {"a": {"type": "string", "enum": [None, "x"]}}})
-@example({"properties": {"a": {"type": "string", "enum": [None]}}})
-@example({"properties": {"a": {"type": "string", "enum": [None], "const": False}}})
-@example({"properties": {"a": {"anyOf": [{"type": "string", "enum": [None, "x"]}]}}})
-@given(schema)
-def test_A21_strict_survives_the_way_there_and_back(value: Any) -> None:
-    strict = to_strict(encoded(value))
-    everyday = from_strict(strict.json)
-    assert from_strict(everyday.json).json is everyday.json
-    assert from_strict(to_strict(everyday.json).json).json == everyday.json
 
 
 def chain(length: int, width: int) -> dict[str, Any]:

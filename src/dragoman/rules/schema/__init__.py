@@ -4,8 +4,7 @@
     compiled.json    # what to send; the caller's own bytes when nothing had to change
     compiled.notes   # what was done, where, and what it costs
 
-`SchemaForm` describes a dialect as data, `FORMS` has the known ones. `to_strict` and `from_strict` translate between
-optional fields and nullable ones.
+`SchemaForm` describes a dialect as data, `FORMS` has the known ones.
 """
 
 from .arguments import renamed_arguments
@@ -13,7 +12,6 @@ from .compiled import Compiled, Loses, SchemaNote
 from .compiler import compile_schema
 from .form import Nullable, SchemaForm, Strictness, Typing
 from .forms import FORMS
-from .strict import from_strict, to_strict
 
 __all__ = [
     "FORMS",
@@ -25,7 +23,5 @@ __all__ = [
     "Strictness",
     "Typing",
     "compile_schema",
-    "from_strict",
     "renamed_arguments",
-    "to_strict",
 ]

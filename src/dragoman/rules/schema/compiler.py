@@ -75,7 +75,7 @@ def compile_schema(schema: bytes, form: SchemaForm, grows: bool = True) -> Compi
 
 def _compiled(schema: bytes, form: SchemaForm, grows: bool) -> Compiled:
     try:
-        deep = nesting(schema)
+        deep = _nesting(schema)
         value = msgspec.json.decode(schema) if deep <= MAX_NESTING else None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return _unreadable(f"is not JSON that can be read ({error})", form)
@@ -189,7 +189,7 @@ def _inner(value: Any, place: Place, *steps: str | int) -> Any:
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
 
 
-def nesting(document: bytes) -> int:
+def _nesting(document: bytes) -> int:
     """How deep a JSON document is nested, without building it. One token after another: a pass over the whole document
     in one call would hold the interpreter."""
     if document.count(b"[") + document.count(b"{") <= MAX_NESTING:
