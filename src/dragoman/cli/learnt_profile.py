@@ -28,7 +28,7 @@ class _ListedLessons(msgspec.Struct):
 
 
 def learnt_profiles(
-    ctx: click.Context, target: str, config: Path, url: str | None, key: str | None, profiles: Profiles
+    ctx: click.Context, target: str, config: Path, profiles: Profiles, *, url: str | None, key: str | None
 ) -> Profiles:
     """The profiles, and one more for the provider of a configuration, which holds what was learnt about its target."""
     ctx.obj = known_names(profiles)

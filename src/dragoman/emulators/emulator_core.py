@@ -102,7 +102,7 @@ class EmulatorCore:
 
         `generates`: False for a turn on a WebSocket that only prepares a conversation."""
         try:
-            return self._respond(method, path, query, headers, raw, generates)
+            return self._respond(method, path, query, headers, raw, generates=generates)
         except Exception as error:  # one bad request must not stop the server
             traceback.print_exc(file=sys.stderr)
             body = {"error": {"message": f"the emulator crashed: {error!r}", "type": "emulator_error"}}
@@ -116,7 +116,7 @@ class EmulatorCore:
         return _planned(error)
 
     def _respond(
-        self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes, generates: bool
+        self, method: str, path: str, query: dict[str, str], headers: dict[str, str], raw: bytes, *, generates: bool
     ) -> PlannedResponse:
         if self.provider.operation_of(method, path) is None:
             unserved = ReceivedRequest(method, path, query, headers, raw, None, "", False, Operation.GENERATE)

@@ -507,7 +507,7 @@ def _fallbacks(section: ForeignSection, models: _Models) -> None:
                 section.note(key, f"{pair} is not a mapping of a model to its fallbacks; not imported")
                 continue
             for public, others in pair.items():
-                _add_fallbacks(section, models, key, str(public), _names(others), reason)
+                _add_fallbacks(section, models, key, str(public), _names(others), reason=reason)
 
 
 def _default_fallbacks(section: ForeignSection, models: _Models) -> None:
@@ -515,7 +515,7 @@ def _default_fallbacks(section: ForeignSection, models: _Models) -> None:
     others = _names(section.take("default_fallbacks"))
     for public, model in list(models.models.items()) if others else ():
         if "fallbacks" not in model:
-            _add_fallbacks(section, models, "default_fallbacks", public, [o for o in others if o != public], None)
+            _add_fallbacks(section, models, "default_fallbacks", public, [o for o in others if o != public])
 
 
 def _names(value: Any) -> list[str]:
@@ -523,7 +523,7 @@ def _names(value: Any) -> list[str]:
 
 
 def _add_fallbacks(
-    section: ForeignSection, models: _Models, key: str, public: str, others: list[str], reason: str | None
+    section: ForeignSection, models: _Models, key: str, public: str, others: list[str], *, reason: str | None = None
 ) -> None:
     if not models.knows(public):
         section.note(key, f'"{public}" is not in model_list; not imported')

@@ -87,7 +87,7 @@ class AdaptedRequest(msgspec.Struct, frozen=True, dict=True):
             answer_to,  # to compile a request, nothing of an answer need be loaded
         )
 
-        return answer_to(self, body, status, headers or {}, id, created)
+        return answer_to(self, body, status, headers or {}, id=id, created=created)
 
     def stream(self, *, id: str = "", created: int = 0) -> AnswerStream:
         """The provider's stream in the dialect of the request; one for each answer.

@@ -150,7 +150,7 @@ class AnswerStream:
 
 
 def answer_to(
-    adapted: AdaptedRequest, body: bytes, status: int, headers: Mapping[str, str], id: str, created: int
+    adapted: AdaptedRequest, body: bytes, status: int, headers: Mapping[str, str], *, id: str, created: int
 ) -> Answer:
     """A provider's whole answer, read and written again in the client's dialect."""
     context = context_of(adapted, id, created)

@@ -60,7 +60,7 @@ def explain_target(target: Target, profiles: Profiles, names: Container[str] | N
     certain = plan(target, CERTAIN_CLIENT)
     careful = plan(target, EXPECTING_CLIENT)
     explained = [
-        _explained(rule, group, rule not in certain.rules, careful.context, target, profiles)
+        _explained(rule, group, careful.context, target, profiles, doubtful=rule not in certain.rules)
         for group, members in GROUPS.items()
         for rule in members
         if rule in careful.rules and (names is None or rule.name in names)
@@ -80,7 +80,7 @@ def _left_out(target: Target, profiles: Profiles) -> Explained:
 
 
 def _explained(
-    rule: Rule, group: str, doubtful: bool, context: Context, target: Target, profiles: Profiles
+    rule: Rule, group: str, context: Context, target: Target, profiles: Profiles, *, doubtful: bool
 ) -> Explained:
     seen, watching = watched(context)
     rule.when(seen.facts)

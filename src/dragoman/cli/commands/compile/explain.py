@@ -50,7 +50,7 @@ def explain(
     if config is not None:
         from dragoman.cli.learnt_profile import learnt_profiles
 
-        learnt = learnt_profiles(ctx, target, config, url, key, choices.profiles)
+        learnt = learnt_profiles(ctx, target, config, choices.profiles, url=url, key=key)
         choices = replace(choices, profiles=learnt)
     found = explaining.explain(target, profiles=choices.profiles, rules=choices.rules)
     if as_json:

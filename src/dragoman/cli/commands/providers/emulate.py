@@ -100,7 +100,15 @@ def emulate(
         "models": models.split(",") if models else None,
         "window": window,
     }
-    cores = _cores(providers or MAIN, options, script_file, answers, fault, log_file, limits)
+    cores = _cores(
+        providers or MAIN,
+        options,
+        script_file=script_file,
+        answers=answers,
+        fault=fault,
+        log_file=log_file,
+        limits=limits,
+    )
     raise_on_stop_signals()
     try:
         asyncio.run(_serve(cores, host, port, ServerLimits(body=max_body, write_size=write_size)))
@@ -128,6 +136,7 @@ MAIN = (
 def _cores(
     names: Sequence[str],
     options: dict[str, Any],
+    *,
     script_file: str | None,
     answers: str,
     fault: str | None,
