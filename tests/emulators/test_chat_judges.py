@@ -168,6 +168,11 @@ MISTRAL = [
     (talk(USER, {"role": "assistant", "content": ""}, USER), 400, "Assistant message must have either content or tool"),
     (talk({"role": "system", "content": ""}, USER), 400, "System prompt must have content"),
     (talk(USER, CALLS, USER), 400, "Not the same number of function calls and responses"),
+    (
+        talk(USER, {"role": "assistant", "content": "x"}, RESULT),
+        400,
+        "Not the same number of function calls and responses",
+    ),
     (talk(USER, CALLS, {**RESULT, "tool_call_id": "other"}), 400, "Unexpected tool call id other in tool results"),
     (talk(USER, CALLS, RESULT, model="mistral-large-latest"), 400, "Tool call id was call_1 but must be a-z, A-Z, 0-9"),
     ({"logprobs": True}, 400, "Logprobs are not enabled for this model"),

@@ -18,6 +18,7 @@ from dragoman.emulators.serving.background_server import RunningEmulator
 from dragoman.profiles.profile import Profiles, read_profiles_file
 from dragoman.testing import emulator
 from dragoman.verification.trials import TRIALS
+from dragoman.verification.verifying import Verifier
 
 CLAUDE = "anthropic/claude-sonnet-4-6"
 MISTRAL = "mistral/mistral-large-latest"
@@ -70,7 +71,7 @@ def test_a_page_tells_what_was_answered_both_ways(world: World) -> None:
     loop = row(page, "a call, its result and the answer, with thinking")
     assert [one.startswith("200: calls weather, thinks (calls); 200: ") for one in loop[1:3]] == [True, True]
     error = row(page, "a model that does not exist")
-    assert [one.partition(":")[0] for one in error[1:3]] == ["404", "404"]
+    assert error[1:3] == ["404: model: cclaude-sonnet-4-6"] * 2
     used = row(page, "stream | through the gateway")
     assert int(used[2]) > 0 < int(used[5])
     assert f"{CLAUDE}: {len(TRIALS)} of {len(TRIALS)}" in ran.stderr
@@ -134,6 +135,39 @@ def test_it_ends_within_its_budget_and_goes_on_later(world: World) -> None:
     assert sum("Say hello" in body for body in bodies) == 2  # once directly, once through the gateway
     assert len(bodies) > done > 2
     assert row(world.page.read_text(), f"`{CLAUDE}`")[2] == "11 of 11 answered"
+
+
+def test_a_well_formed_stream_is_answered_directly(world: World) -> None:
+    """A provider that takes no `stream_options` gets none."""
+    world.start("mistral", models=["mistral-large-latest"])
+    world.verify(MISTRAL, "--budget", "0.05")
+    assert row(world.page.read_text(), "one question, streamed")[1].startswith("200: ")
+
+
+def test_an_interrupted_run_says_how_to_go_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.start("mistral", models=["mistral-large-latest"])
+    verify_target = Verifier.verify
+
+    async def interrupt(self: Verifier, run: Any, share: float, note: Any) -> Any:
+        def note_once(run: Any, step: str) -> None:
+            note(run, step)
+            raise KeyboardInterrupt
+
+        return await verify_target(self, run, share, note_once)
+
+    monkeypatch.setattr(Verifier, "verify", interrupt)
+    ran = world.verify(MISTRAL)
+    assert "page.verify.json holds what is known; --resume goes on from here" in ran.stderr
+    assert world.page.with_suffix(".verify.json").exists()
+
+
+def test_a_page_that_cannot_be_written_costs_nothing(world: World) -> None:
+    running = world.start("mistral", models=["mistral-large-latest"])
+    world.page = world.folder / "missing" / "page.md"
+    ran = world.verify(MISTRAL)
+    assert ran.exit_code == 2
+    assert "missing is no directory" in ran.stderr
+    assert running.requests == []
 
 
 def test_a_refused_key_ends_it(world: World) -> None:

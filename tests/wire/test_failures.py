@@ -85,6 +85,7 @@ MESSAGES = [
     ("detail", b'{"detail":"the very words"}'),
     ("faults of a validator", b'{"detail":[{"loc":["body","x"],"msg":"the very words"}]}'),
     ("raw text of the upstream", wrapped(message="Provider returned error", metadata={"raw": NESTED})),
+    ("raw text that says the same", wrapped(message="the very words", metadata={"raw": NESTED})),
     ("raw plain text", wrapped(message="Provider returned error", metadata={"raw": "the very words"})),
     ("raw object", wrapped(message="Provider returned error", metadata={"raw": {"message": "the very words"}})),
     ("a body as the message", wrapped(message=NESTED)),

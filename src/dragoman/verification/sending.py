@@ -88,9 +88,9 @@ class RawAnswer(msgspec.Struct, frozen=True):
     first_seconds: float
 
 
-def render(dialect: Dialect, conversation: Conversation, model: str, stream: bool) -> WireRequest:
-    """A conversation as a request, without any repair. Raises Unrepresentable."""
-    body = dialect.requests.render(conversation, RenderOptions(model, stream, usage=stream))
+def render(dialect: Dialect, conversation: Conversation, model: str, stream: bool, usage: bool = True) -> WireRequest:
+    """A conversation as a request, without any repair. Raises Unrepresentable. `usage`: a stream is asked for it."""
+    body = dialect.requests.render(conversation, RenderOptions(model, stream, usage=stream and usage))
     return WireRequest(dialect, model, stream, body)
 
 

@@ -26,6 +26,7 @@ from dragoman.probe.inquiry import Inquiry, ProbeRequest
 from dragoman.probe.live.asking import ProbeRun
 from dragoman.probe.live.budget import ProbeBudget
 from dragoman.probe.live.probed_server import ProbedServer
+from dragoman.profiles.facts import Stance
 from dragoman.profiles.prices import TokenPrice
 from dragoman.upstream.destinations import HttpDestination
 from dragoman.verification.fact_check import check_facts, with_tally
@@ -171,9 +172,10 @@ class _TriedConversation:
         trial = self._trial
         sent: list[SentRequest] = []
         client, conversation = self._opening(way)
+        usage = way is Way.GATEWAY or self._destination.target.facts.stream_usage is Stance.ACCEPTS
         for turn in range(1, trial.turns + 1):
             try:
-                request = render(client, conversation, self._model(way), trial.stream)
+                request = render(client, conversation, self._model(way), trial.stream, usage)
             except Unrepresentable as fault:
                 return [SentRequest(way=way, turn=turn, says=f"{client.title} has no form for it: {fault.message}")]
             if find_price(self._destination).cost(_estimate(request, trial.limit)) > self._left:

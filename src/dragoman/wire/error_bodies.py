@@ -186,10 +186,11 @@ class _ErrorParser:
             text = _event_data(text)
         found = _embedded(text) if depth < _MAX_DEPTH else None
         if found is not None:
-            before = self.message
+            before, self.message = self.message, ""
             self.parse(found, depth + 1)
-            if self.message != before:
+            if self.message:
                 return
+            self.message = before
         if text.startswith("<"):
             text = _page_text(text)
         self.message = text or self.message

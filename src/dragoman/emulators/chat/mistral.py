@@ -264,6 +264,8 @@ def check_calls(request: ReceivedRequest) -> ChatRefusal | None:
     messages = request.body["messages"]
     for at, message in enumerate(messages):
         if not call_ids(message):
+            if role(message) == "assistant" and messages[at + 1 :] and role(messages[at + 1]) == "tool":
+                return _refuse_order("Not the same number of function calls and responses")
             continue
         refusal = _check_names(message) or _check_id_format(request, message) or _check_results(messages, at)
         if refusal is not None:

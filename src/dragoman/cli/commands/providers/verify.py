@@ -63,13 +63,19 @@ def verify(
     """
     seen = datetime.datetime.now(datetime.UTC).date()
     page = out or Path(f"verified-{seen}.md")
+    if not page.parent.is_dir():
+        raise OptionError(f"{page.parent} is no directory", at="--out", hint="create it first")
     kept = page.with_suffix(".verify.json")
     with asyncio.Runner() as runner, own_gateway(runner, chosen_file(path), env_files, _without_keys) as gateway:
         named = targets or _usual_targets(gateway)
         state = parse_state(kept.read_bytes(), str(kept)) if resume and kept.is_file() else RunState()
         state = RunState(tuple(state.of(target) for target in named))
         verifier = Verifier(gateway, gateway.services.records.redactor.text, rate=rate, with_bodies=bodies)
-        state = runner.run(_verify(verifier, state, budget, kept))
+        try:
+            state = runner.run(_verify(verifier, state, budget, kept))
+        except KeyboardInterrupt:
+            print_note(f"{kept} holds what is known; --resume goes on from here")
+            raise
         patches = {run.target: _patch(gateway, run, seen) for run in state.targets}
     page.write_text(render_page(state.targets, patches, __version__, seen), "utf-8")
     print_note(f"wrote {page}")
