@@ -13,7 +13,7 @@ from importlib import resources
 
 import msgspec
 
-from dragoman.profiles.facts import ACCEPTS, REFUSES, Stance
+from dragoman.profiles.facts import ACCEPTS, REFUSES
 from dragoman.profiles.models import ModelEntry, find_model
 from dragoman.profiles.prices import TokenPrice, find_price
 
@@ -70,7 +70,7 @@ def _offered(offer: Offer, name: str) -> OfferedModel:
         context_window=known.context_window or None,
         output_limit=known.output_limit or None,
         input=known.input,
-        thinking=_is_asked(known.thinking.asked),
+        thinking=_ASKED.get(known.thinking.asked),
         input_price=price.input if price is not _NO_PRICE else None,
         output_price=price.output if price is not _NO_PRICE else None,
         cached_price=price.cached,
@@ -82,7 +82,3 @@ def _offered(offer: Offer, name: str) -> OfferedModel:
 _UNKNOWN = ModelEntry(match=(), input=())
 _NO_PRICE = TokenPrice(0, 0)
 _ASKED = {ACCEPTS: True, REFUSES: False}
-
-
-def _is_asked(stance: Stance) -> bool | None:
-    return _ASKED.get(stance)

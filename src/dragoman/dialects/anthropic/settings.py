@@ -37,14 +37,13 @@ from dragoman.dialects.shared.setting_table import (
     decode_stops,
     gather_thinking,
     number,
-    render_stops,
     whole,
     word,
 )
 from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, joined_misses, setting_members
 from dragoman.dialects.shared.wire_schema import open_decoder
 from dragoman.errors import Unrepresentable
-from dragoman.wire.json_reader import render_object, split_members
+from dragoman.wire.json_reader import render_list, render_object, split_members
 
 # Thinking
 
@@ -166,7 +165,7 @@ SETTINGS = SettingTable(
         SettingRow("top_p", number, names=("topP",)),
         SettingRow("top_k", number, names=("topK",)),
         SettingRow("service_tier", word),
-        SettingRow("stop", decode_stops, "stop_sequences", ("stop", "stopSequences"), render_stops),
+        SettingRow("stop", decode_stops, "stop_sequences", ("stop", "stopSequences"), render_list),
         SettingObject(
             member="thinking",
             parse=parse_claude_thinking,

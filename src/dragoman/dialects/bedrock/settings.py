@@ -36,13 +36,12 @@ from dragoman.dialects.shared.setting_table import (
     gather_thinking,
     number,
     open_members,
-    render_stops,
     whole,
     word,
 )
 from dragoman.dialects.shared.top_level import ODD_FORM, Members, ParsedMember, TopLevel, joined_misses, setting_members
 from dragoman.errors import MalformedRequest, Unrepresentable
-from dragoman.wire.json_reader import render_object, split_members
+from dragoman.wire.json_reader import render_list, render_object, split_members
 
 ADDITIONAL = "additionalModelRequestFields"
 OUTPUT = "outputConfig"
@@ -179,7 +178,7 @@ SETTINGS = SettingTable(
                 SettingRow("temperature", number, names=("temperature",)),
                 SettingRow("top_p", number, "topP", ("top_p", "topP")),
                 SettingRow(
-                    "stop", decode_stops, "stopSequences", ("stop", "stop_sequences", "stopSequences"), render_stops
+                    "stop", decode_stops, "stopSequences", ("stop", "stop_sequences", "stopSequences"), render_list
                 ),
             ),
             members=_open_dotless,

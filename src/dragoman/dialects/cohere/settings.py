@@ -31,13 +31,12 @@ from dragoman.dialects.shared.setting_table import (
     decode_stops,
     flag,
     number,
-    render_stops,
     whole,
 )
 from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, decoded, joined_misses, setting_members
 from dragoman.dialects.shared.wire_schema import open_decoder
 from dragoman.errors import Unrepresentable
-from dragoman.wire.json_reader import render_object, split_members
+from dragoman.wire.json_reader import render_list, render_object, split_members
 
 
 def _parse_stop(raw: Json) -> ParsedMember:
@@ -155,7 +154,7 @@ SETTINGS = SettingTable(
         SettingObject(
             member="stop_sequences",
             parse=_parse_stop,
-            render=lambda settings, beside: render_stops(settings.stop) if settings.stop else None,
+            render=lambda settings, beside: render_list(settings.stop) if settings.stop else None,
             holds={"stop": ""},
             names=("stop", "stopSequences"),
         ),

@@ -32,13 +32,12 @@ from dragoman.dialects.shared.setting_table import (
     flag,
     gather_thinking,
     number,
-    render_stops,
     word,
 )
 from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, decoded, joined_misses, setting_members
 from dragoman.dialects.shared.wire_schema import open_decoder
 from dragoman.errors import Unrepresentable
-from dragoman.wire.json_reader import render_object
+from dragoman.wire.json_reader import render_list, render_object
 
 _whole = msgspec.json.Decoder(int, strict=False).decode
 """Protocol buffers write large numbers as texts."""
@@ -237,7 +236,7 @@ SETTINGS = SettingTable(
                 SettingRow("logprobs", flag, "responseLogprobs"),
                 SettingRow("top_logprobs", _whole, "logprobs"),
                 SettingRow(
-                    "stop", decode_stops, "stopSequences", ("stop", "stop_sequences", "stopSequences"), render_stops
+                    "stop", decode_stops, "stopSequences", ("stop", "stop_sequences", "stopSequences"), render_list
                 ),
             ),
             parse_rest=_take_format,

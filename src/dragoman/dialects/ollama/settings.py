@@ -27,11 +27,11 @@ from dragoman.dialects.shared.setting_table import (
     flag,
     number,
     open_members,
-    render_stops,
     whole,
 )
 from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, decoded, joined_misses, setting_members
 from dragoman.errors import MalformedRequest, Unrepresentable
+from dragoman.wire.json_reader import render_list
 
 # Thinking
 
@@ -91,7 +91,7 @@ _ROWS = (
     SettingRow("seed", whole),
     SettingRow("presence_penalty", number),
     SettingRow("frequency_penalty", number),
-    SettingRow("stop", decode_stops, encode=render_stops),
+    SettingRow("stop", decode_stops, encode=render_list),
 )
 _OPTIONS = {row.member: row for row in _ROWS}
 _UNBOUND = frozenset({"num_predict", "seed", "top_k"})

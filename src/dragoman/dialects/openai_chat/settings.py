@@ -40,14 +40,13 @@ from dragoman.dialects.shared.setting_table import (
     flag,
     gather_thinking,
     number,
-    render_stops,
     whole,
     word,
 )
 from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, joined_misses, setting_members
 from dragoman.dialects.shared.wire_schema import fits, open_decoder
 from dragoman.errors import MalformedRequest
-from dragoman.wire.json_reader import render_object, split_items, split_members
+from dragoman.wire.json_reader import render_list, render_object, split_items, split_members
 
 # Thinking: `reasoning_effort`, OpenRouter's `reasoning` and DeepSeek's `thinking` are one intent
 
@@ -131,7 +130,7 @@ def _parse_stop(raw: bytes) -> ParsedMember:
 
 
 def _render_stop(settings: Settings, _: Mapping[str, Json]) -> Json | None:
-    return (render_stops(settings.stop) if settings.stop_listed else settings.stop[0]) if settings.stop else None
+    return (render_list(settings.stop) if settings.stop_listed else settings.stop[0]) if settings.stop else None
 
 
 # The tool choice, and the older `function_call`

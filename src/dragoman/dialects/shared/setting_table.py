@@ -47,7 +47,7 @@ from dragoman.dialects.shared.top_level import (
     decoded,
     parse_members,
 )
-from dragoman.wire.json_reader import render_list, render_object, split_members
+from dragoman.wire.json_reader import render_object, split_members
 
 number, whole, flag, word = decode_number, decode_whole, decode_flag, decode_word
 """How the values of most settings are decoded."""
@@ -62,10 +62,6 @@ def decode_stops(raw: Json) -> tuple[Json, ...]:
     if any(text[:1] != b'"' for text in texts):
         raise msgspec.ValidationError("a stop sequence that is not a string")
     return texts
-
-
-def render_stops(stops: tuple[Json, ...]) -> Json:
-    return render_list(stops)
 
 
 class SettingRow(msgspec.Struct, frozen=True):

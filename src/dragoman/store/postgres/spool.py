@@ -65,7 +65,7 @@ class Spool:
     def read(self) -> Iterator[bytes]:
         """The records of this process."""
         if self.size and self._path is not None:
-            yield from _records(self._path)
+            yield from read_records(self._path)
 
     def clear(self) -> None:
         """All of it is in the database."""
@@ -99,11 +99,6 @@ class Spool:
         return self._handle
 
 
-def read_records(path: Path) -> Iterator[bytes]:
-    """The whole records of a file that was left behind."""
-    return _records(path)
-
-
 def _taken_over(path: Path) -> Iterator[Path]:
     try:
         handle = os.open(path, os.O_RDONLY)
@@ -129,8 +124,8 @@ def _write(handle: int, chunk: bytearray) -> None:
         raise
 
 
-def _records(path: Path) -> Iterator[bytes]:
-    """Up to the first one that is not whole: its process was killed while it wrote."""
+def read_records(path: Path) -> Iterator[bytes]:
+    """The records of a file, up to the first one that is not whole: its process was killed while it wrote."""
     with path.open("rb") as file:
         while len(head := file.read(_HEAD.size)) == _HEAD.size:
             length, check = _HEAD.unpack(head)
