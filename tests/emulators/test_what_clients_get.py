@@ -142,6 +142,19 @@ def test_coheres_client_gets_the_same_probabilities_whole_and_streamed() -> None
     assert streamed == whole
 
 
+def test_llamacpps_answers_have_probabilities_only_if_they_are_asked_for() -> None:
+    with emulator("llamacpp") as server:
+        chat = openai.OpenAI(base_url=server.base_url, api_key="k").chat.completions
+        plain = chat.create(model="m", messages=COUNTING)
+        whole = chat.create(model="m", messages=COUNTING, logprobs=True, top_logprobs=2).choices[0].logprobs
+        chunks = list(chat.create(model="m", messages=COUNTING, logprobs=True, top_logprobs=2, stream=True))
+    assert "logprobs" not in plain.choices[0].model_fields_set
+    assert whole is not None
+    assert [len(one.top_logprobs) for one in whole.content or ()] == [2, 2]
+    streamed = [one.choices[0].logprobs for one in chunks]
+    assert [entry for one in streamed if one is not None for entry in one.content or ()] == whole.content
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_groq_counts_thoughts(stream: bool) -> None:
     with emulator("groq") as server:

@@ -90,7 +90,7 @@ class AnswerStyle:
     message_fields: Mapping[str, Any] = field(default_factory=dict)  # further fields of a whole message
     choice_fields: Callable[[str], dict[str, Any]] = lambda reason: {}  # further fields beside the finish reason
     finish_fields: Callable[[str, TokenUsage], dict[str, Any]] = lambda seed, usage: {}  # of the last chunk
-    logprobs: bool = True  # choices carry `logprobs: null`
+    logprobs: bool | None = True  # choices carry `logprobs`, which may be null; None: only if asked for; False: never
     call_fields: Callable[[ReceivedRequest, ModelCall, int], dict[str, Any]] = lambda request, call, index: {}
     closing_calls: bool = False  # the chunk with the finish reason carries all calls whole (Mistral)
     one_choice: bool = False  # `n` is ignored
@@ -186,11 +186,11 @@ def _choices(
 
 
 def _logprobs(request: ReceivedRequest, style: AnswerStyle, text: str) -> dict[str, Any]:
-    if not style.logprobs:
-        return {}
-    if request.body.get("logprobs") is not True or not text:
-        return {"logprobs": None}
-    return {"logprobs": {"content": openai_logprobs(text, request.body.get("top_logprobs")), "refusal": None}}
+    null = {"logprobs": None} if style.logprobs else {}
+    if style.logprobs is False or request.body.get("logprobs") is not True or not text:
+        return null
+    content = openai_logprobs(text, request.body.get("top_logprobs"))
+    return {"logprobs": {"content": content, **({"refusal": None} if style.logprobs else {})}}
 
 
 def _closing(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> dict[str, Any]:

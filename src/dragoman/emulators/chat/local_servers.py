@@ -437,7 +437,7 @@ SERVERS: Mapping[str, LocalServer] = {
             call_id=lambda seed, index: make_id("", 32, seed, index),
             reasoning_field="reasoning_content",
             empty_content="",
-            logprobs=False,
+            logprobs=None,
             top_fields={"system_fingerprint": "b1-emulated"},
             render_usage=cached_usage,
         ),
