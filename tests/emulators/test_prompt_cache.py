@@ -104,6 +104,21 @@ def test_what_services_put_into_a_prompt_is_counted_and_cached(name: str, plain:
     assert with_tool - tooled in range(words + 10, words + 16)
 
 
+def test_xai_counts_and_caches_what_it_puts_into_a_prompt_of_responses() -> None:
+    vendor = TimedEmulator("xai-responses")
+    asked = {"model": "grok-4.3", "input": "x" * 400}
+    first, second = vendor.ask(asked)["usage"], vendor.ask(asked)["usage"]
+    assert first["input_tokens"] == second["input_tokens"] == 100 + 189
+    assert first["total_tokens"] == 289 + first["output_tokens"]
+    assert first["input_tokens_details"]["cached_tokens"] == 0
+    assert second["input_tokens_details"]["cached_tokens"] > 189
+
+
+def test_coheres_reasoning_model_has_a_longer_prompt_of_its_own() -> None:
+    asked = {"model": "command-a-reasoning-08-2025", "messages": [{"role": "user", "content": "x" * 400}]}
+    assert _tokens(TimedEmulator("cohere").ask(asked)) == 1 + 100 + 1382
+
+
 def _tokens(answer: Any) -> int:
     usage = answer["usage"]
     return int(usage["tokens"]["input_tokens"] if "tokens" in usage else usage["prompt_tokens"])

@@ -67,6 +67,8 @@ COHERE = PromptOverhead(496, 879, 63)
 DEEPSEEK = PromptOverhead(3, 185, 80)
 GROK = PromptOverhead(187, 170)
 """All eight recorded prompts in Chat have tools: what stands in others is that of Responses."""
+GROK_IN_RESPONSES = PromptOverhead(189)
+COHERE_REASONING = COHERE._replace(request=1382)
 MARKERS = frozenset({"cache_control", "cachePoint", "prompt_cache_breakpoint"})
 """Members that say what to cache. The model does not read them."""
 

@@ -68,7 +68,7 @@ def plan_chat(request: ReceivedRequest, policy: CachePolicy, unseen: UnseenToken
     return CachePlan(policy, blocks.blocks, _scope(request))
 
 
-def plan_responses(request: ReceivedRequest, answer_id: str, policy: CachePolicy) -> CachePlan:
+def plan_responses(request: ReceivedRequest, answer_id: str, policy: CachePolicy, unseen: UnseenTokens) -> CachePlan:
     """The prompt of a Responses request."""
     body, blocks = request.body, BlockList()
     text, reasoning = body.get("text") or {}, body.get("reasoning") or {}
@@ -82,6 +82,8 @@ def plan_responses(request: ReceivedRequest, answer_id: str, policy: CachePolicy
         "service_tier_changed": body.get("service_tier"),
     }
     blocks.salt([settings[name] for name in settings if name != "tools_changed"])
+    if unseen.tokens:
+        blocks.add(unseen)
     for tool in body.get("tools") or []:
         blocks.add(tool)
     if body.get("instructions"):

@@ -10,7 +10,14 @@ from typing import Any
 from dragoman.emulators.logprobs import cohere_logprobs, split_tokens
 from dragoman.emulators.prompt_cache import BlockList, CachePlan, CachePolicy
 from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
-from dragoman.emulators.usage import COHERE, TokenUsage, answer_seed, count_usage
+from dragoman.emulators.usage import (
+    COHERE,
+    COHERE_REASONING,
+    TokenUsage,
+    UnseenTokens,
+    answer_seed,
+    count_usage,
+)
 from dragoman.emulators.wire import fragments, make_id, render_sse_event
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -155,16 +162,19 @@ def _reason(turn: ModelTurn) -> str:
     return "TOOL_CALL" if turn.calls else "COMPLETE"
 
 
+def _unseen(request: ReceivedRequest) -> UnseenTokens:
+    return (COHERE_REASONING if "command-a-reasoning" in request.model else COHERE).unseen(request.body.get("tools"))
+
+
 def prompt(request: ReceivedRequest) -> list[Any]:
     """The part of the body that the model reads."""
-    unseen = COHERE.unseen(request.body.get("tools"))
-    return [unseen, *[request.body.get(name) for name in ("messages", "documents", "tools")]]
+    return [_unseen(request), *[request.body.get(name) for name in ("messages", "documents", "tools")]]
 
 
 def plan_cache(request: ReceivedRequest) -> CachePlan:
     """The prompt as the cache sees it. Its minimum and its step are those of recorded answers."""
     blocks = BlockList()
-    blocks.add(COHERE.unseen(request.body.get("tools")))
+    blocks.add(_unseen(request))
     for name in ("tools", "documents", "messages"):
         for entry in request.body.get(name) or []:
             blocks.add(entry)

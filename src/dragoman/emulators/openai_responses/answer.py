@@ -17,7 +17,14 @@ from dragoman.emulators.openai_responses.models import model_of
 from dragoman.emulators.openai_responses.pairs import encrypt
 from dragoman.emulators.openai_responses.schemas import echo_tool
 from dragoman.emulators.provider import CacheMiss, ModelCall, ModelTurn, ReceivedRequest
-from dragoman.emulators.usage import answer_seed, count_tokens, count_usage
+from dragoman.emulators.usage import (
+    GROK_IN_RESPONSES,
+    NO_OVERHEAD,
+    UnseenTokens,
+    answer_seed,
+    count_tokens,
+    count_usage,
+)
 from dragoman.emulators.wire import make_id, render_json
 
 Item = dict[str, Any]
@@ -213,9 +220,14 @@ def _cut_short(turn: ModelTurn) -> str | None:
     return {"length": "max_output_tokens", "filter": "content_filter"}.get(turn.stop or "")
 
 
+def unseen(request: ReceivedRequest) -> UnseenTokens:
+    """What the service puts into the prompt."""
+    return (GROK_IN_RESPONSES if "grok" in request.model else NO_OVERHEAD).unseen(None)
+
+
 def prompt(request: ReceivedRequest) -> list[Any]:
-    """The part of the body that the model reads."""
-    return [request.body.get(name) for name in ("instructions", "input", "tools")]
+    """What the model reads."""
+    return [unseen(request), *[request.body.get(name) for name in ("instructions", "input", "tools")]]
 
 
 def render_usage(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:

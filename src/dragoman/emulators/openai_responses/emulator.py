@@ -115,7 +115,8 @@ class Responses(NativeApi):
         return super().overflows(request) and request.body.get("truncation") != "auto"
 
     def plan_cache(self, request: ReceivedRequest) -> CachePlan:
-        return plan_responses(request, hosted_items.item_id("resp_", request), self.cache_policy(request.model))
+        policy = self.cache_policy(request.model)
+        return plan_responses(request, hosted_items.item_id("resp_", request), policy, answer.unseen(request))
 
     def cache_policy(self, model: str) -> CachePolicy:
         return openai_policy(model)
