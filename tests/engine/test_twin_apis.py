@@ -149,3 +149,13 @@ def test_no_thinking_is_never_set_by_us() -> None:
         body = asked(tools=[TOOL], reasoning_effort=effort)
         made = adapt(body, source="openai-chat", target="openai-compatible/gpt-5.6", profiles=profiles)
         assert made.json.get("reasoning_effort") == sent
+
+
+def test_an_effort_beside_thinking_that_is_off_does_not_count() -> None:
+    turn = {"role": "user", "content": "Look."}
+    tool = {"name": "look", "input_schema": {"type": "object", "properties": {}}}
+    off = {"thinking": {"type": "disabled"}, "output_config": {"effort": "low"}}
+    body = {"model": "m", "max_tokens": 9, "messages": [turn], "tools": [tool], **off}
+    made = adapt(body, source="anthropic", target="openai/gpt-5.6")
+    assert (made.path, made.json["reasoning_effort"]) == (CHAT, "none")
+    assert adapt(made.body, source=made.dialect, target="openai/gpt-5.6").body == made.body

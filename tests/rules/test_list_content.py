@@ -33,6 +33,11 @@ REPAIRS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = {
         [turn("assistant", "A\nB", tool_calls=[CALL])],
         "/messages/0",
     ),
+    "an empty list beside thoughts": (
+        [turn("assistant", [], reasoning_content="Hm.")],
+        [turn("assistant", None, reasoning_content="Hm.")],
+        "/messages/0",
+    ),
     "an empty list beside calls": (
         [turn("assistant", [], tool_calls=[CALL])],
         [turn("assistant", None, tool_calls=[CALL])],

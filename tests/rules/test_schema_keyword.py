@@ -243,3 +243,12 @@ def test_copies_add_little_to_a_request_that_is_compiled_on_the_event_loop() -> 
     done = adapt(body, source="openai-chat", target="gemini-compatible/gemini-2.5-pro")
     assert len(done.body) < len(body) + 256 * 1024
     assert "schema-keyword" in {change.rule for change in done.changes}
+
+
+def test_nullable_stays_as_it_is_for_google_behind_openrouter() -> None:
+    schema = {"type": "object", "properties": {"level": {"type": "string", "nullable": True}}, "required": ["level"]}
+    tool = {"type": "function", "function": {"name": "look", "parameters": schema, "strict": True}}
+    body = {"model": "m", "messages": [{"role": "user", "content": "Look."}], "tools": [tool]}
+    for target in ("openrouter/google/gemini-2.5-flash", "openrouter/google/gemini-3-pro-preview"):
+        made = adapt(body, source="openai-chat", target=target)
+        assert (made.changes, made.json["tools"]) == ((), [tool])

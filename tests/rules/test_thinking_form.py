@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
+from dragoman import adapt
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Text
@@ -324,3 +325,12 @@ def test_k21_a_small_budget_switches_thinking_on_and_names_no_effort() -> None:
     done = sent(body, "moonshot/kimi-k2-thinking", source="cohere")
     assert done.json["thinking"] == {"type": "enabled"}
     assert "reasoning_effort" not in done.json
+
+
+def test_a_second_field_does_not_go_on_saying_what_the_first_one_said() -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+    both = {"reasoning_effort": "minimal", "reasoning": {"effort": "minimal"}}
+    made = adapt({**body, **both}, source="openai-chat", target="zai/glm-4.6")
+    assert made.json["reasoning_effort"] == "low"
+    assert "reasoning" not in made.json
+    assert [change.at for change in made.changes] == ["/reasoning_effort", "/reasoning"]

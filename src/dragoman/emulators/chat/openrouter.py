@@ -295,7 +295,9 @@ def _check_gemini(messages: list[Any], model: str) -> ChatRefusal | None:
 
 
 def _is_silent(message: dict[str, Any]) -> bool:
-    return not message.get("content") and not message.get("tool_calls") and role(message) in ("user", "assistant")
+    """Whether it makes no part of a content. Details of reasoning go back to the model: they may make one."""
+    says = any(map(message.get, ("content", "tool_calls", "reasoning_details")))
+    return not says and role(message) in ("user", "assistant")
 
 
 def _odd_arguments(messages: list[Any]) -> tuple[int, int] | None:

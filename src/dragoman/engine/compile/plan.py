@@ -171,7 +171,7 @@ def _serving_api(ask: Ask, target: Target, twin: Target) -> Target:
     thinking = settings.thinking
     if thinking is None or (thinking.effort is None and thinking.budget is None and thinking.on is None):
         return twin if facts.reasoning_default else target
-    is_off = thinking.effort is Effort.NONE or (thinking.effort is None and thinking.on is False)
+    is_off = thinking.effort is Effort.NONE or thinking.on is False
     takes_none = not facts.efforts or Effort.NONE.value in facts.efforts
     return target if is_off and takes_none else twin
 

@@ -14,6 +14,9 @@ ANYTHING = SchemaForm(foreign_refs=True, checked=False)
 # An object at the root and values of the right type: what any server that validates schemas asks for.
 OBJECT = SchemaForm(typing=Typing.ROOT, nullable=Nullable.TYPE_LIST)
 
+# The same where `nullable` is understood too.
+NULLABLE_OBJECT = replace(OBJECT, nullable=Nullable.ANY)
+
 OPENAI = SchemaForm(
     typing=Typing.ROOT,
     root_unions=False,
@@ -224,6 +227,7 @@ FORMS: Mapping[str, SchemaForm] = MappingProxyType(
     {
         "json-schema": ANYTHING,
         "object": OBJECT,
+        "nullable-object": NULLABLE_OBJECT,
         "openai": OPENAI,
         "openai-strict": OPENAI_STRICT,
         "anthropic": ANTHROPIC,

@@ -79,9 +79,13 @@ def thinking_form(conversation: Conversation, context: Context) -> Rewrite:
         note = Note("left it to the model, which thinks by itself", key="thinking", loses=Loss.NOTHING, before=thinking)
     else:
         note = Note(did, key="thinking", before=thinking, after=formed)
-    if formed is None:
-        conversation = replace(conversation, extras=drop_thinking_fields(conversation.extras))
-    return rewrite_settings(conversation, [note], thinking=formed)
+    extras = drop_thinking_fields(conversation.extras)
+    notes = [note]
+    if formed is not None and conversation.extras is not None and extras is not conversation.extras:
+        for name in [one for one in THINKING_FIELDS if one in conversation.extras.fields]:
+            given = conversation.extras.fields[name]
+            notes.append(Note(f"left out `{name}`, a second field that asks for thinking", key=name, before=given))
+    return rewrite_settings(replace(conversation, extras=extras), notes, thinking=formed)
 
 
 def _switched_on(thinking: Thinking, facts: Facts) -> Thinking:

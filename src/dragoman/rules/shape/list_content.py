@@ -68,8 +68,8 @@ def _as_string(message: Message) -> Edit | None:
 
 
 def _without_list(message: Message) -> Message:
-    """A turn with an empty list: none beside calls, and else an empty text."""
-    if any(isinstance(part, Call) for part in message.parts):
+    """A turn with an empty list: none beside calls and thoughts, and else an empty text."""
+    if message.parts:
         return replace(message, listed=False, blank=b"null")
     return replace(message, listed=False, parts=(*message.parts, Text(b'""')))
 
