@@ -94,6 +94,14 @@ class Running:
 
         return self.do(count)
 
+    def resting(self) -> dict[str, float]:
+        """The targets that are left alone for a while."""
+
+        async def look() -> dict[str, float]:
+            return self.services.dispatcher.health.resting(0.0)
+
+        return self.do(look)
+
     def busy(self) -> tuple[int, int]:
         """Upstream connections in use, and requests under way."""
         stats = [transport.stats for transport in self.services.dispatcher.transports.values()]

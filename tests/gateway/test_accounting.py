@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from statistics import median
@@ -169,7 +170,11 @@ def _words_seen(one: Outcome) -> int:
     lines = one.text.splitlines()
     if one.job.dialect == "openai-responses":
         lines = [line for line in lines if "response.output_text.delta" in line]
-    return sum(line.count(word) for line in lines for word in ("sun", "sea", "big")) * 8 // 3
+    return sum(len(_COUNTED.findall(line)) for line in lines) * 8 // 3
+
+
+_COUNTED = re.compile(r"(?<![\w-])(?:sun|sea|big)(?![\w-])")
+"""Three of the eight words, but not the letters of an id."""
 
 
 def test_totals_metrics_and_budgets_say_what_the_ledger_says(books: Books) -> None:

@@ -257,7 +257,7 @@ def test_the_limit_of_one_caller_pauses_nobody_else(keyed: Running, claude: Upst
         ask(keyed, "limit")
     finally:
         del claude.headers["retry-after"]
-    assert keyed.services.dispatcher.health.resting(0.0) == {}
+    assert keyed.resting() == {}
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -83,11 +83,7 @@ def test_an_answer_that_is_too_large_is_asked_for_once(what: str, client: str, t
             assert (said.status_code, why in said.text) == (502, True), said.text
             assert said.headers["x-should-retry"] == "false"
             assert (len(behind.seen), len(other.seen)) == (1, 0)
-
-            async def look() -> bool:
-                return bool(running.services.dispatcher.health.resting(0.0))
-
-            assert not running.do(look)
+            assert running.resting() == {}
 
 
 @pytest.mark.parametrize("what", RELAYED)
