@@ -28,7 +28,8 @@ $(VENV)/ready: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
 	@touch $@
 
-PYTEST = $(BIN)/python -m pytest $(TESTS) -n 2 --dist worksteal --hypothesis-profile=ci
+# Three workers for two cores: many tests wait for a socket or a clock.
+PYTEST = $(BIN)/python -m pytest $(TESTS) -n 3 --dist worksteal --hypothesis-profile=ci
 
 test: $(VENV)/ready ## Run the tests, but for those that take long
 	$(PYTEST) -m 'not slow'
