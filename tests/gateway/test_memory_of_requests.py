@@ -216,6 +216,7 @@ async def test_a_kept_request_does_not_hold_the_memory_of_its_conversation(tmp_p
     await services.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["openai/gpt-4o", "claude/claude-sonnet-4-6"])
 async def test_a_kept_request_does_not_hold_the_events_of_its_answer(model: str, tmp_path: Path) -> None:
     long = "long " * (LARGE // 4)

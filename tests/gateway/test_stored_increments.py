@@ -94,7 +94,7 @@ def whole(running: Running) -> str:
     return found
 
 
-@pytest.mark.parametrize("way", [by_id, by_name, whole])
+@pytest.mark.parametrize("way", [by_id, *(pytest.param(way, marks=pytest.mark.slow) for way in (by_name, whole))])
 def test_a_conversation_costs_bytes_in_proportion_to_its_length(
     running: Running, written: list[int], way: Callable[[Running], str]
 ) -> None:
@@ -224,6 +224,7 @@ def test_a_chain_is_whole_after_a_restart_and_for_another_process(
         assert sent_words(later) == [*range(12), "And then?"]
 
 
+@pytest.mark.slow
 def test_two_processes_that_share_a_store_cost_no_more_than_twice(tmp_path: Path, written: list[int]) -> None:
     """Each of them knows the turns that it has stored itself."""
     with world(tmp_path) as one, world(tmp_path) as two:
@@ -257,6 +258,7 @@ def test_a_chain_that_has_lost_a_turn_is_not_known(running: Running) -> None:
     assert refused.json()["error"]["code"] == "previous_response_not_found"
 
 
+@pytest.mark.slow
 def test_a_chain_is_no_deeper_than_its_bound(
     running: Running, written: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
