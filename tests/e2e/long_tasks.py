@@ -120,8 +120,13 @@ def _items(request: ReceivedRequest) -> list[Any]:
 
 
 def _asks_for_summary(request: ReceivedRequest) -> bool:
-    """In the instructions, or in the last turn."""
+    """In the instructions, or in the last turn. A client may put a reminder of the system behind it."""
     members = {name: value for name, value in request.body.items() if name not in ("tools", "toolConfig")}
     turns = next((members.pop(name) for name in ("messages", "contents", "input") if name in members), [])
-    instructions = turns[:1] if turns and turns[0].get("role") in ("system", "developer") else []
-    return _SUMMARY_PROMPT.search(json.dumps([members, instructions, turns[-1:]])) is not None
+    instructions = [turn for turn in turns[:1] if _is_systems(turn)]
+    last = [turn for turn in turns if not _is_systems(turn)][-1:]
+    return _SUMMARY_PROMPT.search(json.dumps([members, instructions, last])) is not None
+
+
+def _is_systems(turn: Any) -> bool:
+    return turn.get("role") in ("system", "developer")
