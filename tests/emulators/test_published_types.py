@@ -69,7 +69,6 @@ EXCEPTIONS: Mapping[str, Exceptions] = {
     # the types of the mistralai package 3.7.0 allow these; arguments as an object and tools without a type are recorded
     "mistral": {
         **{place: _NULLS[place] for place in _NULLS if place != "user"},
-        "messages/*/tool_calls": ("null",),
         "messages/*/tool_calls/*/type": ("null", "missing"),
         "messages/*/tool_calls/*/function/arguments": ("object for text",),
         "tools/*/type": ("null", "missing"),

@@ -422,3 +422,16 @@ def test_a_citation_that_comes_before_its_text_waits_for_it() -> None:
     out = frames(translation.feed(data) + translation.close())
     (note,) = [event["annotation"] for event in out if event["type"] == "response.output_text.annotation.added"]
     assert (note["start_index"], note["end_index"]) == (0, len(CLAIM))
+
+
+@pytest.mark.parametrize("client", ["openai-responses", "anthropic"])
+def test_code_without_an_id_gets_one(client: str) -> None:
+    parts = [{"executableCode": {"language": "PYTHON", "code": "print(1)"}}]
+    parts += [{"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}]
+    told = {"parts": [*parts, *parts, {"text": "1"}], "role": "model"}
+    answer = {"candidates": [{"content": told, "finishReason": "STOP"}], "responseId": "abc"}
+    found = whole(answer, "gemini", client)
+    kinds = ("code_interpreter_call", "server_tool_use")
+    ids = [one["id"] for one in found.get("output") or found["content"] if one["type"] in kinds]
+    assert len({*ids}) == 2
+    assert all(len(one) > 10 for one in ids), ids

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from dragoman.conversation.canonical import base62
 from dragoman.conversation.envelope import seal, seal_several, unseal_several
 from dragoman.conversation.events import (
     Cited,
@@ -42,6 +43,7 @@ class ProviderRuns:
     tell of runs at its end, so what would stand behind them in the client's form waits for that."""
 
     __slots__ = (
+        "_answer",
         "_asked",
         "_asked_blocks",
         "_bare",
@@ -82,13 +84,18 @@ class ProviderRuns:
         self._bare_blocks: dict[str, list[Opaque]] = {}
         """All blocks of these searches, which their vendor wants back, by the ids of the searches."""
         self._runs: list[ToolRun] = []
+        self._answer = ""
+        """The id of the answer, of which those of runs are made that have none: clients know them by it."""
         self._pages: list[FoundPage] = []
         self._citations = PlacedCitations(upstream, client)
 
     def put(self, events: Sequence[Event]) -> list[Event]:
         """The events with every run in its form."""
+        first = events[0]
+        if isinstance(first, Started):
+            self._answer = first.id
         if self._holds is None:
-            self._holds = self._client.runs_first and type(events[0]) is Started
+            self._holds = self._client.runs_first and isinstance(first, Started)
         out: list[Event] = []
         for event in self._citations.put(events):
             match event:
@@ -149,7 +156,8 @@ class ProviderRuns:
 
     def _tell(self, choice: int, number: int, run: ToolRun) -> list[Event]:
         found = tuple([self._tools.get(tool.name, tool) for tool in run.tools])
-        run = replace(run, tools=found, arguments=run.arguments or b"{}")
+        identity = run.id or base62(self._answer, len(self._runs), length=24)
+        run = replace(run, id=identity, tools=found, arguments=run.arguments or b"{}")
         self._runs.append(run)
         codec = self._client.provider_tools
         blocks = codec.render_run(run) if codec is not None else ()
