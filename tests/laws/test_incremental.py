@@ -252,6 +252,21 @@ def test_a_change_that_is_gone_leaves_the_messages_as_they_came() -> None:
     compare("openai-chat", iter([(json.dumps(body).encode(), target, Options()) for body in bodies]), "gone")
 
 
+def test_a_first_cache_hint_takes_no_text_away() -> None:
+    """The system text moves from a field of its own to the input, of which the rest was written before."""
+    hint = {"cache_control": {"type": "ephemeral"}}
+    begin: list[Wire] = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "One."}]
+    turn: list[Wire] = [{"role": "assistant", "content": "Yes."}, {"role": "user", "content": "Two."}]
+    marked = {"role": "user", "content": [{"type": "text", "text": "Three.", **hint}]}
+    lists = [begin, begin + turn, begin + turn + turn, [*begin, *turn, *turn, turn[0], marked]]
+    bodies = [json.dumps({"model": "m", "messages": messages, "tools": [_TOOL]}).encode() for messages in lists]
+    for target in map(choose, ("openai/gpt-5.6", "anthropic/claude-opus-4-8")):
+        compare("openai-chat", iter([(body, target, Options()) for body in bodies]), target.name)
+
+
+_TOOL: Wire = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+
+
 def test_sequences_that_once_differed_become_the_same() -> None:
     """A trait of what is gone called a rule that had nothing to do, and wrote it into the report."""
     sequence = Sequence(1674)

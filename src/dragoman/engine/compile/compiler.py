@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry
 from dragoman.conversation.changes import NOTHING_TO_UNDO, Change, Loss, Note, Undo
-from dragoman.conversation.conversation import Ask, KnownBeginning
+from dragoman.conversation.conversation import Ask, Conversation, KnownBeginning
 from dragoman.conversation.traits import Trait, observe_change, observe_messages
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import Dialect, RenderOptions
@@ -370,7 +370,7 @@ class _Compilation:
     def keep_form(self) -> None:
         """Write results alike, whether or not a breakpoint of the client's stands on them: it moves along."""
         if self.facts.cache_form is CacheForm.BREAKPOINT and not self.same:
-            self.conversation = in_input(self.conversation)
+            self._rewrite(in_input(self.conversation))
 
     def mark_prompt(self) -> None:
         """Set cache hints on what was sent before."""
@@ -391,9 +391,12 @@ class _Compilation:
         else:
             done = mark_prompt(self.conversation, self.facts, sent is SentBefore.TURNS)
         self._enter(cache_marks, done.notes)
-        marked, continued = done.conversation, self.continued
-        if continued is not None and marked is not self.conversation:
-            marked = continued.reuse_opening(marked)
+        self._rewrite(done.conversation)
+
+    def _rewrite(self, marked: Conversation) -> None:
+        """Go on with the conversation in the form for its cache hints, which is made after the last rule."""
+        if self.continued is not None and marked is not self.conversation:
+            marked = self.continued.reuse_opening(marked)
         self.conversation = marked
 
     def check_content(self) -> None:
