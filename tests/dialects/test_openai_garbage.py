@@ -122,6 +122,41 @@ def test_damaged_bytes_raise_nothing(dialect: str, codec: AnswerCodec) -> None:
         assert isinstance(events[-1], (Ended, Failed))
 
 
+def _streamed(kind: str, index: int, **fields: Any) -> dict[str, Any]:
+    return {"type": f"response.{kind}", "output_index": 0, "content_index": index, **fields}
+
+
+_EMPTY, _ITEM = ({"type": "message", "content": content} for content in ([], [{"type": "output_text", "text": "ab"}]))
+_CITATION = {"annotation": {"type": "url_citation", "url": "https://a.test"}}
+ODD_PLACES: dict[str, tuple[dict[str, Any], ...]] = {
+    "a negative index": (
+        _streamed("output_text.delta", -1, delta="ab"),
+        _streamed("output_item.done", 0, item=_EMPTY),
+    ),
+    "a negative index of a content": (
+        _streamed("output_text.delta", -1, delta="ab"),
+        _streamed("output_item.done", 0, item=_ITEM),
+    ),
+    "a citation before its text": (
+        _streamed("output_text.annotation.added", 0, **_CITATION),
+        _streamed("output_text.delta", 0, delta="ab"),
+    ),
+    "the end of a text after its item": (
+        _streamed("output_text.delta", 5, delta="ab"),
+        _streamed("output_item.done", 0, item=_ITEM),
+        _streamed("output_text.done", 9, text=""),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD_PLACES)
+def test_contents_in_odd_places_are_one_text(name: str) -> None:
+    end = {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": []}}
+    events = parsed(RESPONSES, sse(*ODD_PLACES[name], end))
+    assert [event.text for event in events if isinstance(event, TextDelta)] == ["ab"]
+    assert isinstance(events[-1], Ended)
+
+
 ODD: list[Any] = [None, 7, -1, "x", "", [], {}, True, 1e300, 2**60, [[]], [None], {"type": "text"}, {"error": 1}]
 
 

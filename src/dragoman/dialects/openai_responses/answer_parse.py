@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -112,7 +113,8 @@ class _GrowingItem:
         self.cited: dict[int, int] = {}
         self.open: dict[int, None] = {}
         """The contents whose end has not come, in their order."""
-        self.sizes: dict[int, int] = {}
+        self.sizes: defaultdict[int, int] = defaultdict(int)
+        """Of the texts; a citation may come before the text it is about."""
         self.streamed = False
         self.ended = False
 
@@ -121,11 +123,11 @@ _BEYOND = -1
 
 
 def _strays(item: _GrowingItem, sizes: list[int]) -> dict[int, list[int]]:
-    """The contents that were streamed under an index which is not theirs in the end, by their size; those behind the
-    last index as `_BEYOND`. The first one is last."""
+    """The contents that were streamed under an index which is not theirs in the end, by their size; those under an
+    index of no content as `_BEYOND`. The first one is last."""
     strays: dict[int, list[int]] = {}
     for at in reversed(item.parts):
-        if isinstance(at, int) and at >= len(sizes):
+        if isinstance(at, int) and not 0 <= at < len(sizes):
             strays.setdefault(_BEYOND, []).append(at)
         elif isinstance(at, int) and item.sizes.get(at) not in (None, sizes[at]):
             strays.setdefault(item.sizes[at], []).append(at)
@@ -136,6 +138,7 @@ def _adopt(item: _GrowingItem, index: int, streamed: int) -> None:
     """A content was streamed already under another index than it has in the end: it is that part then."""
     item.parts[index] = item.parts.pop(streamed)
     item.sizes[index] = item.sizes.pop(streamed, 0)
+    item.open.pop(streamed, None)
 
 
 class ResponsesAnswerParser:
@@ -361,9 +364,7 @@ class ResponsesAnswerParser:
     def _text_done(self, wire: ResponsesStreamEvent, frame: bytes, out: list[Event]) -> None:
         item, index = self._item(wire, "message"), wire.content_index
         if index not in item.parts and item.open:
-            streamed = next(iter(item.open))
-            del item.open[streamed]
-            _adopt(item, index, streamed)
+            _adopt(item, index, next(iter(item.open)))
         elif index not in item.parts:
             self._begin_text(item, index, bytes(wire.text), None, out)
         item.open.pop(index, None)
