@@ -179,8 +179,8 @@ GEMINI_FINISH = (
 OLLAMA: Table = {
     "line": "model created_at message done",
     "message": "role=assistant content",
-    "last line": "done_reason=stop|length|content_filter|refusal total_duration load_duration prompt_eval_duration"
-    " eval_duration",
+    "last line": "done_reason=stop|length|content_filter|refusal|error total_duration load_duration"
+    " prompt_eval_duration eval_duration",
     "call": "id function",
     "function": "index name arguments",
 }

@@ -757,7 +757,7 @@ def _ollama_stream(lines: list[tuple[str, str]], used: bool) -> Result:
         ended = line["done"]
         if ended:
             _check(line, tables.OLLAMA, "last line")
-            _refuse(used and not (line.get("prompt_eval_count") and line.get("eval_count") is not None), "no usage")
+            _refuse(used and None in map(line.get, ("prompt_eval_count", "eval_count")), "no usage")
     _refuse(not ended, "the stream has no end")
     _refuse(len(heads) != 1, f"lines of several answers: {heads}")
     _unique([identity for identity, _, _ in calls], "id of a call")

@@ -117,6 +117,13 @@ def test_grounding_of_gemini(client: str) -> None:
         assert parts[0]["content"][0]["annotations"][0]["title"] == "Sky"
 
 
+def test_a_picture_of_gemini_stands_behind_the_search_for_it() -> None:
+    picture = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
+    candidate = {**GROUNDED["candidates"][0], "content": {"parts": [picture], "role": "model"}}
+    parts = whole({**GROUNDED, "candidates": [candidate]}, "gemini", "anthropic")["content"]
+    assert [part["type"] for part in parts] == ["server_tool_use", "web_search_tool_result", "text"]
+
+
 def test_a_stream_of_gemini_waits_for_its_runs_only_if_a_search_was_asked_for() -> None:
     """Blocks of runs stand before the text, since some agents take the last block for the answer."""
     first = {"candidates": [{"content": {"parts": [{"text": "It is "}], "role": "model"}, "index": 0}]}

@@ -572,9 +572,10 @@ CROWDS: tuple[Crowd, ...] = (
         lambda n: claude(
             [
                 USER,
-                {"role": "assistant", "content": [one(i) for one in (_searching, _searched) for i in range(n)]},
+                {"role": "assistant", "content": [one(i) for one in (_searching, _searched) for i in range(n // 2)]},
             ]
         ),
+        share=0.45,
     ),
     Crowd(
         "client-tool",
@@ -595,7 +596,14 @@ CROWDS: tuple[Crowd, ...] = (
             ],
         },
     ),
-    Crowd("tool-wrapper", "each", _CHAT, _OPENAI, tools(lambda n: {"name": f"t{n}", "parameters": {"type": "object"}})),
+    Crowd(
+        "tool-wrapper",
+        "each",
+        _CHAT,
+        _OPENAI,
+        tools(lambda n: {"name": f"t{n}", "parameters": {"type": "object"}}),
+        facts={"tools_max": 0},
+    ),
     Crowd("schema-keyword", "tools", _CHAT, _FLAT, tools(lambda n: function(f"t{n}", SCHEMA | {"title": str(n)}))),
     Crowd(
         "many-tools",

@@ -17,6 +17,7 @@ from dragoman.conversation.events import (
     Ended,
     Event,
     Failed,
+    MediaDelta,
     OpaqueBlock,
     Started,
     Stopped,
@@ -101,7 +102,7 @@ class ProviderRuns:
             match event:
                 case Stopped() | Ended() | Failed():
                     out += self._end(event)
-                case _ if self._held or (self._holds and isinstance(event, TextDelta)):
+                case _ if self._held or (self._holds and isinstance(event, (TextDelta, MediaDelta))):
                     self._held.append(event)
                     if isinstance(event, Cited):
                         self._cite(event)
