@@ -55,6 +55,17 @@ def test_it_is_refused_as_it_is_and_accepted_as_compiled(model: str, body: Wire,
     assert sent.changes
 
 
+THOUGHT = {"type": "reasoning.text", "text": "Hm."}
+
+
+@pytest.mark.parametrize(
+    "field", [{"reasoning": "Hm."}, {"reasoning_content": "Hm."}, {"reasoning_details": [THOUGHT]}]
+)
+def test_a_turn_of_nothing_but_reasoning_is_taken(field: Wire) -> None:
+    wire = orjson.dumps({"model": GOOGLE, "messages": [USER, {"role": "assistant", "content": None, **field}, USER]})
+    assert judge("openrouter", GOOGLE, "/chat/completions", {}, wire) is None
+
+
 @pytest.mark.parametrize("target", ["mistral/mistral-large-latest", "cerebras/gpt-oss-120b"])
 def test_a_picture_in_a_result_goes_to_the_user_turn_after_it(target: str) -> None:
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}

@@ -14,7 +14,10 @@ from dragoman import adapt
 from dragoman.profiles.profile import Layer, Profiles
 from dragoman.testing import emulator
 
-TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+TOOL: dict[str, Any] = {
+    "type": "function",
+    "function": {"name": "look", "parameters": {"type": "object", "properties": {}}},
+}
 CHAT, RESPONSES = "/chat/completions", "/responses"
 ANSWER = {
     "id": "resp_1",
@@ -65,6 +68,16 @@ def test_where_a_request_goes(model: str, more: dict[str, Any], path: str) -> No
     assert effort != "none" or more.get("reasoning_effort") == "none"
     if path == RESPONSES and model != "gpt-6-astra":
         assert [change.rule for change in made.changes if change.kind == "repair"] == []
+
+
+def test_tools_that_are_declared_late_are_tools() -> None:
+    late = {"type": "additional_tools", "role": "developer", "tools": [{"type": "function", **TOOL["function"]}]}
+    body = {"model": "m", "input": [{"role": "user", "content": "Look."}, late]}
+    made = adapt(body, source="openai-responses", target="openai/gpt-5.6")
+    assert made.path == RESPONSES
+    assert judge("openai", "gpt-5.6", made.path, made.headers, made.body) is None
+    bare = adapt({**body, "input": body["input"][:1]}, source="openai-responses", target="openai/gpt-5.6")
+    assert bare.path == CHAT
 
 
 def test_a_chat_client_gets_a_chat_answer(tmp_path: Path) -> None:

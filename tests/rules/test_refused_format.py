@@ -134,6 +134,21 @@ def test_beside_tools_where_that_is_refused() -> None:
     assert words.did == ["asked for the answer's form in words"]
 
 
+@pytest.mark.parametrize(("kind", "way"), [("googleSearch", "words"), ("codeExecution", "tool")])
+def test_beside_a_tool_of_the_targets_own(kind: str, way: str) -> None:
+    """No function goes beside a tool that the target takes only alone."""
+    body = {
+        "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
+        "generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": SCHEMA},
+        "tools": [{kind: {}}],
+    }
+    made = adapt(body, source="gemini", target="gemini/gemini-2.5-flash")
+    assert judge("gemini", "gemini-2.5-flash", made.path, made.headers, made.body) is None
+    assert made.json["tools"][0] == {kind: {}}
+    assert ("functionDeclarations" in made.json["tools"][-1]) is (way == "tool")
+    assert ("systemInstruction" in made.json) is (way == "words")
+
+
 def test_beside_tools_that_will_be_declared() -> None:
     call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     body = asked()

@@ -294,10 +294,12 @@ def _check_gemini(messages: list[Any], model: str) -> ChatRefusal | None:
     return None
 
 
+_SAYS = ("content", "tool_calls", "reasoning_details", "reasoning", "reasoning_content")
+
+
 def _is_silent(message: dict[str, Any]) -> bool:
-    """Whether it makes no part of a content. Details of reasoning go back to the model: they may make one."""
-    says = any(map(message.get, ("content", "tool_calls", "reasoning_details")))
-    return not says and role(message) in ("user", "assistant")
+    """Whether it makes no part of a content. Reasoning goes back to the model, in words too: it may make one."""
+    return not any(map(message.get, _SAYS)) and role(message) in ("user", "assistant")
 
 
 def _odd_arguments(messages: list[Any]) -> tuple[int, int] | None:

@@ -113,7 +113,7 @@ PLAIN = Options()
 
 def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> AdaptedRequest:
     """The request for one attempt. Reading is done once, this for every target that is tried."""
-    if (target.twin is not None and ask.conversation.tools) or target.versions:
+    if target.twin is not None or target.versions:
         target = serving_target(ask, target)
     return compile_by(plan(target, client_of(ask, target, options.doubt is _FAITHFUL)), ask, target, options)
 

@@ -17,7 +17,7 @@ from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry, size_o
 from dragoman.conversation.changes import Rewrite
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.dialect_names import DIALECT_NAMES
-from dragoman.conversation.parts import Reasoning
+from dragoman.conversation.parts import Opaque, Reasoning
 from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.conversation.settings import Effort
 from dragoman.conversation.traits import Trait, observe_rest
@@ -166,7 +166,7 @@ def _serving_api(ask: Ask, target: Target, twin: Target) -> Target:
     """The API of the target's provider that takes a request: `twin`, the other one, if it has tools and the model
     thinks, as it usually does or as the client wants. A client that wants no thinking stays, if the model can do so."""
     settings, facts = ask.conversation.settings, target.facts
-    if not ask.conversation.tools or facts.tools_with_effort is not Stance.REFUSES:
+    if facts.tools_with_effort is not Stance.REFUSES or not _has_tools(ask):
         return target
     thinking = settings.thinking
     if thinking is None or (thinking.effort is None and thinking.budget is None and thinking.on is None):
@@ -174,6 +174,14 @@ def _serving_api(ask: Ask, target: Target, twin: Target) -> Target:
     is_off = thinking.effort is Effort.NONE or thinking.on is False
     takes_none = not facts.efforts or Effort.NONE.value in facts.efforts
     return target if is_off and takes_none else twin
+
+
+def _has_tools(ask: Ask) -> bool:
+    """Whether it declares tools, also late, in an item of its history."""
+    if ask.conversation.tools or (ask.traits is not None and not ask.traits & Trait.OPAQUE):
+        return bool(ask.conversation.tools)
+    parts = (part for message in ask.conversation.messages for part in message.parts)
+    return any(type(part) is Opaque and part.declares for part in parts)
 
 
 def client_of(ask: Ask, target: Target, faithful: bool) -> ClientKind:

@@ -8,9 +8,9 @@ documents of the request, and some not in a stream. The first of these ways that
 3. `words`: the schema as a system message alone.
 
 `auto` begins with the first. A tool is no way for a schema that is not an object, or where the model thinks and cannot
-be forced then. An answer that is a list, a text or a number is asked for in words where the target answers by schemas
-of objects alone. A format that says "by a schema" and has none is any JSON, where the target's dialect needs the
-schema.
+be forced then, or beside tools of the target's own that it takes only alone. An answer that is a list, a text or a
+number is asked for in words where the target answers by schemas of objects alone. A format that says "by a schema" and
+has none is any JSON, where the target's dialect needs the schema.
 
 Loses metadata: a schema in words binds the model less.
 
@@ -38,7 +38,7 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import FIELD, Message, Role
 from dragoman.conversation.parts import Call, Json, Text
 from dragoman.conversation.settings import FormatKind, ResponseFormat
-from dragoman.conversation.tools import ChoiceMode, Tool, ToolChoice
+from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
@@ -127,13 +127,19 @@ def _forced(form: ResponseFormat, conversation: Conversation, facts: Facts) -> T
     settings = conversation.settings
     if facts.tools is Stance.REFUSES or facts.flat_tools or not _is_object(form.schema):
         return None
-    if forbids_forced_tool(settings, facts):
+    if forbids_forced_tool(settings, facts) or _refuses_functions(conversation, facts):
         return None
     mode = settings.tool_choice.mode if settings.tool_choice is not None else None
     if not conversation.tools or mode is ChoiceMode.NONE:
         named = ToolChoice(ChoiceMode.NAMED, (_name(form, conversation),))
         return named if {"named", "required"} & set(facts.tool_choices) else None
     return ToolChoice(ChoiceMode.REQUIRED) if mode in _FREE and "required" in facts.tool_choices else None
+
+
+def _refuses_functions(conversation: Conversation, facts: Facts) -> bool:
+    """Whether the target's own tools of the request may not stand beside the answer's tool."""
+    own = [tool.kind for tool in conversation.tools if isinstance(tool, NativeTool) and not tool.meant]
+    return facts.mixed_tools is Stance.REFUSES and not set(facts.mixed_kinds).issuperset(own)
 
 
 def _is_object(schema: Json | None) -> bool:

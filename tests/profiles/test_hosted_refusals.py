@@ -1,0 +1,55 @@
+"""What a target refuses by its types or its model is not sent to it: judged as the client wrote it, and as compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from tests.judges import judge
+
+from dragoman.engine.library.adapt import adapt
+from dragoman.errors import Unrepresentable
+
+HI = {"role": "user", "content": "Hi"}
+SEARCH = {"tools": [{"type": "openrouter:web_search"}]}
+SILENT = {"max_tokens": 9, "messages": [HI, {"role": "assistant", "content": ""}, HI]}
+LONG = {"max_tokens": 128000, "messages": [HI]}
+CHAT, CLAUDE = ("openai-chat", "/chat/completions"), ("anthropic", "/v1/messages")
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "body"),
+    [
+        (CHAT, "cerebras/some-model", {"messages": [HI], **SEARCH}),
+        (CHAT, "together/some-model", {"messages": [HI], "top_k": 40.0}),
+        (CHAT, "fireworks/some-model", {"messages": [HI], "top_k": 40.0}),
+        (CLAUDE, "anthropic-compatible/claude-sonnet-4-5", SILENT),
+        (CLAUDE, "anthropic-compatible/claude-sonnet-4-5", LONG),
+        (CLAUDE, "anthropic-compatible-strict/claude-sonnet-4-5", LONG),
+    ],
+)
+def test_it_is_refused_as_written_and_accepted_as_compiled(
+    source: tuple[str, str], target: str, body: dict[str, Any]
+) -> None:
+    dialect, path = source
+    name, _, model = target.partition("/")
+    wire = orjson.dumps({"model": model, **body})
+    sent = adapt(wire, source=dialect, target=target)
+    assert judge(name, model, path, sent.headers, wire) is not None
+    assert judge(name, model, sent.path, sent.headers, sent.body) is None
+    assert sent.changes
+
+
+@pytest.mark.parametrize("body", [SILENT, LONG])
+def test_a_compatible_server_of_another_model_gets_what_the_client_wrote(body: dict[str, Any]) -> None:
+    sent = adapt({"model": "m", **body}, source="anthropic", target="anthropic-compatible/some-model")
+    assert sent.changes == ()
+    assert sent.json == {"model": "some-model", **body}
+
+
+def test_a_stored_prompt_stays_with_its_provider() -> None:
+    body = {"model": "m", "prompt": {"id": "pmpt_1"}, "input": "Hi"}
+    assert adapt(body, source="openai-responses", target="openai-responses/gpt-5").json["prompt"] == body["prompt"]
+    with pytest.raises(Unrepresentable, match="only its provider holds"):
+        adapt(body, source="openai-responses", target="xai-responses/grok-4.3")
