@@ -90,3 +90,14 @@ def test_both_names_for_fireworks() -> None:
     done = sent(NAMED_RESULT, "fireworks/accounts/fireworks/models/kimi-k2", source=CHAT)
     assert done.json["messages"][0] == {"role": "user", "content": "Hi"}
     assert done.json["messages"][2] == {"role": "tool", "tool_call_id": "c1", "content": "ok"}
+
+
+def test_the_name_on_a_result_of_another_dialect_is_no_news() -> None:
+    turns = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": {}}}]},
+        {"role": "tool", "tool_name": "f", "tool_call_id": "c1", "content": "ok"},
+    ]
+    done = sent({"messages": turns}, "fireworks/accounts/fireworks/models/kimi-k2", source="ollama")
+    assert done.json["messages"][2] == {"role": "tool", "tool_call_id": "c1", "content": "ok"}
+    assert done.changes == []

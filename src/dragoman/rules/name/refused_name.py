@@ -42,6 +42,7 @@ from dragoman.rules.rule import rule
     narrows=lambda facts: None if facts.result_name is Stance.REFUSES else Trait.NAMED,
     loses=Loss.METADATA,
     options=("drop", "text"),
+    spelling=True,
 )
 def refused_name(conversation: Conversation, context: Context) -> Rewrite:
     in_text = context.choice("refused-name") == "text"
