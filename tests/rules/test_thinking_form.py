@@ -334,3 +334,29 @@ def test_a_second_field_does_not_go_on_saying_what_the_first_one_said() -> None:
     assert made.json["reasoning_effort"] == "low"
     assert "reasoning" not in made.json
     assert [change.at for change in made.changes] == ["/reasoning_effort", "/reasoning"]
+
+
+@pytest.mark.parametrize(
+    ("model", "fields", "output"),
+    [
+        (
+            "us.anthropic.claude-opus-4-6-v1",
+            {"thinking": {"type": "enabled", "budget_tokens": 1024}},
+            {"effort": "low"},
+        ),
+        (
+            "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+            {"thinking": {"type": "enabled", "budget_tokens": 1024}},
+            None,
+        ),
+        ("openai.gpt-oss-120b-1:0", {"reasoning_effort": "low"}, None),
+    ],
+)
+def test_an_effort_next_to_the_thinking_of_claude_is_written_once(
+    model: str, fields: dict[str, Any], output: dict[str, Any] | None
+) -> None:
+    both = {"thinking": {"type": "enabled", "budget_tokens": 1024}, "reasoning_effort": "low"}
+    body = {"messages": [{"role": "user", "content": [{"text": "Hi"}]}], "additionalModelRequestFields": both}
+    done = sent(body, f"bedrock/{model}", source="bedrock")
+    assert done.json["additionalModelRequestFields"] == fields
+    assert done.json.get("outputConfig") == output

@@ -46,6 +46,8 @@ def effort_of(budget: int) -> Effort:
 
 EFFORT_ALONE = "effort"
 """The form of an effort that is no wish to think (Claude's `output_config`)."""
+EFFORT_INSIDE = "effort-inside"
+"""The form of an effort among the fields for the model, next to Claude's thinking (Bedrock's `reasoning_effort`)."""
 
 
 SUMMARY = "auto"

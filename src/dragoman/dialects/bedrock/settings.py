@@ -14,7 +14,15 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.near_misses import NearMiss
 from dragoman.conversation.parts import Extras, Json
-from dragoman.conversation.settings import EFFORT_ALONE, Effort, FormatKind, ResponseFormat, Settings, Thinking
+from dragoman.conversation.settings import (
+    EFFORT_ALONE,
+    EFFORT_INSIDE,
+    Effort,
+    FormatKind,
+    ResponseFormat,
+    Settings,
+    Thinking,
+)
 from dragoman.conversation.tools import ToolChoice
 from dragoman.dialects.bedrock import NAME
 from dragoman.dialects.bedrock.message_render import render_system
@@ -101,7 +109,9 @@ def _render_additional(settings: Settings) -> dict[str, Json]:
 
 def _is_beside(thinking: Thinking) -> bool:
     """Whether an effort stands in `outputConfig`, as Claude has it."""
-    return thinking.wire_form == EFFORT_ALONE or bool(render_claude_thinking(thinking, NAME))
+    if thinking.wire_form in (EFFORT_ALONE, EFFORT_INSIDE):
+        return thinking.wire_form == EFFORT_ALONE
+    return bool(render_claude_thinking(thinking, NAME))
 
 
 # The answer's form
@@ -248,8 +258,8 @@ def _parse_tool_config(raw: bytes) -> tuple[MeantTools, ToolChoice | None, Mappi
 def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
     members, misses = SETTINGS.interpret(members)
     found, extras = SETTINGS.parse(members)
-    if "thinking.on" in found:
-        found.pop("thinking.wire_form", None)
+    if "thinking.on" in found and found.pop("thinking.wire_form", None) is None and "thinking.effort" in found:
+        found["thinking.wire_form"] = EFFORT_INSIDE
     gather_thinking(found)
     return Settings(**found), extras_of(NAME, extras), misses
 

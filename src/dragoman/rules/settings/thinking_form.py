@@ -35,6 +35,7 @@ from dragoman.conversation.parts import Extras
 from dragoman.conversation.settings import (
     BUDGETS,
     EFFORT_ALONE,
+    EFFORT_INSIDE,
     SUMMARY,
     THINKING_FIELDS,
     Effort,
@@ -116,7 +117,7 @@ def formed_thinking(thinking: Thinking, settings: Settings, facts: Facts, tools:
     if formed is None:
         return None
     formed = _shown(formed, facts)
-    if formed.wire_form == EFFORT_ALONE:
+    if formed.wire_form in (EFFORT_ALONE, EFFORT_INSIDE):
         formed = replace(formed, wire_form="")
     if facts.tools_with_effort is Stance.REFUSES and tools and formed.effort is not None:
         return formed if formed.effort is Effort.NONE and _offers_none(facts) else None
