@@ -294,3 +294,9 @@ def test_recorded_requests_read_back_the_same() -> None:
             assert parse(show(conversation)) == conversation, exchange["id"]
             seen += 1
     assert seen > 50
+
+
+@pytest.mark.parametrize("value", [b'"text"', b"{}"])
+def test_a_field_may_be_called_as_the_tag_of_values(value: bytes) -> None:
+    told = Conversation((), extras=Extras("openai-chat", {"is": value}))
+    assert parse(show(told)) == told

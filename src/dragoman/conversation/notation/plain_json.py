@@ -61,7 +61,7 @@ def _built(data: Any, expected: Any) -> Any:
     options = _options(expected)
     if bytes in options:
         return None if data is None and type(None) in options else _encode(data)
-    if isinstance(data, dict) and TAG in data:
+    if isinstance(data, dict) and TAG in data and not any(get_origin(one) in _MAPPINGS for one in options):
         return _built_struct(data)
     if isinstance(data, list):
         item = next((get_args(one)[0] for one in options if get_origin(one) is tuple), Any)
@@ -70,6 +70,10 @@ def _built(data: Any, expected: Any) -> Any:
         content = next((get_args(one)[1] for one in options if get_args(one)[1:]), Any)
         return {key: _built(one, content) for key, one in data.items()}
     return msgspec.convert(data, expected)
+
+
+_MAPPINGS = (Mapping, dict)
+"""Where one is expected, the tag is a key like others."""
 
 
 def _built_struct(data: dict[str, Any]) -> msgspec.Struct:

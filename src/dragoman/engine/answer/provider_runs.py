@@ -44,7 +44,6 @@ class ProviderRuns:
     tell of runs at its end, so what would stand behind them in the client's form waits for that."""
 
     __slots__ = (
-        "_answer",
         "_asked",
         "_asked_blocks",
         "_bare",
@@ -56,6 +55,7 @@ class ProviderRuns:
         "_holds",
         "_pages",
         "_runs",
+        "_seed",
         "_shift",
         "_tools",
         "_upstream",
@@ -63,7 +63,10 @@ class ProviderRuns:
         "unshown",
     )
 
-    def __init__(self, upstream: Dialect, client: Dialect, tools: Mapping[str, Tool], holds: bool | None) -> None:
+    def __init__(
+        self, upstream: Dialect, client: Dialect, tools: Mapping[str, Tool], holds: bool | None, *, seed: str = ""
+    ) -> None:
+        """`seed`: what tells this answer from others. The ids of runs that have none are made of it."""
         self._upstream, self._client = upstream, client
         self._tools = tools
         self._holds = holds
@@ -85,18 +88,14 @@ class ProviderRuns:
         self._bare_blocks: dict[str, list[Opaque]] = {}
         """All blocks of these searches, which their vendor wants back, by the ids of the searches."""
         self._runs: list[ToolRun] = []
-        self._answer = ""
-        """The id of the answer, of which those of runs are made that have none: clients know them by it."""
+        self._seed = seed
         self._pages: list[FoundPage] = []
         self._citations = PlacedCitations(upstream, client)
 
     def put(self, events: Sequence[Event]) -> list[Event]:
         """The events with every run in its form."""
-        first = events[0]
-        if isinstance(first, Started):
-            self._answer = first.id
         if self._holds is None:
-            self._holds = self._client.runs_first and isinstance(first, Started)
+            self._holds = self._client.runs_first and type(events[0]) is Started
         out: list[Event] = []
         for event in self._citations.put(events):
             match event:
@@ -157,7 +156,7 @@ class ProviderRuns:
 
     def _tell(self, choice: int, number: int, run: ToolRun) -> list[Event]:
         found = tuple([self._tools.get(tool.name, tool) for tool in run.tools])
-        identity = run.id or base62(self._answer, len(self._runs), length=24)
+        identity = run.id or base62(self._seed, len(self._runs), run.arguments, length=24)
         run = replace(run, id=identity, tools=found, arguments=run.arguments or b"{}")
         self._runs.append(run)
         codec = self._client.provider_tools

@@ -559,7 +559,7 @@ class Translation:
     def _new_runs(self, holds: bool | None) -> ProviderRuns:
         prompt = self._prompt
         tools = declared_tools(prompt.tools, self._undo.names) if prompt is not None else {}
-        return ProviderRuns(self._upstream, self._client, tools, holds)
+        return ProviderRuns(self._upstream, self._client, tools, holds, seed=self._context.id)
 
     def _stopped(self, event: Stopped) -> Stopped:
         if event.extras is not None:
