@@ -261,3 +261,34 @@ def test_a_signature_of_gemini_moves_between_its_endpoints() -> None:
     assert native[1]["parts"][0]["thoughtSignature"] == THINKING["signature"]
     back = sent({"contents": native}, "gemini-openai/gemini-3-pro-preview", source="gemini").json["messages"]
     assert back[1]["tool_calls"][0]["extra_content"] == SIGNED_CALL["extra_content"]
+
+
+SIGNED_TEXT = {"role": "assistant", "content": "Hello", "extra_content": SIGNED_CALL["extra_content"]}
+
+
+def test_the_signature_of_a_text_moves_between_the_endpoints_of_gemini() -> None:
+    asked, more = {"role": "user", "content": "Hi"}, {"role": "user", "content": "More"}
+    native = sent({"messages": [asked, SIGNED_TEXT, more]}, "gemini/gemini-3-pro-preview", source="openai-chat")
+    assert native.changes == []
+    assert native.json["contents"][1]["parts"] == [{"text": "Hello", "thoughtSignature": THINKING["signature"]}]
+    back = sent({"contents": native.json["contents"]}, "gemini-openai/gemini-3-pro-preview", source="gemini")
+    assert back.changes == []
+    assert back.json["messages"][1] == SIGNED_TEXT
+
+
+def test_one_signature_goes_to_a_target_that_has_one_place_for_a_turn() -> None:
+    texts = [{"text": text, "thoughtSignature": THINKING["signature"]} for text in ("One.", "Two.")]
+    turns = [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": texts}]
+    body = {"contents": [*turns, turns[0]]}
+    done = sent(body, "gemini-openai/gemini-3-pro-preview", source="gemini")
+    assert done.json["messages"][1]["extra_content"] == SIGNED_CALL["extra_content"]
+    assert [change[:2] for change in done.changes] == [("foreign-reasoning", "/contents/1/parts/0")]
+
+
+def test_a_server_that_nobody_knows_gets_the_signatures_that_the_client_has() -> None:
+    called = {**SIGNED_TEXT, "tool_calls": [SIGNED_CALL]}
+    body = {
+        "messages": [{"role": "user", "content": "Hi"}, called, {"role": "tool", "tool_call_id": "c", "content": "1"}]
+    }
+    done = sent(body, "openai-compatible/gemini-3-pro", source="openai-chat")
+    assert (done.changes, done.json["messages"]) == ([], body["messages"])

@@ -121,6 +121,8 @@ def _thoughts(pick: Chooser, message: Wire, signer: Signer) -> None:
             message["reasoning_details"] = [{"type": "reasoning.encrypted", "data": sealed(pick)}]
         case 5:
             message["reasoning_details"] = [{"type": "reasoning.text", "text": "thought", "signature": sealed(pick)}]
+        case 6:
+            message["extra_content"] = {"google": {"thought_signature": sealed(pick)}}
 
 
 def _exchange(pick: Chooser, ids: Ids, signer: Signer) -> list[Wire]:

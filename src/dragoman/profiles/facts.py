@@ -614,6 +614,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     reasoning_default: Annotated[bool, Meta(description="it thinks unless the request turns it off")] = False
     call_signature: Annotated[Stance, Meta(description="a call of the current turn without a signature")] = ACCEPTS
     past_signature: Annotated[Stance, Meta(description="a call of an earlier turn without a signature")] = UNKNOWN
+    last_text_signed: Annotated[
+        bool, Meta(description="one signature for the texts of an assistant's turn, on the last of them")
+    ] = False
     signature_skip: Annotated[str, Meta(description="documented value for calls that another model made")] = ""
 
     cache_place: Annotated[CachePlace, Meta(description="where a cache hint is of use, if anywhere")] = CachePlace.NONE

@@ -321,6 +321,7 @@ class ChatWireMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     annotations: Raw = ABSENT
     cache_control: Raw = ABSENT
     prefix: bool | UnsetType | None = UNSET
+    extra_content: Raw = ABSENT
 
 
 _message = msgspec.json.Decoder(ChatWireMessage)
@@ -376,17 +377,29 @@ def _parse_assistant(wire: ChatWireMessage, extras: ExtraFields, index: int) -> 
         parts += [_parse_call(call, number, extras, index) for number, call in enumerate(calls)]
     if wire.function_call:
         parts.append(_parse_legacy_call(wire.function_call))
+    signed = wire.extra_content is not ABSENT and _sign_text(parts, bytes(wire.extra_content))
+    foreign = _FOREIGN_TO_ASSISTANT if signed else (*_FOREIGN_TO_ASSISTANT, "extra_content")
     return Message(
         ASSISTANT,
         tuple(parts),
         index,
         name=wire.name or None,
         hint=cache_hint(wire.cache_control),
-        extras=_extras(wire, extras, _FOREIGN_TO_ASSISTANT, "tool_calls"),
+        extras=_extras(wire, extras, foreign, "tool_calls"),
         listed=content[:1] == b"[",
         prefill=wire.prefix is True,
         blank=content if calls and content in _BLANKS else b"",
     )
+
+
+def _sign_text(parts: list[Part], extra_content: bytes) -> bool:
+    """Put the signature of a message on its last text. False if there is no signature, or no text."""
+    signature = _signature(extra_content, {})
+    places = [number for number, part in enumerate(parts) if type(part) is Text]
+    if signature is None or not places:
+        return False
+    parts[places[-1]] = replace(parts[places[-1]], signature=signature)
+    return True
 
 
 def _parse_reasoning(wire: ChatWireMessage) -> list[Part]:
@@ -540,6 +553,7 @@ _FOREIGN_TO_PLAIN = (
     "audio",
     "annotations",
     "prefix",
+    "extra_content",
 )
 _FOREIGN_TO_ASSISTANT = ("tool_call_id",)
 _IN_RESULT = (tuple(name for name in _FOREIGN_TO_PLAIN if name != "tool_call_id"), "tool_call_id")

@@ -65,7 +65,7 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
             kind = type(only)
             if kind is Text and role is not TOOL:
                 text: Any = only
-                if text.hint is None and text.extras is None:
+                if text.hint is None and text.extras is None and text.signature is None:
                     if message.listed:
                         out += (_PART_HEADS[role], text.literal, b"}]}")
                     else:
@@ -145,10 +145,11 @@ def _is_plain(message: Message, part: Part) -> bool:
 
 def _assistant(message: Message, out: Pieces) -> None:
     parts = message.parts
-    if len(parts) == 1 and type(parts[0]) is Text and not message.listed and _is_plain(message, parts[0]):
+    only = parts[0] if len(parts) == 1 else None
+    if type(only) is Text and only.signature is None and not message.listed and _is_plain(message, only):
         out += (
             b',{"role":"assistant","content":',
-            parts[0].literal,
+            only.literal,
             b"}" if not message.prefill else b',"prefix":true}',
         )
         return
@@ -181,6 +182,9 @@ def _assistant(message: Message, out: Pieces) -> None:
         out += (b',"refusal":', joined("\n", [part.literal for part in refusals]))
     _reasoning(thoughts, out)
     _others(others, out)
+    signatures = [part.signature for part in content if type(part) is Text and part.signature is not None]
+    if signatures:
+        _signature(signatures[-1], out)
     _calls(calls, out)
     if message.prefill:
         out.append(b',"prefix":true')
@@ -280,11 +284,7 @@ def _calls(calls: list[Call], out: Pieces) -> None:
                 b"}",
             )
         if call.signature is not None:
-            out += (
-                b',"extra_content":{"google":{"thought_signature":',
-                plain_or_sealed(call.signature, reasoning_states.THOUGHT),
-                b"}}",
-            )
+            _signature(call.signature, out)
         if call.hint is not None:
             out += (b',"cache_control":', call.hint.json)
         render_extras(call.extras, NAME, out)
@@ -292,6 +292,15 @@ def _calls(calls: list[Call], out: Pieces) -> None:
         mark = b","
     if mark == b",":
         out.append(b"]")
+
+
+def _signature(state: Opaque, out: Pieces) -> None:
+    """Of a call, or of a message's last text."""
+    out += (
+        b',"extra_content":{"google":{"thought_signature":',
+        plain_or_sealed(state, reasoning_states.THOUGHT),
+        b"}}",
+    )
 
 
 def argument_text(call: Call) -> bytes:

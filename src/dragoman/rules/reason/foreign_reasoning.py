@@ -2,6 +2,7 @@
 
 A signature is only valid where it was issued (fact `reasoning_scope`); elsewhere providers refuse it. They also refuse
 what cannot be a signature: a placeholder, a text, a few bytes, or one that was cut. It is taken off calls and texts.
+If a target has one place for the texts of a turn (fact `last_text_signed`), it gets the signature of the last of them.
 Thinking stays as plain text where the target takes it without a proof. Otherwise `drop` leaves it out, and `text` keeps
 it as tagged words of the assistant.
 
@@ -51,6 +52,8 @@ def foreign_reasoning(conversation: Conversation, context: Context) -> Rewrite:
     def own(message: Message, part: Part) -> Swap | None:
         if isinstance(part, (Call, Text)) and part.signature is not None and not fits(part.signature, facts):
             return Swap((replace(part, signature=None),), "took off a signature that another model made")
+        if type(part) is Text and part.signature is not None and facts.last_text_signed and not _is_last(message, part):
+            return Swap((replace(part, signature=None),), "took off a signature that only a turn's last text can have")
         if type(part) is Reasoning and part.state is not None:
             if not fits(part.state, facts):
                 return _unproven(part, context)
@@ -60,6 +63,11 @@ def foreign_reasoning(conversation: Conversation, context: Context) -> Rewrite:
         return None
 
     return rewrite_parts(conversation, own)
+
+
+def _is_last(message: Message, text: Text) -> bool:
+    """Is it the last text of its turn?"""
+    return next(part for part in reversed(message.parts) if type(part) is Text) is text
 
 
 def _unproven(part: Reasoning, context: Context) -> Swap:
