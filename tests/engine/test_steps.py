@@ -116,16 +116,16 @@ class Walker(Driver):
         return self._told("joined", self.exchange.joined(lost))
 
     def _send_rounds(self, step: SendRounds[Destination]) -> Any:
-        following: Exchange[Destination] | None = step.first
+        following: Exchange[Destination] | None = self.exchange.parts[0]
         while following is not None:
             part = Walker(following, self.replies, self.refuses)
             end = part.run()
             self.seen |= part.seen
             if isinstance(end, GaveUp):
                 return self._told("joined", self.exchange.joined(end))
-            wanted = self.exchange.round_ended()
+            wanted = step.rounds.round_ended()
             done = [FinishedCall(replace(one.call, output="Found.")) for one in wanted.runs] if wanted else []
-            following = self.exchange.ran(done, 0.1) if wanted is not None else None
+            following = step.rounds.ran(done, 0.1) if wanted is not None else None
         return self._told("joined", self.exchange.joined())
 
     def _send(self, send: Send[Destination]) -> Any:

@@ -28,6 +28,7 @@ from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.lessons import Learnt
 from dragoman.engine.exchange.named_prompt import NamedPrompt
+from dragoman.engine.exchange.split_answer import SplitRounds
 from dragoman.engine.exchange.steps import (
     ENDS,
     Answered,
@@ -278,8 +279,7 @@ class Dispatch:
             while not isinstance(step, (Send, SendAll, SendRounds, GaveUp)):
                 step = await self._carry_out(step)
             if not isinstance(step, (Send, GaveUp)):
-                first = step.exchanges[0] if isinstance(step, SendAll) else step.first
-                return await self._part(first).prepare()
+                return await self._part(self.exchange.parts[0]).prepare()
             return step
         finally:
             await self._abandon()
@@ -338,15 +338,16 @@ class Dispatch:
 
     async def _all_pieces(self, opened: StreamingAll) -> AsyncGenerator[bytes]:
         """Those of several answers. The failure of one is the end of all."""
-        side_by_side = self._side_by_side
+        side_by_side, split = self._side_by_side, self.exchange.split
         assert side_by_side is not None
+        assert split is not None
         try:
             if opened.first:
                 yield opened.first
             while (more := await side_by_side.more()) is True:
-                if piece := self.exchange.joined_bytes():
+                if piece := split.take_bytes():
                     yield piece
-            if last := self.exchange.cut(more.failure) if isinstance(more, GaveUp) else self.exchange.joined_bytes():
+            if last := self.exchange.cut(more.failure) if isinstance(more, GaveUp) else split.take_bytes():
                 yield last
         finally:
             if self._media is not None:
@@ -378,10 +379,10 @@ class Dispatch:
                 if approved and not isinstance(found, Failure):
                     ran = leave_unrun(approved) if self._sends_nothing else await runs.run_approved(approved)
                 return await self._tell(exchange.listed, found, runs.limits, ran)
-            case SendRounds(destination, first):
+            case SendRounds(destination, rounds):
                 self._shared.health.released(destination)  # each round chooses for itself
-                self.parts = (self._part(first),)
-                return await self._pass_on(SideBySide(self.parts, self._next_round))
+                self.parts = (self._part(exchange.parts[0]),)
+                return await self._pass_on(SideBySide(self.parts, partial(self._next_round, rounds)))
             case Wait(seconds):
                 exchange.attempts.failures[-1].waited = seconds
                 await asyncio.sleep(seconds)
@@ -524,21 +525,20 @@ class Dispatch:
         """What carries out the exchange for one of several answers, or for one round."""
         return Dispatch(self._shared, exchange, self._caller, self.work, self.credential)
 
-    async def _next_round(self) -> Dispatch | None:
+    async def _next_round(self, split: SplitRounds[HttpDestination]) -> Dispatch | None:
         """Run the tools that the last round calls, and go on; None if it was the last."""
-        exchange = self.exchange
-        wanted = await self._tell(exchange.round_ended)
+        wanted = await self._tell(split.round_ended)
         following: Exchange[HttpDestination] | None = None
         refused = await self.afford() if wanted is not None and self.afford is not None else ""
         if refused:
-            await self._tell(exchange.stop_rounds, refused)
+            await self._tell(split.stop, refused)
         elif wanted is not None:
             began = perf_counter()
             runs = ToolRuns(self._shared.tools, self._caller, self.work)
             done = await runs.run_all(wanted.runs, wanted.seconds)
-            following = await self._tell(exchange.ran, done, perf_counter() - began)
-        if exchange.rounds is not None and exchange.rounds.kept:
-            await self._shared.memory.keep(self._caller, StateToKeep("", "", runs=exchange.rounds.kept))
+            following = await self._tell(split.ran, done, perf_counter() - began)
+        if split.rounds.kept:
+            await self._shared.memory.keep(self._caller, StateToKeep("", "", runs=split.rounds.kept))
         if following is None:
             return None
         part = self._part(following)

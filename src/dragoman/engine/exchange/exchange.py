@@ -30,7 +30,7 @@ from dragoman.conversation.tools import Tool
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.client_failures import clipped, failure_of, with_numbers
-from dragoman.engine.answer.joined_answers import JoinedAnswers
+from dragoman.engine.answer.joined_answers import ChoiceWriter, RoundWriter
 from dragoman.engine.answer.provider_changes import (
     MOST_REPORTED,
     CacheDiagnosis,
@@ -44,7 +44,7 @@ from dragoman.engine.compile.compile_options import NOTHING_SET, CallerOptions
 from dragoman.engine.compile.plan import expects_reasoning, serving_target
 from dragoman.engine.compile.reasoning_restore import keeps, scope
 from dragoman.engine.compile.report import ReportBuilder
-from dragoman.engine.compile.run_functions import find_api
+from dragoman.engine.compile.run_functions import RunnableTool, find_api
 from dragoman.engine.exchange import care
 from dragoman.engine.exchange.attempts import (
     MAX_TOTAL,
@@ -63,6 +63,7 @@ from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, D, 
 from dragoman.engine.exchange.lessons import Learnt, is_recognised, learn
 from dragoman.engine.exchange.named_prompt import NamedPrompt
 from dragoman.engine.exchange.run_limits import USUAL_LIMITS, RunLimits
+from dragoman.engine.exchange.split_answer import SplitAnswer, SplitChoices, SplitRounds
 from dragoman.engine.exchange.steps import (
     Answered,
     AttemptFailed,
@@ -78,11 +79,10 @@ from dragoman.engine.exchange.steps import (
     StateToKeep,
     Step,
     Streaming,
-    StreamingAll,
     Wait,
 )
 from dragoman.engine.exchange.target_attempt import SHORTEST_PROMPT, Attempts, TargetAttempt
-from dragoman.engine.exchange.tool_rounds import FinishedCall, FinishedRun, RunTools, ToolRounds
+from dragoman.engine.exchange.tool_rounds import FinishedCall, FinishedRun
 from dragoman.engine.exchange.wanted_tools import WantedTools, find_wanted_tools, with_approved
 from dragoman.engine.history.calibration import CountedTokens, calibration_key, can_be_estimated
 from dragoman.engine.history.compaction import UsedSummary
@@ -117,17 +117,18 @@ class Exchange(Generic[D]):
     learnt: tuple[Learnt, ...] = ()
     """Those that an accepted answer has proved and that last."""
     parts: tuple[Exchange[D], ...] = ()
-    """The exchanges that ask for one answer each, if the client wants several and the target gives one."""
+    """The exchanges that ask for one answer each, if the client wants several and the target gives one; or for one
+    round each, if tools are run for the answer."""
     _visit: TargetAttempt[D]
-    _joined: JoinedAnswers | None = None
-    """What puts several answers together, if this exchange asks for one of them, or for all."""
-    _whole: TargetAttempt[D] | None = None
-    """How far the exchange is that this one is a part of."""
-    rounds: ToolRounds | None = None
-    """The rounds of an answer for which the gateway runs tools, if this exchange asks for one of them, or for all."""
+    split: SplitAnswer[D] | None = None
+    """What the client gets of the parts."""
+    _write: Callable[[AnswerContext], ChoiceWriter | RoundWriter] | None = None
+    """Writes the answer as a part, if this exchange is one."""
+    _before: TargetAttempt[D] | None = None
+    """How far the exchange was that opened this part."""
     runs: tuple[FinishedRun, ...] = ()
     """The tools that were run after this round."""
-    approved: tuple[tuple[Call, FinishedCall], ...] = ()
+    _approved: tuple[tuple[Call, FinishedCall], ...] = ()
     """Calls of an earlier answer that the client was asked about, and what came of them."""
     offered: tuple[McpServer, ...] = ()
     """Servers whose tools the model is given, though the client does not name them."""
@@ -306,8 +307,8 @@ class Exchange(Generic[D]):
         self._visit = TargetAttempt(destination, found, key, destination.key_count - 1)
         if self.given_summary is not None:
             self._visit.summary = self.given_summary
-        if self._whole is not None and self._whole.destination is destination:
-            self._visit.inherit(self._whole)
+        if self._before is not None and self._before.destination is destination:
+            self._visit.inherit(self._before)
         if self.turn_before is not None and found.facts.cache_question is not CacheQuestionForm.NONE:
             self._ask_about_cache(self.turn_before)
         return self._visit.find_recall(self.ask, self.given_summary is None) or self._prepare()
@@ -345,8 +346,8 @@ class Exchange(Generic[D]):
         if (unapproved := self._wanted.find_unapproved(found, self.ask.dialect)) is not None:
             return self._next_target(unapproved)
         if self._wanted.approvals:
-            self.approved = self._wanted.finish_approved(ran)
-            self.ask = with_approved(self.ask, self.approved)
+            self._approved = self._wanted.finish_approved(ran)
+            self.ask = with_approved(self.ask, self._approved)
         self._visit.runs = self._wanted.find_runnable(found, self.ask.conversation)
         self._run_limits = limits
         return self._prepare()
@@ -362,10 +363,8 @@ class Exchange(Generic[D]):
         context = self._answer_context(self.request)
         self._translation, self._opening = translation_of(self.request, context, self._redaction), b""
         self._translation.provider = self._visit.destination.provider
-        if self._joined is not None and self._options.answer is not None:
-            self._translation.join(self._joined.begin(self._options.answer, context))
-        elif self.rounds is not None:
-            self._translation.join(self.rounds.begin(context))
+        if self._write is not None:
+            self._translation.join(self._write(context))
         if self.request.facts.cost_header:
             self._cost = parse_amount(dict(headers).get(self.request.facts.cost_header))
         return Reading.PIECES if self.ask.stream else Reading.WHOLE
@@ -466,7 +465,7 @@ class Exchange(Generic[D]):
     def unsent(self, failure: Failure) -> Step[D]:
         """The driver has no room for this send, and made none: the next target, or the end."""
         if self.parts:
-            self.parts = ()
+            self.parts, self.split = (), None
         else:
             self.attempts.count(-1)
         return self._next_target(failure)
@@ -482,25 +481,16 @@ class Exchange(Generic[D]):
         attempts.count()
         return True
 
-    def joined_bytes(self) -> bytes:
-        """What there is for the client of all answers of a `SendAll`, in its order, since it was last asked for."""
-        assert self._joined is not None
-        out = self._joined.take()
-        return out if self._redaction is None else self._redaction.data(out)
-
     def joined(self, end: GaveUp | None = None) -> End:
-        """What became of a `SendAll`: all answers are there, or something of a stream; or one cannot be had."""
+        """What became of the parts: all answers are there, or something of a stream; or one cannot be had."""
+        assert self.split is not None
         first = self.parts[0]
         self.destination, self.request = first.destination, first.request
         self.changes = tuple({(one.rule, one.at, one.did): one for part in self.parts for one in part.changes}.values())
         if isinstance(end, GaveUp):
             self.failure = end.failure
             return end
-        assert self._joined is not None
-        if self.ask.stream:
-            return StreamingAll(self.joined_bytes())
-        whole = self._joined.whole()
-        return Answered(whole if self._redaction is None else self._redaction.data(whole))
+        return self.split.begin_answer()
 
     def stream_ended(self) -> AttemptFailed[D] | None:
         """A stream that the client has seen is over; the failure that ended it, if one did."""
@@ -514,11 +504,9 @@ class Exchange(Generic[D]):
         Where the client had the whole answer already there is no failure.
         """
         self.failure = failure
-        if self.parts and self._joined is not None:
-            if self._joined.has_ended:
-                self.failure = None
-            self._joined.fail(failure)
-            return self.joined_bytes()
+        if self.split is not None:
+            self.failure = None if self.split.has_ended else failure
+            return self.split.cut(failure)
         if self._translation is None:
             return b""
         last = self._translation.fail(failure)
@@ -689,8 +677,8 @@ class Exchange(Generic[D]):
             return self._same_again()
         if one_by_one:
             return self._send_all(self.ask.conversation.settings.n or 0)
-        if runs and self.rounds is None:
-            return self._send_rounds()
+        if runs and self._splits:
+            return self._send_rounds(runs)
         if visit.refused is not None:
             self._cared = True
             self.lessons = (*self.lessons, care.LESSON)
@@ -700,7 +688,8 @@ class Exchange(Generic[D]):
 
     def _may_run_tools(self, one_by_one: bool) -> bool:
         """Whether tools may be run for the answer. Several answers at once have no rounds."""
-        return (self._splits and not one_by_one) or self.rounds is not None
+        is_round = self._write is not None and self._options.answer is None
+        return (self._splits and not one_by_one) or is_round
 
     def _is_asked_for_each(self) -> bool:
         target = self._visit.target
@@ -712,71 +701,39 @@ class Exchange(Generic[D]):
         if count > MOST_ANSWERS:
             what = f"{count} answers are too many: {visit.destination.name} is asked for at most {MOST_ANSWERS}"
             return self._skip(MalformedRequest(what, at=ReportBuilder(ask).pointer(Note("", key="n"))))
-        joined = self._joined = JoinedAnswers(ask.dialect, self.context.id, count, ask.stream)
-        reserved = self._route.reserved if visit.destination is self._route.first else {}
-        route = TargetRoute((visit.destination, *self._left), reserved)
-        self.parts = tuple([self._part(route, joined, index) for index in range(count)])
+        split = self.split = SplitChoices(self, count, self._redaction)
+        self.parts = split.open_parts(count)
         return SendAll(visit.destination, self.parts)
 
-    def _part(self, route: TargetRoute[D], joined: JoinedAnswers, index: int) -> Exchange[D]:
-        """The exchange for one of several answers. Ids that are made for it are its own. The first goes on with the
-        attempts that were made for all of them."""
-        context = replace(self.context, id=f"{self.context.id}.{index + 1}" if index else self.context.id)
-        part = Exchange(self.ask, route, context, replace(self._options, answer=index), self._redaction)
-        part._joined, part._whole, part.given_summary = joined, self._visit, self.given_summary
-        part.runnable = self.runnable
-        if not index:
-            part.attempts = self.attempts
-        return part
+    def _send_rounds(self, runs: tuple[RunnableTool, ...]) -> SendRounds[D]:
+        split = self.split = SplitRounds(self, self._run_limits, self._redaction)
+        self.parts = (split.open_first(runs, self._approved),)
+        return SendRounds(self._visit.destination, split)
 
-    def _send_rounds(self) -> SendRounds[D]:
-        """One exchange for each round. Only the first may fall back."""
-        ask, visit = self.ask, self._visit
-        self._joined = JoinedAnswers(ask.dialect, self.context.id, 1, ask.stream)
-        self.rounds = ToolRounds(ask, self._joined, self._run_limits)
-        self.rounds.show_listed(visit.runs or ())
-        self.rounds.show_approved(self.approved)
-        reserved = self._route.reserved if visit.destination is self._route.first else {}
-        first = self._round(ask, TargetRoute((visit.destination, *self._left), reserved), visit)
-        first.attempts = self.attempts
-        return SendRounds(visit.destination, first)
-
-    def _round(self, ask: Ask, route: TargetRoute[D], before: TargetAttempt[D]) -> Exchange[D]:
-        """The exchange for the next round, with what was learnt before it."""
-        number, context = len(self.parts), self.context
-        if number:
-            context = replace(context, id=f"{context.id}.{number + 1}", prefix="", opening=None)
-        part = Exchange(ask, route, context, self._options, self._redaction)
-        part.rounds, part._whole, part.given_summary, part.offered, part.runnable = (
-            self.rounds, before, self.given_summary, self.offered, self.runnable,
+    def open_part(
+        self,
+        context: AnswerContext,
+        write: Callable[[AnswerContext], ChoiceWriter | RoundWriter],
+        ask: Ask | None = None,
+        *,
+        answer: int | None = None,
+    ) -> Exchange[D]:
+        """The exchange for a part of the answer, which begins with what was learnt here. With a request of its own, it
+        is a later round, and goes nowhere else."""
+        visit, left = self._visit, self._left if ask is None else ()
+        reserved = self._route.reserved if ask is None and visit.destination is self._route.first else {}
+        options = self._options if answer is None else replace(self._options, answer=answer)
+        route = TargetRoute((visit.destination, *left), reserved)
+        part = Exchange(ask or self.ask, route, context, options, self._redaction)
+        part._write, part._before, part.given_summary, part.offered, part.runnable = (
+            write, visit, self.given_summary, self.offered, self.runnable,
         )  # fmt: skip
-        self.parts = (*self.parts, part)
         return part
 
-    def round_ended(self) -> RunTools | None:
-        """What the last round wants run; None: it was the last."""
-        assert self.rounds is not None
-        if len(self.parts) == 1 and self.approved:  # what was run before the first round is written down with it
-            self._note_runs(self.parts[0], self.rounds.finished)
-        return self.rounds.to_run(self.parts[-1]._visit.runs or ())
-
-    def ran(self, results: Sequence[FinishedCall], seconds: float) -> Exchange[D] | None:
-        """What came of the runs, in so many seconds; the next round, unless the answer ends here."""
-        assert self.rounds is not None
-        last = self.parts[-1]
-        ask = self.rounds.ran(results, seconds)
-        self._note_runs(last, self.rounds.finished)
-        return None if ask is None else self._round(ask, TargetRoute((last._visit.destination,)), last._visit)
-
-    def stop_rounds(self, why: str) -> None:
-        """End the answer without running what the last round has asked for."""
-        assert self.rounds is not None
-        self.rounds.stop(why)
-        self._note_runs(self.parts[-1], self.rounds.finished)
-
-    def _note_runs(self, round: Exchange[D], runs: tuple[FinishedRun, ...]) -> None:
-        round.runs = (*round.runs, *runs)
-        round.changes = (*round.changes, *[run.change(self.ask) for run in runs])
+    @property
+    def tools_run(self) -> tuple[RunnableTool, ...]:
+        """The tools that the gateway runs for the destination that is asked."""
+        return self._visit.runs or ()
 
     def _was_refused(self, request: AdaptedRequest) -> bool:
         visit = self._visit

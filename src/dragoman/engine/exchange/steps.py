@@ -27,6 +27,7 @@ from dragoman.errors import RequestError
 
 if TYPE_CHECKING:
     from dragoman.engine.exchange.exchange import Exchange
+    from dragoman.engine.exchange.split_answer import SplitRounds
 
 FoundSummary = tuple[str, PrefixSummary]
 """A summary, and the key under which it was kept."""
@@ -116,12 +117,12 @@ class SendAll(msgspec.Struct, Generic[D], frozen=True, gc=False):
 
 
 class SendRounds(msgspec.Struct, Generic[D], frozen=True, gc=False):
-    """Carry out this exchange, ask `round_ended` which tools it calls, run them and tell `ran`: that gives the exchange
-    of the next round."""
+    """Carry out the first part, ask `round_ended` which tools it calls, run them and tell `ran`: that gives the
+    exchange of the next round."""
 
     destination: D
     """The one that was chosen, and has room for no round yet."""
-    first: Exchange[D]
+    rounds: SplitRounds[D]
 
 
 class AttemptFailed(msgspec.Struct, Generic[D]):
