@@ -6,25 +6,30 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.emulators.judged import provider, received
 
-from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
+from dragoman.emulators.catalogue import provider
+from dragoman.emulators.emulator_core import EmulatorCore
+from dragoman.emulators.provider import ModelCall, ModelTurn
 
 TURN = ModelTurn(reasoning="Hm.", text="Hello there.")
 CALLS = ModelTurn(reasoning="Hm.", calls=(ModelCall("look", {}), ModelCall("look", {"q": 1})))
 
 
-def asked(name: str, path: str, body: dict[str, Any]) -> ReceivedRequest:
-    got = received(provider(name), path, body)
-    assert isinstance(got, ReceivedRequest)
-    return got
+def answer(name: str, path: str, body: dict[str, Any], turn: ModelTurn = TURN) -> Any:
+    """The answer with this turn of the model; the chunks of a stream."""
+    path, _, query = path.partition("?")
+    core = EmulatorCore(provider(name), model=lambda request: turn)
+    planned = core.respond("POST", path, {"alt": "sse"} if query else {}, {"x-api-key": "k"}, orjson.dumps(body))
+    assert planned.status == 200, planned.body
+    if planned.frames is None:
+        return orjson.loads(planned.body)
+    frames = b"".join(planned.frames).decode().split("\r\n\r\n")
+    return [orjson.loads(frame.removeprefix("data: ")) for frame in frames if frame]
 
 
 def claude(model: str, **more: Any) -> list[dict[str, Any]]:
     body = {"model": model, "max_tokens": 4000, "messages": [{"role": "user", "content": "Hi"}], **more}
-    judge = provider("anthropic")
-    answer: list[dict[str, Any]] = judge.render_answer(asked("anthropic", "/v1/messages", body), TURN)["content"]
-    return [block for block in answer if block["type"] == "thinking"]
+    return [block for block in answer("anthropic", "/v1/messages", body)["content"] if block["type"] == "thinking"]
 
 
 ADAPTIVE = {"type": "adaptive"}
@@ -57,13 +62,10 @@ def gemini(model: str, turn: ModelTurn, thinking: Any = None, tools: bool = Fals
         body["generationConfig"] = {"thinkingConfig": thinking}
     if tools:
         body["tools"] = [{"functionDeclarations": [{"name": "look"}]}]
-    judge = provider("gemini")
     if not stream:
-        got = judge.render_answer(asked("gemini", f"/v1beta/models/{model}:generateContent", body), turn)
-        return got["candidates"][0]["content"]["parts"]
-    call = asked("gemini", f"/v1beta/models/{model}:streamGenerateContent?alt=sse", body)
-    frames = b"".join(judge.render_stream(call, turn)).decode().split("\r\n\r\n")
-    chunks = [orjson.loads(frame.removeprefix("data: ")) for frame in frames if frame]
+        whole = answer("gemini", f"/v1beta/models/{model}:generateContent", body, turn)
+        return whole["candidates"][0]["content"]["parts"]
+    chunks = answer("gemini", f"/v1beta/models/{model}:streamGenerateContent?alt=sse", body, turn)
     return [part for chunk in chunks for part in chunk["candidates"][0]["content"]["parts"]]
 
 
@@ -110,8 +112,7 @@ def test_gemini_3_signs_a_stream_on_an_empty_last_part_and_gemini_2_5_on_its_fir
 
 
 def responses(model: str, **more: Any) -> dict[str, Any] | None:
-    call = asked("openai-responses", "/v1/responses", {"model": model, "input": "Hi", **more})
-    output = provider("openai-responses").render_answer(call, TURN)["output"]
+    output = answer("openai-responses", "/v1/responses", {"model": model, "input": "Hi", **more})["output"]
     return next((item for item in output if item["type"] == "reasoning"), None)
 
 
@@ -144,8 +145,8 @@ def test_a_model_that_does_not_reason_gives_no_reasoning(model: str, more: Any, 
 
 
 def chat(name: str, path: str, model: str, **more: Any) -> dict[str, Any]:
-    call = asked(name, path, {"model": model, "messages": [{"role": "user", "content": "Hi"}], **more})
-    message: dict[str, Any] = provider(name).render_answer(call, TURN)["choices"][0]["message"]
+    body = {"model": model, "messages": [{"role": "user", "content": "Hi"}], **more}
+    message: dict[str, Any] = answer(name, path, body)["choices"][0]["message"]
     return message
 
 

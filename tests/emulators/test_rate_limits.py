@@ -102,7 +102,7 @@ def test_no_refusal_tells_a_limit_or_a_time_that_is_not_so(name: str, limits: st
         assert asker.ask().status == 429
         asker.now += 2
         assert asker.ask().status == 200
-    named = re.findall(r"(?i)limit(?:ed to|:)? (?:of )?(\d+)", words)
+    named = re.findall(r"(?i)(?:limit(?:ed to|:)?|\bof) (\d+)", words)
     assert set(named) <= {limits.partition("=")[2]} or (name, limits) == ("cohere", "tokens=100")
 
 

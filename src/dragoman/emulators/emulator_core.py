@@ -189,7 +189,8 @@ class EmulatorCore:
         if fault is not None and fault.replaces_answer:
             return self._apply_fault(fault, request)
         request = replace(request, thinks=self.provider.thinks(request))
-        turn = self._with_cache(request, step.turn_for(request, self.model))
+        turn = step.turn_for(request, self.model)
+        turn = self._with_cache(request, turn if request.thinks else replace(turn, reasoning=None))
         turn = replace(turn, cached=stored) if stored and not turn.cached else turn
         limit_headers = self._count_use(request, turn)
         if not request.stream:
@@ -206,8 +207,7 @@ class EmulatorCore:
         )
 
     def _with_cache(self, request: ReceivedRequest, turn: ModelTurn) -> ModelTurn:
-        """The turn with what its prompt reads from the cache and writes, and without thoughts if there are none."""
-        turn = turn if request.thinks else replace(turn, reasoning=None)
+        """The turn with what its prompt reads from the cache and writes."""
         plan = self.provider.plan_cache(request)
         return turn if plan is None else replace(turn, cache=self.prompt_cache.use(request, plan))
 

@@ -282,7 +282,7 @@ class EmulatedProvider(Protocol):
         ...
 
     def thinks(self, request: ReceivedRequest) -> bool:
-        """Whether the model may think before this answer."""
+        """Whether the model may think before this answer. If not, its turn comes without thoughts."""
         ...
 
     def render_answer(self, request: ReceivedRequest, turn: ModelTurn) -> Any:

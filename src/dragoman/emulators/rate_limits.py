@@ -329,9 +329,11 @@ def _refuse_as_gemini_openai(error: ErrorResponse, excess: Excess) -> ErrorRespo
 
 
 def _refuse_as_cohere(error: ErrorResponse, excess: Excess) -> ErrorResponse:
-    """A key for trials names how often it may be used in a minute."""
-    number = f"{excess.limit} API calls" if excess.kind == "requests" else "40 API calls"
-    return replace(error, body={**error.body, "message": error.body["message"].replace("40 API calls", number)})
+    """The sentence about a key for trials has a number of requests alone."""
+    if excess.kind != "requests":
+        return error
+    sentence = error.body["message"].replace("40 API calls", f"{excess.limit} API calls")
+    return replace(error, body={**error.body, "message": sentence})
 
 
 def _refuse_as_gemini(error: ErrorResponse, excess: Excess) -> ErrorResponse:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from dragoman.emulators.anthropic import compaction
@@ -97,7 +96,7 @@ def _blocks(request: ReceivedRequest, turn: ModelTurn) -> list[tuple[Block, str]
     blocks: list[tuple[Block, str]] = [(compacted, "")] if compacted is not None else []
     if compaction.is_asked(request):
         return blocks
-    if turn.reasoning is not None and thinks(request):
+    if turn.reasoning is not None:
         blocks.append((_thinking_block(request, turn.reasoning), ""))
     for index, run in enumerate(turn.runs):
         blocks += run_blocks(request, run, index)
@@ -199,7 +198,7 @@ def prompt(request: ReceivedRequest) -> list[Any]:
 
 
 def _usage(request: ReceivedRequest, turn: ModelTurn) -> TokenUsage:
-    return count_usage(prompt(request), turn if thinks(request) else replace(turn, reasoning=None))
+    return count_usage(prompt(request), turn)
 
 
 def _render_input_usage(usage: TokenUsage, short: bool = False) -> dict[str, Any]:

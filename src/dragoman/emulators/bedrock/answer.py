@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -47,7 +46,7 @@ def render_stream(request: ReceivedRequest, turn: ModelTurn) -> Iterator[bytes]:
 def _blocks(request: ReceivedRequest, turn: ModelTurn) -> list[tuple[Block, str]]:
     """The blocks in order, each with its arguments as text (empty for other blocks)."""
     blocks: list[tuple[Block, str]] = []
-    if turn.reasoning is not None and thinks(request):
+    if turn.reasoning is not None:
         blocks.append((_thinking_block(request, turn.reasoning), ""))
     for index, run in enumerate(turn.runs):
         blocks += _run_blocks(request, run, index)
@@ -161,7 +160,7 @@ def prompt(request: ReceivedRequest) -> list[Any]:
 
 
 def _usage(request: ReceivedRequest, turn: ModelTurn) -> TokenUsage:
-    return count_usage(prompt(request), turn if thinks(request) else replace(turn, reasoning=None))
+    return count_usage(prompt(request), turn)
 
 
 def _render_usage(usage: TokenUsage) -> dict[str, Any]:

@@ -7,7 +7,7 @@ whether a call arrives in one piece, which comments come first. An `AnswerStyle`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import zip_longest
 from typing import Any
@@ -109,7 +109,6 @@ def finish_reason(turn: ModelTurn) -> str:
 
 def render_answer(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> dict[str, Any]:
     """One `chat.completion`."""
-    turn = _given(request, turn, style)
     seed = answer_seed(request)
     reason = finish_reason(turn)
     choices = [
@@ -136,7 +135,6 @@ def render_answer(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle)
 
 def render_stream(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> Iterator[bytes]:
     """The same answer as chunks."""
-    turn = _given(request, turn, style)
     seed = answer_seed(request)
     usage = _usage(request, turn, style)
     head = {"id": style.answer_id(seed), "object": "chat.completion.chunk", "created": CREATED, "model": request.model}
@@ -154,11 +152,6 @@ def render_stream(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle)
         yield render_sse_event({**head, "choices": [], "usage": style.render_usage(usage)})
     if style.done is not None:
         yield render_sse_event(style.done)
-
-
-def _given(request: ReceivedRequest, turn: ModelTurn, style: AnswerStyle) -> ModelTurn:
-    """The turn without reasoning where the model does not think on this request."""
-    return turn if turn.reasoning is None or style.thinks(request) else replace(turn, reasoning=None)
 
 
 def _choices(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from dragoman.emulators.logprobs import cohere_logprobs, split_tokens
@@ -13,7 +12,6 @@ from dragoman.emulators.provider import ModelCall, ModelTurn, ReceivedRequest
 from dragoman.emulators.usage import (
     COHERE,
     COHERE_REASONING,
-    TokenUsage,
     UnseenTokens,
     answer_seed,
     count_usage,
@@ -104,7 +102,7 @@ def _id(request: ReceivedRequest) -> str:
 
 def _blocks(request: ReceivedRequest, turn: ModelTurn) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
-    if turn.reasoning and thinks(request):
+    if turn.reasoning:
         blocks.append({"type": "thinking", "thinking": turn.reasoning})
     text = turn.visible_text or turn.refusal
     if text and not turn.calls:
@@ -182,7 +180,6 @@ def plan_cache(request: ReceivedRequest) -> CachePlan:
 
 
 def _usage(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
-    shown = turn if thinks(request) else replace(turn, reasoning=None)
-    used: TokenUsage = count_usage(prompt(request), shown)
+    used = count_usage(prompt(request), turn)
     tokens = {"input_tokens": used.input, "output_tokens": used.output}
     return {"billed_units": dict(tokens), "tokens": tokens, "cached_tokens": used.cached}

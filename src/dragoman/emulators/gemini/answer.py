@@ -8,7 +8,6 @@ piece; Gemini 3 sends the signature last, on a part of its own without text. All
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -79,7 +78,7 @@ def _chunk(
 
 def _parts(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -> list[Part]:
     parts: list[Part] = []
-    if turn.reasoning is not None and thinks(request) and _thinking_config(request).get("includeThoughts") is True:
+    if turn.reasoning is not None and _thinking_config(request).get("includeThoughts") is True:
         parts.append({"text": turn.reasoning, "thought": True})
     parts += run_parts(request, turn, flavour)
     text = turn.visible_text or turn.refusal
@@ -93,7 +92,7 @@ def _parts(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -> list[
 
 def _attach_signature(parts: list[Part], request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -> None:
     is_new = model_of(request.model).since(3)
-    if not is_new and (turn.reasoning is None or not thinks(request)):
+    if not is_new and turn.reasoning is None:
         return
     visible = [part for part in parts if part.keys() & {"text", "functionCall"} and not part.get("thought")]
     signed_part = next((part for part in visible if "functionCall" in part), visible[-1] if visible else None)
@@ -171,8 +170,7 @@ def prompt(request: ReceivedRequest) -> list[Any]:
 
 
 def _render_usage(request: ReceivedRequest, turn: ModelTurn, flavour: Flavour) -> dict[str, Any]:
-    shown = turn if thinks(request) else replace(turn, reasoning=None)
-    usage = count_usage(prompt(request), shown, _candidate_count(_generation_config(request)))
+    usage = count_usage(prompt(request), turn, _candidate_count(_generation_config(request)))
     counts: dict[str, Any] = {
         "promptTokenCount": usage.input,
         "candidatesTokenCount": usage.output - usage.reasoning,

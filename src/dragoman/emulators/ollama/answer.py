@@ -7,7 +7,6 @@ counts, and its reason is `stop` after calls too.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -25,7 +24,7 @@ _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 def render_answer(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
     """The whole answer."""
     message: dict[str, Any] = {"role": "assistant", "content": _content(turn)}
-    if turn.reasoning and thinks(request):
+    if turn.reasoning:
         message["thinking"] = turn.reasoning
     calls = _calls(request, turn)
     if calls:
@@ -35,8 +34,8 @@ def render_answer(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
 
 def render_lines(request: ReceivedRequest, turn: ModelTurn) -> Iterator[dict[str, Any]]:
     """The same answer, line by line."""
-    if turn.reasoning and thinks(request):
-        for piece in fragments(turn.reasoning or ""):
+    if turn.reasoning:
+        for piece in fragments(turn.reasoning):
             yield _line(request, {"content": "", "thinking": piece})
     for piece in _pieces(request, _content(turn)):
         yield {**_line(request, {"content": piece}), **_logprobs(request, piece)}
@@ -94,7 +93,7 @@ def _arguments(call: ModelCall) -> dict[str, Any]:
 
 
 def _end(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
-    usage = count_usage(_prompt(request), turn if thinks(request) else replace(turn, reasoning=None))
+    usage = count_usage(_prompt(request), turn)
     return {
         "done": True,
         "done_reason": "length" if turn.stop == "length" else "stop",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from dragoman.emulators.logprobs import openai_logprobs
@@ -142,7 +141,7 @@ def items(request: ReceivedRequest, turn: ModelTurn) -> list[Item]:
         return [_compaction(request)]
     status = "incomplete" if _cut_short(turn) else "completed"
     output: list[Item] = [_compaction(request)] if _crosses_threshold(request) else []
-    if turn.reasoning is not None and thinks(request):
+    if turn.reasoning is not None:
         output.append(_reasoning(request, turn.reasoning))
     for index, run in enumerate(turn.runs):
         output += run_item(request, run, index)
@@ -233,7 +232,7 @@ def prompt(request: ReceivedRequest) -> list[Any]:
 def render_usage(request: ReceivedRequest, turn: ModelTurn) -> dict[str, Any]:
     """Token counts that add up."""
     turn = ModelTurn(text="") if is_triggered(request) else turn
-    counted = count_usage(prompt(request), turn if thinks(request) else replace(turn, reasoning=None))
+    counted = count_usage(prompt(request), turn)
     written = {f"ttl_{name}_tokens": counted.written_by_lifetime.get(name, 0) for name in ("30m", "12h")}
     return {
         "input_tokens": counted.input,
