@@ -124,7 +124,7 @@ def test_it_ends_within_its_budget_and_goes_on_later(world: World) -> None:
     first = world.verify(CLAUDE, "--budget", "0.03", "--bodies")
     assert "Say hello" in world.page.read_text()  # bodies were asked for
     assert KEY not in world.page.read_text()
-    assert "ended early: the budget is spent" in first.stderr
+    assert "ended early: its share of the budget does not pay for the next request" in first.stderr
     assert "--resume goes on from here" in first.stderr
     spent = float(first.stderr.rpartition("$")[2].split()[0])
     assert 0 < spent <= 0.03

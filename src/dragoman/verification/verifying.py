@@ -51,7 +51,7 @@ _BYTES_PER_TOKEN = 3
 _PROBE_TOKENS = 16
 _FINAL = frozenset({FailureKind.AUTH, FailureKind.QUOTA})
 """Refusals after which nothing else is worth asking."""
-SPENT = "the budget is spent"
+SPENT = "its share of the budget does not pay for the next request"
 
 Progress = Callable[[TargetRun, str], None]
 
