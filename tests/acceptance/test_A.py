@@ -117,3 +117,7 @@ def test_A21_an_empty_list_of_required_fields_is_left_out_of_what_is_written_ane
     declared = adapted.json["tools"][0]["functionDeclarations"][0]
     assert declared["parametersJsonSchema"] == {"type": "object", "properties": {"x": {"type": "string"}}}
     assert rules(adapted) == ["schema-keyword"]
+    strict = {"type": "function", "function": {"name": "f", "strict": True, "parameters": schema}}
+    (written,) = sent(ask(says("user", "a"), tools=[strict]), CLAUDE).json["tools"]
+    assert written["strict"] is True
+    assert "required" not in written["input_schema"]

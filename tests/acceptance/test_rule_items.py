@@ -106,6 +106,7 @@ MARK = {"type": "ephemeral"}
         ("openrouter/anthropic/claude-sonnet-4.5", 0),
         ("openrouter/google/gemini-2.5-pro", 1),
         ("openrouter/meta-llama/llama-4", None),
+        ("openrouter/google/gemma-3-27b-it", None),
         (OPENAI, None),
         ("groq/llama-4", None),
     ],

@@ -170,6 +170,17 @@ def test_C13_a_nameless_tool_among_others_is_left_out_and_reported(target: str) 
     assert str(done.json["tools"]).count("'look'") == 1
 
 
+def test_C13_tools_that_are_written_anew_tell_what_was_read_of_the_others() -> None:
+    """A server that takes near misses gets the client's list; a list that had to be written has only what was read."""
+    nameless = {"type": "function", "function": {"description": "?"}}
+    body = {"messages": [HELLO], "tools": [nameless, TOOL]}
+    assert sent(body, "openai-compatible/m").json["tools"] == body["tools"]
+    bare = {"name": "b", "parameters": {"type": "object", "properties": {}}}
+    done = sent({**body, "tools": [nameless, bare]}, "openai-compatible/m", source="openai-chat")
+    assert [tool["function"]["name"] for tool in done.json["tools"]] == ["b"]
+    assert ("off-schema", "/tools/0", "content", False) in done.changes
+
+
 def test_keys_that_a_part_does_not_have_lose_metadata() -> None:
     body = {"contents": [{"role": "user", "parts": [{"text": "hello", "index": 0}]}]}
     for target in ("gemini/gemini-2.5-flash", "openai/gpt-4o"):

@@ -136,3 +136,13 @@ def test_A11_A14_adapt_for_real_providers() -> None:
     assert last.json["messages"] == messages(("user", "A"), ("user", "B"), ("assistant", "C\n\nD"))
     assert last.changes == [("repeated-role", "/messages/3", "nothing", False)]
     assert sent({"messages": ends}, "openai/gpt-4o").changes == []
+
+
+@pytest.mark.parametrize("target", ["lmstudio/m", "llamacpp/m", "perplexity/sonar", "strict-template/m"])
+def test_A14_turns_of_several_blocks_are_joined_with_a_blank_line_in_a_translation(target: str) -> None:
+    blocks = [{"type": "text", "text": "A"}, {"type": "text", "text": "B"}]
+    turns = [{"role": "user", "content": "Q"}, {"role": "assistant", "content": blocks}]
+    body = {"messages": [*turns, {"role": "assistant", "content": "C"}], "max_tokens": 9}
+    done = sent(body, target, source="anthropic")
+    assert done.json["messages"][1] == {"role": "assistant", "content": "A\nB\n\nC"}
+    assert ("repeated-role", "/messages/2", "nothing", False) in done.changes

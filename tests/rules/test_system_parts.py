@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -53,3 +54,18 @@ def test_B4_the_parts_of_a_message_that_moves_to_a_field_become_one_text() -> No
         {"text": "A"},
         {"text": "B"},
     ]
+
+
+EMPTY_BETWEEN: list[dict[str, Any]] = [{"type": "text", "text": text} for text in ("A", "", "B")]
+
+
+@pytest.mark.parametrize(
+    "target", ["openai/gpt-4o", "openai-compatible/m", "lmstudio/m", "anthropic/claude-sonnet-4-5"]
+)
+def test_B4_an_empty_text_among_the_blocks_of_a_message_leaves_no_line(target: str) -> None:
+    late = {"role": "system", "content": EMPTY_BETWEEN}
+    turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]
+    done = sent({"messages": [*turns, late, turns[0]], "max_tokens": 9}, target, source="anthropic")
+    assert "A\\nB" in json.dumps(done.json)
+    opening = sent({"messages": [late, turns[0]], "max_tokens": 9}, "strict-template/m", source="anthropic")
+    assert opening.json["messages"][0] == {"role": "system", "content": "A\nB"}

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import ChangeKind, Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.literals import EMPTY, StringLiteral, joined
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Part, Result, Text
 from dragoman.conversation.tools import NativeTool, Tool
@@ -141,6 +142,17 @@ def plain_text(parts: Iterable[Part]) -> bool:
     return all(
         type(part) is Text and part.hint is None and part.extras is None and part.signature is None for part in parts
     )
+
+
+def without_empty(parts: Iterable[Part]) -> list[Text]:
+    """The texts that hold something, or one that is empty if none does."""
+    texts = [part for part in parts if type(part) is Text]
+    return [part for part in texts if part.literal != EMPTY] or texts[:1]
+
+
+def join_lines(parts: Iterable[Part]) -> StringLiteral:
+    """The texts of one message as one text, each on a line of its own. An empty text has no line."""
+    return joined("\n", [part.literal for part in without_empty(parts)])
 
 
 def rewrite_tools(conversation: Conversation, change: Callable[[Tool], tuple[Tool, Note] | None]) -> Rewrite:

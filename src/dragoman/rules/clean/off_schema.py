@@ -30,6 +30,7 @@ from dragoman.profiles.facts import Facts, Stance
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 
+_TOOLS = "tools"
 _LOSSES = {
     Miss.NAMELESS: Loss.CONTENT,
     Miss.SYSTEM_PART: Loss.CONTENT,
@@ -51,14 +52,16 @@ def off_schema(conversation: Conversation, context: Context) -> Rewrite:
 
 
 def written_misses(before: Conversation, after: Conversation) -> Rewrite:
-    """The near misses of messages that a rule wrote anew for a target that takes them as they are.
+    """The near misses of messages and tools that a rule wrote anew for a target that takes them as they are.
 
     Such a message is not copied any more, and has what was read from it. Where a call and a result had no ids and one
-    of them was written, it has the id that was made for it, and the other one needs the same.
+    of them was written, it has the id that was made for it, and the other one needs the same. Tools are written all
+    together, so that a change of one writes what was read of the others too.
     """
     own = {id(message) for message in before.messages}
     items = {item for message in after.messages if id(message) not in own for item in _items(message)}
-    written = [miss for miss in after.near_misses if miss.item in items]
+    tools = after.tools is not before.tools
+    written = [miss for miss in after.near_misses if miss.item in items or (tools and _TOOLS in miss.members)]
     paired = any(miss.kind is Miss.ID for miss in written)
     others = [miss for miss in after.near_misses if paired and miss.kind is Miss.ID and miss.item not in items]
     return _cleared(after, written + others)

@@ -41,7 +41,7 @@ from dragoman.conversation.traits import Trait
 from dragoman.errors import OptionError, near_match
 from dragoman.profiles.facts import Facts, Stance, SystemCount
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import plain_text
+from dragoman.rules.rewriting import join_lines, plain_text
 from dragoman.rules.rule import FAIL, KEEP, rule
 
 AUTO_SEPARATOR = "\n\n"
@@ -121,10 +121,6 @@ def _joined(leading: tuple[Message, ...], between: str, facts: Facts) -> Message
     if not plain_text(apart.parts) and facts.system_parts is Stance.ACCEPTS:
         return apart
     if all(type(part) is Text for part in apart.parts):
-        texts = [_one_text(message) for message in leading]
+        texts = [join_lines(message.parts) for message in leading]
         return replace(apart, parts=(Text(joined(between, [text for text in texts if text != b'""'])),), listed=False)
     return apart
-
-
-def _one_text(message: Message) -> bytes:
-    return joined("\n", [part.literal for part in message.parts if type(part) is Text])

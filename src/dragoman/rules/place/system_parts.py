@@ -1,8 +1,8 @@
 r"""A system message of several parts, for a target that wants one text.
 
-The parts are joined with a line break. If the target has a field for the system text, so are the parts of a message
-that moves there; a text that stood in such a field keeps its parts. Parts that carry a cache hint which the target
-takes stay apart.
+The parts are joined with a line break; empty ones are left out. If the target has a field for the system text, so are
+the parts of a message that moves there; a text that stood in such a field keeps its parts. Parts that carry a cache
+hint which the target takes stay apart.
 
 Loses nothing.
 
@@ -20,14 +20,13 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
-from dragoman.conversation.literals import joined
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
 from dragoman.rules.place.many_systems import SEPARATE, parse_choice
-from dragoman.rules.rewriting import Edit, edit, plain_text, rewrite_messages
+from dragoman.rules.rewriting import Edit, edit, join_lines, plain_text, rewrite_messages
 from dragoman.rules.rule import rule
 
 
@@ -41,7 +40,7 @@ def system_parts(conversation: Conversation, context: Context) -> Rewrite:
     if context.facts.system_parts is Stance.REFUSES:
         return rewrite_messages(conversation, _one)
     first = conversation.messages[0]
-    if first.at < 0 or not context.translated:
+    if first.at < 0:
         return Rewrite(conversation)
     choice = context.choice("many-systems")
     apart = choice is not None and parse_choice(choice) == SEPARATE  # each part is an instruction of its own
@@ -55,5 +54,4 @@ def system_parts(conversation: Conversation, context: Context) -> Rewrite:
 def _one(message: Message) -> Edit | None:
     if message.role not in SYSTEM_ROLES or not plain_text(message.parts) or len(message.parts) < 2:
         return None
-    text = Text(joined("\n", [part.literal for part in message.parts if type(part) is Text]))
-    return edit(replace(message, parts=(text,), listed=False), "joined its parts")
+    return edit(replace(message, parts=(Text(join_lines(message.parts)),), listed=False), "joined its parts")

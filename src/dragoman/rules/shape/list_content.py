@@ -1,9 +1,9 @@
 r"""Text content written as a list of parts, for a target that wants a string.
 
-Some chat templates only read strings. The texts are joined with a line break. The assistant's are joined without one
-where a space or a mark at the seam shows that they are pieces of one text, as those of a stream are, or those between
-citations. In a translation to Chat this is done for every target, since each of its servers reads strings; a text with
-a cache hint stays in its list.
+Some chat templates only read strings. The texts are joined with a line break; empty ones of a system message are left
+out. The assistant's are joined without one where a space or a mark at the seam shows that they are pieces of one text,
+as those of a stream are, or those between citations. In a translation to Chat this is done for every target, since each
+of its servers reads strings; a text with a cache hint stays in its list.
 
 Loses nothing.
 
@@ -15,20 +15,20 @@ becomes
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import is_
 
 from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Rewrite
-from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation
 from dragoman.conversation.literals import joined, quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Part, Reasoning, Result, Text
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Stance
 from dragoman.rules.context import Context
-from dragoman.rules.rewriting import Edit, edit, kept, plain_text, respell, rewrite_messages
+from dragoman.rules.rewriting import Edit, edit, kept, plain_text, respell, rewrite_messages, without_empty
 from dragoman.rules.rule import rule
 
 
@@ -61,7 +61,8 @@ def _as_string(message: Message) -> Edit | None:
         return None
     thoughts = [part for part in message.parts if isinstance(part, Reasoning)]
     calls = [part for part in message.parts if isinstance(part, Call)]
-    one = _one(content, _seam if message.role is Role.ASSISTANT else _line_break)
+    texts = without_empty(content) if message.role in SYSTEM_ROLES else content
+    one = _one(texts, _seam if message.role is Role.ASSISTANT else _line_break)
     parts = (*thoughts, one, *calls)
     same = len(content) == 1 and all(map(is_, parts, message.parts))
     return (respell if same else edit)(replace(message, parts=parts, listed=False), _DID)
@@ -77,7 +78,7 @@ def _without_list(message: Message) -> Message:
 _DID = "wrote a list of texts as a string"
 
 
-def _one(parts: list[Part], between: Callable[[Text, Text], str]) -> Text:
+def _one(parts: Sequence[Part], between: Callable[[Text, Text], str]) -> Text:
     texts = [part for part in parts if isinstance(part, Text)]
     whole = texts[:1]
     for text in texts[1:]:

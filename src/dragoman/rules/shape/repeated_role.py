@@ -43,7 +43,7 @@ def repeated_role(conversation: Conversation, context: Context) -> Rewrite:
     messages: list[Message] = list(conversation.messages[:since])
     notes: list[Note] = []
     run: list[Message] = []
-    flat = facts.list_content is Stance.REFUSES
+    flat = Stance.REFUSES in (facts.list_content, facts.several_texts)
     for message in conversation.messages[since:]:
         if run and run[0].role is message.role and message.role not in SYSTEM_ROLES:
             run.append(message)

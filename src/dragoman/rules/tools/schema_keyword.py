@@ -122,9 +122,8 @@ def _compile(schema: bytes | None, facts: Facts, form: str, strict: bool, grows:
 
 
 def _form(facts: Facts, name: str, strict: bool) -> SchemaForm:
-    if strict and name + _STRICT in FORMS:
-        return FORMS[name + _STRICT]
-    return (_SPARE if facts.empty_required is Stance.REFUSES else FORMS)[name]
+    own = name + _STRICT if strict and name + _STRICT in FORMS else name
+    return (_SPARE if facts.empty_required is Stance.REFUSES else FORMS)[own]
 
 
 def _unmarked(tool: Tool, notes: list[Note], why: str) -> Tool:
