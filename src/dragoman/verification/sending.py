@@ -89,7 +89,7 @@ class RawAnswer(msgspec.Struct, frozen=True):
 
 
 def render(dialect: Dialect, conversation: Conversation, model: str, stream: bool, usage: bool = True) -> WireRequest:
-    """A conversation as a request, without any repair. Raises Unrepresentable. `usage`: a stream is asked for it."""
+    """A conversation as a request, without any repair. `usage`: ask a stream for it. Raises Unrepresentable."""
     body = dialect.requests.render(conversation, RenderOptions(model, stream, usage=stream and usage))
     return WireRequest(dialect, model, stream, body)
 

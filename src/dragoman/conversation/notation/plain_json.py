@@ -73,7 +73,7 @@ def _built(data: Any, expected: Any) -> Any:
 
 
 _MAPPINGS = (Mapping, dict)
-"""Where one is expected, the tag is a key like others."""
+"""If one of them is expected, the tag is a key like others."""
 
 
 def _built_struct(data: dict[str, Any]) -> msgspec.Struct:

@@ -36,7 +36,7 @@ def text_in(raw: Raw | bytes | None) -> str:
 
 
 def items_in(raw: Raw | None) -> list[Json]:
-    """The items of a list; none where the value is something else."""
+    """The items of a list; none if the value is something else."""
     text = bytes(raw) if raw is not None else b""
     return [bytes(item) for item in decode_items(text)] if text[:1] == b"[" else []
 

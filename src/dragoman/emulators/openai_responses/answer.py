@@ -164,7 +164,7 @@ def _reasoning(request: ReceivedRequest, thinking: str) -> Item:
 
 
 def thinks(request: ReceivedRequest) -> bool:
-    """Whether the model reasons on this request. One of unknown make does where it has something to say."""
+    """Whether the model reasons on this request. A model of unknown make does if it has thoughts."""
     model = model_of(request.model)
     effort = (request.body.get("reasoning") or {}).get("effort")
     return model.is_reasoning(effort) if model.reasons or model.never_reasons else effort != "none"

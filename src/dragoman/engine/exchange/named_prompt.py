@@ -11,14 +11,14 @@ from dragoman.engine.history.stored_prompts import PromptUse, StoredPromptBook, 
 from dragoman.engine.library.adapted import AdaptedRequest
 
 _MAY_BE_GONE = (400, 403, 404)
-"""With which a stored prompt is refused that the provider does not have, or not for this key."""
+"""Statuses of refusals: the provider does not have the stored prompt, or not for this key."""
 
 
 class NamedPrompt(Generic[D]):
     """What the sends of an exchange have to do with stored prompts."""
 
     use: PromptUse | None = None
-    """How the request that was sent last stands to them; None if it has nothing to do with them."""
+    """What the last request has to do with them; None if nothing."""
     _whole: AdaptedRequest
     _lost = ""
     """The name that is not used again."""

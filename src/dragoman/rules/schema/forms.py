@@ -14,7 +14,7 @@ ANYTHING = SchemaForm(foreign_refs=True, checked=False)
 # An object at the root and values of the right type: what any server that validates schemas asks for.
 OBJECT = SchemaForm(typing=Typing.ROOT, nullable=Nullable.TYPE_LIST)
 
-# The same where `nullable` is understood too.
+# The same for a target that understands `nullable` too.
 NULLABLE_OBJECT = replace(OBJECT, nullable=Nullable.ANY)
 
 OPENAI = SchemaForm(
