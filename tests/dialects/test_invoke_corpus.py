@@ -27,9 +27,9 @@ from dragoman.dialects.dialect import AnswerContext, Framing, Route
 from dragoman.dialects.registry import route
 from dragoman.engine.answer.translation import Translation
 from dragoman.engine.compile.cloud_requests import parse_routed
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.compiler import Options, compile_ask
 from dragoman.engine.compile.envelopes import ChunkReader
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.profiles.profile import Profiles
 
 OWN = {"bedrock.bedrock-invoke.jsonl": ("bedrock-anthropic", 31), "vertex.anthropic.jsonl": ("vertex-anthropic", 5)}
@@ -52,7 +52,7 @@ def routed(exchange: dict[str, Any]) -> Route:
     return found
 
 
-def compiled(exchange: dict[str, Any], target: str | None, own: str) -> AdaptedRequest:
+def compiled(exchange: dict[str, Any], target: str | None, own: str) -> CompiledRequest:
     """The request of a cloud's client as a target gets it; without a target, as its own cloud does."""
     asked, at = exchange["request"], routed(exchange)
     ask = parse_routed(at, orjson.dumps(asked["body"]), asked["headers"] or {})

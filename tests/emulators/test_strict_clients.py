@@ -19,7 +19,7 @@ from dragoman import adapt
 from dragoman.conversation.dialect_names import DIALECT_NAMES
 from dragoman.dialects.registry import dialect
 from dragoman.emulators.provider import ErrorResponse, ModelCall, ModelTurn
-from dragoman.engine.library.adapted import AdaptedRequest
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.profiles.profile import Profiles
 
 TURNS: Mapping[str, ModelTurn] = {
@@ -71,7 +71,7 @@ ASKED: Mapping[str, dict[str, Any]] = {
 PROFILES = [name for name in JUDGES if name != "strict-template"]
 
 
-def asked(client: str, target: str, stream: bool) -> AdaptedRequest:
+def asked(client: str, target: str, stream: bool) -> CompiledRequest:
     body = dict(ASKED[client])
     if client == "openai-chat" and stream:
         body["stream_options"] = {"include_usage": True}
@@ -80,7 +80,7 @@ def asked(client: str, target: str, stream: bool) -> AdaptedRequest:
     return adapt(body, target=target, source=client, stream=stream)
 
 
-def answered(profile: str, model: str, adapted: AdaptedRequest, turn: ModelTurn, stream: bool) -> bytes:
+def answered(profile: str, model: str, adapted: CompiledRequest, turn: ModelTurn, stream: bool) -> bytes:
     """The bytes of the emulator's answer."""
     one = judge_of(profile, False)
     path, query = served_path(one, adapted.path, model)
@@ -94,7 +94,7 @@ def answered(profile: str, model: str, adapted: AdaptedRequest, turn: ModelTurn,
     return json.dumps(one.render_answer(request, turn)).encode()
 
 
-def seen(adapted: AdaptedRequest, client: str, wire: bytes, stream: bool) -> Result:
+def seen(adapted: CompiledRequest, client: str, wire: bytes, stream: bool) -> Result:
     if not stream:
         answer = adapted.answer(wire, id="req_1", created=1_700_000_000)
         assert answer.failure is None, answer.failure

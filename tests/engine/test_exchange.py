@@ -13,8 +13,8 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Opaque, Origin
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.engine.answer.stream_redaction import Redaction
-from dragoman.engine.compile.compile_options import NOTHING_SET, CallerOptions
 from dragoman.engine.exchange.attempts import MAX_CORRECTIONS, RetryPolicy
+from dragoman.engine.exchange.caller_options import NOTHING_SET, CallerOptions
 from dragoman.engine.exchange.destination import Destination, TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.offline_driver import first_send

@@ -18,6 +18,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.provider_tools import Family
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.gemini.endpoints.stored_prompts import FORM
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.exchange.attempts import RetryPolicy
 from dragoman.engine.exchange.destination import CacheHints, Destination, TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
@@ -39,7 +40,6 @@ from dragoman.engine.exchange.steps import (
 from dragoman.engine.exchange.tool_rounds import FinishedCall
 from dragoman.engine.history.stored_prompts import PromptUse, StoredPrompt, StoredPromptBook
 from dragoman.engine.library.adapt import read
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.profiles.profile import Layer, patched
 
 ROWS = {row.step: row for row in STEPS}
@@ -241,7 +241,7 @@ GONE = refused("CachedContent not found (or permission denied)", 403)
 class OneStored(StoredPromptBook):
     """A prompt is stored for whatever is asked."""
 
-    def look_up(self, caller: str, ask: Ask, request: AdaptedRequest, destination: str, key: int) -> PromptUse:
+    def look_up(self, caller: str, ask: Ask, request: CompiledRequest, destination: str, key: int) -> PromptUse:
         pieces = FORM.split(request.body)
         assert pieces is not None
         place = storing_destination()

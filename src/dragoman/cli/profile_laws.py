@@ -18,8 +18,8 @@ from dragoman.conversation.dialect_names import DEFAULT_DIALECT, DialectName
 from dragoman.emulators.chat.service import ChatService
 from dragoman.emulators.chat.stated_facts import stated
 from dragoman.emulators.provider import ErrorResponse
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.library.adapt import adapt
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.errors import OptionError, RequestError
 from dragoman.probe.asked_dialects import asked_dialect
 from dragoman.profiles.facts import Care, settled
@@ -115,7 +115,7 @@ class _Trial:
         if own:
             self._try(Law.REPORTED, request, bool(first.changes) == (first.body != body), lambda: _rules(first))
 
-    def _compiled(self, body: bytes, dialect: DialectName) -> AdaptedRequest:
+    def _compiled(self, body: bytes, dialect: DialectName) -> CompiledRequest:
         return adapt(body, source=dialect, target=self._target.name, profiles=self._profiles)
 
     def _refusal(self, body: bytes) -> str:
@@ -130,7 +130,7 @@ class _Trial:
             self.failures.append(LawFailure(law, request.about, shows()))
 
 
-def _rules(adapted: AdaptedRequest) -> str:
+def _rules(adapted: CompiledRequest) -> str:
     return ", ".join(dict.fromkeys(change.rule for change in adapted.changes)) or "no change is reported"
 
 

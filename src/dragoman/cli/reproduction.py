@@ -20,10 +20,10 @@ from dragoman.conversation.failures import Failure
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import AnswerContext, RenderOptions
 from dragoman.emulation.reproducing_test import reproducing_test
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.offline_driver import compile_offline
 from dragoman.engine.exchange.steps import Answered
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.errors import OptionError, TargetError
 from dragoman.profiles.profile import Profiles
 from dragoman.store import RefusalLine
@@ -40,7 +40,7 @@ class Reproduction(msgspec.Struct, frozen=True):
     dialect: str
     destination: HttpDestination
     ask: Ask
-    adapted: AdaptedRequest
+    adapted: CompiledRequest
 
     def of(self, request: dict[str, Any]) -> Reproduction:
         """The same with another request. Raises if it cannot be compiled."""

@@ -28,8 +28,9 @@ from dragoman.dialects.dialect import AnswerContext, Job, Route
 from dragoman.engine.answer.client_failures import failure_of, render_failure
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.compile.cloud_requests import parse_routed
-from dragoman.engine.compile.compile_options import caller_options
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.exchange.attempts import RetryPolicy
+from dragoman.engine.exchange.caller_options import caller_options
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.steps import (
@@ -46,7 +47,6 @@ from dragoman.engine.exchange.steps import (
     Wait,
 )
 from dragoman.engine.history.sizes import reserved_tokens
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.library.policy import Policy
 from dragoman.engine.library.report_summary import report_headers
 from dragoman.engine.tokens.token_count import count_request, estimated_count, parse_count_request, render_count
@@ -82,7 +82,7 @@ class SdkResponse(msgspec.Struct, frozen=True):
     status: int
     headers: Mapping[str, str]
     body: bytes
-    request: AdaptedRequest | None = None
+    request: CompiledRequest | None = None
 
 
 class SdkCount(msgspec.Struct, frozen=True):

@@ -20,8 +20,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.exchange.steps import Reading, Send, Step, Streaming
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.library.policy import Policy
 from dragoman.integrations.http_libraries import ancestors, library_of
 from dragoman.integrations.sdk_exchange import SdkBridge, SdkCount, SdkExchange, SdkResponse, TransportSettings
@@ -60,7 +60,7 @@ class _Transport(Generic[Sender]):
         policy: Policy | None = None,
         profiles: Profiles | None = None,
         wrap: Sender | None = None,
-        on_adapted: Callable[[AdaptedRequest], None] | None = None,
+        on_adapted: Callable[[CompiledRequest], None] | None = None,
     ) -> None:
         """
         `target` is `PROFILE/MODEL`, or `PROFILE` alone to use the SDK's own model names. Without `api_key` the vendor's

@@ -21,9 +21,9 @@ from dragoman.conversation.replies import Usage
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.stream_redaction import Redaction
-from dragoman.engine.compile.compile_options import NOTHING_SET, CallerOptions
 from dragoman.engine.compile.request_limits import RequestLimits
 from dragoman.engine.exchange.attempts import KEY_BOUND
+from dragoman.engine.exchange.caller_options import NOTHING_SET, CallerOptions
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.lessons import Learnt

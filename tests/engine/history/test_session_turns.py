@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.replies import Usage
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.compiler import Options, compile_ask
 from dragoman.engine.exchange.destination import Destination
 from dragoman.engine.history import session_turns
@@ -16,7 +17,6 @@ from dragoman.engine.history.session_turns import CacheOutcome, SessionTurns, bl
 from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapt import BUILTIN, read
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.profiles.prices import TokenPrice
 
 OPUS, GPT = "anthropic/claude-opus-4-1", "openai/gpt-4o"
@@ -36,7 +36,7 @@ def asked(messages: list[dict[str, Any]], **more: Any) -> Ask:
     return read({"model": "m", "messages": messages, **more}, source="openai-chat")
 
 
-def compiled(ask: Ask, target: str = OPUS, options: Options | None = None) -> AdaptedRequest:
+def compiled(ask: Ask, target: str = OPUS, options: Options | None = None) -> CompiledRequest:
     return compile_ask(ask, BUILTIN.target(target), options or Options())
 
 
@@ -53,11 +53,11 @@ class Session:
     def place(self) -> Destination:
         return Destination(name=self.target, provider="p", target=BUILTIN.target(GPT), price=self.price)
 
-    def answer(self, request: AdaptedRequest, usage: Usage, seconds: float = 10.0) -> CacheOutcome:
+    def answer(self, request: CompiledRequest, usage: Usage, seconds: float = 10.0) -> CacheOutcome:
         self.now += seconds
         return self.turns.note("ann", request, usage, self.place)
 
-    def report(self, request: AdaptedRequest) -> list[str]:
+    def report(self, request: CompiledRequest) -> list[str]:
         """What the changes say about the cache."""
         before = self.turns.find("ann", request.ask)
         assert before is not None

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from dragoman.cli.output.console import print_error
 from dragoman.cli.value_completion import complete_dialects, complete_formats, complete_rule_choices
-from dragoman.engine.compile.compile_options import CallerOptions
+from dragoman.engine.compile.compiled_request import CompiledRequest
+from dragoman.engine.exchange.caller_options import CallerOptions
 from dragoman.engine.exchange.destination import Destination
 from dragoman.engine.exchange.offline_driver import compile_offline
 from dragoman.engine.library.adapt import choose, read
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.library.policy import check_choice, parse_doubt, parse_loss
 from dragoman.errors import OptionError, TargetError, Unrepresentable, near_match
 from dragoman.profiles.facts import Doubt
@@ -125,7 +125,7 @@ class CompileContext(msgspec.Struct, frozen=True):
     def name(self) -> str:
         return self.destination.name
 
-    def compile(self, body: bytes, source: str, stream: bool | None) -> AdaptedRequest:
+    def compile(self, body: bytes, source: str, stream: bool | None) -> CompiledRequest:
         try:
             ask = read(body, source=source, stream=stream)
             return compile_offline(ask, self.destination, options=self.options)[1]

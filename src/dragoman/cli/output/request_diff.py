@@ -11,8 +11,8 @@ import msgspec
 
 from dragoman.cli.output.console import is_terminal, printable
 from dragoman.conversation.notation.script import show
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.library.adapt import read
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.errors import MalformedRequest
 
 MAX_LINES = 20_000
@@ -21,7 +21,7 @@ MAX_LINES = 20_000
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def request_diff(request: bytes, adapted: AdaptedRequest, source: str) -> Iterator[str]:
+def request_diff(request: bytes, adapted: CompiledRequest, source: str) -> Iterator[str]:
     """The lines of the diff between a request and what became of it."""
     return unified_diff(*_sides(request, adapted, source))
 
@@ -44,7 +44,7 @@ def unified_diff(before: str, after: str) -> Iterator[str]:
     yield from difflib.unified_diff(old, new, "before", "after", lineterm="")
 
 
-def _sides(request: bytes, adapted: AdaptedRequest, source: str) -> tuple[str, str]:
+def _sides(request: bytes, adapted: CompiledRequest, source: str) -> tuple[str, str]:
     ask = read(request, source=source)
     if ask.dialect != adapted.dialect:
         return show(ask.conversation), show(adapted.conversation)

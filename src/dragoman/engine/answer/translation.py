@@ -46,9 +46,9 @@ from dragoman.engine.answer.relay_frames import RelayFrames, without_leftovers
 from dragoman.engine.answer.relay_lines import RelayLines
 from dragoman.engine.answer.relay_observer import RelayObserver, has_event
 from dragoman.engine.answer.stream_redaction import Redaction
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.envelopes import ChunkReader, ChunkWriter, unwrapping
 from dragoman.engine.compile.reasoning_restore import keeps, last_turn, may_keep
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.tokens.answer_tally import MOST_WEIGHT, AnswerTally
 from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.profiles.profile import NO_ENVELOPE
@@ -638,7 +638,7 @@ _NOTES: Mapping[type[Event], Callable[[Any, Any], Event]] = {
 }
 
 
-def translation_of(adapted: AdaptedRequest, context: AnswerContext, redaction: Redaction | None = None) -> Translation:
+def translation_of(adapted: CompiledRequest, context: AnswerContext, redaction: Redaction | None = None) -> Translation:
     """The way back of one compiled request."""
     facts, client = adapted.facts, adapted.ask.dialect
     keep = keeps(facts, adapted.ask)

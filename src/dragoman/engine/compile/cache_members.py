@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Change, Loss
 from dragoman.conversation.literals import quote
-from dragoman.engine.library.adapted import AdaptedRequest
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.profiles.facts import Stance
 
 SESSION_KEY, CACHE_QUESTION = "session-key", "cache-question"
@@ -18,7 +18,7 @@ _HEADER = "x-"
 """How the name of a header begins, and that of no field."""
 
 
-def with_session(request: AdaptedRequest, session: str) -> AdaptedRequest:
+def with_session(request: CompiledRequest, session: str) -> CompiledRequest:
     """The request with the name of its session, in the field or header by which the target finds its cache. The same
     one if the client has named it there."""
     name = request.facts.session_field
@@ -47,7 +47,7 @@ class CacheQuestionAsked(msgspec.Struct, frozen=True, gc=False):
     """The header and the beta without which the member is refused."""
 
 
-def with_question(request: AdaptedRequest, question: CacheQuestionAsked) -> AdaptedRequest:
+def with_question(request: CompiledRequest, question: CacheQuestionAsked) -> CompiledRequest:
     """The request that asks; the same one if the client has that member itself, or if the target refuses it."""
     name, (header, beta) = question.name, question.beta
     body = None if name in request.facts.refused_settings else with_member(request.body, name, question.value)

@@ -18,6 +18,7 @@ from dragoman.conversation.traits import Trait, observe_change, observe_messages
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import Dialect, RenderOptions
 from dragoman.engine.compile.beta_names import with_betas, without_refused, without_words
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.content_checks import require_content, require_known_content, require_messages
 from dragoman.engine.compile.continued_repairs import ContinuedRepairs
 from dragoman.engine.compile.envelopes import with_header_members
@@ -48,7 +49,6 @@ from dragoman.engine.history.result_clearing import clear_results
 from dragoman.engine.history.sent_prompts import SentBefore
 from dragoman.engine.history.sizes import bytes_per_token
 from dragoman.engine.history.trimming import TrimRequest, TrimStatistics, history_trim, trim
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.errors import RepairRefused, Unrepresentable
 from dragoman.profiles.facts import ACCEPTS, REFUSES, CacheForm, Doubt
 from dragoman.profiles.profile import NO_ENVELOPE, BodyForm, Profile, Target
@@ -111,14 +111,14 @@ class Options(msgspec.Struct, frozen=True):
 PLAIN = Options()
 
 
-def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> AdaptedRequest:
+def compile_ask(ask: Ask, target: Target, options: Options = PLAIN) -> CompiledRequest:
     """The request for one attempt. Reading is done once, this for every target that is tried."""
     if target.twin is not None or target.versions:
         target = serving_target(ask, target)
     return compile_by(plan(target, client_of(ask, target, options.doubt is _FAITHFUL)), ask, target, options)
 
 
-def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> AdaptedRequest:
+def compile_by(steps: Plan, ask: Ask, target: Target, options: Options) -> CompiledRequest:
     """The request by a plan for its target."""
     if not ask.conversation.messages:
         require_messages(ask)
@@ -410,7 +410,7 @@ class _Compilation:
 
     # The body.
 
-    def render(self) -> AdaptedRequest:
+    def render(self) -> CompiledRequest:
         """Write the request for the wire."""
         target, same, profile = self.target, self.same, self.target.profile
         frame: RequestFrame = _FRAMES.get(id(target)) or _make_frame(target)
@@ -432,7 +432,7 @@ class _Compilation:
             body = formed_body(body, profile.body)
         if profile.envelope is not NO_ENVELOPE:
             body, headers = with_header_members(body, headers, profile.envelope)
-        return AdaptedRequest(
+        return CompiledRequest(
             body,
             frame.stream_path if writing.stream else frame.path,
             headers,

@@ -40,7 +40,7 @@ from dragoman.engine.answer.provider_changes import (
 )
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.answer.translation import Translation, translation_of
-from dragoman.engine.compile.compile_options import NOTHING_SET, CallerOptions
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.plan import expects_reasoning, serving_target
 from dragoman.engine.compile.reasoning_restore import keeps, scope
 from dragoman.engine.compile.report import ReportBuilder
@@ -59,6 +59,7 @@ from dragoman.engine.exchange.attempts import (
     Retry,
     next_step,
 )
+from dragoman.engine.exchange.caller_options import NOTHING_SET, CallerOptions
 from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, D, ShownReasoning, TargetRoute
 from dragoman.engine.exchange.lessons import Learnt, is_recognised, learn
 from dragoman.engine.exchange.named_prompt import NamedPrompt
@@ -90,7 +91,6 @@ from dragoman.engine.history.recall import shorter
 from dragoman.engine.history.session_turns import SentTurn, blame, find_break, find_question, is_sent_as_it_came
 from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.history.trimming import TrimRequest
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.tokens.answer_tally import NOTHING_SPENT, Spent, parse_amount
 from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.errors import MalformedRequest, RequestError
@@ -107,7 +107,7 @@ class Exchange(Generic[D]):
     # What most exchanges never change stands on the class: an instance is made for every request.
     destination: D | None = None
     """The one that was asked last."""
-    request: AdaptedRequest | None = None
+    request: CompiledRequest | None = None
     """What it was sent."""
     changes: tuple[Change, ...] = ()
     """What was changed in that."""
@@ -191,7 +191,7 @@ class Exchange(Generic[D]):
         """The number of the key of the last send."""
         return self._visit.key
 
-    def compiled_with(self, rules: Mapping[str, Any]) -> AdaptedRequest:
+    def compiled_with(self, rules: Mapping[str, Any]) -> CompiledRequest:
         """What the last send would have been with these choices for rules. Raises RequestError."""
         visit = self._visit
         target = patched(visit.target, Layer("request", {}, rules))
@@ -369,7 +369,7 @@ class Exchange(Generic[D]):
             self._cost = parse_amount(dict(headers).get(self.request.facts.cost_header))
         return Reading.PIECES if self.ask.stream else Reading.WHOLE
 
-    def _answer_context(self, request: AdaptedRequest) -> AnswerContext:
+    def _answer_context(self, request: CompiledRequest) -> AnswerContext:
         """What an answer needs to know, with what is configured for its looks."""
         context, destination, client = self.context, self._visit.destination, self.ask.dialect
         completes, named = destination.answers is AnswerMembers.COMPLETE, destination.answer_model
@@ -735,7 +735,7 @@ class Exchange(Generic[D]):
         """The tools that the gateway runs for the destination that is asked."""
         return self._visit.runs or ()
 
-    def _was_refused(self, request: AdaptedRequest) -> bool:
+    def _was_refused(self, request: CompiledRequest) -> bool:
         visit = self._visit
         if self.destination is not visit.destination or self.request is None:
             return False
@@ -768,7 +768,7 @@ class Exchange(Generic[D]):
             return self._send(self.prompt.take_whole())
         return self._send(self.request)
 
-    def _send(self, request: AdaptedRequest) -> Send[D]:
+    def _send(self, request: CompiledRequest) -> Send[D]:
         visit = self._visit
         if self.turn_before is not None and request is not self.request:
             request = self._with_broken_cache(request, self.turn_before)
@@ -779,8 +779,8 @@ class Exchange(Generic[D]):
         return Send(visit.destination, visit.key, request)
 
     def _with_broken_cache(
-        self, request: AdaptedRequest, turn_before: Callable[[Ask], SentTurn | None]
-    ) -> AdaptedRequest:
+        self, request: CompiledRequest, turn_before: Callable[[Ask], SentTurn | None]
+    ) -> CompiledRequest:
         """The request; the change says so that breaks the cache of what the session sent before."""
         if len(self.ask.source) < SHORTEST_PROMPT or is_sent_as_it_came(request):
             return request

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Generic
 
 from dragoman.conversation.conversation import Ask
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.exchange.destination import D
 from dragoman.engine.exchange.target_attempt import TargetAttempt
 from dragoman.engine.history.stored_prompts import PromptUse, StoredPromptBook, with_stored
-from dragoman.engine.library.adapted import AdaptedRequest
 
 _MAY_BE_GONE = (400, 403, 404)
 """Statuses of refusals: the provider does not have the stored prompt, or not for this key."""
@@ -19,7 +19,7 @@ class NamedPrompt(Generic[D]):
 
     use: PromptUse | None = None
     """What the last request has to do with them; None if nothing."""
-    _whole: AdaptedRequest
+    _whole: CompiledRequest
     _lost = ""
     """The name that is not used again."""
 
@@ -27,7 +27,7 @@ class NamedPrompt(Generic[D]):
         self._book = book
         self._caller = caller
 
-    def shorten(self, ask: Ask, request: AdaptedRequest, visit: TargetAttempt[D]) -> AdaptedRequest:
+    def shorten(self, ask: Ask, request: CompiledRequest, visit: TargetAttempt[D]) -> CompiledRequest:
         """The request with the name of what is stored of it; the same one if nothing is."""
         destination, self.use, self._whole = visit.destination, None, request
         if destination.stores_prompts and visit.sets_hints(ask):
@@ -47,7 +47,7 @@ class NamedPrompt(Generic[D]):
         """Whether what was sent may be sent with this key, too."""
         return self.use is None or self.use.stored is None or self.use.stored.key == key
 
-    def take_whole(self) -> AdaptedRequest:
+    def take_whole(self) -> CompiledRequest:
         """What is stored may be gone, or belongs to another key: the request with all of it."""
         assert self.use is not None
         assert self.use.stored is not None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dragoman.conversation.conversation import Ask
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.compile.compile_options import NOTHING_SET, CallerOptions
+from dragoman.engine.compile.compiled_request import CompiledRequest
+from dragoman.engine.exchange.caller_options import NOTHING_SET, CallerOptions
 from dragoman.engine.exchange.destination import D, TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.steps import NOTHING_RECALLED, Choose, FetchMedia, GaveUp, Recall, Send, Step
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.errors import RequestError
 
 _NO_CONTEXT = AnswerContext()
@@ -16,13 +16,13 @@ _NO_CONTEXT = AnswerContext()
 
 def compile_offline(
     ask: Ask, destination: D, context: AnswerContext = _NO_CONTEXT, options: CallerOptions = NOTHING_SET
-) -> tuple[Exchange[D], AdaptedRequest]:
+) -> tuple[Exchange[D], CompiledRequest]:
     """An exchange with one destination as far as its first send, and what would be sent. Raises RequestError."""
     exchange = Exchange(ask, TargetRoute((destination,)), context, options)
     return exchange, first_send(exchange)
 
 
-def first_send(exchange: Exchange[D]) -> AdaptedRequest:
+def first_send(exchange: Exchange[D]) -> CompiledRequest:
     """What would be sent first where nothing is kept and nothing can be fetched. Raises RequestError."""
     step: Step[D] = exchange.start()
     while not isinstance(step, Send):

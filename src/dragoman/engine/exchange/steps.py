@@ -15,6 +15,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.provider_tools import ProviderTool
 from dragoman.engine.answer.translation import Translation
 from dragoman.engine.compile.approvals import WantedRun
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.reasoning_restore import KeptParts
 from dragoman.engine.exchange.destination import D
 from dragoman.engine.history.calibration import AS_ESTIMATED, CountedTokens, TokenScale
@@ -22,7 +23,6 @@ from dragoman.engine.history.compaction import PrefixSummary
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.prompt_digests import PromptDigests
 from dragoman.engine.history.sent_prompts import SentBefore
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.errors import RequestError
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Send(msgspec.Struct, Generic[D], frozen=True, gc=False):
 
     destination: D
     key: int
-    request: AdaptedRequest
+    request: CompiledRequest
 
 
 class SendAll(msgspec.Struct, Generic[D], frozen=True, gc=False):
@@ -130,7 +130,7 @@ class AttemptFailed(msgspec.Struct, Generic[D]):
 
     destination: D
     key: int
-    request: AdaptedRequest
+    request: CompiledRequest
     failure: Failure
     at: float = 0.0
     """When it failed, by the driver's clock."""

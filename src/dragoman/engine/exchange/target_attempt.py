@@ -15,11 +15,12 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.traits import Trait
 from dragoman.engine.compile.cache_members import CacheQuestionAsked, with_question, with_session
-from dragoman.engine.compile.compile_options import NOTHING_SET, USAGE_ASKED, CallerOptions
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.compiler import PLAIN, Options, compile_ask
 from dragoman.engine.compile.kept_runs import find_runs
 from dragoman.engine.compile.reasoning_restore import KeptParts, has_keys, keeps, keys, scope
 from dragoman.engine.compile.run_functions import RunnableTool
+from dragoman.engine.exchange.caller_options import NOTHING_SET, USAGE_ASKED, CallerOptions
 from dragoman.engine.exchange.destination import CacheHints, D
 from dragoman.engine.exchange.lessons import Learnt
 from dragoman.engine.exchange.steps import AttemptFailed, FoundSummary, Recall, Recalled
@@ -32,7 +33,6 @@ from dragoman.engine.history.recall import cut_key, cut_keys, may_need_cut
 from dragoman.engine.history.sent_prompts import SentBefore
 from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.history.trimming import TrimRequest
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.routing.sessions import hash_first_words, named_session, session_key
 from dragoman.profiles.facts import CachePlace, Doubt, Stance
 from dragoman.profiles.profile import Layer, Target, merge, patched
@@ -235,7 +235,7 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
             return configured
         return chosen_policy(configured, history_choice(ask.conversation), self.target.facts, extras)
 
-    def compile(self, ask: Ask, caller: CallerOptions) -> AdaptedRequest:
+    def compile(self, ask: Ask, caller: CallerOptions) -> CompiledRequest:
         """The request for the next send. Raises RequestError."""
         destination = self.destination
         request = compile_ask(ask, self.target, self.options(caller))
@@ -282,7 +282,7 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
         for learnt in whole.learnt:
             self.correct(learnt)
 
-    def unasked_media(self, request: AdaptedRequest) -> tuple[str, ...]:
+    def unasked_media(self, request: CompiledRequest) -> tuple[str, ...]:
         """The URLs that the request wants fetched and that were not asked for yet. Each is asked for once."""
         missing = tuple([url for url in request.media_to_fetch if url not in self.urls])
         self.urls += missing
@@ -308,7 +308,7 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
 OPTION = "option"
 
 
-def configured(adapted: AdaptedRequest, options: Mapping[str, Any], omit: tuple[str, ...]) -> AdaptedRequest:
+def configured(adapted: CompiledRequest, options: Mapping[str, Any], omit: tuple[str, ...]) -> CompiledRequest:
     """The body with a model's options merged in deeply and its omissions left out."""
     before: dict[str, Any] = msgspec.json.decode(adapted.body)
     after = merge(before, options)

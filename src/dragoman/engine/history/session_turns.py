@@ -24,11 +24,11 @@ from dragoman.conversation.messages import Message
 from dragoman.conversation.replies import Usage
 from dragoman.engine.answer.provider_changes import CacheDiagnosis
 from dragoman.engine.compile.cache_members import CacheQuestionAsked
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.exchange.destination import Destination
 from dragoman.engine.history.prompt_digests import digest_message, digest_messages, digest_tools
 from dragoman.engine.history.sent_prompts import KEPT_SECONDS
 from dragoman.engine.history.sizes import bytes_per_token, fixed_size, size_of
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.routing.sessions import hash_first_words, session_key
 from dragoman.profiles.facts import CachePlace, CacheQuestionForm, Facts, Stance
 from dragoman.profiles.prices import PER_MILLION, TokenPrice
@@ -64,13 +64,13 @@ _NO_CHANGES: frozenset[int] = frozenset()
 class TurnDigests(msgspec.Struct, frozen=True, gc=False):
     """The digests of a large request, made where it was compiled: beside the event loop."""
 
-    request: AdaptedRequest
+    request: CompiledRequest
     messages: array[int]
     shape: tuple[int, ...]
     changes: frozenset[int]
 
 
-def digest_turn(request: AdaptedRequest) -> TurnDigests:
+def digest_turn(request: CompiledRequest) -> TurnDigests:
     """All digests that a turn leaves."""
     asked = request.ask.conversation
     messages = digest_messages(asked, request.ask.known).digests
@@ -115,7 +115,7 @@ class SentTurn(msgspec.Struct, gc=False):
         """What it takes, in digests of eight bytes. A number of a tuple takes five of them, and one of a set nine."""
         return len(self.messages) + 5 * len(self.shape) + 9 * len(self.changes)
 
-    def update(self, request: AdaptedRequest, usage: Usage, now: float, made: TurnDigests | None = None) -> None:
+    def update(self, request: CompiledRequest, usage: Usage, now: float, made: TurnDigests | None = None) -> None:
         """All but the messages and the target, as a request was sent and answered."""
         tools = request.ask.conversation.tools
         self.at = now
@@ -193,7 +193,7 @@ class SessionTurns:
     def note(
         self,
         caller: str,
-        request: AdaptedRequest,
+        request: CompiledRequest,
         usage: Usage,
         destination: Destination,
         made: TurnDigests | None = None,
@@ -248,7 +248,7 @@ class SessionTurns:
             self._weight -= self._turns.popitem(last=False)[1].weight
 
 
-def _explain_miss(before: SentTurn, turn: SentTurn, request: AdaptedRequest, made: TurnDigests | None) -> str:
+def _explain_miss(before: SentTurn, turn: SentTurn, request: CompiledRequest, made: TurnDigests | None) -> str:
     """Why a turn did not read what was in the cache. A session that never does is not looked at on every turn."""
     is_like = before.target == turn.target and before.tools == turn.tools and not turn.shape and not turn.changes
     if not before.misses % _LOOKED_AT_EVERY or not is_like:
@@ -305,7 +305,7 @@ def _resent(before: SentTurn, usage: Usage, price: TokenPrice | None, least: int
     return missed if is_cheaper or before.has_read or usage.cached else 0
 
 
-def is_sent_as_it_came(request: AdaptedRequest) -> bool:
+def is_sent_as_it_came(request: CompiledRequest) -> bool:
     """Whether tools and messages are the client's, as far as providers compare them: hints do not count."""
     asked, sent = request.ask.conversation, request.conversation
     if sent.messages is asked.messages and sent.tools is asked.tools:
@@ -324,7 +324,7 @@ class _SentShape(msgspec.Struct, frozen=True):
     shape: tuple[int, ...]
 
 
-def shape_of(request: AdaptedRequest) -> tuple[int, ...]:
+def shape_of(request: CompiledRequest) -> tuple[int, ...]:
     """The messages that are sent: those of the client's by their place, all others by what they say."""
     asked, sent, known = request.ask.conversation.messages, request.conversation.messages, request.ask.known
     if sent is asked:
@@ -379,7 +379,7 @@ def _place(message: Message, words: set[tuple[int, int]]) -> int:
     return message.at if (message.at, words_digest) in words else words_digest
 
 
-def find_break(before: SentTurn, request: AdaptedRequest, destination: Destination) -> BrokenCache | None:
+def find_break(before: SentTurn, request: CompiledRequest, destination: Destination) -> BrokenCache | None:
     """Where a request is sent otherwise than the turn before, because of how it was changed; None if that costs nothing
     worth telling."""
     sent = request.conversation
@@ -394,7 +394,7 @@ def find_break(before: SentTurn, request: AdaptedRequest, destination: Destinati
     return BrokenCache(after, lost, price_of(lost, destination.price)) if lost >= LEAST_TOKENS else None
 
 
-def _first_difference(before: SentTurn, request: AdaptedRequest) -> int | None:
+def _first_difference(before: SentTurn, request: CompiledRequest) -> int | None:
     """How many messages are sent as they were; None if all are, -1 if the client's tools are sent otherwise."""
     asked, sent = request.ask.conversation, request.conversation
     tools = digest_tools(asked.tools) if asked.tools else b""
@@ -408,7 +408,7 @@ def _first_difference(before: SentTurn, request: AdaptedRequest) -> int | None:
     return next((at for at, (old, new) in enumerate(zip(was, shape, strict=False)) if old != new), None)
 
 
-def shared_tokens(before: SentTurn, request: AdaptedRequest) -> int:
+def shared_tokens(before: SentTurn, request: CompiledRequest) -> int:
     """About how many tokens of a request its provider can read, of what it was sent the turn before."""
     asked, sent = request.ask.conversation, request.conversation
     ours = _first_difference(before, request)
@@ -420,7 +420,7 @@ def shared_tokens(before: SentTurn, request: AdaptedRequest) -> int:
     return min(before.tokens, int(size / bytes_per_token(sent.messages, request.facts.model)))
 
 
-def blame(before: SentTurn, broken: BrokenCache, request: AdaptedRequest) -> tuple[Change, ...]:
+def blame(before: SentTurn, broken: BrokenCache, request: CompiledRequest) -> tuple[Change, ...]:
     """The changes of a request. The one that breaks the cache says so."""
     fresh = [
         at
@@ -450,7 +450,7 @@ def _digest_change(change: Change) -> int:
     return hash((change.rule, change.at, change.did.partition(_BREAKS)[0]))
 
 
-def explain(before: SentTurn, now: SentTurn, request: AdaptedRequest) -> str:
+def explain(before: SentTurn, now: SentTurn, request: CompiledRequest) -> str:
     """Why a prompt that was in the cache was sent again; empty if it is another conversation that begins alike."""
     changed, opening = _first_change(before.messages, now.messages), request.ask.conversation.opening
     if changed is not None and opening <= changed <= opening + 1:

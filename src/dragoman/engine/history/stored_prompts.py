@@ -21,8 +21,8 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.replies import Usage
 from dragoman.dialects.contracts.stored_prompts import PromptPieces, StoredPromptForm
 from dragoman.dialects.registry import dialect
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.exchange.destination import Destination
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.routing.sessions import hash_first_words, session_key
 from dragoman.profiles.prices import PER_MILLION, TokenPrice
 
@@ -153,7 +153,7 @@ class StoredPromptBook:
     def __len__(self) -> int:
         return len([one for one in self._sessions.values() if one.stored is not None])
 
-    def look_up(self, caller: str, ask: Ask, request: AdaptedRequest, destination: str, key: int) -> PromptUse | None:
+    def look_up(self, caller: str, ask: Ask, request: CompiledRequest, destination: str, key: int) -> PromptUse | None:
         """How a request stands to what is stored for its session, at a destination and for one of its keys; None if it
         cannot be stored."""
         form = dialect(request.dialect).stored_prompts
@@ -268,7 +268,7 @@ def digest_prompt(pieces: PromptPieces, count: int) -> bytes:
     return made.digest()
 
 
-def with_stored(request: AdaptedRequest, form: StoredPromptForm, stored: StoredPrompt) -> AdaptedRequest:
+def with_stored(request: CompiledRequest, form: StoredPromptForm, stored: StoredPrompt) -> CompiledRequest:
     """The request without what is stored, and with its name."""
     turns = f"{stored.count} turns" if stored.count else "no turn"
     did = f"sent {stored.tokens:,} tokens by the name of a cache that was made for the session, with {turns} of it"

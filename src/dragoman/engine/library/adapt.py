@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.dialect_names import SourceName
@@ -63,8 +63,10 @@ def adapt(
     if found.twin is not None and (ask.conversation.tools or ask.conversation.extras is not None):
         found = find_api(ask, found)
     if policy is _PLAIN_POLICY and state is None and ask.conversation.extras is None:
-        return compile_ask(ask, found, PLAIN if stream is None else Options(stream=stream))
-    return compile_ask(ask, found, _options(ask, found, policy, state or _NO_STATE, stream))
+        options = PLAIN if stream is None else Options(stream=stream)
+    else:
+        options = _options(ask, found, policy, state or _NO_STATE, stream)
+    return AdaptedRequest(*astuple(compile_ask(ask, found, options)))
 
 
 def _options(ask: Ask, target: Target, policy: Policy, state: State, stream: bool | None) -> Options:

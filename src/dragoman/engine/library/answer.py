@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
 from functools import partial
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -26,8 +26,10 @@ from dragoman.engine.answer.client_failures import render_failure, with_numbers
 from dragoman.engine.answer.translation import Translation, translation_of
 from dragoman.engine.compile.reasoning_restore import KeptParts
 from dragoman.engine.history.sizes import reserved_tokens
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.wire.error_bodies import parse_failure
+
+if TYPE_CHECKING:
+    from dragoman.engine.library.adapted import AdaptedRequest
 
 JSON = "application/json"
 

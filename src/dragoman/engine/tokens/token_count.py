@@ -15,10 +15,10 @@ from dragoman.conversation.conversation import Ask
 from dragoman.conversation.literals import quote
 from dragoman.dialects import registry
 from dragoman.dialects.dialect import RenderOptions, TokenCount, path_step
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
 from dragoman.engine.history.calibration import Calibration, can_be_estimated
 from dragoman.engine.history.sizes import estimate_tokens
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.profiles.profile import AS_DIALECT, CountQuestion, Profile
 from dragoman.wire.json_reader import render_object, split_members
@@ -53,7 +53,7 @@ def parse_count_request(
     return ask if model is None else replace(ask, model=model)
 
 
-def count_request(request: AdaptedRequest, profile: Profile) -> CountRequest | None:
+def count_request(request: CompiledRequest, profile: Profile) -> CountRequest | None:
     """The question for the provider, or None if its dialect has none."""
     counting, model, form = registry.dialect(request.dialect).token_count, request.facts.model, profile.count
     if counting is None:
@@ -85,7 +85,7 @@ def render_count(dialect: str, answer: bytes, figure: str) -> bytes | None:
     return answer if figure == counting.figure and not counting.members else _rendered(counting, tokens)
 
 
-def estimated_count(dialect: str, request: AdaptedRequest, known: Calibration | None = None) -> bytes:
+def estimated_count(dialect: str, request: CompiledRequest, known: Calibration | None = None) -> bytes:
     """An estimate of what would be sent, as a client's dialect has a count. `known`: how its model counts."""
     sent, model = request.conversation, request.facts.model
     if known is None or not can_be_estimated(sent):

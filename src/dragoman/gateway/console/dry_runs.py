@@ -10,10 +10,10 @@ from dragoman.conversation.conversation import Ask
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.emulation.emulator_verdict import EmulatorVerdict, emulator_for, judge_request
-from dragoman.engine.compile.compile_options import CallerOptions
+from dragoman.engine.compile.compiled_request import CompiledRequest
+from dragoman.engine.exchange.caller_options import CallerOptions
 from dragoman.engine.exchange.offline_driver import compile_offline
 from dragoman.engine.library.adapt import read
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.errors import DragomanError, TargetError
 from dragoman.gateway.console.code_samples import ResendForm, resend_form
@@ -114,7 +114,7 @@ def _dry_run(
         )
 
 
-def judged(destination: HttpDestination, sent: AdaptedRequest) -> EmulatorVerdict | None:
+def judged(destination: HttpDestination, sent: CompiledRequest) -> EmulatorVerdict | None:
     """The verdict of the emulator for a body; None where there is no emulator to ask."""
     try:
         emulator = emulator_for(destination.target.profile)

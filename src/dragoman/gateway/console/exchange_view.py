@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import ChangeKind
 from dragoman.dialects.registry import dialect
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.offline_driver import compile_offline
 from dragoman.engine.exchange.steps import AttemptFailed
 from dragoman.engine.exchange.tool_rounds import TOOL_RUN
 from dragoman.engine.library.adapt import read
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.routing.candidates import Decision
 from dragoman.errors import DragomanError
 from dragoman.gateway.console.code_samples import CodeSamples, ResendForm, code_samples, resend_form
@@ -194,7 +194,7 @@ class _LedgerSend(msgspec.Struct):
     status: int
 
 
-def _compiled_again(services: Services, entry: Entry) -> tuple[Exchange[HttpDestination], AdaptedRequest] | None:
+def _compiled_again(services: Services, entry: Entry) -> tuple[Exchange[HttpDestination], CompiledRequest] | None:
     """The request of the ledger, if it still compiles to the body that was sent."""
     route = services.live.routes.find(entry.target)
     if entry.request is None or entry.sent is None or route is None:

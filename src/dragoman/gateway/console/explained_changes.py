@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Change, ChangeKind
 from dragoman.engine.compile.cloud_requests import apply_path
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.offline_driver import compile_offline
 from dragoman.engine.library.adapt import read
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.library.explain import Reason, explain_target
 from dragoman.engine.library.lint import headline
 from dragoman.engine.library.report_summary import FoldedChange, ReportedChange, fold, weight
@@ -105,7 +105,7 @@ def shown_report(
     )
 
 
-def compiled_report(exchange: Exchange[HttpDestination], sent: AdaptedRequest, profiles: Profiles) -> ShownReport:
+def compiled_report(exchange: Exchange[HttpDestination], sent: CompiledRequest, profiles: Profiles) -> ShownReport:
     """The report of a request that was compiled, with marks in the body that is sent."""
     rules: dict[str, list[Change]] = {}
     for one in sent.changes:

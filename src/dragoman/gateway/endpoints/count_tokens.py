@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.engine.compile.compile_options import caller_options
+from dragoman.engine.exchange.caller_options import caller_options
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.steps import Send
 from dragoman.engine.history.calibration import calibration_key

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.engine.compile.compile_options import CallerOptions
+from dragoman.engine.exchange.caller_options import CallerOptions
 from dragoman.engine.library.policy import check_choice, parse_doubt, parse_loss
 
 

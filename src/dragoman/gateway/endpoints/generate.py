@@ -16,8 +16,8 @@ from dragoman.dialects.contracts.compaction import CompactionWay
 from dragoman.dialects.dialect import AnswerContext, Framing, Route
 from dragoman.engine.answer.client_failures import render_failed_stream
 from dragoman.engine.compile.cloud_requests import parse_routed
-from dragoman.engine.compile.compile_options import NOTHING_SET, USAGE_ASKED, caller_options
 from dragoman.engine.compile.request_limits import parse_ask
+from dragoman.engine.exchange.caller_options import NOTHING_SET, USAGE_ASKED, caller_options
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.steps import Answered, GaveUp, Streaming, StreamingAll

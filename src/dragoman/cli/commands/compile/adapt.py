@@ -31,7 +31,7 @@ from dragoman.cli.output.console import is_terminal, print_json
 from dragoman.cli.output.progress import with_progress
 from dragoman.cli.output.request_diff import print_diff, request_diff
 from dragoman.cli.value_completion import complete_losses, complete_rules, complete_targets
-from dragoman.engine.library.adapted import AdaptedRequest
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.library.report_summary import FoldedChange, fold
 from dragoman.errors import OptionError, RequestError, nearest_first
 from dragoman.rules import BY_NAME
@@ -69,7 +69,7 @@ class AdaptTask(msgspec.Struct, frozen=True):
         except RequestError as error:
             return AdaptOutcome(error=str(error))
 
-    def _output(self, item: RequestItem, body: bytes, adapted: AdaptedRequest, target: str) -> bytes:
+    def _output(self, item: RequestItem, body: bytes, adapted: CompiledRequest, target: str) -> bytes:
         if self.diff:
             return "\n".join(request_diff(body, adapted, item.source(self.source))).encode()
         if self.as_json:
@@ -191,7 +191,7 @@ def _print_output(item: RequestItem, output: bytes, task: AdaptTask) -> None:
         click.echo(output if task.as_json else _one_line(output))
 
 
-def _json_result(item: RequestItem, adapted: AdaptedRequest, target: str) -> dict[str, Any]:
+def _json_result(item: RequestItem, adapted: CompiledRequest, target: str) -> dict[str, Any]:
     line = {"line": item.line} if item.line else {}
     body = msgspec.Raw(adapted.body)
     report = {"changes": adapted.changes, "summary": fold(adapted.changes)}

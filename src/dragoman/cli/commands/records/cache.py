@@ -13,12 +13,12 @@ from dragoman.cli.inputs.request_files import AUTO, RequestItem, open_requests
 from dragoman.cli.output.cache_tables import print_cache
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.replies import Usage
+from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.compiler import compile_ask
 from dragoman.engine.exchange.destination import Destination
 from dragoman.engine.history.session_turns import SentTurn, SessionTurns, blame, find_break, shared_tokens
 from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.library.adapt import BUILTIN, read
-from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.errors import MalformedRequest, RequestError, TargetError
 from dragoman.profiles.prices import find_price
 from dragoman.store import Entry
@@ -142,7 +142,7 @@ def _counted(line: RecordedTurn) -> Usage:
     return Usage(line.input_tokens, line.output_tokens, line.cached_tokens, line.written_tokens)
 
 
-def _estimated(before: SentTurn | None, request: AdaptedRequest, target: str) -> Usage:
+def _estimated(before: SentTurn | None, request: CompiledRequest, target: str) -> Usage:
     """As if the provider kept every prompt, and read all that stays the same."""
     total = int(estimate_tokens(request.conversation, request.facts.model))
     is_known = before is not None and before.target == target
