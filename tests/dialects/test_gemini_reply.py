@@ -31,10 +31,9 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.parts import Call, MediaKind, Opaque, Origin, Reasoning, Text
 from dragoman.conversation.replies import Choice, Reply, Stop, Usage
 from dragoman.dialects.dialect import AnswerContext, Framing
-from dragoman.dialects.gemini.answer_parse import parse_answer
 from dragoman.dialects.gemini.answer_render import render_answer
 from dragoman.dialects.gemini.errors import render_error
-from dragoman.dialects.gemini.stream import GeminiStreamParser, GeminiStreamRenderer
+from dragoman.dialects.gemini.stream import GeminiStreamParser, GeminiStreamRenderer, parse_whole
 from dragoman.engine.answer.translation import Translation
 from dragoman.wire.error_bodies import parse_failure
 
@@ -48,7 +47,7 @@ def parsed(wire: bytes, size: int = 1 << 20, seed: str = "") -> list[Event]:
 
 
 def events_of(recording: Recording) -> list[Event]:
-    return parsed(recording.wire) if recording.stream else parse_answer(recording.wire)
+    return parsed(recording.wire) if recording.stream else parse_whole(recording.wire)
 
 
 def whole(*parts: dict[str, Any], finish: str = "STOP", **others: Any) -> bytes:
@@ -57,7 +56,7 @@ def whole(*parts: dict[str, Any], finish: str = "STOP", **others: Any) -> bytes:
 
 
 def read(body: bytes) -> Reply:
-    reply = collect(parse_answer(body))
+    reply = collect(parse_whole(body))
     assert isinstance(reply, Reply), reply
     return reply
 
@@ -91,7 +90,7 @@ def test_a_recorded_answer_written_and_read_again_is_the_same(answering: AnswerC
         assert isinstance(reply, Reply), recording.id
         renderer = GeminiStreamRenderer(answering)
         assert meaning(collect(parsed(renderer.render(events) + renderer.close()))) == meaning(reply), recording.id
-        assert meaning(collect(parse_answer(render_answer(reply, answering)))) == meaning(reply), recording.id
+        assert meaning(collect(parse_whole(render_answer(reply, answering)))) == meaning(reply), recording.id
         count += 1
     print(f"{count} recorded answers read, written and read again")
 
@@ -162,7 +161,7 @@ def test_a_call_without_an_id_gets_one_by_the_response_and_its_number() -> None:
     """Q11."""
 
     def ids(body: bytes, seed: str = "") -> list[str]:
-        return [event.id for event in parse_answer(body, seed=seed) if isinstance(event, CallStarted)]
+        return [event.id for event in parse_whole(body, seed=seed) if isinstance(event, CallStarted)]
 
     two = [{"functionCall": {"name": "f"}}, {"functionCall": {"name": "f"}}]
     first = ids(whole(*two))
@@ -227,7 +226,7 @@ def test_pictures_code_and_sources_are_kept() -> None:
     ]
     body = orjson.loads(whole(*parts))
     body["candidates"][0]["groundingMetadata"] = {"groundingChunks": [{"web": {"uri": "https://a.example"}}]}
-    events = parse_answer(orjson.dumps(body))
+    events = parse_whole(orjson.dumps(body))
     assert [event.kind for event in events if isinstance(event, MediaDelta)] == [MediaKind.IMAGE]
     assert [event.json for event in events if isinstance(event, Cited)] == [b'{"web":{"uri":"https://a.example"}}']
     candidate = orjson.loads(render_answer(read(orjson.dumps(body)), ANSWERING))["candidates"][0]
@@ -256,6 +255,8 @@ def test_an_array_stream_is_one_json_value() -> None:
     wire = b"".join(renderer.render([event]) for event in [*events, Used(Usage(1, 2)), Ended()]) + renderer.close()
     texts = [one["candidates"][0]["content"]["parts"][0]["text"] for one in orjson.loads(wire)]
     assert texts == ["H", "i"]
+    assert parse_whole(wire) == parsed(wire)
+    assert isinstance(parse_whole(wire)[-1], Ended)
 
 
 def test_calls_are_written_whole_and_in_their_order() -> None:
@@ -304,7 +305,7 @@ def test_calls_are_written_whole_and_in_their_order() -> None:
 def test_garbage_ends_in_a_failure_and_nothing_rises(wire: bytes) -> None:
     for size in (1 << 20, 3):
         assert isinstance(parsed(wire, size)[-1], Failed)
-    assert isinstance(parse_answer(wire)[-1], Failed)
+    assert isinstance(parse_whole(wire)[-1], Failed)
 
 
 @pytest.mark.parametrize("start", [b"data: ", b"[{"])

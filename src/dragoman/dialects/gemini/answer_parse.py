@@ -579,13 +579,8 @@ def _set(holder: Any, step: str | int, piece: _PartialValue) -> None:
         holder[step] = value
 
 
-def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:
+def parse_answer(body: bytes, origin: Origin | None = None, *, seed: str = "") -> list[Event]:
     """The events of a whole answer. A body that is no answer gives one event, the failure."""
-    if body.lstrip()[:1] == b"[":  # a stream that arrives at once
-        from dragoman.dialects.gemini.stream import GeminiStreamParser
-
-        parser = GeminiStreamParser(origin, seed=seed)
-        return [*parser.feed(body), *parser.close()]
     chunk, body = decode_broken(decode_chunk, body)
     if chunk is None:
         return [Failed(Failure(FailureKind.BROKEN_STREAM, "The answer is not a response that can be read.", raw=body))]

@@ -128,13 +128,12 @@ def _load_stored_prompts() -> StoredPromptForm:
 
 
 def _load_answers() -> AnswerCodec:
-    from dragoman.dialects.gemini.answer_parse import parse_answer
     from dragoman.dialects.gemini.answer_render import render_answer
     from dragoman.dialects.gemini.errors import render_error
-    from dragoman.dialects.gemini.stream import WORDS, GeminiStreamParser, GeminiStreamRenderer
+    from dragoman.dialects.gemini.stream import WORDS, GeminiStreamParser, GeminiStreamRenderer, parse_whole
 
     return AnswerCodec(
-        parse_answer,
+        parse_whole,
         render_answer,
         GeminiStreamParser,
         GeminiStreamRenderer,

@@ -13,7 +13,7 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Json, Origin
 from dragoman.dialects.dialect import AnswerContext, Framing
 from dragoman.dialects.gemini import ORIGIN
-from dragoman.dialects.gemini.answer_parse import GeminiAnswerParser, GeminiChunk, decode_chunk
+from dragoman.dialects.gemini.answer_parse import GeminiAnswerParser, GeminiChunk, decode_chunk, parse_answer
 from dragoman.dialects.gemini.answer_render import PartBuilder, logprobs_result
 from dragoman.dialects.gemini.errors import error_body
 from dragoman.dialects.gemini.usage import render_usage
@@ -112,6 +112,14 @@ class GeminiStreamParser:
             self._answer.fail(parse_failure(200, {}, data), out)
         else:
             self._answer.chunk(chunk, data, out)
+
+
+def parse_whole(body: bytes, origin: Origin | None = None, *, seed: str = "", think_tags: bool = False) -> list[Event]:
+    """The events of a whole answer, or of a stream that arrives at once."""
+    if body.lstrip()[:1] != b"[":
+        return parse_answer(body, origin, seed=seed)
+    parser = GeminiStreamParser(origin, seed=seed)
+    return [*parser.feed(body), *parser.close()]
 
 
 class GeminiStreamRenderer(PartBuilder):
