@@ -70,6 +70,18 @@ def test_B14_empty_choices_are_tried_again(tmp_path: Path) -> None:
         assert len(behind.seen) == 2
 
 
+@pytest.mark.parametrize("path", [PATH, "/v1/messages"])
+@pytest.mark.parametrize("ends", [(DONE,), ()])
+def test_B14_a_stream_without_choices_is_tried_again(tmp_path: Path, path: str, ends: tuple[bytes, ...]) -> None:
+    """Nothing of it was for the client: a chunk without choices is no answer, and neither is the end of a stream."""
+    streams = iter(
+        [streamed(b'data: {"id": "x", "choices": []}\n\n', *ends), streamed(*ends), streamed(SAYS, STOP, DONE)]
+    )
+    with served(tmp_path, lambda seen: next(streams)(seen), profile="openrouter") as (running, behind):
+        told = running.post(path, {"model": "m", "messages": PLAIN, "max_tokens": 9, "stream": True})
+        assert (told.status_code, "error" in told.text, len(behind.seen)) == (200, False, 3)
+
+
 def test_B14_an_error_as_finish_reason_is_an_error(tmp_path: Path) -> None:
     broken = frame(delta={"content": ""}, finish_reason="error")
     many = [SAYS] * 200

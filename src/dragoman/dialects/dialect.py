@@ -396,6 +396,8 @@ class AnswerCodec(msgspec.Struct, frozen=True):
     """A decoded chunk from which marks were taken, as clients read it; None if nothing is left of it."""
     rewrite_chunk: ChunkRewrite | None = None
     """Writes chunks that clients misread."""
+    find_beginning: Callable[[bytes], object] = bool
+    """Finds the first event of an answer among the events of a stream; None if they say nothing of it yet."""
     complete: Callable[[bytes, AnswerContext], bytes] = as_it_is
     """Adds the members that a whole answer of another vendor lacks, and keeps every other byte."""
     streamed_text: StreamedText | None = None

@@ -90,6 +90,7 @@ def _load_answers() -> AnswerCodec:
         ChatStreamParser,
         ChatStreamRenderer,
         check_plain_chunk,
+        find_choice,
     )
 
     return AnswerCodec(
@@ -104,6 +105,7 @@ def _load_answers() -> AnswerCodec:
         streamed_text=WORDS,
         finish_stripped_chunk=finish_stripped_chunk,
         rewrite_chunk=MISREAD_CHUNKS,
+        find_beginning=find_choice,
     )
 
 

@@ -56,6 +56,8 @@ from dragoman.wire.sse import DONE_FRAME, Frame, render_data_frame
 
 # A call has its name in its first chunk only. Texts of `reasoning_details` stand in `reasoning` too.
 _BRACKET = ord("[")
+find_choice = re.compile(rb'"choices"\s*:\s*\[\s*[^\s\]]').search
+"""A chunk without choices tells of filters or usage, and begins no answer."""
 WORDS = StreamedText(
     string_members("content", "refusal", "reasoning", "reasoning_content", "name", "arguments", "input"),
     re.compile(rb'"name"\s*+:\s*+"[^"]'),

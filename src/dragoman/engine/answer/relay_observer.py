@@ -217,9 +217,14 @@ def _split_head(held: bytes, ends: tuple[bytes, ...]) -> tuple[bytes, bytes]:
     return held[:at], held[at:]
 
 
-def has_event(begun: bytes, framing: Framing = Framing.SSE) -> bool:
-    """Whether a stream has begun with a whole event, not only with comments that keep it open or half an error."""
+def has_event(begun: bytes, framing: Framing = Framing.SSE, find: Callable[[bytes], object] = bool) -> bool:
+    """Whether a stream has begun with a whole event, not only with comments that keep it open or half an error.
+
+    `find` finds what is an answer's: events that come before it can be sent again with those of another attempt.
+    """
+    if len(begun) > _OPENING:
+        return True
     if framing is Framing.NDJSON:
-        return len(begun) > _OPENING or b"\n" in begun.lstrip()
+        return b"\n" in begun.lstrip()
     at = begun.find(b"data:")
-    return len(begun) > _OPENING or (at >= 0 and (begun.find(b"\n\n", at) >= 0 or begun.find(b"\n\r\n", at) >= 0))
+    return at >= 0 and (begun.find(b"\n\n", at) >= 0 or begun.find(b"\n\r\n", at) >= 0) and bool(find(begun))

@@ -223,10 +223,10 @@ class Translation:
         """Whether what the client would be given first holds an event: then nothing can be tried again."""
         if self._choice is not None:
             return self.is_joined_in
-        framing = self._upstream.framing
+        framing, find = self._upstream.framing, self._upstream.answers.find_beginning
         if not self.relays or self._wrap is not None:
             return bool(opening)
-        return bool(opening) and (framing is Framing.EVENT_STREAM or has_event(opening, framing))
+        return bool(opening) and (framing is Framing.EVENT_STREAM or has_event(opening, framing, find))
 
     def feed(self, data: bytes) -> bytes:
         """A chunk of the upstream's stream, as the client reads it."""
