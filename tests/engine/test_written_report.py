@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from dragoman import Change, adapt
-from dragoman.engine.library.report_summary import MOST_WRITTEN, report_headers, write_report
+from dragoman.engine.compile.report import usage_asked
+from dragoman.engine.library.report_summary import MOST_WRITTEN, find_report, report_headers, write_report
 
 
 def report(count: int, name: str = "x") -> tuple[Change, ...]:
@@ -46,3 +47,16 @@ def test_a_name_of_megabytes_is_not_written_down() -> None:
     assert len(written.json) < 10_000
     (long,) = [one for one in msgspec.json.decode(written.json) if one["rule"] == "refused-setting"]
     assert long["before"] is not None, "its digest is that of the whole"
+
+
+def test_requests_that_are_changed_alike_share_one_report() -> None:
+    written = write_report((usage_asked(),))
+    assert find_report((usage_asked(),)) is written
+    assert find_report((usage_asked(), usage_asked())) is None
+    assert find_report((usage_asked().adding("more"),)) is None
+
+
+def test_a_report_of_changes_of_its_own_is_not_kept() -> None:
+    changes = report(1)
+    write_report(changes)
+    assert find_report(changes) is None

@@ -162,7 +162,7 @@ class Change:
     change holds its values. It is a dataclass and no Struct for that alone: JSON encoders read its fields all the same.
     """
 
-    __slots__ = ("_after", "_before", "_hashing", "at", "did", "kind", "loses", "rule")
+    __slots__ = ("_after", "_before", "_hashing", "at", "did", "is_shared", "kind", "loses", "rule")
 
     rule: str
     at: str
@@ -183,12 +183,15 @@ class Change:
         before: str | None = None,
         after: str | None = None,
         hashing: Hashing | None = None,
+        is_shared: bool = False,
     ) -> None:
+        """`is_shared`: requests that are changed alike have this very object in their reports."""
         self.rule = rule
         self.at = at
         self.did = did
         self.loses = loses
         self.kind: ChangeKind = kind
+        self.is_shared = is_shared
         self._hashing = hashing
         if hashing is None:
             self._before = before
@@ -197,5 +200,6 @@ class Change:
     def adding(self, more: str) -> Change:
         """The same with more to say about what was done."""
         made = copy(self)
+        made.is_shared = False
         made.did = f"{self.did}; {more}"
         return made

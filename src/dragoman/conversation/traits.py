@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from enum import IntFlag, auto
 from functools import lru_cache
+from string import ascii_letters, digits
 
 from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
@@ -275,18 +276,19 @@ COMMON_NAME = "[a-zA-Z_][a-zA-Z0-9_-]{0,63}"
 LONGEST_NAME = 64
 THOUGHT_MARK = "__thought__"
 """What some proxies put between a call's id and a thought signature that they hang on it."""
+_ID_LETTERS = (ascii_letters + digits + "_-").encode()
 _is_common_name = re.compile(COMMON_NAME).fullmatch
 
 
 def observe_ids(ids: list[str]) -> int:
-    """What the ids of calls tell, all at once: are they `COMMON_ID`? A regular expression takes twice as long."""
+    """What the ids of calls tell, all at once: are they `COMMON_ID`? A regular expression takes as long again."""
     if not ids:
         return 0
     several = set(ids)
     found = 0 if len(several) == len(ids) else _DUPLICATE_ID
-    letters = "".join(several)
-    common = letters.isascii() and letters.replace("_", "a").replace("-", "a").isalnum() and THOUGHT_MARK not in letters
-    return found if common and "" not in several and max(map(len, several)) <= 40 else found | _ODD_IDS
+    letters = "".join(ids)
+    common = letters.isascii() and not letters.encode().translate(None, _ID_LETTERS) and THOUGHT_MARK not in letters
+    return found if common and "" not in several and max(map(len, ids)) <= 40 else found | _ODD_IDS
 
 
 def observe_name(name: str) -> int:

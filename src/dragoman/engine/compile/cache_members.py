@@ -35,7 +35,9 @@ def with_session(request: CompiledRequest, session: str) -> CompiledRequest:
 @cache
 def _tell_named(name: str) -> Change:
     did = f"named the session in {name}, so that the provider finds its prompt cache"
-    return Change(SESSION_KEY, "" if name.startswith(_HEADER) else f"/{name}", did, str(Loss.NOTHING), "added")
+    return Change(
+        SESSION_KEY, "" if name.startswith(_HEADER) else f"/{name}", did, str(Loss.NOTHING), "added", is_shared=True
+    )
 
 
 class CacheQuestionAsked(msgspec.Struct, frozen=True, gc=False):
@@ -62,7 +64,7 @@ def with_question(request: CompiledRequest, question: CacheQuestionAsked) -> Com
 @cache
 def _tell_asked(name: str) -> Change:
     did = "asked the provider why it missed its prompt cache, if it did"
-    return Change(CACHE_QUESTION, f"/{name}", did, str(Loss.NOTHING), "added")
+    return Change(CACHE_QUESTION, f"/{name}", did, str(Loss.NOTHING), "added", is_shared=True)
 
 
 def with_member(body: bytes, name: str, value: bytes) -> bytes | None:

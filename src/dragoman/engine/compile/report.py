@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate
 from operator import attrgetter
 from typing import Any
@@ -61,10 +61,11 @@ def _unwrapped(wrapper: RequestWrapper) -> Change:
     return Change(OFF_SCHEMA, wrapper.at, did, str(weight))
 
 
+@cache
 def usage_asked() -> Change:
     """A stream was asked for its usage on behalf of the ledger."""
     did = "asked the stream to tell its usage; the client does not see it"
-    return Change(USAGE, "/stream_options", did, str(Loss.NOTHING), "added")
+    return Change(USAGE, "/stream_options", did, str(Loss.NOTHING), "added", is_shared=True)
 
 
 def usage_not_asked() -> Change:
@@ -206,7 +207,7 @@ class ReportBuilder:
 @lru_cache(maxsize=1024)
 def _tell_hint(rule: str, at: str, did: str, loss: str, kind: ChangeKind, hint: CacheHint) -> Change:
     """The entry for a hint that was set. Requests get the same ones on turn after turn."""
-    return Change(rule, at, did, loss, kind, after=digest(hint))
+    return Change(rule, at, did, loss, kind, after=digest(hint), is_shared=True)
 
 
 class _Places:

@@ -33,7 +33,7 @@ from dragoman.engine.history.recall import cut_key, cut_keys, may_need_cut
 from dragoman.engine.history.sent_prompts import SentBefore
 from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.history.trimming import TrimRequest
-from dragoman.engine.routing.sessions import hash_first_words, named_session, session_key
+from dragoman.engine.routing.sessions import find_session, named_session
 from dragoman.profiles.facts import CachePlace, Doubt, Stance
 from dragoman.profiles.profile import Layer, Target, merge, patched
 from dragoman.rules.reasoning import issuer
@@ -209,8 +209,7 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
             return None
         if facts.cache_hints is not Stance.ACCEPTS or facts.cache_place is CachePlace.NONE or not self.sets_hints(ask):
             return None
-        session = f"{session_key(ask)} {hash_first_words(ask.conversation)}"
-        return digest_prompt(ask.conversation, self.destination.name, ask.known, session)
+        return digest_prompt(ask.conversation, self.destination.name, ask.known, find_session(ask))
 
     def _find_summary_keys(self, ask: Ask) -> Mapping[str, int]:
         policy = self.destination.compact

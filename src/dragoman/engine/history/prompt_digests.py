@@ -40,7 +40,10 @@ class PromptDigests(msgspec.Struct, frozen=True, gc=False):
 
 
 def digest_prompt(
-    conversation: Conversation, target: str, known: KnownBeginning | None = None, session: str = ""
+    conversation: Conversation,
+    target: str,
+    known: KnownBeginning | None = None,
+    session: tuple[str, int] = ("", 0),
 ) -> PromptDigests:
     """The digests of a conversation for one target. What models thought does not count: clients may leave it out.
     `known`: what is remembered of the conversation. `session`: what its turns have in common."""

@@ -29,7 +29,7 @@ from dragoman.engine.exchange.destination import Destination
 from dragoman.engine.history.prompt_digests import digest_message, digest_messages, digest_tools
 from dragoman.engine.history.sent_prompts import KEPT_SECONDS
 from dragoman.engine.history.sizes import bytes_per_token, fixed_size, size_of
-from dragoman.engine.routing.sessions import hash_first_words, session_key
+from dragoman.engine.routing.sessions import find_session
 from dragoman.profiles.facts import CachePlace, CacheQuestionForm, Facts, Stance
 from dragoman.profiles.prices import PER_MILLION, TokenPrice
 from dragoman.profiles.profile import Target
@@ -187,7 +187,7 @@ class SessionTurns:
 
     def find(self, caller: str, ask: Ask) -> SentTurn | None:
         """The turn before this one, if its prompt may still be in the cache."""
-        turn = self._turns.get((caller, session_key(ask), hash_first_words(ask.conversation)))
+        turn = self._turns.get((caller, *find_session(ask)))
         return turn if turn is not None and self._clock() - turn.at < KEPT_SECONDS else None
 
     def note(
@@ -203,10 +203,11 @@ class SessionTurns:
         digests, if it is a large one. `diagnosis`: what the provider says of it."""
         price = destination.price
         saved = price.saving(usage) if price is not None and (usage.cached or usage.cache_written) else 0.0
-        if not (session := session_key(request.ask)):
+        session, words = find_session(request.ask)
+        if not session:
             return CacheOutcome(saved=saved)
         asked, remembered = request.ask.conversation, request.ask.known
-        key = (caller, session, hash_first_words(asked))
+        key = (caller, session, words)
         turn = self._turns.get(key)
         if turn is None:
             messages = digest_messages(asked, remembered).digests if made is None else made.messages

@@ -23,7 +23,7 @@ from dragoman.dialects.contracts.stored_prompts import PromptPieces, StoredPromp
 from dragoman.dialects.registry import dialect
 from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.exchange.destination import Destination
-from dragoman.engine.routing.sessions import hash_first_words, session_key
+from dragoman.engine.routing.sessions import find_session
 from dragoman.profiles.prices import PER_MILLION, TokenPrice
 
 STORED_PROMPT = "stored-prompt"
@@ -158,11 +158,12 @@ class StoredPromptBook:
         cannot be stored."""
         form = dialect(request.dialect).stored_prompts
         pieces = form.split(request.body) if form is not None else None
-        if form is None or pieces is None or not (session := session_key(ask)):
+        session, words = find_session(ask)
+        if form is None or pieces is None or not session:
             return None
         head = b"".join([b"%b:%b" % (name.encode(), raw) for name, raw in pieces.head.items()])
         raws = [head, *[bytes(one) for one in pieces.items]]
-        identity = (caller, session, hash_first_words(ask.conversation), destination)
+        identity = (caller, session, words, destination)
         marks = array("q", [hash(one) for one in raws])
         use = PromptUse(identity, form, request.path, pieces, [len(one) for one in raws], marks, ask.model or "")
         known = self._sessions.get(identity)

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import msgspec
 
+from dragoman.conversation.bounded_cache import BoundedCache, CacheEntry
 from dragoman.conversation.changes import Change, ChangeKind, Loss
 
 LONGEST = 1024
@@ -191,6 +192,8 @@ _AT_ONCE = 100
 """Changes that are encoded at once: the encoder holds the interpreter."""
 MOST_WRITTEN = 500
 """Changes of one report that are written down. A request of 20 MB may have 90,000, which would be 13 MB of report."""
+_MOST_SHARED = 8
+"""Changes of a report that is kept for requests that are changed alike."""
 _LONGEST_TEXT = 1000
 """Characters of a place, or of what was done."""
 
@@ -208,6 +211,16 @@ class WrittenReport(msgspec.Struct, frozen=True, gc=False):
     """By rule."""
 
 
+_WRITTEN: BoundedCache[tuple[int, ...]] = BoundedCache(f"{__name__}.{WrittenReport.__qualname__}")
+"""Reports of nothing but shared changes, by the ids of these. Such are most: hints for caches, and questions."""
+
+
+def find_report(changes: tuple[Change, ...]) -> WrittenReport | None:
+    """A report of the same shared changes that was written for another request."""
+    found: WrittenReport | None = _WRITTEN.get(tuple(map(id, changes)))
+    return found
+
+
 def write_report(changes: tuple[Change, ...], headers: ReportHeaders | None = None) -> WrittenReport:
     """Compute the digests of a report, and write it. `headers`: if these were written before."""
     counts: dict[str, int] = {}
@@ -217,7 +230,10 @@ def write_report(changes: tuple[Change, ...], headers: ReportHeaders | None = No
     kept = list(map(_clip, changes if len(changes) <= MOST_WRITTEN else _choose(changes)))
     for at in range(0, len(kept), _AT_ONCE):
         pieces.append(_encode(kept[at : at + _AT_ONCE])[1:-1])
-    return WrittenReport(changes, b"[" + b",".join(pieces) + b"]", headers or report_headers(changes), counts)
+    made = WrittenReport(changes, b"[" + b",".join(pieces) + b"]", headers or report_headers(changes), counts)
+    if len(changes) <= _MOST_SHARED and all(change.is_shared for change in changes):
+        _WRITTEN.put(tuple(map(id, changes)), CacheEntry(made, 1024 + 2 * len(made.json), made))
+    return made
 
 
 def _choose(changes: Sequence[Change]) -> list[Change]:

@@ -30,12 +30,18 @@ _SEARCHED = 2_000
 
 def session_key(ask: Ask) -> str:
     """The key of the conversation; empty where nothing tells it."""
-    if given := named_session(ask):
-        return given
+    return find_session(ask)[0]
+
+
+def find_session(ask: Ask) -> tuple[str, int]:
+    """The key of the conversation, and what tells agents apart that work in one session: the user's first words, as a
+    hash."""
     for message in ask.conversation.messages:
         if message.role is USER:
-            return _key_of_words(message)
-    return ""
+            words = _literals(message)
+            mark = hash(words)
+            return named_session(ask) or _KEYS.get(mark) or _remember_key(message, words, mark), mark
+    return named_session(ask), 0
 
 
 def named_session(ask: Ask) -> str:
@@ -52,23 +58,11 @@ def named_session(ask: Ask) -> str:
     return _given(_user(metadata)) if metadata else ""
 
 
-def hash_first_words(conversation: Conversation) -> int:
-    """What tells agents apart that work in one session: the first words of the user."""
-    for message in conversation.messages:
-        if message.role is USER:
-            return hash(_literals(message))
-    return 0
-
-
-def _key_of_words(first: Message) -> str:
+def _remember_key(first: Message, words: bytes, mark: int) -> str:
     """The key of a conversation that begins with these words. It is made once for all its turns."""
-    words = _literals(first)
-    mark = hash(words)
-    known: str | None = _KEYS.get(mark)
-    if known is None:
-        known = _make_key(first, words)
-        _KEYS.put(mark, CacheEntry(known, 128))
-    return known
+    made = _make_key(first, words)
+    _KEYS.put(mark, CacheEntry(made, 128))
+    return made
 
 
 _KEYS: BoundedCache[int] = BoundedCache(f"{__name__}.session_key")

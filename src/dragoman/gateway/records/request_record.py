@@ -20,6 +20,7 @@ from dragoman.engine.library.report_summary import (
     NOTHING_WRITTEN,
     ReportHeaders,
     WrittenReport,
+    find_report,
     report_headers,
     write_report,
 )
@@ -207,7 +208,8 @@ def headers_of_report(record: RequestRecord) -> ReportHeaders:
     written = record.dispatch.report if record.dispatch is not None else None
     if written is not None and written.changes is changes:
         return written.headers
-    record.report = report_headers(changes)
+    known = find_report(changes)
+    record.report = report_headers(changes) if known is None else known.headers
     return record.report
 
 
@@ -217,7 +219,9 @@ def _report(record: RequestRecord) -> WrittenReport:
     if not changes:
         return NOTHING_WRITTEN
     written = record.dispatch.report if record.dispatch is not None else None
-    return written if written is not None and written.changes is changes else write_report(changes, record.report)
+    if written is not None and written.changes is changes:
+        return written
+    return find_report(changes) or write_report(changes, record.report)
 
 
 def _entry(record: RequestRecord, report: WrittenReport, bodies: bool) -> Entry:
