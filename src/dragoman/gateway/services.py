@@ -78,7 +78,7 @@ class Traffic:
 
     def __init__(self) -> None:
         self.started = time.time()
-        self.ids: Iterator[str] = map(f"req_{secrets.token_hex(5)}{{:08x}}".format, count(1))
+        self.ids: Iterator[str] = map(f"req_{secrets.token_hex(5)}%08x".__mod__, count(1))
         """Ids for requests, unlike any other of this or another process."""
         self.concurrent: dict[str, int] = {}
         """How many are under way, by caller."""

@@ -40,7 +40,7 @@ class Viewer(Struct, frozen=True):
         return self.admin or entry.caller == self.name
 
 
-class Entry(Struct, frozen=True, kw_only=True, gc=False):
+class Entry(Struct, frozen=True, gc=False):
     """One request in the ledger. Times are in seconds."""
 
     id: str
@@ -187,19 +187,15 @@ class Totals(Struct, frozen=True):
 
 def sanitized(entry: Entry, redactor: Redactor, bodies: bool) -> Entry:
     """The entry as it may be stored: no secret in a provider's words, bodies only if asked for, counts bounded."""
+    # All bits together are negative if one count is, and no less than the largest of them.
+    tokens = entry.input_tokens | entry.output_tokens | entry.cached_tokens | entry.reasoning_tokens
+    tokens |= entry.written_tokens | entry.resent_tokens | entry.attempts | entry.overhead_us
     if (
         entry.error is None
         and entry.request is None
         and entry.sent is None
         and entry.answer is None
-        and 0 <= entry.input_tokens <= MOST_TOKENS
-        and 0 <= entry.output_tokens <= MOST_TOKENS
-        and 0 <= entry.cached_tokens <= MOST_TOKENS
-        and 0 <= entry.reasoning_tokens <= MOST_TOKENS
-        and 0 <= entry.written_tokens <= MOST_TOKENS
-        and 0 <= entry.resent_tokens <= MOST_TOKENS
-        and 0 <= entry.attempts <= MOST_TOKENS
-        and 0 <= entry.overhead_us <= MOST_TOKENS
+        and 0 <= tokens <= MOST_TOKENS
         and 0 <= entry.duration <= MOST_TOKENS
         and 0 <= entry.time <= LATEST
     ):

@@ -55,14 +55,14 @@ MAX_LOSS = "x-dragoman-max-loss"
 DOUBT = "x-dragoman-doubt"
 RULES = "x-dragoman-rules"
 REASONING = "x-dragoman-reasoning"
-_HEADERS = (MAX_LOSS, DOUBT, RULES, REASONING)
+_HEADERS = frozenset({MAX_LOSS, DOUBT, RULES, REASONING})
 
 
 def caller_options(headers: Mapping[str, str], loosen: bool) -> CallerOptions:
     """What a request's headers set. Raises OptionError."""
-    max_loss, doubt, rules, reasoning = map(headers.get, _HEADERS)
-    if max_loss is None and doubt is None and rules is None and reasoning is None:
+    if _HEADERS.isdisjoint(headers):
         return NOTHING_SET
+    max_loss, doubt, rules, reasoning = map(headers.get, (MAX_LOSS, DOUBT, RULES, REASONING))
     return CallerOptions(
         None if max_loss is None else parse_loss(max_loss),
         None if doubt is None else parse_doubt(doubt),

@@ -81,11 +81,10 @@ def digest_messages(conversation: Conversation, known: KnownBeginning | None) ->
     if before is not None and before.messages is messages:
         return before
     if known is not None and before is not None and before.holds(messages, opening, known.count):
-        digests = array("q", [digest_message(one) for one in messages[:opening]])
-        digests += before.digests[opening : known.count]
-        digests.extend([digest_message(one) for one in messages[known.count :]])
+        digests = _digest_each(messages[:opening]) + before.digests[opening : known.count]
+        digests += _digest_each(messages[known.count :])
     else:
-        digests = array("q", [digest_message(one) for one in messages])
+        digests = _digest_each(messages)
     made = DigestedMessages(messages, opening, digests)
     if known is not None:
         known.keep(DigestedMessages, made, 8 * len(digests))
@@ -94,16 +93,24 @@ def digest_messages(conversation: Conversation, known: KnownBeginning | None) ->
 
 def digest_message(message: Message) -> int:
     """What one message says, and who says it. What the model thought does not count."""
-    parts = message.parts
-    if len(parts) == 1:
-        only = parts[0]
+    return _digest_each((message,))[0]
+
+
+def _digest_each(messages: Iterable[Message]) -> array[int]:
+    """The digests of messages, in one loop: most hold one text."""
+    digests: list[int] = []
+    for message in messages:
+        parts = message.parts
+        only = parts[0] if len(parts) == 1 else None
         if type(only) is Result and len(only.parts) == 1:
             only = only.parts[0]
         if type(only) is Text:
-            return hash((message.role, only.literal))
-    pieces: list[bytes] = []
-    collect_words(parts, pieces)
-    return hash((message.role, *pieces))
+            digests.append(hash((message.role, only.literal)))
+        else:
+            pieces: list[bytes] = []
+            collect_words(parts, pieces)
+            digests.append(hash((message.role, *pieces)))
+    return array("q", digests)
 
 
 def _hash_tools(tools: tuple[Tool | NativeTool, ...]) -> bytes:
