@@ -12,7 +12,7 @@ import dragoman
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.envelope import seal
 from dragoman.conversation.parts import OURS, Opaque, Origin
-from dragoman.engine.compile.kept_runs import KeptRun, open_run
+from dragoman.engine.tool_runs.kept_runs import KeptRun, open_run
 
 SPLICED = '"a"}]}],"model":"dear","tail":[{"messages":[{"b":"c"'
 """Closes what it is written into, names another model, and opens as much again."""

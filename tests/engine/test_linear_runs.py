@@ -15,10 +15,10 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.parts import Call, Opaque, Reasoning, Text
 from dragoman.conversation.provider_tools import Family, ToolRun
 from dragoman.conversation.tools import Tool
-from dragoman.engine.compile.approvals import find_answered
-from dragoman.engine.compile.kept_runs import find_runs, keep_run, restored_runs, seal_run
 from dragoman.engine.compile.request_limits import parse_ask
-from dragoman.engine.compile.tool_catalogue import search_tools
+from dragoman.engine.tool_runs.approvals import find_answered
+from dragoman.engine.tool_runs.kept_runs import find_runs, keep_run, restored_runs, seal_run
+from dragoman.engine.tool_runs.tool_catalogue import search_tools
 from dragoman.rules.schema.merging import JOINS
 
 N = 60

@@ -37,9 +37,9 @@ from dragoman.engine.exchange.steps import (
     StepRow,
     Streaming,
 )
-from dragoman.engine.exchange.tool_rounds import FinishedCall
 from dragoman.engine.history.stored_prompts import PromptUse, StoredPrompt, StoredPromptBook
 from dragoman.engine.library.adapt import read
+from dragoman.engine.tool_runs.tool_rounds import FinishedCall
 from dragoman.profiles.profile import Layer, patched
 
 ROWS = {row.step: row for row in STEPS}

@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.conversation.parts import Extras
 from dragoman.conversation.tools import Tool
-from dragoman.engine.compile.tool_catalogue import MOST_FOUND, deferred_tools, search_tools
+from dragoman.engine.tool_runs.tool_catalogue import MOST_FOUND, deferred_tools, search_tools
 
 
 def tool(name: str, description: str = "", schema: str = "{}") -> Tool:

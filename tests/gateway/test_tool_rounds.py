@@ -24,9 +24,9 @@ from dragoman.conversation.literals import quote
 from dragoman.conversation.provider_tools import Family, FoundPage, McpServer, ProviderTool, ToolRun
 from dragoman.conversation.tools import Tool
 from dragoman.emulators.signatures import mint
-from dragoman.engine.compile.run_functions import runnable_tool
-from dragoman.engine.exchange import wanted_tools
-from dragoman.engine.exchange.run_limits import RunLimits
+from dragoman.engine.tool_runs import wanted_tools
+from dragoman.engine.tool_runs.run_functions import runnable_tool
+from dragoman.engine.tool_runs.run_limits import RunLimits
 from dragoman.store.contracts.budgets import Period, PeriodBudget
 
 FACT = "The bridge is 1312 metres long."

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 from tests.gateway.running import Running, wait_for
 
-from dragoman.engine.exchange.tool_rounds import FinishedRun
+from dragoman.engine.tool_runs.tool_rounds import FinishedRun
 from dragoman.gateway.records.tracing import Spans, SpansError, attributes, open_spans
 from dragoman.store import Entry
 from dragoman.testing import emulator

@@ -51,7 +51,6 @@ from dragoman.engine.exchange.steps import (
     Wait,
 )
 from dragoman.engine.exchange.target_attempt import SHORTEST_PROMPT
-from dragoman.engine.exchange.tool_rounds import FinishedCall
 from dragoman.engine.history.sent_prompts import KEPT_SECONDS
 from dragoman.engine.history.session_turns import (
     NO_USE,
@@ -62,6 +61,7 @@ from dragoman.engine.history.session_turns import (
     is_worth_leaving,
 )
 from dragoman.engine.library.report_summary import WrittenReport, write_report
+from dragoman.engine.tool_runs.tool_rounds import FinishedCall
 from dragoman.profiles.facts import Stance
 from dragoman.profiles.profile import Target
 from dragoman.upstream.auth.authorizer import NoCredentials

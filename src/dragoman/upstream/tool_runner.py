@@ -1,6 +1,6 @@
 """What runs a provider's tools in its place: web search, fetching pages, the tools of a server.
 
-The exchange decides which calls are run and what becomes of the results (`engine/exchange/tool_rounds.py`). A runner
+The exchange decides which calls are run and what becomes of the results (`engine/tool_runs/tool_rounds.py`). A runner
 does nothing but run them. Everything that it returns is data of strangers.
 """
 
@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.provider_tools import Family, McpServer, ProviderTool, ToolRun
 from dragoman.conversation.tools import Tool
-from dragoman.engine.compile.approvals import WantedRun
-from dragoman.engine.exchange.run_limits import USUAL_LIMITS, RunLimits
-from dragoman.engine.exchange.tool_rounds import OVER, TOO_LATE, TOO_MANY, FinishedCall, fit_media, run_size
+from dragoman.engine.tool_runs.approvals import WantedRun
+from dragoman.engine.tool_runs.run_limits import USUAL_LIMITS, RunLimits
+from dragoman.engine.tool_runs.tool_rounds import OVER, TOO_LATE, TOO_MANY, FinishedCall, fit_media, run_size
 from dragoman.upstream.heavy_work import RequestWork
 from dragoman.wire.json_size import LARGE
 

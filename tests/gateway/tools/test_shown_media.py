@@ -15,7 +15,7 @@ from tests.gateway.tools.scripted_mcp import Json, ScriptedMcp, scripted_mcp
 from tests.shapes.words import PIXEL, SOUND
 
 from dragoman.emulators.serving.background_server import RunningEmulator
-from dragoman.engine.compile.run_functions import server_function_name
+from dragoman.engine.tool_runs.run_functions import server_function_name
 from dragoman.testing import emulator
 
 TARGETS = {

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct, field
 
 from dragoman.config.schema.amounts import Amount
 from dragoman.config.secret import Secret
-from dragoman.engine.exchange.run_limits import RunLimits
+from dragoman.engine.tool_runs.run_limits import RunLimits
 
 
 class ToolApproval(StrEnum):

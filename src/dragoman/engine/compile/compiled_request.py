@@ -9,9 +9,9 @@ import msgspec
 
 from dragoman.conversation.changes import Change, Undo
 from dragoman.conversation.conversation import Ask, Conversation
-from dragoman.engine.compile.run_functions import WantedTool
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.trimming import TrimStatistics
+from dragoman.engine.tool_runs.run_functions import WantedTool
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.profile import NO_ENVELOPE, Envelope
 

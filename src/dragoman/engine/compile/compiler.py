@@ -22,18 +22,10 @@ from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.content_checks import require_content, require_known_content, require_messages
 from dragoman.engine.compile.continued_repairs import ContinuedRepairs
 from dragoman.engine.compile.envelopes import with_header_members
-from dragoman.engine.compile.kept_runs import restored_runs
 from dragoman.engine.compile.plan import Plan, client_of, plan, serving_target
 from dragoman.engine.compile.reasoning_restore import KeptParts, PutBack, kept_reasoning, restored
 from dragoman.engine.compile.refusal_places import found_in, with_place
 from dragoman.engine.compile.report import ReportBuilder, body_repairs, usage_asked, usage_not_asked, without_spelling
-from dragoman.engine.compile.run_functions import (
-    RunnableTool,
-    WantedTool,
-    declares_by_members,
-    find_wanted,
-    with_functions,
-)
 from dragoman.engine.compile.unseen_content import unseen, unseen_content
 from dragoman.engine.history.client_choice import (
     NO_CHOICE,
@@ -49,6 +41,14 @@ from dragoman.engine.history.result_clearing import clear_results
 from dragoman.engine.history.sent_prompts import SentBefore
 from dragoman.engine.history.sizes import bytes_per_token
 from dragoman.engine.history.trimming import TrimRequest, TrimStatistics, history_trim, trim
+from dragoman.engine.tool_runs.kept_runs import restored_runs
+from dragoman.engine.tool_runs.run_functions import (
+    RunnableTool,
+    WantedTool,
+    declares_by_members,
+    find_wanted,
+    with_functions,
+)
 from dragoman.errors import RepairRefused, Unrepresentable
 from dragoman.profiles.facts import ACCEPTS, REFUSES, CacheForm, Doubt
 from dragoman.profiles.profile import NO_ENVELOPE, BodyForm, Profile, Target

@@ -44,7 +44,6 @@ from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.plan import expects_reasoning, serving_target
 from dragoman.engine.compile.reasoning_restore import keeps, scope
 from dragoman.engine.compile.report import ReportBuilder
-from dragoman.engine.compile.run_functions import RunnableTool, find_api
 from dragoman.engine.exchange import care
 from dragoman.engine.exchange.attempts import (
     MAX_TOTAL,
@@ -63,7 +62,6 @@ from dragoman.engine.exchange.caller_options import NOTHING_SET, CallerOptions
 from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, D, ShownReasoning, TargetRoute
 from dragoman.engine.exchange.lessons import Learnt, is_recognised, learn
 from dragoman.engine.exchange.named_prompt import NamedPrompt
-from dragoman.engine.exchange.run_limits import USUAL_LIMITS, RunLimits
 from dragoman.engine.exchange.split_answer import SplitAnswer, SplitChoices, SplitRounds
 from dragoman.engine.exchange.steps import (
     Answered,
@@ -83,8 +81,6 @@ from dragoman.engine.exchange.steps import (
     Wait,
 )
 from dragoman.engine.exchange.target_attempt import SHORTEST_PROMPT, Attempts, TargetAttempt
-from dragoman.engine.exchange.tool_rounds import FinishedCall, FinishedRun
-from dragoman.engine.exchange.wanted_tools import WantedTools, find_wanted_tools, with_approved
 from dragoman.engine.history.calibration import CountedTokens, calibration_key, can_be_estimated
 from dragoman.engine.history.compaction import UsedSummary
 from dragoman.engine.history.recall import shorter
@@ -93,6 +89,10 @@ from dragoman.engine.history.sizes import estimate_tokens
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.tokens.answer_tally import NOTHING_SPENT, Spent, parse_amount
 from dragoman.engine.tokens.token_estimate import estimate_request
+from dragoman.engine.tool_runs.run_functions import RunnableTool, find_api
+from dragoman.engine.tool_runs.run_limits import USUAL_LIMITS, RunLimits
+from dragoman.engine.tool_runs.tool_rounds import FinishedCall, FinishedRun
+from dragoman.engine.tool_runs.wanted_tools import WantedTools, find_wanted_tools, with_approved
 from dragoman.errors import MalformedRequest, RequestError
 from dragoman.profiles.facts import CacheQuestionForm
 from dragoman.profiles.profile import Layer, Target, patched

@@ -17,11 +17,11 @@ from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Call
 from dragoman.engine.answer.joined_answers import JoinedAnswers
 from dragoman.engine.answer.stream_redaction import Redaction
-from dragoman.engine.compile.run_functions import RunnableTool
 from dragoman.engine.exchange.destination import D
-from dragoman.engine.exchange.run_limits import RunLimits
 from dragoman.engine.exchange.steps import Answered, StreamingAll
-from dragoman.engine.exchange.tool_rounds import FinishedCall, RunTools, ToolRounds
+from dragoman.engine.tool_runs.run_functions import RunnableTool
+from dragoman.engine.tool_runs.run_limits import RunLimits
+from dragoman.engine.tool_runs.tool_rounds import FinishedCall, RunTools, ToolRounds
 
 if TYPE_CHECKING:
     from dragoman.engine.exchange.exchange import Exchange

@@ -14,7 +14,6 @@ import msgspec
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.provider_tools import ProviderTool
 from dragoman.engine.answer.translation import Translation
-from dragoman.engine.compile.approvals import WantedRun
 from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.reasoning_restore import KeptParts
 from dragoman.engine.exchange.destination import D
@@ -23,6 +22,7 @@ from dragoman.engine.history.compaction import PrefixSummary
 from dragoman.engine.history.cuts import Cut
 from dragoman.engine.history.prompt_digests import PromptDigests
 from dragoman.engine.history.sent_prompts import SentBefore
+from dragoman.engine.tool_runs.approvals import WantedRun
 from dragoman.errors import RequestError
 
 if TYPE_CHECKING:

@@ -17,9 +17,7 @@ from dragoman.conversation.traits import Trait
 from dragoman.engine.compile.cache_members import CacheQuestionAsked, with_question, with_session
 from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.compiler import PLAIN, Options, compile_ask
-from dragoman.engine.compile.kept_runs import find_runs
 from dragoman.engine.compile.reasoning_restore import KeptParts, has_keys, keeps, keys, scope
-from dragoman.engine.compile.run_functions import RunnableTool
 from dragoman.engine.exchange.caller_options import NOTHING_SET, USAGE_ASKED, CallerOptions
 from dragoman.engine.exchange.destination import CacheHints, D
 from dragoman.engine.exchange.lessons import Learnt
@@ -34,6 +32,8 @@ from dragoman.engine.history.sent_prompts import SentBefore
 from dragoman.engine.history.trim_policy import TrimPolicy
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.routing.sessions import find_session, named_session
+from dragoman.engine.tool_runs.kept_runs import find_runs
+from dragoman.engine.tool_runs.run_functions import RunnableTool
 from dragoman.profiles.facts import CachePlace, Doubt, Stance
 from dragoman.profiles.profile import Layer, Target, merge, patched
 from dragoman.rules.reasoning import issuer

@@ -16,13 +16,13 @@ from dragoman.dialects.shared.parsing import open_body, opened_bytes
 from dragoman.engine.compile.compiler import PLAIN, Options, compile_ask
 from dragoman.engine.compile.request_limits import DEFAULT_LIMITS, RequestLimits, check_body, parse_ask
 from dragoman.engine.compile.request_wrappers import LISTS, find_wrapped
-from dragoman.engine.compile.run_functions import find_api
 from dragoman.engine.history.client_choice import chosen_policy, history_choice
 from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.library.policy import Policy, State, check_choice, parse_doubt, parse_loss
 from dragoman.engine.memory.continued_requests import recognise
 from dragoman.engine.memory.conversation_memory import CallerMemory
+from dragoman.engine.tool_runs.run_functions import find_api
 from dragoman.errors import MalformedRequest
 from dragoman.profiles.profile import Layer, Profiles, Target, patched
 from dragoman.wire.json_reader import open_object

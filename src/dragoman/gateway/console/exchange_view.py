@@ -13,9 +13,9 @@ from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.offline_driver import compile_offline
 from dragoman.engine.exchange.steps import AttemptFailed
-from dragoman.engine.exchange.tool_rounds import TOOL_RUN
 from dragoman.engine.library.adapt import read
 from dragoman.engine.routing.candidates import Decision
+from dragoman.engine.tool_runs.tool_rounds import TOOL_RUN
 from dragoman.errors import DragomanError
 from dragoman.gateway.console.code_samples import CodeSamples, ResendForm, code_samples, resend_form
 from dragoman.gateway.console.explained_changes import ShownReport, compiled_report, shown_report

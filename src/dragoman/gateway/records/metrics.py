@@ -14,8 +14,8 @@ from functools import partial
 
 import msgspec
 
-from dragoman.engine.exchange.tool_rounds import FinishedRun
 from dragoman.engine.history.trimming import TrimStatistics
+from dragoman.engine.tool_runs.tool_rounds import FinishedRun
 from dragoman.store import Entry
 
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)

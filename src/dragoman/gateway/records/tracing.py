@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from dragoman.engine.exchange.tool_rounds import FinishedRun
+from dragoman.engine.tool_runs.tool_rounds import FinishedRun
 from dragoman.errors import DragomanError
 from dragoman.gateway.records.store_spans import StoreCall
 from dragoman.store import Entry

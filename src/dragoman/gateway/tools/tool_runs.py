@@ -17,7 +17,7 @@ from dragoman.config.secret import Secret
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.conversation.provider_tools import Family, FoundPage, McpServer, ProviderTool, ToolRun
 from dragoman.conversation.tools import Tool
-from dragoman.engine.exchange.run_limits import RunLimits
+from dragoman.engine.tool_runs.run_limits import RunLimits
 from dragoman.errors import ConfigError
 from dragoman.gateway.tools.found_text import cut_text, is_allowed_page, render_pages
 from dragoman.gateway.tools.searched_pages import find_pages

@@ -14,8 +14,8 @@ from dragoman.conversation.messages import ASSISTANT, Message
 from dragoman.conversation.parts import Call, Opaque
 from dragoman.conversation.provider_tools import Approval, ProviderTool, ProviderToolCodec, ToolRun
 from dragoman.dialects.registry import dialect
-from dragoman.engine.compile.kept_runs import run_block
-from dragoman.engine.compile.run_functions import server_function_name
+from dragoman.engine.tool_runs.kept_runs import run_block
+from dragoman.engine.tool_runs.run_functions import server_function_name
 
 NOT_APPROVED = "not_approved"
 _DENIED = "The user did not approve this call."

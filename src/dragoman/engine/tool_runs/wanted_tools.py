@@ -13,10 +13,10 @@ from dragoman.conversation.parts import Call
 from dragoman.conversation.provider_tools import Family, McpServer, ProviderTool
 from dragoman.conversation.tools import Tool
 from dragoman.dialects.registry import dialect
-from dragoman.engine.compile.approvals import AnsweredCall, find_answered, server_call, with_answered
-from dragoman.engine.compile.run_functions import RunnableTool, WantedTool, runnable_tool, searchable_tool
 from dragoman.engine.exchange.steps import ListTools
-from dragoman.engine.exchange.tool_rounds import FinishedCall
+from dragoman.engine.tool_runs.approvals import AnsweredCall, find_answered, server_call, with_answered
+from dragoman.engine.tool_runs.run_functions import RunnableTool, WantedTool, runnable_tool, searchable_tool
+from dragoman.engine.tool_runs.tool_rounds import FinishedCall
 
 ServerTools = Sequence[tuple[Tool, ...] | None]
 """For each tool that is asked for, those of its server, if it has one; None: it cannot be run."""

@@ -22,7 +22,7 @@ from dragoman.conversation.provider_tools import ToolRun
 from dragoman.conversation.tools import Tool
 from dragoman.dialects.registry import dialect
 from dragoman.engine.compile.reasoning_restore import KeptParts, is_copy, pack, proof_of, unpack
-from dragoman.engine.compile.tool_catalogue import declare_found
+from dragoman.engine.tool_runs.tool_catalogue import declare_found
 
 RUN = "run"
 """The kind of the block that stands for runs of one round."""

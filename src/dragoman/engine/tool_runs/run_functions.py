@@ -22,7 +22,7 @@ from dragoman.conversation.provider_tools import Family, McpServer, ProviderTool
 from dragoman.conversation.tools import CallForm, NativeTool, Tool
 from dragoman.dialects.registry import dialect
 from dragoman.engine.compile.plan import client_of, plan
-from dragoman.engine.compile.tool_catalogue import deferred_tools, without_deferred
+from dragoman.engine.tool_runs.tool_catalogue import deferred_tools, without_deferred
 from dragoman.profiles.profile import Target
 from dragoman.rules.context import Context
 from dragoman.rules.native_kinds import find_strange_tools

@@ -24,13 +24,13 @@ from dragoman.conversation.tools import TOOLS, ChoiceMode, ToolChoice
 from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.joined_answers import JoinedAnswers, RoundWriter
-from dragoman.engine.compile.approvals import NOT_APPROVED, WantedRun
-from dragoman.engine.compile.kept_runs import keep_run, run_block, seal_run
 from dragoman.engine.compile.reasoning_restore import KeptParts
 from dragoman.engine.compile.report import ReportBuilder
-from dragoman.engine.compile.run_functions import RunnableTool
-from dragoman.engine.compile.tool_catalogue import describe_found, search_tools
-from dragoman.engine.exchange.run_limits import USUAL_LIMITS, RunLimits
+from dragoman.engine.tool_runs.approvals import NOT_APPROVED, WantedRun
+from dragoman.engine.tool_runs.kept_runs import keep_run, run_block, seal_run
+from dragoman.engine.tool_runs.run_functions import RunnableTool
+from dragoman.engine.tool_runs.run_limits import USUAL_LIMITS, RunLimits
+from dragoman.engine.tool_runs.tool_catalogue import describe_found, search_tools
 
 TOO_MANY = "max_uses_exceeded"
 TOO_LATE = "unavailable"
