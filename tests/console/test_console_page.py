@@ -244,6 +244,8 @@ def test_models_spend_keys_and_config_are_shown(browser: Browser, running: Runni
     with clean_page(browser, running) as page:
         go(page, "models")
         expect(page.locator("table").first).to_contain_text("down/gpt-4o → anthropic/claude-sonnet-4-6")
+        numbers = ["First byte", "Requests, 24 h", "Errors", "Spent", "Price in / out"]
+        expect(page.locator("table").first.locator("th.number")).to_have_text(numbers)
         go(page, "spend")
         expect(page.locator("svg.chart rect").first).to_be_attached()
         expect(page.locator(".bars").first).to_contain_text("claude-sonnet-4-6")

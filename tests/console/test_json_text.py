@@ -25,7 +25,7 @@ console.log(JSON.stringify(calls.map(([name, ...given]) => module[name](...given
 """
 
 
-def called(file: str, *calls: tuple[str, ...]) -> list[Any]:
+def called(file: str, *calls: tuple[Any, ...]) -> list[Any]:
     """What functions of a module return."""
     source = static_files()[file].content.decode()
     given = json.dumps({"source": source, "calls": calls})
@@ -59,6 +59,11 @@ STREAMS = {
 @pytest.mark.parametrize("dialect", STREAMS)
 def test_a_streamed_answer_is_shown_to_its_end(dialect: str) -> None:
     assert called("json_text.js", ("answerText", STREAMS[dialect])) == ["".join(WORDS)]
+
+
+def test_money_has_two_decimals_or_two_digits() -> None:
+    shown = {0: "0", 0.3: "0.30", 0.25: "0.25", 0.00126: "0.0013", 2.5: "2.50", 12: "12.00"}
+    assert called("format.js", *(("money", amount) for amount in shown)) == list(shown.values())
 
 
 HOSTILE_NAMES = ("up/x", "../../../dragoman/config/undo?", "a#b", "$&$`", "x%2e%2e", "né", '"+x+"')

@@ -20,6 +20,7 @@ from tests.gateway.running import Running, gateway, provider
 from tests.gateway.serving import CLIENT as HTTP
 
 from dragoman.config.client_keys import sha256_of
+from dragoman.config.example import example as example_file
 from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.gateway.callers.console_sessions import SETUP, end_session, make_session, session_name
 from dragoman.gateway.console.body_marks import BodyMark, MarkKind, differences, without_place
@@ -548,6 +549,12 @@ def test_a_text_without_secrets_gets_them_back(tail: str) -> None:
 def test_a_word_for_no_key_is_no_secret() -> None:
     text = "api_key: local  # api_key: none\n"
     assert without_secrets(text) == text
+
+
+def test_the_example_has_no_secrets() -> None:
+    assert without_secrets(example_file()) == example_file()
+    beside = '# headers: {"X-Api-Key": "${KEY}", "Authorization": "Bearer sk-0123456789abcdef"}'
+    assert "sk-0123456789abcdef" not in without_secrets(beside)
 
 
 def _is_yaml(text: str) -> bool:

@@ -106,6 +106,11 @@ def test_the_innermost_words_are_kept(name: str, body: bytes) -> None:
     assert failure.raw == body
 
 
+def test_json_in_which_there_is_no_sentence_is_kept_whole() -> None:
+    raw = '{"reason_of_the_upstream": 7}'
+    assert parse_failure(400, {}, wrapped(message="Provider returned error", metadata={"raw": raw})).message == raw
+
+
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"null", b"   "])
 def test_E5_nothing_to_read_has_a_text_too(body: bytes) -> None:
     assert parse_failure(500, {}, body).message in (UNREADABLE, body.decode())

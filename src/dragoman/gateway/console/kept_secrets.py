@@ -17,8 +17,8 @@ Span = tuple[int, int]
 
 _SECRET_PLACES = frozenset({("store", "hot"), ("store", "ledger")})
 """Addresses with a password in them."""
-_NO_SECRET = re.compile(r"(\$\{[A-Za-z_][A-Za-z0-9_]*\})?")
-"""What may stand in place of a secret: nothing, or the name of a variable."""
+_NO_SECRET = re.compile(r"(?:(?:Bearer )?\$\{[A-Za-z_][A-Za-z0-9_]*\}|Bearer|\[\])?[\"'`}\],.]*+")
+"""What may stand in place of a secret: nothing, an empty list, or the name of a variable; and what closes it."""
 _MARK = re.compile(r'"<kept secret \d+: [\w*.-]*>"')
 _COMMENT = re.compile(r"(?m)(?:^|[ \t])#.*")
 _NAMED = re.compile(r"(?<![\w-])([\w-]++)[\"']?[ \t]*[:=][ \t]*")
@@ -88,6 +88,6 @@ def _secret_comments(text: str) -> Iterator[Span]:
     for comment in _COMMENT.finditer(text):
         for named in _NAMED.finditer(text, comment.start(), comment.end()):
             rest = text[named.end() : comment.end()].rstrip()
-            if is_secret_name(named[1]) and not _is_no_secret(rest.strip("\"'")):
+            if is_secret_name(named[1]) and not _is_no_secret(rest.lstrip("\"'")):
                 yield named.end(), named.end() + len(rest)
                 break

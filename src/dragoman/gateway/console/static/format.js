@@ -28,7 +28,7 @@ export function short(number) {
 
 export function money(amount) {
   if (amount === null || amount === undefined) return "–";
-  return amount >= 1 ? amount.toFixed(2) : String(Number(amount.toPrecision(2)));
+  return amount >= 1 ? amount.toFixed(2) : String(Number(amount.toPrecision(2))).replace(/^0\.\d$/, "$&0");
 }
 
 const NAMES = {

@@ -59,7 +59,7 @@ function stateOf(one) {
   if (one.resting) return h("span", { class: "bad", title: failed?.message }, `paused for ${duration(one.resting)}`);
   if (failed) return h("span", { class: "bad", title: failed.message }, `failing: ${failed.status || ""} ${failed.kind}`, h("small", {}, ` ${clock(failed.at)}`));
   if (one.busy) return `${plural(one.busy, "request")} under way`;
-  if (!one.totals?.requests) return one.first_byte ? h("span", { class: "good" }, "ready") : "not asked yet";
+  if (!one.totals?.requests) return one.first_byte ? h("span", { class: "good" }, "ready") : h("span", { class: "idle" }, "not asked yet");
   return one.totals.errors < one.totals.requests ? h("span", { class: "good" }, "ready") : h("span", { class: "bad" }, "only errors");
 }
 
@@ -77,7 +77,8 @@ const number = (content) => ({ number: true, content });
 /** A table that can be scrolled, with the keyboard too. A column without a name holds buttons. */
 export function table(heads, rows, label = heads[0]) {
   const cell = (one) => (one?.number ? h("td", { class: "number" }, one.content) : h("td", {}, one));
-  return h("div", { class: "table", tabindex: "0", role: "region", "aria-label": label }, h("table", {}, h("thead", {}, h("tr", {}, heads.map((name) => h("th", { scope: "col" }, name || h("span", { class: "unseen" }, "Actions"))))), h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell))))));
+  const head = (name, at) => h("th", { scope: "col", class: rows[0]?.[at]?.number && "number" }, name || h("span", { class: "unseen" }, "Actions"));
+  return h("div", { class: "table", tabindex: "0", role: "region", "aria-label": label }, h("table", {}, h("thead", {}, h("tr", {}, heads.map(head))), h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell))))));
 }
 
 function checks(found) {

@@ -85,15 +85,15 @@ function dayChart(groups, measure, since) {
   const days = Math.min(Math.floor((Date.now() - first) / DAY) + 1, 370);
   const series = Array.from({ length: Math.max(days, 1) }, (_, at) => new Date(first + at * DAY).toISOString().slice(0, 10)).map((name) => [name, known.get(name) ?? 0]);
   const most = Math.max(...series.map(([, value]) => value), 1e-12);
-  const width = 960, height = 180, floor = height - 22, step = (width - 56) / series.length;
+  const width = 960, height = 180, floor = height - 22, left = 68, step = (width - left - 4) / series.length;
   const bars = series.map(([name, value], at) => {
     const tall = value ? Math.max((value / most) * (floor - 14), 2) : 0;
-    return svg("rect", { x: 52 + at * step, y: floor - tall, width: Math.min(Math.max(step - 3, 1), 64), height: tall, rx: 2, class: "bar-fill" }, svg("title", {}, `${name}: ${shown(value, measure)}`));
+    return svg("rect", { x: left + at * step, y: floor - tall, width: Math.min(Math.max(step - 3, 1), 64), height: tall, rx: 2, class: "bar-fill" }, svg("title", {}, `${name}: ${shown(value, measure)}`));
   });
   const every = Math.ceil(series.length / 8);
-  const labels = series.filter((_, at) => at % every === 0).map(([name], at) => svg("text", { x: 52 + at * every * step, y: height - 6, class: "axis" }, name.slice(5)));
-  const lines = [0.5, 1].map((share) => [svg("line", { x1: 48, x2: width, y1: floor - share * (floor - 14), y2: floor - share * (floor - 14), class: "grid" }), svg("text", { x: 44, y: floor - share * (floor - 14) + 4, class: "axis end" }, shown(most * share, measure))]);
-  return svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": `${measure} by day` }, lines, bars, labels, svg("line", { x1: 48, x2: width, y1: floor, y2: floor, class: "base" }));
+  const labels = series.filter((_, at) => at % every === 0).map(([name], at) => svg("text", { x: left + at * every * step, y: height - 6, class: "axis" }, name.slice(5)));
+  const lines = [0.5, 1].map((share) => [svg("line", { x1: left - 4, x2: width, y1: floor - share * (floor - 14), y2: floor - share * (floor - 14), class: "grid" }), svg("text", { x: left - 8, y: floor - share * (floor - 14) + 4, class: "axis end" }, shown(most * share, measure))]);
+  return svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": `${measure} by day` }, lines, bars, labels, svg("line", { x1: left - 4, x2: width, y1: floor, y2: floor, class: "base" }));
 }
 
 function barChart(groups, measure) {
