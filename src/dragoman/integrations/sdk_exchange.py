@@ -48,7 +48,7 @@ from dragoman.engine.exchange.steps import (
 )
 from dragoman.engine.history.sizes import reserved_tokens
 from dragoman.engine.library.policy import Policy
-from dragoman.engine.library.report_summary import report_headers
+from dragoman.engine.library.report_summary import ID_HEADER, MODEL_HEADER, report_headers
 from dragoman.engine.tokens.token_count import count_request, estimated_count, parse_count_request, render_count
 from dragoman.errors import ConfigError, DragomanError, RequestError
 from dragoman.integrations.sdk_state import SdkState
@@ -60,6 +60,7 @@ from dragoman.upstream.destinations import HttpDestination, Routes
 from dragoman.upstream.transport import Outgoing
 
 _JSON = "application/json"
+_ID, _MODEL = ID_HEADER.decode(), MODEL_HEADER.decode()
 _NO_CONTEXT = AnswerContext()
 _ONCE = RetryPolicy(attempts=1, client_retries=True)
 
@@ -180,9 +181,9 @@ class SdkExchange:
     def _report(self) -> dict[str, str]:
         """Who was asked, and what was changed: the gateway's headers."""
         exchange = self.exchange
-        headers = {"x-dragoman-request-id": exchange.context.id}
+        headers = {_ID: exchange.context.id}
         if exchange.destination is not None:
-            headers["x-dragoman-model"] = exchange.destination.name
+            headers[_MODEL] = exchange.destination.name
         return headers | {name.decode(): value.decode() for name, value in report_headers(exchange.changes)}
 
 
@@ -237,7 +238,7 @@ class SdkBridge:
         if not isinstance(step, Send):
             assert isinstance(step, SdkResponse)
             return step
-        named = {"content-type": _JSON, "x-dragoman-request-id": id, "x-dragoman-model": step.destination.name}
+        named = {"content-type": _JSON, _ID: id, _MODEL: step.destination.name}
         estimate = SdkResponse(200, {**named, "x-dragoman-estimate": "true"}, estimated_count(dialect, step.request))
         asked = count_request(step.request, step.destination.target.profile)
         if asked is None:
@@ -304,7 +305,7 @@ def _no_conversation(method: str, path: str, headers: Mapping[str, str]) -> SdkR
 def _refusal(dialect: str, failure: Failure, context: AnswerContext = _NO_CONTEXT) -> SdkResponse:
     """A refusal of our own, before anybody was asked."""
     error = render_failure(dialect, failure, context)
-    named = {"x-dragoman-request-id": context.id} if context.id else {}
+    named = {_ID: context.id} if context.id else {}
     return SdkResponse(error.status, {"content-type": _JSON, **error.headers, **named}, error.body)
 
 

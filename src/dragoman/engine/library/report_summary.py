@@ -135,6 +135,10 @@ class ReportHeaders(msgspec.Struct, frozen=True, gc=False):
             yield ADDED_HEADER, self.added
 
 
+ID_HEADER = b"x-dragoman-request-id"
+"""The id of the request, by which its report is found."""
+MODEL_HEADER = b"x-dragoman-model"
+"""Who really answered."""
 CHANGES_HEADER = b"x-dragoman-changes"
 ADDED_HEADER = b"x-dragoman-added"
 

@@ -12,6 +12,7 @@ from dragoman.engine.exchange.caller_options import caller_options
 from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.steps import Send
 from dragoman.engine.history.calibration import calibration_key
+from dragoman.engine.library.report_summary import MODEL_HEADER
 from dragoman.engine.tokens.token_count import count_request, estimated_count, parse_count_request, render_count
 from dragoman.gateway.callers.callers import Refused, Slot
 from dragoman.gateway.callers.credentials import find_credential
@@ -53,7 +54,7 @@ async def count(request: ServedRequest, dialect: str, model: str | None = None) 
         dispatch = services.dispatcher.open(
             ask, TargetRoute((first,)), context, caller.name, options=options, work=work
         )
-        named = header(b"x-dragoman-model", first.name)
+        named = header(MODEL_HEADER, first.name)
         with noticing(inbound, len(body)):
             step = await dispatch.prepare()
             if not isinstance(step, Send):

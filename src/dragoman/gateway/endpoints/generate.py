@@ -22,6 +22,7 @@ from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.steps import Answered, GaveUp, Streaming, StreamingAll
 from dragoman.engine.history.sizes import reserved_tokens
+from dragoman.engine.library.report_summary import MODEL_HEADER
 from dragoman.engine.memory.continued_requests import SHORTEST, KnownBody, NotContinued, recognise
 from dragoman.errors import DragomanError
 from dragoman.gateway.callers.budgets import estimate_cost, hold
@@ -337,7 +338,7 @@ def _headers(record: RequestRecord) -> Headers:
     exchange = record.exchange
     if exchange is None or exchange.destination is None:
         return list(record.notices)
-    headers = [header(b"x-dragoman-model", exchange.destination.name), *record.notices]
+    headers = [header(MODEL_HEADER, exchange.destination.name), *record.notices]
     if record.routed is not None:
         headers.append(header(b"x-dragoman-route", route_header(record.model, record.routed)))
     if exchange.changes:

@@ -17,6 +17,7 @@ from dragoman.dialects.dialect import AnswerContext
 from dragoman.dialects.registry import dialect
 from dragoman.engine.answer.client_failures import render_failure
 from dragoman.engine.answer.stream_redaction import Redaction
+from dragoman.engine.library.report_summary import MODEL_HEADER
 from dragoman.engine.tokens.token_estimate import estimate_text
 from dragoman.gateway.callers.budgets import hold, refuse_unpriced
 from dragoman.gateway.callers.callers import Refused, Slot
@@ -152,7 +153,7 @@ async def _passed(request: ServedRequest, sending: _Sending, sent: tuple[str, by
     """The provider's answer as it is, or its refusal without our secrets."""
     services, destination = request.services, sending.destination
     redaction = services.dispatcher.redaction if sending.credential is None else sending.credential.redaction
-    named = [header(b"x-dragoman-model", destination.name)]
+    named = [header(MODEL_HEADER, destination.name)]
     headers = (("content-type", sent[0]), *services.dispatcher.health.signed(destination))
     url = destination.url(dialect(destination.target.dialect).relay_root + sending.path)
     outgoing = Outgoing("POST", url, headers, sent[1])

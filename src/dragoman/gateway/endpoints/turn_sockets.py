@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.engine.library.report_summary import ID_HEADER
 from dragoman.gateway.callers.callers import Refused
 from dragoman.gateway.endpoints.generate import GOING_AWAY
 from dragoman.gateway.served_request import ServedRequest
@@ -22,6 +23,6 @@ async def open_socket(request: ServedRequest, dialect: str) -> None:
     if not request.services.conversations.sockets.has_room(request.caller.name):
         what = f"the key has {SOCKETS_PER_KEY} WebSockets open; use POST, or close one"
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 426, "too_many_sockets"), _OFFER)
-    named = [(b"x-dragoman-request-id", request.outbound.id.encode())]
+    named = [(ID_HEADER, request.outbound.id.encode())]
     await request.outbound.send({"type": "websocket.accept", "headers": named})
     await SocketSession(request, dialect).run()

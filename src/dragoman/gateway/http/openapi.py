@@ -15,6 +15,7 @@ from dragoman.conversation.failures import Failure, FailureKind
 from dragoman.dialects.dialect import MODEL, PLACEHOLDER, AnswerContext, Dialect
 from dragoman.dialects.registry import all_dialects
 from dragoman.dialects.shared.request_schema import TEXT
+from dragoman.engine.library.report_summary import ADDED_HEADER, CHANGES_HEADER, ID_HEADER, MODEL_HEADER
 from dragoman.gateway.routes import ANY_OBJECT, JSON_TYPE, ROUTES, SSE_TYPE, Access, ServedRoute
 from dragoman.gateway.served_request import ServedRequest
 from dragoman.store.contracts.ledger import LARGEST_PAGE
@@ -23,10 +24,13 @@ from dragoman.store.ledger_views import GROUPS, STATES
 _ARRAY: dict[str, Any] = {"type": "array", "items": ANY_OBJECT}
 _ERROR = {"description": "An error in the words of the client's dialect."}
 _HEADERS = {
-    "x-dragoman-request-id": {"description": "The request's id, for its report.", "schema": {"type": "string"}},
-    "x-dragoman-model": {"description": "Who really answered.", "schema": {"type": "string"}},
-    "x-dragoman-changes": {"description": "Rules that changed something, with counts.", "schema": {"type": "string"}},
-    "x-dragoman-added": {"description": "What Dragoman added of its own, with counts.", "schema": {"type": "string"}},
+    name.decode(): {"description": what, "schema": {"type": "string"}}
+    for name, what in (
+        (ID_HEADER, "The request's id, for its report."),
+        (MODEL_HEADER, "Who really answered."),
+        (CHANGES_HEADER, "Rules that changed something, with counts."),
+        (ADDED_HEADER, "What Dragoman added of its own, with counts."),
+    )
 }
 
 

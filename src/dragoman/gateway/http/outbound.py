@@ -10,6 +10,7 @@ from typing import Protocol
 from dragoman.conversation.failures import Failure
 from dragoman.dialects.dialect import AnswerContext, RenderError
 from dragoman.engine.answer.client_failures import render_failure
+from dragoman.engine.library.report_summary import ID_HEADER
 from dragoman.gateway.http.inbound import Send, StreamWatch
 from dragoman.upstream.heavy_work import RequestWork
 from dragoman.wire.json_size import LARGE
@@ -145,7 +146,7 @@ class Outbound:
 
     async def _start(self, status: int, first: Headers, more: Headers | None) -> None:
         self.started, self.status = True, status
-        headers = [*first, (b"x-dragoman-request-id", self.id.encode()), *(more or ())]
+        headers = [*first, (ID_HEADER, self.id.encode()), *(more or ())]
         await self.send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def _rewritten(self, pieces: AsyncIterator[bytes], rewriter: AnswerRewriter) -> AsyncIterator[bytes]:

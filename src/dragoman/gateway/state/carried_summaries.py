@@ -34,6 +34,7 @@ from dragoman.engine.history.carried_summary import (
 )
 from dragoman.engine.history.compaction import PrefixSummary, UsedSummary
 from dragoman.engine.history.sizes import reserved_tokens
+from dragoman.engine.library.report_summary import MODEL_HEADER
 from dragoman.gateway.callers.callers import Caller, Refused, begin_work
 from dragoman.gateway.callers.credentials import find_credential
 from dragoman.gateway.http.outbound import Outbound, header
@@ -174,7 +175,7 @@ async def answer_with_summary(
         prefix = PrefixSummary(made.text, len(ask.conversation.messages))
         record.carried = CarriedBlock(block, UsedSummary(units, prefix) if units else None)
         return False
-    record.notices += (header(b"x-dragoman-model", compaction.route.first.name),)
+    record.notices += (header(MODEL_HEADER, compaction.route.first.name),)
     if way is CompactionWay.ENDPOINT and compaction.form.render_answer is not None:
         render, given = compaction.form.render_answer, compaction.ask.bare
         body = await work.run(partial(render, _answer_id(record), given, item, made.usage, int(time.time())))
