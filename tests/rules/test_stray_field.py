@@ -38,6 +38,16 @@ def test_E1_a_leftover_of_a_stream_is_taken_out_for_every_target(leftover: str) 
     assert done.did == [f"took out `{leftover}`"]
 
 
+@pytest.mark.parametrize("mark", ["done", "__stream_end__", "__internal__", "stream_end"])
+def test_E1_a_mark_of_a_stream_is_taken_off_parts_and_calls_for_every_target(mark: str) -> None:
+    text = {"type": "text", "text": "x"}
+    marked = {"role": "assistant", "content": [{**text, mark: True}], "tool_calls": [{**CALL, mark: 1, "index": 0}]}
+    done = through(LENIENT, HI, marked, RESULT)
+    assert done.json["messages"][1] == {**marked, "content": [text], "tool_calls": [{**CALL, "index": 0}]}
+    assert {change[1] for change in done.changes} == {"metadata"}
+    assert done.did == [f"took out `{mark}`"] * 2
+
+
 def test_a_field_of_a_call_a_result_and_a_part() -> None:
     asked = {"role": "assistant", "content": "x", "tool_calls": [{**CALL, "mood": 1}]}
     inner = {"type": "text", "text": "ok"}

@@ -19,7 +19,9 @@ from dragoman.conversation.parts import Call, Citation, Media, Opaque, Part, Rea
 from dragoman.conversation.settings import Settings
 from dragoman.conversation.tools import NativeTool, Tool
 
-LEFTOVERS = frozenset({"done", "__stream_end__", "__internal__", "stream_end", "delta", "index", "finish_reason"})
+STREAM_MARKS = frozenset({"done", "__stream_end__", "__internal__", "stream_end"})
+"""What servers and clients put on pieces of a stream."""
+LEFTOVERS = STREAM_MARKS | {"delta", "index", "finish_reason"}
 """Fields of a stream that clients store with a message by mistake; no provider wants them."""
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.provider_tools import ProviderToolCodec
 from dragoman.conversation.settings import Effort
+from dragoman.conversation.traits import STREAM_MARKS
 from dragoman.dialects.dialect import (
     MODEL_ENDPOINTS,
     SEND_NOW,
@@ -46,9 +47,6 @@ def _says_something(choice: Any) -> bool:
 
 def _with_delta(choice: Any) -> Any:
     return {**choice, "delta": {}} if isinstance(choice, dict) and "delta" not in choice else choice
-
-
-_STREAM_MARKS = frozenset({"done", "__stream_end__", "__internal__", "stream_end"})
 
 
 def _recognise(seen: RequestGlance) -> Likeness:
@@ -148,8 +146,8 @@ DIALECT = Dialect(
     usage_members=frozenset({"usage"}),
     stream_end=DONE_FRAME,
     thinking_mark=b'"reasoning',
-    chunk_leftovers=_STREAM_MARKS | MARKS,
-    answer_leftovers=_STREAM_MARKS,
+    chunk_leftovers=STREAM_MARKS | MARKS,
+    answer_leftovers=STREAM_MARKS,
     model_listing=OPENAI_MODELS,
     load_requests=_load_requests,
     load_answers=_load_answers,

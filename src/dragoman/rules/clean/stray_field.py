@@ -1,11 +1,12 @@
 """A field that does not belong in a message, a part or a tool.
 
 Clients store what a stream gave them and send it back: `done`, `index`, `finish_reason`. Such leftovers are taken out
-for every target. Any other unknown field goes to a target of the same dialect that ignores it, and is taken out for a
-target that refuses it. It never goes to another dialect. The fact `message_fields` lists fields that a target takes.
-A field that another vendor added to the dialect (fact `vendor_fields`) stays home as well where the target refuses the
-fields of others, even if it is not known what it does with a field that nobody has. So does a field of a text that the
-target's version refuses in turns of this role (fact `refused_text_fields`), such as `citations` on a user's.
+of messages for every target, and marks of streams (`done`, `stream_end`) out of parts and calls too. Any other unknown
+field goes to a target of the same dialect that ignores it, and is taken out for a target that refuses it. It never goes
+to another dialect. The fact `message_fields` lists fields that a target takes. A field that another vendor added to the
+dialect (fact `vendor_fields`) stays home as well where the target refuses the fields of others, even if it is not known
+what it does with a field that nobody has. So does a field of a text that the target's version refuses in turns of this
+role (fact `refused_text_fields`), such as `citations` on a user's.
 A breakpoint of the prompt cache becomes a cache hint for a target of another dialect that takes hints.
 
 Loses metadata.
@@ -28,7 +29,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import BREAKPOINT_FIELD, CacheHint, Call, Extras, Part, Result, Text
 from dragoman.conversation.tools import NativeTool, Tool
-from dragoman.conversation.traits import LEFTOVERS, Trait
+from dragoman.conversation.traits import LEFTOVERS, STREAM_MARKS, Trait
 from dragoman.profiles.facts import CacheForm, Facts, Stance
 from dragoman.rules.cache_hints import BREAKPOINT, HOUR, OPTIONS_FIELD
 from dragoman.rules.clean.null_field import have_fields, refuses_fields
@@ -88,7 +89,7 @@ def _clean_part(message: Message, part: Part, facts: Facts, lasts: bool, notes: 
             changes["parts"] = inner
     holder = "calls" if type(part) is Call else message.role.value
     inside = type(part) is not Call and type(part) is not Result
-    extras = _kept(part.extras, holder, facts, type(part) is Result, inside)
+    extras = _kept(part.extras, holder, facts, LEFTOVERS if type(part) is Result else STREAM_MARKS, inside)
     if extras is not None and type(part) is Text and holder in facts.refused_text_fields:
         extras = _without(extras, facts.refused_text_fields[holder])
     if extras is not part.extras:
@@ -110,7 +111,7 @@ def _is_marked(extras: Extras, facts: Facts) -> bool:
 def _clean_tool(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Tool | NativeTool:
     if isinstance(tool, NativeTool) or tool.extras is None:
         return tool
-    extras = _kept(tool.extras, "tools", facts, leftovers=False)
+    extras = _kept(tool.extras, "tools", facts, frozenset())
     if extras is tool.extras:
         return tool
     gone = sorted(tool.extras.fields.keys() - (extras.fields.keys() if extras else set()))
@@ -120,9 +121,9 @@ def _clean_tool(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Too
 
 
 def _kept(
-    extras: Extras | None, role: str, facts: Facts, leftovers: bool = True, inside: bool = False
+    extras: Extras | None, role: str, facts: Facts, leftovers: frozenset[str] = LEFTOVERS, inside: bool = False
 ) -> Extras | None:
-    """The fields that may stay. The same object if all may. `leftovers`: fields of a stream may have been left here.
+    """The fields that may stay. The same object if all may. `leftovers`: fields that a stream may have left here.
     `inside`: these are fields of a content part."""
     if extras is None:
         return None
@@ -133,7 +134,7 @@ def _kept(
     fields = {
         name: value
         for name, value in extras.fields.items()
-        if name in allowed or not (refuses or (leftovers and name in LEFTOVERS) or _is_foreign(name, facts))
+        if name in allowed or not (refuses or name in leftovers or _is_foreign(name, facts))
     }
     if len(fields) == len(extras.fields):
         return extras
