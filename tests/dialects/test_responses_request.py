@@ -193,6 +193,12 @@ def test_content_of_users_and_of_outputs(wire: dict[str, Any], part: Part) -> No
     assert tool == Message(Role.TOOL, (Result("call_f", (part,)),))
 
 
+def test_a_picture_has_no_name() -> None:
+    picture = Media(MediaKind.IMAGE, Inline("image/png", b'"AA"'), title="a.png")
+    sent = written(Message(Role.USER, (picture,)))["input"][0]["content"][0]
+    assert sent == {"type": "input_image", "image_url": "data:image/png;base64,AA", "detail": "auto"}
+
+
 def test_roles_and_the_fields_of_messages() -> None:
     wire = [
         {"type": "message", "role": "developer", "id": "msg_1", "content": "a"},

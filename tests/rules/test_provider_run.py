@@ -157,3 +157,20 @@ def test_what_we_sealed_reaches_no_vendor() -> None:
 def test_a_half_without_its_other_half_is_told_too() -> None:
     done = sent(claude(RESULT), "openai/gpt-4o", source="anthropic")
     assert done.json["messages"][1]["content"] == "[web search]\n1. Sky - https://sky.example"
+
+
+NOVA: dict[str, Any] = {
+    "toolUse": {"toolUseId": "s1", "name": "nova_grounding", "input": {"query": "sky"}, "type": "server_tool_use"}
+}
+FOUND: dict[str, Any] = {
+    "toolResult": {"toolUseId": "s1", "content": [{"json": {"summary": "blue"}}], "type": "nova_grounding_result"}
+}
+
+
+@pytest.mark.parametrize("target", ["bedrock/meta.llama3-3-70b-instruct-v1:0", "openai/gpt-4o"])
+def test_what_nova_found_is_told_to_others(target: str) -> None:
+    turns = [{"role": "user", "content": [{"text": "Hi"}]}, {"role": "assistant", "content": [NOVA, FOUND]}]
+    done = sent({"messages": [*turns, turns[0]]}, target, source="bedrock")
+    content = done.json["messages"][1]["content"]
+    text = content if isinstance(content, str) else content[0]["text"]
+    assert text == '[web search: sky]\n{"summary":"blue"}'

@@ -42,6 +42,37 @@ def test_adapt_for_real_providers() -> None:
     assert sent({"messages": [HI, MARKED, HI]}, "mistral/mistral-large-latest").json["messages"] == [HI, MARKED, HI]
 
 
+FORMS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "mistral/mistral-large-latest": (MARKED, {}),
+    "moonshot/kimi-k2.6": ({**BEGUN, "partial": True}, {}),
+    "qwen/qwen3-max": ({**BEGUN, "partial": True}, {}),
+    "vllm/some-model": (BEGUN, {"continue_final_message": True, "add_generation_prompt": False}),
+    "sglang/some-model": (BEGUN, {"continue_final_message": True}),
+}
+
+
+@pytest.mark.parametrize("mark", ["prefix", "partial"])
+@pytest.mark.parametrize("target", FORMS)
+def test_a_target_is_asked_to_continue_in_its_own_words(target: str, mark: str) -> None:
+    turn, settings = FORMS[target]
+    asked: dict[str, Any] = {**BEGUN, mark: True}
+    done = sent({"messages": [HI, asked]}, target)
+    assert done.json["messages"] == [HI, turn]
+    assert {name: done.json[name] for name in settings} == settings
+    reported = [("refused-prefill", "/messages/1", "nothing", False)]
+    assert done.changes == ([] if turn == asked else reported)
+
+
+@pytest.mark.parametrize("target", ["anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash", "ollama/qwen3:8b"])
+def test_a_dialect_that_continues_a_last_turn_needs_no_mark(target: str) -> None:
+    assert sent({"messages": [HI, MARKED], "max_tokens": 9}, target, source=CHAT).changes == []
+
+
+def test_a_dialect_without_the_mark_is_reported() -> None:
+    done = sent({"messages": [HI, MARKED]}, "openai-responses/gpt-4o", source=CHAT)
+    assert done.changes == [("refused-prefill", "/messages/1", "metadata", False)]
+
+
 def test_a_mark_that_says_no_is_a_field_like_any_other() -> None:
     done = sent({"messages": [HI, {**BEGUN, "prefix": False}]}, "groq/llama-3.3-70b-versatile")
     assert done.json["messages"] == [HI, BEGUN]

@@ -168,6 +168,14 @@ def test_a_field_that_stands_for_earlier_turns_is_an_error_elsewhere(field: str)
     assert run(refused_setting, body, facts("openai-responses"), source="openai-responses").untouched
 
 
+@pytest.mark.parametrize("target", ["openai/gpt-4o", "cerebras/some-model", "anthropic/claude-opus-4-8"])
+@pytest.mark.parametrize("field", ["previous_response_id", "conversation", "prompt"])
+def test_a_chat_request_holds_all_its_turns(field: str, target: str) -> None:
+    done = sent({"messages": [HI], "max_tokens": 9, field: "x_1"}, target, source=CHAT)
+    assert field not in done.json
+    assert [change[1:3] for change in done.changes if change[1] == f"/{field}"] == [(f"/{field}", "content")]
+
+
 def test_C21_adapt_for_real_providers() -> None:
     done = sent({"messages": [HI], "temperature": 0.5}, "openai/gpt-5")
     assert "temperature" not in done.json

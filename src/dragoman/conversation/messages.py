@@ -46,8 +46,8 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     """The content was written as a list."""
     inline: bool = False
     """A leading system text, written among the messages of a dialect that has a field for it."""
-    prefill: bool = False
-    """A last assistant message that the client wants continued."""
+    prefill: str = ""
+    """The mark on a last assistant message that the client wants continued, by its name."""
     role_text: str = ""
     """A role that we do not know (`role` is then USER)."""
     blank: bytes = b""

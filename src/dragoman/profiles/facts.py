@@ -470,6 +470,11 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     prefill_mark: Annotated[Stance, Meta(description="the mark on a last assistant turn that asks to continue it")] = (
         UNKNOWN
     )
+    prefill_unmarked: Annotated[bool, Meta(description="a last assistant turn is continued without a mark")] = False
+    prefill_as: Annotated[str, Meta(description="the name of that mark")] = ""
+    prefill_settings: Annotated[
+        Mapping[str, bool], Meta(description="settings that ask for the same, for a target without the mark")
+    ] = {}
     message_name: Annotated[
         Stance, asked("`name` on user, system and assistant messages", "user @name=ann; assistant")
     ] = ACCEPTS

@@ -32,6 +32,7 @@ _NAMES = {family: name for name, family in _FAMILIES.items()}
 _SERVER = "server_tool_use"
 _CODE = "snippet"
 """The code in the input of a call."""
+_PRINTED = ("stdOut", "stdErr")
 _HIDDEN = "[HIDDEN]"
 """Stands for what a search has found, which is not shown."""
 
@@ -62,10 +63,12 @@ def parse_run(block: Opaque) -> ToolRun | None:
 def _parse_result(family: Family, found: Members) -> ToolRun:
     content = objects_in(found.get("content"))
     texts = [word_in(one, "text") for one in content if word_in(one, "text") != _HIDDEN]
-    texts += [word_in(object_in(one, "json"), name) for one in content for name in ("stdOut", "stdErr")]
+    values = [object_in(one, "json") for one in content]
+    texts += [word_in(value, name) for value in values for name in _PRINTED]
+    texts += [encode(value).decode() for value in values if value and not any(name in value for name in _PRINTED)]
     pages = [_parse_page(object_in(one, "searchResult")) for one in content if "searchResult" in one]
     failed = "error" if word_in(found, "status") == "error" else ""
-    failed = "error" if any(object_in(one, "json").get("isError") is True for one in content) else failed
+    failed = "error" if any(value.get("isError") is True for value in values) else failed
     output = "\n".join(filter(None, texts))
     identity = word_in(found, "toolUseId")
     return ToolRun(family, identity, output=output or None, pages=tuple(pages), error=failed)

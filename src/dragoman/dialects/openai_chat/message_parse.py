@@ -237,7 +237,7 @@ def settle(listed: ParsedList) -> ParsedList:
             done.append(run[0] if len(run) == 1 else join_run(run))
             run = []
         done.append(one)
-        marked = marked or one.message.prefill
+        marked = marked or bool(one.message.prefill)
     if run:
         done.append(run[0] if len(run) == 1 else join_run(run))
     alone = True
@@ -281,7 +281,7 @@ def _unmark(one: ParsedMessage) -> ParsedMessage:
     if not message.prefill:
         return one
     fields = dict(message.extras.fields) if message.extras is not None else {}
-    return describe(replace(message, prefill=False, extras=Extras(NAME, {**fields, "prefix": b"true"})))
+    return describe(replace(message, prefill="", extras=Extras(NAME, {**fields, message.prefill: b"true"})))
 
 
 # Messages with more than that
@@ -321,6 +321,7 @@ class ChatWireMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     annotations: Raw = ABSENT
     cache_control: Raw = ABSENT
     prefix: bool | UnsetType | None = UNSET
+    partial: bool | UnsetType | None = UNSET
     extra_content: Raw = ABSENT
 
 
@@ -387,7 +388,7 @@ def _parse_assistant(wire: ChatWireMessage, extras: ExtraFields, index: int) -> 
         hint=cache_hint(wire.cache_control),
         extras=_extras(wire, extras, foreign, "tool_calls"),
         listed=content[:1] == b"[",
-        prefill=wire.prefix is True,
+        prefill="prefix" if wire.prefix is True else "partial" if wire.partial is True else "",
         blank=content if calls and content in _BLANKS else b"",
     )
 
@@ -553,6 +554,7 @@ _FOREIGN_TO_PLAIN = (
     "audio",
     "annotations",
     "prefix",
+    "partial",
     "extra_content",
 )
 _FOREIGN_TO_ASSISTANT = ("tool_call_id",)

@@ -150,7 +150,7 @@ def _assistant(message: Message, out: Pieces) -> None:
         out += (
             b',{"role":"assistant","content":',
             only.literal,
-            b"}" if not message.prefill else b',"prefix":true}',
+            b"}" if not message.prefill else b',"%b":true}' % message.prefill.encode(),
         )
         return
     content: list[Part] = []
@@ -187,9 +187,9 @@ def _assistant(message: Message, out: Pieces) -> None:
         _signature(signatures[-1], out)
     _calls(calls, out)
     if message.prefill:
-        out.append(b',"prefix":true')
+        out.append(b',"%b":true' % message.prefill.encode())
     if message.extras is not None:
-        written = {_member_of(part) for part in parts} | ({"prefix"} if message.prefill else set())
+        written = {_member_of(part) for part in parts} | ({message.prefill} if message.prefill else set())
         fields = {key: value for key, value in message.extras.fields.items() if key not in written}
         message = replace(message, extras=replace(message.extras, fields=fields))
     _tail(message, out)

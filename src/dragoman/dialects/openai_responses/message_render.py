@@ -295,7 +295,7 @@ def _render_media(part: Media, out: Pieces) -> None:
     else:
         out.append(b'{"type":"input_%b",' % _ADDRESSED[kind])
         out += _address(kind, source)
-    if part.title is not None:
+    if part.title is not None and kind is MediaKind.DOCUMENT:
         out += (b',"filename":', quote(part.title))
     if part.detail is not None or kind is MediaKind.IMAGE:
         out += (b',"detail":', quote(part.detail or "auto"))  # the published types demand it of images

@@ -16,7 +16,7 @@ from dragoman.errors import MalformedRequest
 from dragoman.profiles.facts import Facts
 from dragoman.profiles.profile import Target
 from dragoman.rules.media.refused_part import refused_part
-from dragoman.rules.settings.refused_setting import STATEFUL
+from dragoman.rules.settings.refused_setting import relies_on_stored_state
 from dragoman.wire.json_reader import split_members
 
 
@@ -28,8 +28,7 @@ def require_messages(ask: Ask) -> None:
 
 def _is_held_elsewhere(ask: Ask) -> bool:
     """Earlier turns may be with their provider."""
-    extras = ask.conversation.extras
-    return extras is not None and not STATEFUL.keys().isdisjoint(extras.fields)
+    return relies_on_stored_state(ask.conversation)
 
 
 def _empty(ask: Ask) -> MalformedRequest:

@@ -2,11 +2,13 @@
 
 It is left out. So is a top-level field that only the client's own dialect has, or a member of it. A field that stands
 for a part of the conversation (`previous_response_id`, `cachedContent`) is different: without it the request would mean
-something else, so it is an error where the target has another dialect. A field that both dialects have under one name
-goes on (fact `shared_settings`). The id of what a tool uses (fact `tool_settings`) says nothing without that tool.
+something else, so it is an error where the target has another dialect. Requests of a dialect that does not have such a
+field hold all their turns, so there it is left out. A field that both dialects have under one name goes on (fact
+`shared_settings`). The id of what a tool uses (fact `tool_settings`) says nothing without that tool.
 
-Loses metadata, and nothing with an id that no tool uses; several answers and log probabilities lose content, and what
-binds the model to words or a form (a token limit, stop sequences, biases, a response format) loses authority.
+Loses metadata, and nothing with an id that no tool uses; several answers, log probabilities and a field that may stand
+for words lose content, and what binds the model to words or a form (a token limit, stop sequences, biases, a response
+format) loses authority.
 
 For `openai/gpt-5`:
 
@@ -30,6 +32,7 @@ from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.errors import Unrepresentable
 from dragoman.profiles.facts import Facts, Setting, Stance
+from dragoman.profiles.profile import dialect_layer
 from dragoman.rules.context import Context
 from dragoman.rules.rule import rule
 from dragoman.rules.shape.missing_reasoning import can_be_asked, thinks
@@ -47,7 +50,13 @@ STATEFUL = {
 
 def relies_on_stored_state(conversation: Conversation) -> bool:
     """Does a part of the conversation exist only at its provider?"""
-    return conversation.extras is not None and not STATEFUL.keys().isdisjoint(conversation.extras.fields)
+    extras = conversation.extras
+    return extras is not None and any(_stands_for_turns(name, extras) for name in extras.fields)
+
+
+def _stands_for_turns(name: str, extras: Extras) -> bool:
+    """In a dialect whose requests hold all turns, such a field is an application's own, and stands for none."""
+    return name in STATEFUL and name not in dialect_layer(extras.dialect).facts.get("vendor_settings", ())
 
 
 _FORMS = frozenset({"thinking", "tool_choice", "response_format", *SPELLINGS})
@@ -91,6 +100,7 @@ def refused_setting(conversation: Conversation, context: Context) -> Rewrite:
 
 
 _LOSSES = {
+    **dict.fromkeys(STATEFUL, Loss.CONTENT),
     "n": Loss.CONTENT,
     "logprobs": Loss.CONTENT,
     "top_logprobs": Loss.CONTENT,
@@ -171,7 +181,7 @@ def leave_out_refused(extras: Extras | None, facts: Facts, notes: list[Note]) ->
     if len(fields) == len(extras.fields):
         return extras
     for name in extras.fields.keys() - fields.keys():
-        if name in STATEFUL:
+        if _stands_for_turns(name, extras):
             raise Unrepresentable(
                 f"{name} stands for turns that only its provider holds", key=name, hint=STATEFUL[name]
             )
