@@ -16,7 +16,7 @@ from tests.strategies import SHAPES, Asked, conversations, request
 from tests.targets import EXAMPLES, ONE_OF_EACH, SEEDS
 
 from dragoman.conversation import canonical as module
-from dragoman.conversation.canonical import SPELLING, canonical, canonical_text, digest, same
+from dragoman.conversation.canonical import SPELLING, base62, canonical, canonical_text, digest, same
 from dragoman.conversation.changes import Change, Hashing
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import CacheHint, Extras, Result, Text
@@ -213,3 +213,10 @@ def test_a_change_is_written_as_json_with_its_digests() -> None:
     assert msgspec.json.decode(msgspec.json.encode((lazy,))) == [written]
     assert (lazy, hash(lazy), repr(lazy)) == (known, hash(known), repr(known))
     assert lazy != Change("a-rule", "/messages/0", "did it", "nothing", "added")
+
+
+def test_a_made_id_is_of_letters_and_digits_and_tells_words_apart() -> None:
+    made = [base62(*words, length=64) for words in (("a", "bc"), ("ab", "c"), ("abc",), (b"a", 7), ("\ud800",))]
+    assert len({*made}) == 5
+    assert all(len(one) == 64 and one.isascii() and one.isalnum() for one in made)
+    assert base62("a", "bc", length=9) == made[0][:9]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.engine.test_exchange import GOOD, HI, Driver, destination, doubted, exchange, refused
+from tests.engine.test_exchange import GOOD, HI, Driver, Reply, destination, doubted, exchange, refused
 
 from dragoman.conversation.changes import Loss
 from dragoman.conversation.conversation import Ask
@@ -249,29 +249,31 @@ class OneStored(StoredPromptBook):
         return PromptUse(("", "", 0, ""), FORM, request.path, pieces, (), array("q"), "", stored)
 
 
-def storing_destination() -> Destination:
-    return destination("gemini/gemini-2.5-flash", stores_prompts=True, cache=CacheHints.AUTO, policy=QUICK)
+def storing_destination(keys: int = 1) -> Destination:
+    further = {"cache": CacheHints.AUTO, "policy": QUICK, "key_count": keys}
+    return destination("gemini/gemini-2.5-flash", stores_prompts=True, **further)
 
 
-def stored_walk(*others: Destination) -> Walker:
+def stored_walk(*others: Destination, first: Reply = GONE, keys: int = 1) -> Walker:
     """A request that names a stored prompt, which is gone."""
-    asked = exchange(storing_destination(), *others, messages=[HI])
+    asked = exchange(storing_destination(keys), *others, messages=[HI])
     asked.prompt = NamedPrompt(OneStored(lambda: 0.0), "")
-    return Walker(asked, [GONE])
+    return Walker(asked, [first])
 
 
-def test_a_stored_prompt_that_is_gone_is_sent_along() -> None:
-    walker = stored_walk()
-    walker.provider = lambda send: sent.append(json.loads(send.request.body)) or walker.replies.pop(0)  # type: ignore[func-returns-value]
+@pytest.mark.parametrize(("first", "key"), [(GONE, 0), (refused("Slow down.", 429), 1)])
+def test_a_stored_prompt_that_is_gone_or_of_another_key_is_sent_along(first: Reply, key: int) -> None:
+    walker = stored_walk(first=first, keys=2)
+    walker.provider = lambda send: sent.append(send) or walker.replies.pop(0)  # type: ignore[func-returns-value]
     sent: list[Any] = []
     walker.replies.append((200, b'{"candidates":[{"content":{"parts":[{"text":"Yes"}]}}]}'))
     assert isinstance(walker.run(), Answered)
-    assert ["cachedContent" in body for body in sent] == [True, False]
+    assert [("cachedContent" in json.loads(send.request.body), send.key) for send in sent] == [(True, 0), (False, key)]
     prompt = walker.exchange.prompt
     assert prompt is not None
     assert prompt.use is not None
     assert prompt.use.was_refused
-    assert walker.exchange.attempts.failures == ()
+    assert len(walker.exchange.attempts.failures) == key
 
 
 def test_a_refusal_of_the_whole_request_stands() -> None:
