@@ -84,9 +84,10 @@ def test_recorded_requests_are_read_as_the_thorough_look_says(dialect: str) -> N
 )
 def test_half_a_surrogate_pair_in_a_text_is_replaced_and_reported(text: str, readable: str) -> None:
     body = f'{{"model": "m", "messages": [{{"role": "user", "content": "{text}"}}]}}'
-    adapted = adapt(body, target="openai/gpt-4o")
-    assert adapted.json["messages"][0]["content"] == readable
-    assert [change.rule for change in adapted.changes] == ["unreadable-text"]
+    for request in (body, {"model": "m", "messages": [{"role": "user", "content": text}]}):
+        adapted = adapt(request, target="openai/gpt-4o")
+        assert adapted.json["messages"][0]["content"] == readable
+        assert [change.rule for change in adapted.changes] == ["unreadable-text"]
 
 
 @pytest.mark.parametrize(
@@ -97,9 +98,9 @@ def test_half_a_surrogate_pair_in_a_text_is_replaced_and_reported(text: str, rea
         (b'{"model": "m"}', MalformedRequest),
         (b'{"messages": [], "messages": []}', DuplicateKey),
         ("\udcff", MalformedRequest),
-        ({"messages": [{"role": "user", "content": "\udcff"}]}, MalformedRequest),
+        ({"messages": [{"role": "user", "content": object()}]}, MalformedRequest),
     ],
-    ids=["nothing", "list", "no messages", "twice", "no JSON", "surrogate"],
+    ids=["nothing", "list", "no messages", "twice", "no JSON", "no value of JSON"],
 )
 def test_what_is_no_request_is_refused(body: Any, fault: type[Exception]) -> None:
     with pytest.raises(fault):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -137,9 +138,16 @@ def as_bytes(request: Request) -> bytes:
     if isinstance(request, str):
         return request.encode("utf-8", "backslashreplace")  # half of a surrogate pair becomes its escape
     try:
-        return msgspec.json.encode(request)
+        return _encoded(request)
     except (TypeError, ValueError, RecursionError) as fault:
         raise MalformedRequest(f"the request cannot be written as JSON: {fault}") from None
+
+
+def _encoded(request: Mapping[str, Any]) -> bytes:
+    try:
+        return msgspec.json.encode(request)
+    except UnicodeEncodeError:  # the same escape, which the reader repairs and reports
+        return json.dumps(request).encode()
 
 
 def choose(target: str, profiles: Profiles | None = None, rules: Mapping[str, Any] | None = None) -> Target:
