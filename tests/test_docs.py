@@ -69,3 +69,17 @@ def test_links_lead_somewhere(generate: ModuleType, pages: dict[str, str]) -> No
     for text in pages.values():
         for name in re.findall(r"\]\((\w+\.md)", text):
             assert name in pages or (generate.FOLDER / name).exists()
+
+
+def test_every_module_that_a_page_names_exists() -> None:
+    """Pages are read long after a module has moved. A name in capitals stands for others."""
+    root = DOCS.parent
+    there = {path.as_posix() for folder in ("src", "tests", "bench", "docs") for path in (root / folder).rglob("*.py")}
+    pages = [*root.glob("*.md"), *(page for page in DOCS.rglob("*.md") if page.parent.name != "reference")]
+    pages.remove(root / "CHANGELOG.md")  # which speaks of what was
+    named = [(page.name, name) for page in pages for name in _MODULE.findall(page.read_text("utf-8"))]
+    assert len(named) > 100
+    assert [one for one in named if not any(path.endswith(f"/{one[1]}") for path in there)] == []
+
+
+_MODULE = re.compile(r"`((?:[a-z_0-9]+/)*[a-z_0-9]+\.py)`")
