@@ -142,3 +142,11 @@ def test_top_k_goes_only_where_it_is_known(target: str) -> None:
 def test_a_null_field_of_another_dialect_is_no_change() -> None:
     asked = {"model": "m", "messages": [HI], "keep_alive": None}
     assert sent(asked, "openai/gpt-4o", source="ollama").changes == []
+
+
+@pytest.mark.parametrize("field", ["betas", "context_management", "mcp_servers"])
+def test_fields_of_betas_stay_home_for_a_strict_server(field: str) -> None:
+    asked = {"max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}], field: []}
+    done = sent(asked, "anthropic-compatible-strict/claude-sonnet-4-5", source="anthropic")
+    assert field not in done.json
+    assert [change[1] for change in done.changes] == [f"/{field}"]

@@ -10,6 +10,7 @@ from tests.rules.runs import facts, run, sent
 from dragoman.rules.media.media_form import media_form
 
 PDF = "data:application/pdf;base64,JVBERi0="
+LONG_PDF = "JVBERi0xLjQKJcfsj6IK"
 WORDS: dict[str, Any] = {"type": "text", "text": "Read it."}
 OWN_FORM = facts(media_forms=[], media={"image": {}, "document": {}})
 
@@ -25,6 +26,10 @@ FORMS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "untitled": (
         {"type": "file", "file": {"file_data": PDF}},
         {"type": "file", "file": {"file_data": PDF, "filename": "untitled"}},
+    ),
+    "headless": (
+        {"type": "file", "file": {"file_data": LONG_PDF, "filename": "a.pdf"}},
+        {"type": "file", "file": {"file_data": f"data:application/pdf;base64,{LONG_PDF}", "filename": "a.pdf"}},
     ),
 }
 
@@ -136,3 +141,27 @@ def test_a_document_of_another_name_in_one_vendors_form() -> None:
     part = {"type": "file", "file": {"file_data": "data:application/x-pdf;base64,JVBERi0=", "filename": "untitled"}}
     done = run(media_form, body(part), known)
     assert done.json["messages"][1]["content"][1] == {"type": "document_url", "document_url": PDF}
+
+
+HEADLESS = {
+    "by its name": ("YSxiCjEsMgozLDQK", "a.CSV", "text/csv"),
+    "by its bytes": (LONG_PDF, None, "application/pdf"),
+}
+
+
+@pytest.mark.parametrize("case", HEADLESS)
+def test_base64_alone_is_a_file_of_the_type_that_shows(case: str) -> None:
+    data, name, media_type = HEADLESS[case]
+    file = {"file_data": data} | ({"filename": name} if name else {})
+    done = sent(body({"type": "file", "file": file}), "gemini/gemini-2.5-flash", source="openai-chat")
+    assert done.json["contents"][-1]["parts"][-1]["inlineData"]["mimeType"] == media_type
+
+
+def test_responses_reads_base64_alone_too() -> None:
+    part = {"type": "input_file", "file_data": LONG_PDF, "filename": "a.pdf"}
+    asked = {"input": [{"role": "user", "content": [part]}]}
+    own = sent(asked, "openai-responses/gpt-5", source="openai-responses")
+    assert own.json["input"][0]["content"][0]["file_data"] == f"data:application/pdf;base64,{LONG_PDF}"
+    assert [change[0] for change in own.changes] == ["media-form"]
+    claude = sent(asked, "anthropic/claude-opus-4-8", source="openai-responses")
+    assert claude.json["messages"][0]["content"][0]["source"]["data"] == LONG_PDF

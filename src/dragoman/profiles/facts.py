@@ -423,7 +423,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Meta(description="kinds of its dialect's further parts that may be all that a message says (globs)"),
     ] = ("*",)
     media_forms: Annotated[
-        tuple[str, ...], Meta(description="further shapes of media: document_url, bare (a URL as text), untitled")
+        tuple[str, ...],
+        Meta(
+            description="further shapes of media: document_url, bare (a URL as text), untitled, headless (no data URL)"
+        ),
     ] = ("*",)
     document_form: Annotated[
         str, Meta(description="the shape in which it takes the bytes of a document, where not its dialect's own")

@@ -10,24 +10,14 @@ from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.parts import Extras, Inline, Json, Media, MediaKind, Plain, Stored
 from dragoman.dialects.bedrock import NAME
 from dragoman.dialects.shared.ownership import require_own
-from dragoman.dialects.shared.parsing import extras_of
+from dragoman.dialects.shared.parsing import DOCUMENT_TYPES, extras_of
 from dragoman.dialects.shared.rendering import Pieces
 from dragoman.errors import MalformedRequest, Unrepresentable
 from dragoman.wire.json_reader import split_members
 
 FORMATS: Mapping[MediaKind, Mapping[str, str]] = {
     MediaKind.IMAGE: {"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"},
-    MediaKind.DOCUMENT: {
-        "pdf": "application/pdf",
-        "csv": "text/csv",
-        "doc": "application/msword",
-        "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-        "xls": "application/vnd.ms-excel",
-        "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-        "html": "text/html",
-        "txt": "text/plain",
-        "md": "text/markdown",
-    },
+    MediaKind.DOCUMENT: DOCUMENT_TYPES,
     MediaKind.VIDEO: {
         "mkv": "video/x-matroska",
         "mov": "video/quicktime",

@@ -68,12 +68,14 @@ from dragoman.dialects.shared.parsed_messages import (
     share_places,
 )
 from dragoman.dialects.shared.parsing import (
+    HEADLESS,
     OPENAI_FILES,
     cache_hint,
     extras_of,
     kind_of,
     link_literal,
     made_id,
+    parse_headless,
     parse_link,
     parse_state,
     stated_detail,
@@ -703,16 +705,18 @@ def _parse_audio(wire: ChatAudio, extras: Extras | None = None) -> Part | None:
 
 
 def _parse_file(wire: ChatFile, extras: Extras | None = None) -> Part | None:
-    identity, data = bytes(wire.file.file_id), bytes(wire.file.file_data)
+    identity, data, title = bytes(wire.file.file_id), bytes(wire.file.file_data), wire.file.filename
     source: Inline | Remote | Stored
+    headless = None
     if identity[:1] == b'"':
         source = Stored(_decode_text(identity), OPENAI_FILES)
     elif data[:1] == b'"':
-        source = link_literal(data)
+        headless = parse_headless(data, title)
+        source = link_literal(data) if headless is None else headless
     else:
         return None
-    title = wire.file.filename
     form = "" if title is not None or isinstance(source, Stored) else UNTITLED
+    form = HEADLESS if headless is not None else form
     named = title if title != UNTITLED else None
     hint = cache_hint(wire.cache_control)
     return Media(MediaKind.DOCUMENT, source, title=named, wire_form=form, hint=hint, extras=extras)

@@ -34,7 +34,7 @@ from dragoman.conversation.parts import (
 from dragoman.dialects.openai_chat import NAME
 from dragoman.dialects.openai_chat.message_parse import BARE, DOCUMENT_URL, LEGACY, UNTITLED
 from dragoman.dialects.shared.ownership import own_block, plain_or_sealed, render_extras
-from dragoman.dialects.shared.parsing import data_url
+from dragoman.dialects.shared.parsing import HEADLESS, data_url
 from dragoman.dialects.shared.rendering import Pieces
 from dragoman.errors import Unrepresentable
 
@@ -399,7 +399,8 @@ def _render_file(part: Media, source: Inline | Stored, out: Pieces) -> None:
     if isinstance(source, Stored):
         out += (b'{"type":"file","file":{"file_id":', quote(source.id))
     else:
-        out += (b'{"type":"file","file":{"file_data":', *data_url(source))
+        data = (source.data,) if part.wire_form == HEADLESS else data_url(source)
+        out += (b'{"type":"file","file":{"file_data":', *data)
     if part.title is not None or (isinstance(source, Inline) and part.wire_form != UNTITLED):
         out += (b',"filename":', quote(part.title or UNTITLED))
     out.append(b"}")

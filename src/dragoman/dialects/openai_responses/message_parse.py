@@ -81,11 +81,13 @@ from dragoman.dialects.shared.parsed_messages import (
     share_places,
 )
 from dragoman.dialects.shared.parsing import (
+    HEADLESS,
     OPENAI_FILES,
     extras_of,
     kind_of,
     link_literal,
     made_id,
+    parse_headless,
     parse_link,
     parse_state,
     stated_detail,
@@ -626,17 +628,20 @@ def _parse_image(part: ResponsesImage, at: str, extras: Extras | None) -> Part |
 
 def _parse_file(part: ResponsesFile, at: str, extras: Extras | None) -> Part | None:
     source: Inline | Remote | Stored
+    form = ""
     if [part.file_data, part.file_url, part.file_id].count(None) != 2:
         return None
     if part.file_data is not None:
-        source = parse_link(part.file_data)
+        headless = parse_headless(quote(part.file_data), part.filename)
+        source = parse_link(part.file_data) if headless is None else headless
         if not isinstance(source, Inline):
             return None
+        form = "" if headless is None else HEADLESS
     elif part.file_url is not None:
         source = Remote(part.file_url)
     else:
         source = Stored(part.file_id or "", OPENAI_FILES)
-    return Media(MediaKind.DOCUMENT, source, part.filename, part.detail, extras=extras)
+    return Media(MediaKind.DOCUMENT, source, part.filename, part.detail, wire_form=form, extras=extras)
 
 
 def _parse_audio(part: ResponsesAudio, at: str, extras: Extras | None) -> Part | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from binascii import b2a_base64
 from collections.abc import Mapping
 from functools import lru_cache
@@ -92,6 +93,33 @@ def link_literal(literal: Json | Raw) -> Inline | Remote:
     if head[1:6] != b"data:" or comma < 0 or b"\\" in head[:comma] or not head[:comma].endswith(b";base64"):
         return parse_link(unquote(bytes(literal)))
     return Inline(head[6 : comma - 7].decode(), b"".join((b'"', view[comma + 1 :])))
+
+
+DOCUMENT_TYPES: Mapping[str, str] = {
+    "pdf": "application/pdf",
+    "csv": "text/csv",
+    "doc": "application/msword",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "xls": "application/vnd.ms-excel",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "html": "text/html",
+    "txt": "text/plain",
+    "md": "text/markdown",
+}
+"""How names of files end → media type."""
+HEADLESS = "headless"
+"""The spelling of a file as its base64 alone, without the head of a data URL that names its type."""
+_PDF = b'"JVBERi'
+_BASE64_HEAD = re.compile(rb'"[A-Za-z0-9+/]{16,}')
+
+
+def parse_headless(literal: Json, name: str | None) -> Inline | None:
+    """Base64 alone. Its type is that of the file's name, or shows in its first bytes; None where neither tells."""
+    if not _BASE64_HEAD.match(literal[:64]):
+        return None
+    ending = (name or "").rpartition(".")[2].lower()
+    found = DOCUMENT_TYPES["pdf"] if literal.startswith(_PDF) else DOCUMENT_TYPES.get(ending)
+    return None if found is None else Inline(found, literal)
 
 
 def data_url(source: Inline) -> tuple[bytes, memoryview]:
