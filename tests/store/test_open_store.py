@@ -136,7 +136,7 @@ async def test_only_its_owner_may_read_any_of_its_files(tmp_path: Path) -> None:
     await store.limits.reserve("k", KeyLimits(requests_per_minute=1))
     modes = {one.name: stat.S_IMODE(one.stat().st_mode) for one in files_of(tmp_path)}
     await store.aclose()
-    assert set(modes) >= {"s.sqlite3", "s.sqlite3-wal", "s.sqlite3-shm", "s.sqlite3-counters", "s.sqlite3-lock"}
+    assert set(modes) >= {"s.sqlite3", "s.sqlite3-wal", "s.sqlite3-shm", "s.sqlite3-limits", "s.sqlite3-lock"}
     assert set(modes.values()) == {0o600}
 
 

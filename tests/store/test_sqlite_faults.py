@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import sqlite3
 import subprocess
@@ -81,6 +82,14 @@ def locked(path: Path):  # type: ignore[no-untyped-def]
         blocker.close()
 
 
+@contextlib.contextmanager
+def flocked(path: Path):  # type: ignore[no-untyped-def]
+    """Another process that counts, and takes its time."""
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 async def turns_of_the_loop(work) -> int:  # type: ignore[no-untyped-def]
     """Do something, and see how often the event loop did something else meanwhile."""
     turns, ended = 0, False
@@ -154,7 +163,7 @@ async def test_a_locked_file_of_limits_holds_up_nobody_but_the_request(
     async with opened(path, clock) as store:
         limits = KeyLimits(requests_per_minute=2)
         assert await store.limits.reserve("k", limits) == Allowed(1)
-        with locked(Path(f"{path}-counters")):
+        with flocked(Path(f"{path}-limits")):
             verdicts: list[Allowed | Limited] = []
 
             async def ask() -> None:
@@ -167,16 +176,22 @@ async def test_a_locked_file_of_limits_holds_up_nobody_but_the_request(
         assert store.health().failed == 3
 
 
-async def test_a_missing_table_of_limits_leaves_each_worker_its_own_counts(path: Path, clock: Time) -> None:
+async def test_limits_without_a_file_leave_each_worker_its_own_counts(path: Path, clock: Time) -> None:
+    file = Path(f"{path}-limits")
     async with opened(path, clock) as store:
-        with contextlib.closing(sqlite3.connect(f"{path}-counters")) as other:
-            other.execute("DROP TABLE counters")
-            other.commit()
         limits = KeyLimits(requests_per_minute=1)
+        os.unlink(file)
+        os.mkdir(file)
+        clock.advance(2)
         assert isinstance(await store.limits.reserve("k", limits), Allowed)
         assert isinstance(await store.limits.reserve("k", limits), Limited)
-        assert store.health().failed == 2
-        assert "no such table" in (store.health().last_error or "")
+        store.limits.settle("k", 5)
+        assert store.health().failed == 3
+        assert file.name in (store.health().last_error or "")
+        os.rmdir(file)
+        clock.advance(61)
+        assert await store.limits.reserve("k", limits) == Allowed(0)
+        assert store.health().failed == 3, "a file is made again"
 
 
 async def test_rows_that_the_file_refuses_are_counted_and_the_rest_is_written(path: Path, clock: Time) -> None:
@@ -326,13 +341,12 @@ async def test_deleted_counts_are_begun_anew_and_workers_find_each_other_there(p
     limits = KeyLimits(requests_per_minute=2)
     async with opened(path, clock) as one, opened(path, clock) as two:
         await one.limits.reserve("k", limits)
-        for file in path.parent.glob("*-counters*"):
-            file.unlink()
-        counters = Path(f"{path}-counters")
+        shared = Path(f"{path}-limits")
+        os.unlink(shared)
         clock.advance(61)
         for worker in (one, two):
             await worker.limits.reserve("other", limits)
-        await until(lambda: {worker.limits._shared._file.inode for worker in (one, two)} == {inode(counters)} - {None})
+        assert {worker.limits._shared._file.inode for worker in (one, two)} == {inode(shared)} - {None}
         verdicts = [await worker.limits.reserve("k", limits) for worker in (one, two, one)]
         assert [type(verdict) for verdict in verdicts] == [Allowed, Allowed, Limited]
 

@@ -10,12 +10,13 @@ from typing import Any
 from dragoman.store.clock import Clock
 from dragoman.store.contracts.rate_limits import Allowed, KeyLimits, Limited
 from dragoman.store.rate_windows import RateWindows, bounded
+from dragoman.store.sqlite.count_file import CAN_BE_SHARED
 from dragoman.store.sqlite.database import Database
 from dragoman.store.sqlite.shared_windows import SharedWindows
 
 
 class SqliteLimits:
-    """`RateLimits`. A process that is alone counts in memory: 3 µs a request instead of 60.
+    """`RateLimits`. A process that is alone counts in memory: 3 µs a request instead of 10.
 
     When another process appears, the counts so far go into the file that both then use.
     """
@@ -29,7 +30,7 @@ class SqliteLimits:
         self._opening: threading.Thread | None = None
         self._failed = 0
         self._last_error: str | None = None
-        if not database.alone:
+        if CAN_BE_SHARED and not database.alone:
             self._shared = SharedWindows(path, self._own, steady)
 
     def reserve(
@@ -61,7 +62,7 @@ class SqliteLimits:
 
     def _counts(self) -> SharedWindows | None:
         """The counts of all processes, where there are others; until they are open, this process's own decide."""
-        if self._shared is None and self._opening is None and not self._database.alone:
+        if CAN_BE_SHARED and self._shared is None and self._opening is None and not self._database.alone:
             self._opening = threading.Thread(target=self._open, name="dragoman-limits-opening", daemon=True)
             self._opening.start()
         return self._shared

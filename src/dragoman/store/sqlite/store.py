@@ -54,7 +54,7 @@ class SqliteStore(TableStore):
             self.lessons = BookLessons(SqliteBook(database, LESSON_BOOK, clocks.wall), clocks.wall)
             self.calibrations = BookCalibrations(SqliteBook(database, CALIBRATION_BOOK, clocks.wall), clocks.wall)
             self.cooldowns = SqliteCooldowns(database, clocks)
-            self.limits = SqliteLimits(database, path.with_name(path.name + "-counters"), clocks.steady)
+            self.limits = SqliteLimits(database, path.with_name(path.name + "-limits"), clocks.steady)
             self.budgets = SqliteBudgets(path.with_name(path.name + "-budgets"))
         except BaseException:
             database.close()

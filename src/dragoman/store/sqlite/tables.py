@@ -64,19 +64,6 @@ CREATE TABLE state (
         "CREATE INDEX state_by_use ON state (kind, used)",
     ),
 )
-COUNTERS = Tables(
-    2,
-    (
-        """
-CREATE TABLE counters (
-    key TEXT NOT NULL,
-    slice INTEGER NOT NULL,
-    requests INTEGER NOT NULL,
-    tokens INTEGER NOT NULL,
-    PRIMARY KEY (key, slice)
-) WITHOUT ROWID""",
-    ),
-)
 BUDGETS = Tables(
     1,
     (
@@ -94,39 +81,34 @@ CREATE TABLE budgets (
 
 def open_store_file(path: Path, *, wait: float = 5.0) -> sqlite3.Connection:
     """A connection to the file of the store. `wait`: seconds that a statement may wait for another worker's."""
-    return _open(path, STORE, wait=wait, durable=True)
-
-
-def open_counters(path: Path, *, wait: float) -> sqlite3.Connection:
-    """A connection to the file of the limits. Nobody flushes it to the disk: a lost minute of counts is no loss."""
-    return _open(path, COUNTERS, wait=wait, durable=False)
+    return _open(path, STORE, wait)
 
 
 def open_budgets(path: Path, *, wait: float) -> sqlite3.Connection:
     """A connection to the file of the budgets."""
-    return _open(path, BUDGETS, wait=wait, durable=True)
+    return _open(path, BUDGETS, wait)
 
 
-def _open(path: Path, tables: Tables, *, wait: float, durable: bool) -> sqlite3.Connection:
+def _open(path: Path, tables: Tables, wait: float) -> sqlite3.Connection:
     """A connection in WAL mode with its tables there; the file is readable by its owner alone."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _create_private(path)
-        connection = _prepared(path, tables, durable)
+        connection = _prepared(path, tables)
         connection.execute(f"PRAGMA busy_timeout={int(wait * 1000)}")
     except (OSError, sqlite3.Error) as error:
         raise StoreError(f"{path} cannot be used as a store: {error}. Move it away or set store.path") from error
     return connection
 
 
-def _prepared(path: Path, tables: Tables, durable: bool) -> sqlite3.Connection:
+def _prepared(path: Path, tables: Tables) -> sqlite3.Connection:
     """Switching to WAL does not wait for other workers that do the same, so it is tried until it is done."""
     for attempt in range(OPENING_ATTEMPTS):
         connection = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
         try:
             _refuse_foreign(connection, tables.version)
             connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute(f"PRAGMA synchronous={'NORMAL' if durable else 'OFF'}")
+            connection.execute("PRAGMA synchronous=NORMAL")
             _make(connection, tables)
             return connection
         except sqlite3.OperationalError as error:
