@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -104,6 +105,21 @@ def test_no_refusal_tells_a_limit_or_a_time_that_is_not_so(name: str, limits: st
         assert asker.ask().status == 200
     named = re.findall(r"(?i)(?:limit(?:ed to|:)?|\bof) (\d+)", words)
     assert set(named) <= {limits.partition("=")[2]} or (name, limits) == ("cohere", "tokens=100")
+
+
+def test_the_guide_says_who_tells_what() -> None:
+    """Of each emulator: whether headers tell what is left, and whether a refusal tells the time to wait."""
+    guide = (Path(__file__).parents[2] / "docs" / "guide" / "emulators.md").read_text("utf-8")
+    table = guide.partition("| emulator | headers of an answer |")[2].partition("\n\n")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
+    stated = {name: (row[1] != "none", row[2] != "–") for row in rows for name in re.findall(r"`([\w-]+)`", row[0])}
+    told = {}
+    for name in names():
+        asker = Asker(name, "requests=1")
+        answer, refused = asker.ask(), asker.ask()
+        wait = parse_failure(refused.status, refused.headers, refused.body).retry_after
+        told[name] = (any("ratelimit" in header for header in answer.headers), wait is not None)
+    assert {name: tells for name, tells in told.items() if any(tells)} == stated
 
 
 def test_the_words_of_refusals_are_those_of_reported_ones() -> None:
