@@ -330,7 +330,7 @@ def without_rounds(codes: str) -> str:
     return rounds.sub(r"\1", calls.sub("ct", codes))
 
 
-_SHORT = 16
+_SHORT = 64
 """Messages of a conversation whose order of roles is likely to come again."""
 
 

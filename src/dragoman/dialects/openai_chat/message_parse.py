@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation import reasoning_states
 from dragoman.conversation.conversation import SYSTEM_ROLES
-from dragoman.conversation.literals import EMPTY, quote
+from dragoman.conversation.literals import EMPTY, blank, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
     Call,
@@ -58,6 +58,7 @@ from dragoman.dialects.shared.parsed_messages import (
     BRACE,
     BRACE_END,
     LIST,
+    MAYBE_BLANK,
     QUOTE,
     ParsedList,
     ParsedMessage,
@@ -101,7 +102,10 @@ _LISTED = int(Trait.LISTED)
 _MEDIA = int(Trait.MEDIA)
 _NAMED = int(Trait.NAMED)
 _NO_PARTS = int(Trait.NO_PARTS)
-_TURNS: Mapping[type, Role] = {ChatUser: USER, ChatSystem: SYSTEM, ChatDeveloper: DEVELOPER}
+_TURNS: Mapping[type, tuple[Role, str]] = {
+    turn: (role, CODES[role]) for turn, role in ((ChatUser, USER), (ChatSystem, SYSTEM), (ChatDeveloper, DEVELOPER))
+}
+"""The role of a turn, and its letter."""
 _LONG = 64 * 1024
 """Content of this size holds a picture rather than words."""
 
@@ -120,10 +124,10 @@ def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
 
 def parse_turn(turn: Any, index: int) -> Sequence[ParsedMessage] | None:
     """A message of `ChatMessage`. The decode has checked all but what stays raw in it."""
-    kind = type(turn)
     raw_content = turn.content
     content = bytes(raw_content) if len(raw_content) < _LONG else _copy_text(raw_content)
     first = content[0] if content else None
+    kind = type(turn)
     if kind is ChatToolResult:
         identity = turn.tool_call_id
         if first == QUOTE:
@@ -133,27 +137,31 @@ def parse_turn(turn: Any, index: int) -> Sequence[ParsedMessage] | None:
             return None
         result = Result(identity, found.parts, listed=True)
         return (ParsedMessage(Message(TOOL, (result,), index), observe_result(result), "t", [identity]),)
+    name = None
     if kind is ChatAssistant:
         if turn.tool_calls is not UNSET:
             return _parse_calls(turn, content, index)
-        role, name = ASSISTANT, None
+        role, code = ASSISTANT, "a"
     elif kind is ChatFunctionResult:
         return None
     else:
-        role, name = _TURNS[kind], turn.name or None
-        if name is None and turn.name is not UNSET:
-            return None
+        role, code = _TURNS[kind]
+        if turn.name is not UNSET:
+            name = turn.name or None
+            if name is None:
+                return None
     seen = 0 if name is None else _NAMED
     if first == QUOTE:
-        message = Message(role, (Text(content),), index, name=name)
-        return (ParsedMessage(message, seen | _BLANK_TEXT if is_blank(content) else seen, CODES[role]),)
+        if content[1] in MAYBE_BLANK and blank(content):
+            seen |= _BLANK_TEXT
+        return (ParsedMessage(Message(role, (Text(content),), index, 1, name), seen, code),)
     found = _parse_parts(raw_content) if first == LIST else None
     if found is None:
         return None
     message = Message(role, found.parts, index, name=name, listed=True)
     if role in SYSTEM_ROLES:
         return (describe(message),)
-    return (ParsedMessage(message, seen | found.traits, CODES[role]),)
+    return (ParsedMessage(message, seen | found.traits, code),)
 
 
 def _copy_text(raw: Raw) -> bytes:

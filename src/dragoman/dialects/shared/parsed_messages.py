@@ -60,10 +60,13 @@ check_object: Callable[[bytes | str], object] = msgspec.json.Decoder(_CheckedObj
 """Raises DecodeError or RecursionError if a text is not a JSON object."""
 
 
+MAYBE_BLANK = bytes([*range(QUOTE + 1), BACKSLASH])
+"""The bytes with which a text that says nothing may begin."""
+
+
 def is_blank(literal: Json) -> bool:
     """Whether a text says nothing. It is decoded only if it begins as a blank one may."""
-    second = literal[1]
-    return (second <= QUOTE or second == BACKSLASH) and blank(literal)
+    return literal[1] in MAYBE_BLANK and blank(literal)
 
 
 class ParsedMessage(msgspec.Struct, gc=False):

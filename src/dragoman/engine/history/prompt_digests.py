@@ -97,7 +97,7 @@ def digest_message(message: Message) -> int:
 
 
 def _digest_each(messages: Iterable[Message]) -> array[int]:
-    """The digests of messages, in one loop: most hold one text."""
+    """The digests of messages, in one loop: most hold one text or call."""
     digests: list[int] = []
     for message in messages:
         parts = message.parts
@@ -106,6 +106,8 @@ def _digest_each(messages: Iterable[Message]) -> array[int]:
             only = only.parts[0]
         if type(only) is Text:
             digests.append(hash((message.role, only.literal)))
+        elif type(only) is Call:
+            digests.append(hash((message.role, only.name.encode("utf-8", "replace"), only.arguments)))
         else:
             pieces: list[bytes] = []
             collect_words(parts, pieces)
