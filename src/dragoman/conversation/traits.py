@@ -27,7 +27,6 @@ LEFTOVERS = STREAM_MARKS | {"delta", "index", "finish_reason"}
 
 class Trait(IntFlag):
     ALWAYS = auto()
-    LEFTOVER = auto()
     MESSAGE_EXTRAS = auto()
     PART_EXTRAS = auto()
     TOP_EXTRAS = auto()
@@ -85,7 +84,6 @@ class Trait(IntFlag):
 _NAMES = Trait.__members__
 (
     _ALWAYS,
-    _LEFTOVER,
     _MESSAGE_EXTRAS,
     _PART_EXTRAS,
     _TOP_EXTRAS,
@@ -372,8 +370,7 @@ _observe_few_roles = remembered(_observe_roles)
 def _message_traits(message: Message) -> int:
     found = 0
     if message.extras is not None:
-        leftover = not LEFTOVERS.isdisjoint(message.extras.fields)
-        found |= _MESSAGE_EXTRAS | _LEFTOVER if leftover else _MESSAGE_EXTRAS
+        found |= _MESSAGE_EXTRAS
     if message.name is not None:
         found |= _NAMED
     if message.listed:
