@@ -32,9 +32,9 @@ from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import CacheForm, Stance
 from dragoman.rules.cache_hints import hints_of, is_long
-from dragoman.rules.clean.hint_place import as_breakpoints, on_last_part, outside_results
-from dragoman.rules.clean.narrowed_hints import without_late_hours, without_scope
 from dragoman.rules.context import Context
+from dragoman.rules.hint_places import as_breakpoints, on_last_part, outside_results
+from dragoman.rules.narrowed_hints import without_late_hours, without_scope
 from dragoman.rules.rewriting import kept
 from dragoman.rules.rule import rule
 

@@ -1,4 +1,6 @@
-"""`anyOf` and `oneOf`, where a form reads them in another way or not at all.
+"""`anyOf`, `oneOf` and `allOf`, where a form reads them in another way or not at all.
+
+The branches of `allOf` are merged into the node that they stand in.
 
 A choice between objects becomes one object: all properties, and as required what every choice requires. Which fields
 go together stands in the description. A property that differs from choice to choice becomes a choice itself, or one
@@ -9,13 +11,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .conjunction import joined
 from .inlining import opened
 from .merging import both
 from .place import Place
 from .vocabulary import CHOICES, Schema, is_null, is_object, mapping, names, renamed, without
 from .words import described, sentence, shown
 
+MOST_ROUNDS = 64
+MOST_BRANCHES = 64
+"""Each is merged into all that came before it."""
 MOST_ALTERNATIVES = 1000
 BESIDE_A_UNION = frozenset({"anyOf", "description", "nullable"})
 
@@ -165,3 +169,25 @@ def _listed(node: Schema) -> list[Any]:
         return [node["const"]]
     values = node.get("enum")
     return values if isinstance(values, list) else []
+
+
+def merged(node: Schema, place: Place) -> Schema:
+    """The node without `allOf`, where the form refuses it."""
+    refused = "allOf" not in place.form.unions or (place.is_root and not place.form.root_unions)
+    return joined(node, place) if refused else node
+
+
+def joined(node: Schema, place: Place) -> Schema:
+    """The node with every branch of its `allOf` merged in, nested ones too."""
+    for _ in range(MOST_ROUNDS):
+        branches = node.get("allOf")
+        if not isinstance(branches, list):
+            return node
+        place.note("merged allOf into one schema")
+        node = without(node, "allOf")
+        if len(branches) > MOST_BRANCHES:
+            place.note(f"left out the branches of allOf after the first {MOST_BRANCHES}", "content")
+        for branch in branches[:MOST_BRANCHES]:
+            if isinstance(branch, dict):
+                node = both(node, opened(branch, place), place)
+    return without(node, "allOf")

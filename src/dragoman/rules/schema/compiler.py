@@ -15,17 +15,15 @@ import msgspec
 
 from dragoman.conversation.bounded_cache import remembered
 
-from .choices import chosen
+from .choices import chosen, merged
 from .compiled import Compiled, SchemaNote
-from .conjunction import merged
 from .contents import const_as_enum, filled, plain_enum, plain_format
 from .form import SchemaForm, Typing
 from .inlining import inlined
 from .keywords import known_only
-from .objects import documented, possible, required, strict, well_named
+from .objects import documented, possible, required, rooted, strict, well_named
 from .place import Place, Walk, growth_of
 from .references import References
-from .root import rooted
 from .spelling import WRONG, checked, is_proto, spelled, type_name
 from .type_keyword import nullable, one_type, typed
 from .vocabulary import LISTS, MAPS, OPEN_OR_CLOSED, SINGLES, SUBSCHEMAS, Schema, child

@@ -1,15 +1,15 @@
-"""Objects: their properties, the names of these, which are required, and what strict mode adds."""
+"""Objects: the root, which must be one, their properties and names, which are required, and what strict mode adds."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from .form import Strictness
+from .form import Strictness, Typing
 from .place import Place
 from .references import values
 from .type_keyword import allows_null, with_null
-from .vocabulary import Schema, is_object, kinds, mapping, names, without
+from .vocabulary import DEFINITIONS, Schema, is_object, kinds, mapping, names, without
 
 LONGEST_NAME = 60
 
@@ -142,3 +142,26 @@ def _some_required(node: Schema, place: Place) -> Schema:
 
 def _or_null(value: Any) -> Any:
     return with_null(value) if isinstance(value, dict) and not allows_null(value) else value
+
+
+def rooted(node: Schema, place: Place) -> Schema:
+    """The root as an object, where the form wants one."""
+    if not place.is_root or place.form.typing is Typing.FREE:
+        return node
+    node = _root_object(node, place)
+    if not place.form.root_properties or "properties" in node:
+        return node
+    return place.changed({**node, "properties": {}}, "added properties, the object had none")
+
+
+def _root_object(node: Schema, place: Place) -> Schema:
+    named = kinds(node)
+    if named == ("object",) and isinstance(node["type"], str):
+        return node
+    if not named:
+        return place.changed({"type": "object", **node}, "added the type object to the root")
+    if "object" in named:
+        return place.changed({**node, "type": "object"}, "made the root an object and nothing else", "metadata")
+    kept = {key: node[key] for key in ("description", *DEFINITIONS) if key in node}
+    out = {"type": "object", "properties": {}, **kept}
+    return place.changed(out, f"put an object without properties in place of the type {named[0]}", "content")
