@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from dragoman.conversation.collect import UNFINISHED, merged
 from dragoman.conversation.events import (
@@ -86,7 +87,7 @@ class PlainDelta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     refusal: str | None = None
     reasoning: str | None = None
     reasoning_content: str | None = None
-    tool_calls: list[PlainCall] | None = None
+    tool_calls: Annotated[list[PlainCall], Meta(max_length=1)] | None = None
 
 
 class PlainChoice(msgspec.Struct, forbid_unknown_fields=True, gc=False):
