@@ -164,7 +164,9 @@ class CountFile:
         self._remap()
         if not self._numbers:
             self._grow()
+        if not 0 < self._numbers[_TAKEN] <= len(self._numbers) // _PAGE:  # new, or torn when the machine stopped
             self._numbers[_TAKEN] = 1
+            self._numbers[_FREED] = self._freed + 1
         if self._numbers[_FREED] != self._freed:
             self._places.clear()
             self._freed = self._numbers[_FREED]
@@ -181,11 +183,12 @@ class CountFile:
         return at
 
     def _grow(self) -> None:
-        """Add free pages. They are allocated, so that a full disk is an error and not the end of the process."""
-        size = 8 * len(self._numbers)
+        """Add free pages. They are written, so that a full disk is an error and not the end of the process."""
+        size, more = 8 * len(self._numbers), bytes(8 * _PAGE * _GROWTH)
         if size >= 8 * _PAGE * MOST_PAGES:
             raise OSError(f"the file of the limits has {MOST_PAGES} keys already")
-        os.posix_fallocate(self._handle, size, 8 * _PAGE * _GROWTH)
+        if os.pwrite(self._handle, more, size) < len(more):
+            raise OSError("the disk is full: the file of the limits cannot grow")
         self._remap()
 
     def _remap(self) -> None:
