@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -174,3 +175,29 @@ def test_what_nova_found_is_told_to_others(target: str) -> None:
     content = done.json["messages"][1]["content"]
     text = content if isinstance(content, str) else content[0]["text"]
     assert text == '[web search: sky]\n{"summary":"blue"}'
+
+
+PICTURE = "iVBORw0KGgoAAAANSUhEUg=="
+DRAWN: dict[str, Any] = {
+    "type": "image_generation_call",
+    "id": "ig_1",
+    "status": "completed",
+    "result": PICTURE,
+    "revised_prompt": "A sky.",
+}
+
+
+@pytest.mark.parametrize("target", ["anthropic/claude-opus-4-8", "gemini/gemini-2.5-flash", "openai/gpt-4o"])
+def test_a_picture_that_was_made_stays_one(target: str) -> None:
+    asked = {"input": [{"role": "user", "content": "Draw."}, DRAWN, {"role": "user", "content": "Bluer."}]}
+    done = sent(asked, target, source="openai-responses")
+    wire = json.dumps(done.json)
+    assert PICTURE in wire
+    assert "[picture: A sky.]" in wire
+
+
+def test_a_model_that_sees_nothing_is_told_of_the_picture() -> None:
+    asked = {"input": [{"role": "user", "content": "Draw."}, DRAWN, {"role": "user", "content": "Bluer."}]}
+    done = sent(asked, "deepseek/deepseek-chat", source="openai-responses")
+    texts = [part["text"] for part in done.json["messages"][1]["content"]]
+    assert texts == ["[picture: A sky.]", "[image: image/png]"]

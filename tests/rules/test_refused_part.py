@@ -341,9 +341,9 @@ def test_a_summary_of_one_text_is_said_as_it_is() -> None:
 
 
 def test_bytes_in_a_block_are_not_read_out() -> None:
-    made = {"type": "image_generation_call", "id": "ig_1", "revised_prompt": "a cat", "result": "iVBORw0KGgo" * 20}
+    made = {"type": "local_picture", "id": "p_1", "prompt": "a cat", "result": "iVBORw0KGgo" * 20}
     told, loses = said_by(made)
-    assert told == [{"role": "assistant", "content": "[image_generation_call]\na cat"}]
+    assert told == [{"role": "assistant", "content": "[local_picture]\na cat"}]
     assert loses == ["content"]
 
 
@@ -386,3 +386,12 @@ def test_a_refusal_alone_is_text_for_gateways_that_make_no_part_of_it() -> None:
     assert done.json["messages"][1] == {"role": "assistant", "content": "No."}
     assert [rule for rule, *_ in done.changes] == ["refused-part"]
     assert sent(body, "openrouter/openai/gpt-4o").changes == []
+
+
+@pytest.mark.parametrize("target", ["xai/grok-4", "gemini-openai/gemini-3-pro-preview", "together/some-model"])
+def test_the_id_of_a_sound_that_openai_holds_is_left_out(target: str) -> None:
+    spoken = {"role": "assistant", "content": None, "audio": {"id": "audio_1"}}
+    asked = {"messages": [{"role": "user", "content": "Hi"}, spoken, {"role": "user", "content": "More"}]}
+    done = sent(asked, target)
+    assert "audio_1" not in str(done.json)
+    assert ("refused-part", "/messages/1/audio", "content", False) in done.changes

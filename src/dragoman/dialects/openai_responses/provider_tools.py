@@ -11,8 +11,8 @@ from typing import Any
 from msgspec import Raw
 from msgspec.structs import replace
 
-from dragoman.conversation.literals import unquote
-from dragoman.conversation.parts import Json, Opaque
+from dragoman.conversation.literals import quote, unquote
+from dragoman.conversation.parts import Inline, Json, Media, MediaKind, Opaque
 from dragoman.conversation.provider_tools import (
     Approval,
     Family,
@@ -177,6 +177,8 @@ def parse_run(block: Opaque) -> ToolRun | None:
             arguments = encode({"queries": words_in(found, "queries")})
             pages = tuple([_parse_passage(one) for one in objects_in(found.get("results"))])
             return ToolRun(Family.FILE_SEARCH, identity, arguments=arguments, pages=pages, error=failed)
+        case "image_generation_call" if word_in(found, "result"):
+            return _parse_picture(identity, found, failed)
         case "mcp_call":
             return _parse_mcp(identity, found, failed)
         case "tool_search_call" if word_in(found, "execution") != "client":
@@ -185,6 +187,15 @@ def parse_run(block: Opaque) -> ToolRun | None:
         case "tool_search_output" if word_in(found, "execution") != "client":
             return ToolRun(Family.TOOL_SEARCH, word_in(found, "call_id"), tools=_parse_tools(found))
     return None
+
+
+def _parse_picture(identity: str, found: Members, failed: str) -> ToolRun:
+    prompt = word_in(found, "revised_prompt")
+    source = Inline(f"image/{word_in(found, 'output_format') or 'png'}", quote(word_in(found, "result")))
+    media = (Media(MediaKind.IMAGE, source),)
+    return ToolRun(
+        Family.IMAGE, identity, arguments=encode({"prompt": prompt} if prompt else {}), media=media, error=failed
+    )
 
 
 def _parse_search(identity: str, found: Members, failed: str) -> ToolRun:

@@ -2,9 +2,9 @@
 
 The vendor that made it gets it back as it was. Every other target gets a text in its place, that says what was asked
 and what was found and where: the query, the title and address of each page, the sentences of it that the answer cites,
-what the code printed. A call and its result become one text, never half of it. What only the vendor can read is left
-out. If a client carries a block that stands for one or two of this target's own vendor, those are put back. With
-`refused-part: drop` such blocks are left out.
+what the code printed. A picture that was made stays one. A call and its result become one text, never half of it. What
+only the vendor can read is left out. If a client carries a block that stands for one or two of this target's own
+vendor, those are put back. With `refused-part: drop` such blocks are left out.
 
 Loses metadata: the model no longer sees a call, and what was encrypted is gone.
 
@@ -134,7 +134,7 @@ class _RunHistory:
         if run is None:
             return ()  # the other half of a run that is told already
         own = unseal_several(run.state) if run.state else ()
-        made: tuple[Part, ...] = (Text(quote(describe_run(run, cited))),)
+        made: tuple[Part, ...] = (Text(quote(describe_run(run, cited))), *run.media)
         did = f"told of {part.kind} in words"
         if own and may_return(own, self._context.facts):
             made, did = own, f"put back the {own[0].kind} that {part.kind} stands for"
