@@ -64,6 +64,7 @@ BUILT: dict[str, tuple[str, ...]] = {
     "emulators/schema_sample.py": (),  # of a tool's schema: short, without a repeated repetition, on short texts
     "emulators/step_conditions.py": (),  # a test's own
     "engine/answer/frame_template.py": (),  # tried at one place, and never goes back
+    "engine/exchange/corrections.py": (),  # the texts are escaped, and short
     "engine/exchange/lessons.py": (),  # found as values
     "engine/memory/continued_requests.py": (),  # found as values
     "profiles/model_patterns.py": (),  # found by `_of_models`

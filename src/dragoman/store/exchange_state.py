@@ -12,9 +12,10 @@ import msgspec
 
 from dragoman.conversation.parts import OURS
 from dragoman.engine.compile.reasoning_restore import KeptParts
+from dragoman.engine.exchange.corrections import Patch
 from dragoman.engine.exchange.destination import D, Destination
 from dragoman.engine.exchange.lesson_book import CorrectedTargets, LessonRecord, remember
-from dragoman.engine.exchange.lessons import Learnt, Patch
+from dragoman.engine.exchange.lessons import Learnt
 from dragoman.engine.exchange.steps import Recall, Recalled, StateToKeep
 from dragoman.engine.history.calibration import AS_ESTIMATED, ENOUGH, TokenScale, observed
 from dragoman.engine.history.compaction import PrefixSummary

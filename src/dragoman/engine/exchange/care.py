@@ -17,7 +17,8 @@ from dragoman.engine.compile.compiler import READ_BY_THE_COMPILER, Options, comp
 from dragoman.engine.compile.evidence import watched
 from dragoman.engine.compile.plan import client_of, context_for, plan, plan_for
 from dragoman.engine.compile.reasoning_restore import restored
-from dragoman.engine.exchange.lessons import Learnt, Patch
+from dragoman.engine.exchange.corrections import Patch
+from dragoman.engine.exchange.lessons import Learnt
 from dragoman.profiles.facts import DOUBTS, Facts, Stance, settled
 from dragoman.profiles.profile import Target, merge
 from dragoman.rules.context import Context

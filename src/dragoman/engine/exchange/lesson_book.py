@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dragoman.engine.exchange.lessons import Learnt, Patch
+from dragoman.engine.exchange.corrections import Patch
+from dragoman.engine.exchange.lessons import Learnt
 from dragoman.profiles.profile import Layer, Target, merge, patched
 
 DAY = 86_400.0

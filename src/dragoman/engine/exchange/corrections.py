@@ -1,0 +1,365 @@
+"""What a recognised refusal says about its target: for each kind of refusal, the facts that it corrects.
+
+A correction is None if the facts say so already. If a refusal can mean several things, each step is tried in turn: the
+facts tell which steps were taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.failures import Failure
+from dragoman.conversation.messages import Role
+from dragoman.conversation.parts import Opaque, Reasoning
+from dragoman.conversation.reasoning_states import CHAT_FIELDS, DETAIL
+from dragoman.conversation.settings import Effort
+from dragoman.profiles.facts import NEEDS_FILLED, Facts, Need, Stance, SystemPlace, Turn
+
+Patch = dict[str, Any]
+REFUSES = "refuses"
+
+_SETTINGS: Mapping[str, str] = {
+    "max_completion_tokens": "max_tokens",
+    "max_output_tokens": "max_tokens",
+    "maxOutputTokens": "max_tokens",
+    "random_seed": "seed",
+    "stop_sequences": "stop",
+    "stopSequences": "stop",
+    "topP": "top_p",
+    "topK": "top_k",
+    "reasoning_effort": "thinking",
+}
+"""Names on the wire that we call otherwise."""
+
+
+class Recognised(msgspec.Struct, frozen=True):
+    """A refusal in words that we know, and what it was about."""
+
+    failure: Failure
+    match: re.Match[str]
+    facts: Facts
+    conversation: Conversation
+
+
+def _blocks(refusal: Recognised) -> Iterator[Opaque]:
+    """The blocks of the provider's own that the target was sent."""
+    facts = refusal.facts
+    for message in refusal.conversation.messages:
+        for part in message.parts:
+            if type(part) is Opaque and part.origin.dialect == facts.dialect and part.kind not in facts.refused_blocks:
+                yield part
+
+
+def unread_block(refusal: Recognised) -> Patch | None:
+    """A block with sealed content that the target did not make. If the refusal does not say which, thoughts are left
+    out first: their words are not all that there is."""
+    head, tail = refusal.match["head"], refusal.match["tail"]
+    if head is None and refusal.facts.reasoning_trusted and _holds_thoughts(refusal.conversation):
+        return None
+    sealed = re.compile(rb'"encrypted_content"\s*:\s*"%s[^"]*%s"' % (_escaped(head), _escaped(tail)))
+    found = {block.kind for block in _blocks(refusal) if sealed.search(block.json)}
+    return {"refused_blocks": [*refusal.facts.refused_blocks, *sorted(found)]} if found else None
+
+
+def _escaped(text: str | None) -> bytes:
+    return re.escape((text or "").encode())
+
+
+def _holds_thoughts(conversation: Conversation) -> bool:
+    return any(
+        type(part) is Reasoning and part.state is not None
+        for message in conversation.messages
+        for part in message.parts
+    )
+
+
+def unknown_block(refusal: Recognised) -> Patch | None:
+    """A kind of block that the target does not have."""
+    kind = refusal.match["kind"] or refusal.match["tag"]
+    known = all(block.kind != kind for block in _blocks(refusal))
+    return None if known else {"refused_blocks": [*refusal.facts.refused_blocks, kind]}
+
+
+def fixed(**patch: Any) -> Callable[[Recognised], Patch | None]:
+    """A lesson with one answer; None if the facts hold it already."""
+    return lambda refusal: dict(patch) if _lacks(refusal.facts, patch) else None
+
+
+def _lacks(facts: Facts, patch: Patch) -> bool:
+    """Whether the facts say something else."""
+    known: Patch = msgspec.to_builtins({name: getattr(facts, name) for name in patch})
+    return known != patch
+
+
+def demand_reasoning(refusal: Recognised) -> Patch | None:
+    """First with the turns that call tools. If that is not enough, in that field alone, and then with the words that
+    follow the results too."""
+    facts = refusal.facts
+    need = facts.reasoning_required if facts.reasoning_required in NEEDS_FILLED else Need.TOOL_TURNS
+    wanted: Patch = {
+        "reasoning_required": need.value,
+        "reasoning_default": True,
+        "reasoning_field": "reasoning_content",
+    }
+    if _lacks(facts, wanted):
+        return wanted
+    if facts.reasoning_states and _holds_thoughts(refusal.conversation):
+        return {"reasoning_states": []}
+    return {"reasoning_required": Need.TOOL_EXCHANGES.value} if need is Need.TOOL_TURNS else None
+
+
+def refused_tools(refusal: Recognised) -> Patch | None:
+    """Tools beside an effort are refused. If the client named none, the model's own counts: it thinks by itself."""
+    facts, named = refusal.facts, refusal.conversation.settings.thinking
+    patch: Patch = {"tools_with_effort": "refuses"} if facts.tools_with_effort is not Stance.REFUSES else {}
+    if named is None and not facts.reasoning_default:
+        patch = {**patch, "reasoning_default": True}
+    if patch and facts.thinking is Stance.UNKNOWN:
+        patch = {**patch, "thinking": "accepts"}
+    return patch or None
+
+
+def greatest_limit(refusal: Recognised) -> Patch | None:
+    """The greatest token limit that the model takes."""
+    most = int(refusal.match[refusal.match.lastindex or 0])
+    known = refusal.facts.output_limit == most and refusal.facts.above_output_limit is Stance.REFUSES
+    return None if known or most < 1 else {"output_limit": most, "above_output_limit": REFUSES}
+
+
+def next_wrapper(refusal: Recognised) -> Patch | None:
+    """The next shape of the target's ladder."""
+    ladder = refusal.facts.tool_ladder
+    here = ladder.index(refusal.facts.tool_wrapper) if refusal.facts.tool_wrapper in ladder else -1
+    # The shape is the only one then: what the client itself wrote in another is written in this one.
+    return {"tool_wrapper": ladder[here + 1], "tool_wrappers": []} if here + 1 < len(ladder) else None
+
+
+def last_resort(refusal: Recognised) -> Patch | None:
+    """No tools, where a tool has just answered and the client left the choice of tools open."""
+    conversation = refusal.conversation
+    last = conversation.messages[-1].role if conversation.messages else None
+    open_choice = conversation.settings.tool_choice is None
+    if not (refusal.facts.tools_last_resort and last is Role.TOOL and open_choice):
+        return None
+    patch = without_tools(refusal)
+    return patch and {**patch, "choice_without_tools": "accepts"}
+
+
+def without_tools(refusal: Recognised) -> Patch | None:
+    return {"tools": REFUSES} if refusal.facts.tools is not Stance.REFUSES else None
+
+
+def refused_name(refusal: Recognised) -> Patch | None:
+    """A field named in the refusal: a setting, or something inside the messages."""
+    name = refusal.match["name"]
+    if _inside_messages(refusal.match.string, name):
+        return stray_field(refusal)
+    head = name.removeprefix("body.").partition(".")[0].partition("[")[0]  # servers made with FastAPI count from there
+    if head == "stream_options":
+        return {"stream_usage": REFUSES} if refusal.facts.stream_usage is not Stance.REFUSES else None
+    if head in ("messages", "contents", "input", "tools", "system"):
+        return None
+    if head in refusal.facts.refused_settings:
+        return None
+    ours = _SETTINGS.get(head, head)
+    patch: Patch = {"refused_settings": [*refusal.facts.refused_settings, head]}
+    if ours == "thinking":
+        patch["thinking_form"] = "none"
+    elif ours != head or ours in _TYPED:
+        patch["settings"] = {ours: {"support": REFUSES}}
+    return patch
+
+
+_TYPED = frozenset(
+    {"temperature", "top_p", "top_k", "min_p", "seed", "stop", "n", "logprobs", "top_logprobs", "frequency_penalty"}
+    | {"presence_penalty", "parallel_tool_calls", "verbosity", "user", "metadata", "service_tier", "store"}
+    | {"prompt_cache_key", "max_tokens"}
+)
+
+
+def _inside_messages(text: str, name: str) -> bool:
+    return bool(re.search(r"messages[.\[]|contents[.\[]|input\[", text[: text.find(name) + len(name)]))
+
+
+def most(fact: str) -> Callable[[Recognised], Patch | None]:
+    """The refusal says how many there may be."""
+
+    def teach(refusal: Recognised) -> Patch | None:
+        most = int(refusal.match[refusal.match.lastindex or 0])
+        return None if most < 1 or getattr(refusal.facts, fact) == most else {fact: most}
+
+    return teach
+
+
+def longest(refusal: Recognised) -> Patch | None:
+    """The refusal says how long the text of a setting may be."""
+    name, most = refusal.match["name"], int(refusal.match["most"])
+    return None if most < 1 or refusal.facts.setting(name).length == most else {"settings": {name: {"length": most}}}
+
+
+def known_tiers(refusal: Recognised) -> Patch | None:
+    """The refusal lists the service tiers that there are."""
+    asked, value = refusal.conversation.settings.service_tier, refusal.match["value"]
+    if asked is None or (value is not None and value != asked):
+        return None
+    known = re.findall(r"'([\w-]{1,40})'", refusal.match["known"] or refusal.match["listed"])
+    if asked in known or not known or refusal.facts.setting("service_tier").values == tuple(known):
+        return None
+    return {"settings": {"service_tier": {"values": known}}}
+
+
+def free_choice(refusal: Recognised) -> Patch | None:
+    return {"tool_choices": ["auto"]} if refusal.facts.tool_choices != ("auto",) else None
+
+
+def without_logprobs(refusal: Recognised) -> Patch | None:
+    if refusal.facts.setting("logprobs").support is Stance.REFUSES:
+        return None
+    return {"settings": {name: {"support": REFUSES} for name in ("logprobs", "top_logprobs")}}
+
+
+def fixed_medium(kind: str, way: str) -> Callable[[Recognised], Patch | None]:
+    """Media that is refused in this way."""
+    return lambda refusal: (
+        None if getattr(refusal.facts.medium(kind), way) is Stance.REFUSES else {"media": {kind: {way: REFUSES}}}
+    )
+
+
+def fewer_formats(refusal: Recognised) -> Patch | None:
+    """No schema; and where that is refused too, no JSON."""
+    known = refusal.facts.response_formats
+    left = [one for one in known if one != ("schema" if "schema" in known else "json")]
+    return {"response_formats": left} if len(left) < len(known) else None
+
+
+def refused_medium(refusal: Recognised) -> Patch | None:
+    """Media in a part that the target does not have."""
+    kind = _MEDIA_PARTS[refusal.match["part"].lower()]
+    refused = {"inline": REFUSES, "url": REFUSES}
+    medium = refusal.facts.medium(kind)
+    known = medium.inline is Stance.REFUSES and medium.url is Stance.REFUSES
+    return None if known else {"media": {kind: refused}}
+
+
+_MEDIA_PARTS = {"image_url": "image", "video_url": "video", "input_audio": "audio", "file": "document"}
+
+
+def other_limit(refusal: Recognised) -> Patch | None:
+    wanted = refusal.match["wanted"]
+    return None if refusal.facts.limit_name == wanted else {"limit_name": wanted}
+
+
+def system_refused(refusal: Recognised) -> Patch | None:
+    if refusal.facts.system_count.value == "none":
+        return None
+    return {"system_count": "none"}
+
+
+def demand_signature(refusal: Recognised) -> Patch | None:
+    """The value that skips the check; calls as text where that was refused before."""
+    facts = refusal.facts
+    if facts.call_signature is not Stance.REFUSES and facts.signature_skip and not facts.reasoning_trusted:
+        return None if facts.flat_tools else {"flat_tools": True}
+    return _SKIPPED if facts.call_signature is not Stance.REFUSES or not facts.signature_skip else None
+
+
+def next_signature(refusal: Recognised) -> Patch | None:
+    """The client's signatures were refused: the value that skips the check, then none, then calls as text."""
+    facts = refusal.facts
+    if facts.thought_in_id is not Stance.REFUSES or not facts.signature_skip:
+        return {**_SKIPPED, "thought_in_id": REFUSES}
+    if facts.call_signature is Stance.REFUSES:
+        return {"call_signature": "accepts"}
+    return None if facts.flat_tools else {"flat_tools": True}
+
+
+_SKIPPED: Patch = {"call_signature": REFUSES, "signature_skip": "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="}
+
+
+def next_role(refusal: Recognised) -> Patch | None:
+    """Gemini's two roles: the user opens, the system text to the opening, then roles that nobody knows, then the turns
+    of tools."""
+    facts, messages = refusal.facts, refusal.conversation.messages
+    opening = refusal.conversation.opening
+    if facts.first_turn is not Turn.USER and messages[opening:] and messages[opening].role is Role.ASSISTANT:
+        return {"first_turn": "user"}
+    if facts.system_place not in (SystemPlace.OPENING, SystemPlace.TOP_LEVEL):
+        return {"system_place": "opening"}
+    if facts.unknown_role is not Stance.REFUSES:
+        return {"unknown_role": REFUSES}
+    if not facts.flat_tools and any(message.role is Role.TOOL for message in messages):
+        return {"flat_tools": True}
+    return system_refused(refusal)
+
+
+def next_system(refusal: Recognised) -> Patch | None:
+    """Only at the opening; and where that is refused too, none at all."""
+    if refusal.facts.system_place in (SystemPlace.OPENING, SystemPlace.TOP_LEVEL):
+        return system_refused(refusal)
+    return {"system_place": "opening"}
+
+
+def known_efforts(refusal: Recognised) -> Patch | None:
+    """The refusal lists the efforts that there are."""
+    efforts = [word for word in re.findall(r"[a-z]+", refusal.match["known"].lower()) if word in _EFFORTS]
+    ordered = [effort for effort in _EFFORTS if effort in efforts]
+    return {"efforts": ordered} if ordered and tuple(ordered) != refusal.facts.efforts else None
+
+
+_EFFORTS = tuple(str(effort) for effort in Effort)
+
+
+def no_levels(refusal: Recognised) -> Patch | None:
+    """The model thinks or does not, and no effort can be named."""
+    return {"efforts": ["none"]} if refusal.facts.efforts != ("none",) else None
+
+
+def refused_words(refusal: Recognised) -> Patch | None:
+    """The refusal names the words of a header that it does not know."""
+    header = refusal.match["header"].lower()
+    known = refusal.facts.refused_words.get(header, ())
+    words = [word for word in refusal.match["words"].split("`") if word.strip(", ") and word not in known]
+    return {"refused_words": {header: [*known, *words]}} if words else None
+
+
+def no_betas(refusal: Recognised) -> Patch | None:
+    known = refusal.facts.refused_words.get(_BETAS, ())
+    return None if "*" in known else {"refused_words": {_BETAS: ["*"]}}
+
+
+_BETAS = "anthropic-beta"
+
+
+def openai_schema(refusal: Recognised) -> Patch | None:
+    """OpenAI's words. Who has a form of its own does not get another."""
+    known = refusal.facts.schema_form != "json-schema"
+    return None if known else {"schema_form": "openai", "format_schema_form": "openai"}
+
+
+def proto_schema(refusal: Recognised) -> Patch | None:
+    if refusal.facts.schema_form == "gemini-proto":
+        return None
+    return {"schema_form": "gemini-proto", "schema_as": "parameters"}
+
+
+def stray_field(refusal: Recognised) -> Patch | None:
+    """A server that refuses one unknown field of a message checks them all. Thinking has fields of its own."""
+    patch: Patch = {}
+    if refusal.facts.unknown_fields is not Stance.REFUSES:
+        patch["unknown_fields"] = REFUSES
+    if refusal.match["name"].rpartition(".")[2] in CHAT_FIELDS and refusal.facts.reasoning_text is not Stance.REFUSES:
+        patch["reasoning_text"] = REFUSES
+    if refusal.match["name"].rpartition(".")[2] == DETAIL and refusal.facts.reasoning_states:
+        patch["reasoning_states"] = []
+    return patch or None
+
+
+def refused_name_of(name: str, refusal: Recognised) -> Patch | None:
+    if refusal.facts.setting(name).support is Stance.REFUSES:
+        return None
+    return {"settings": {name: {"support": REFUSES}}}
