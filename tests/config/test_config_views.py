@@ -23,6 +23,7 @@ from dragoman.config.reference import json_schema, reference
 from dragoman.config.secret import is_secret_name
 from dragoman.config.validation import public_bind_refusal
 from dragoman.profiles.profile import Profiles
+from dragoman.rules.context import TEXTS
 
 SECRETS = {
     "ANTHROPIC_API_KEY": "sk-ant-secret-aaaa1111",
@@ -79,6 +80,12 @@ def test_every_key_says_what_it_means() -> None:
     assert {"providers.NAME.timeouts.first_byte", "keys.NAME.expires", "log.provider_errors.path"} <= set(paths)
     port = next(row for row in rows if row.path == "server.port")
     assert (port.type, port.default) == ("whole number", "8642")
+
+
+def test_the_reference_names_every_reason_for_a_text() -> None:
+    """X14, X17."""
+    (row,) = [row for row in reference() if row.path == "texts"]
+    assert [reason for reason in TEXTS if f"`{reason}`" not in row.meaning] == []
 
 
 def test_the_schema_and_the_defaults_agree() -> None:

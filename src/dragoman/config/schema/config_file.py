@@ -18,6 +18,9 @@ from dragoman.config.schema.store import StoreConfig
 from dragoman.config.schema.tools import ToolsConfig, ToolServer
 from dragoman.config.secret import Secret
 from dragoman.engine.compile.request_limits import RequestLimits
+from dragoman.rules.context import TEXTS
+
+_REASONS = ", ".join([f"`{reason}`" for reason in TEXTS])
 
 
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -101,7 +104,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     texts: Annotated[
         dict[str, str],
         Meta(
-            description="The texts of turns that a repair makes up, by reason.",
+            description=f"The texts of turns that a repair makes up, by reason: {_REASONS}.",
             examples=[{"leading_user": "[autonomous processing]", "trailing_user": "Please continue."}],
         ),
     ] = field(default_factory=dict)
