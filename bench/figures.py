@@ -56,7 +56,7 @@ def loop_table(found: Found) -> str:
     turns = sorted({one["turn"] for one in found["loop"]})
     lines = ["| loop | gateway | " + " | ".join(f"turn {turn} µs" for turn in turns) + " | last ÷ second | ÷ ours |"]
     lines.append("|---|---|" + "---:|" * (len(turns) + 2))
-    for pair in dict.fromkeys(one["pair"] for one in found["loop"]):
+    for pair in sorted({one["pair"] for one in found["loop"]}):
         for name in gateways:
             costs = [loop_costs(found, pair, turn).get(name) for turn in turns]
             grown = loop_ratio(found, pair, (name, turns[-1]), (name, turns[0]))
@@ -144,7 +144,7 @@ def targets(found: Found) -> list[tuple[str, str, str, bool]]:
         lambda value: f"{value:.2f} of nginx",
     )
     times("CPU per request, Chat → Anthropic", "Chat → Anthropic, whole, tools, 32", "LiteLLM", 60, part)
-    for pair in dict.fromkeys(one["pair"] for one in found["loop"]):
+    for pair in sorted({one["pair"] for one in found["loop"]}):
         loop_target = f"turn {_LAST_TURN} of an agent's loop, {pair}"
         grown = loop_ratio(found, pair, (OURS, _LAST_TURN), (OURS, 2))
         theirs = loop_ratio(found, pair, ("LiteLLM", _LAST_TURN), (OURS, _LAST_TURN))
