@@ -130,18 +130,18 @@ async def test_what_is_admitted_without_the_file_is_booked_in_it_once(
 ) -> None:
     """Or the estimate is taken off when the request is settled, and was never there."""
     path, periods, released = tmp_path / "b", periods_at(Budget(total=1), NOON), threading.Event()
-    budgets, reserve = SqliteBudgets(path), SqliteBudgets._reserve
+    budgets, book = SqliteBudgets(path), SqliteBudgets._book
     await budgets.reserve("anna", periods, 0.25)
 
     def held(*given: Any) -> Any:
         assert released.wait(60)
         if fault == "failed":
             raise sqlite3.OperationalError("database is locked")
-        return reserve(*given)
+        return book(*given)
 
     with monkeypatch.context() as patched:
         patched.setattr(sqlite_budgets, "DEADLINE", 0.05)
-        patched.setattr(SqliteBudgets, "_reserve", held)
+        patched.setattr(SqliteBudgets, "_book", held)
         if fault == "never begun":
             budgets._later(lambda: released.wait(60))
         assert await budgets.reserve("anna", periods, 0.5) == (0.75, 0.75, 0.75)
@@ -151,6 +151,48 @@ async def test_what_is_admitted_without_the_file_is_booked_in_it_once(
     again = SqliteBudgets(path)
     assert await again.reserve("anna", periods, 0.0) == (0.625, 0.625, 0.625)
     again.close()
+
+
+async def test_what_comes_while_the_file_is_busy_is_booked_in_one_transaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, periods, sizes, book = tmp_path / "b", periods_at(Budget(total=1), NOON), list[int](), SqliteBudgets._book
+    released = threading.Event()
+
+    def counted(self: SqliteBudgets, bookings: Any) -> Any:
+        assert released.wait(60)
+        sizes.append(len(bookings))
+        return book(self, bookings)
+
+    monkeypatch.setattr(SqliteBudgets, "_book", counted)
+    budgets = SqliteBudgets(path)
+    asked = [asyncio.create_task(budgets.reserve(key, periods, 0.25)) for key in ("anna", "bert") for _ in range(6)]
+    await asyncio.sleep(0)
+    budgets.settle("anna", periods, 0.5)
+    released.set()
+    verdicts = await asyncio.gather(*asked)
+    assert sum(isinstance(verdict, Exhausted) for verdict in verdicts) == 4
+    budgets.close()
+    assert sum(sizes) == 13
+    assert len(sizes) < 4, "the first alone, and the others together"
+    again = SqliteBudgets(path)
+    assert isinstance(await again.reserve("bert", periods, 0.25), Exhausted)
+    assert (await again.reserve("anna", periods_at(Budget(), NOON), 0.0)) == (1.5, 1.5, 1.5)
+    again.close()
+
+
+async def test_a_settlement_is_booked_soon_although_nothing_else_is(tmp_path: Path) -> None:
+    budgets, periods = SqliteBudgets(tmp_path / "b"), periods_at(Budget(total=1), NOON)
+    budgets.settle("anna", periods, 0.5)
+    other = SqliteBudgets(tmp_path / "b")
+    for _ in range(6000):
+        if await other.reserve("anna", periods, 0.0) == (0.5, 0.5, 0.5):
+            break
+        await asyncio.sleep(0.01)
+    else:
+        raise AssertionError("it was not booked within a minute")
+    other.close()
+    budgets.close()
 
 
 async def test_a_request_that_is_cancelled_while_it_is_booked_leaves_nothing(backend: Backend) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import lru_cache
 from typing import Protocol
 
 from msgspec import Struct
 
 from dragoman.config.schema import Budget
+
+_DAY = 86_400
 
 
 class Period(StrEnum):
@@ -45,8 +48,12 @@ class Exhausted(Struct, frozen=True):
 
 def periods_at(budget: Budget, now: float) -> Periods:
     """The periods of a moment, the longest first. All are counted, so that a limit that is set later knows the past."""
-    moment = datetime.fromtimestamp(now, UTC)
-    today = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    return _periods_on(budget, int(now // _DAY))
+
+
+@lru_cache(maxsize=1024)
+def _periods_on(budget: Budget, day: int) -> Periods:
+    today = datetime.fromtimestamp(day * _DAY, UTC)
     next_month = (today.replace(day=1) + timedelta(days=32)).replace(day=1)
     return (
         PeriodBudget(Period.TOTAL, "total", budget.total),

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
-Result = TypeVar("Result")
 DEADLINE = 2.0
 """Seconds that a request waits for other workers; then what this one knows decides."""
 
@@ -31,21 +30,12 @@ class FileThread:
         """Close the connections of the thread, in it."""
         raise NotImplementedError
 
-    def _begin(self, work: Callable[[], Result]) -> Future[Result]:
-        """Have something done that somebody waits for."""
-        try:
-            return self._thread.submit(work)
-        except RuntimeError as error:  # closed
-            failed: Future[Result] = Future()
-            failed.set_exception(error)
-            return failed
-
     def _later(self, work: Callable[[], object]) -> None:
         """Have something done that nobody waits for."""
         with suppress(RuntimeError):  # closed
             self._thread.submit(work).add_done_callback(self._note_failure)
 
-    def _note_failure(self, done: Future[object]) -> None:
+    def _note_failure(self, done: Future[Any]) -> None:
         error = done.exception()
         if error is not None:
             self._note(error)
