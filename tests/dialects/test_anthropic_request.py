@@ -254,7 +254,7 @@ def test_settings_it_has_no_words_for_are_refused(settings: Settings) -> None:
         ({}, "/messages"),
         ({"messages": [{"role": "user", "content": [3]}]}, "/messages/0/content/0"),
         ({"messages": [], "max_tokens": "many"}, "/max_tokens"),
-        ({"messages": [], "tools": [{}]}, "/tools/0/name"),
+        ({"messages": [], "tools": [{"type": "custom", "cache_control": {}}]}, "/tools/0/name"),
     ],
 )
 def test_faults_point_at_their_place(body: dict[str, Any], at: str) -> None:

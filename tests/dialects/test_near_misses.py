@@ -694,6 +694,8 @@ def test_a_choice_of_a_tool_that_is_not_there_is_refused(name: str, target: str)
         (CHAT, {"type": "function", "function": {"description": "?"}}),
         (RESPONSES, {"type": "function"}),
         (ANTHROPIC, {"input_schema": SCHEMA}),
+        (ANTHROPIC, {"description": "?"}),
+        (ANTHROPIC, {"of_no_dialect": 1}),
         (GEMINI, {"functionDeclarations": [{"description": "?"}]}),
     ],
 )

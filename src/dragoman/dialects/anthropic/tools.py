@@ -42,7 +42,7 @@ def _render_meant(tool: MeantTool) -> Json:
     return render_object(entry if tool.hint is None else {**entry, "cache_control": tool.hint})
 
 
-FORM = ToolForm(_fits, _render_meant, decode=open_declared_tool)
+FORM = ToolForm(_fits, _render_meant, decode=open_declared_tool, needs_name=True)
 
 
 @remembered

@@ -60,6 +60,8 @@ class ToolForm(msgspec.Struct, frozen=True):
     """Does an entry declare nothing at all?"""
     place: str = "/tools"
     """Where the list stands."""
+    needs_name: bool = False
+    """Whether an entry without a type is a function, which has a name."""
 
 
 class MeantTools(msgspec.Struct, frozen=True):
@@ -138,7 +140,9 @@ def _parse_entry(entry: Json, at: str, form: ToolForm, misses: list[NearMiss]) -
         return [trimmed.raw]
     found = parse_any_tools(entry)
     if found is None:
-        return [entry]
+        if not form.needs_name or not _is_untyped(entry):
+            return [entry]
+        found = [MeantTool("")]
     named = [tool for tool in found if tool.name]
     if len(named) < len(found):
         misses.append(_miss(Miss.NAMELESS, at, entry))
@@ -148,6 +152,11 @@ def _parse_entry(entry: Json, at: str, form: ToolForm, misses: list[NearMiss]) -
     elif named:
         misses.append(_miss(Miss.SCHEMA if _is_only_schema(entry, named, form) else Miss.TOOL, at))
     return [form.render(tool) for tool in named]
+
+
+def _is_untyped(entry: Json) -> bool:
+    fields = fields_of(entry)
+    return fields is not None and "type" not in fields
 
 
 def _is_only_schema(entry: Json, tools: list[MeantTool], form: ToolForm) -> bool:
