@@ -134,6 +134,47 @@ def test_imports_point_one_way() -> None:
     assert wrong == []
 
 
+def imports_outside_functions(path: Path, *, with_types: bool = False) -> Iterator[str]:
+    """What is imported when a module is loaded; `with_types`: also what only a type checker imports."""
+    nodes: list[ast.AST] = [syntax_tree(path)]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.ImportFrom):
+            start = ["dragoman", *path.relative_to(ROOT).parts[: -node.level]] if node.level else []
+            module = ".".join([*start, *([node.module] if node.module else [])])
+            yield from (module, *(f"{module}.{alias.name}" for alias in node.names))
+        elif isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            nodes += node.body if with_types else ()
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            nodes += [one for one in ast.iter_child_nodes(node) if isinstance(one, (ast.stmt, ast.excepthandler))]
+
+
+def test_no_import_inside_a_function_hides_a_circle() -> None:
+    """A function imports what is dear to load and seldom needed. It is no way for two modules to use each other."""
+    names = {path: ".".join(path.relative_to(ROOT.parent).with_suffix("").parts) for path in FILES}
+    names = {path: name.removesuffix(".__init__") for path, name in names.items()}
+    known = set(names.values())
+    loads = {name: known.intersection(imports_outside_functions(path)) for path, name in names.items()}
+    assert sum(map(len, loads.values())) > 5000
+
+    @cache
+    def reach(start: str) -> set[str]:
+        seen, ahead = {start}, [start]
+        while ahead:
+            found = loads[ahead.pop()] - seen
+            seen |= found
+            ahead += found
+        return seen
+
+    hidden = [
+        f"{name} imports {module}"
+        for path, name in names.items()
+        for module in set(imports(path)) - set(imports_outside_functions(path, with_types=True))
+        if module in loads and name in reach(module)
+    ]
+    assert hidden == []
+
+
 def is_pure_probe(path: Path) -> bool:
     return package(path) == "probe" and path.relative_to(ROOT).parts[1] not in PROBE_EDGES
 
