@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import msgspec
+
 from dragoman.config.schema import LogLevel
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.history.client_choice import forbids_cuts
@@ -27,9 +29,19 @@ _CHARACTERS_PER_TOKEN = 8
 """A summary that is longer was not asked for, and would be sent with every turn that follows."""
 
 
+class _SummaryJob(msgspec.Struct, frozen=True):
+    """A summary that is to be made: of what, how, and for whom."""
+
+    task: CompactTask
+    policy: CompactPolicy
+    caller: Caller
+    credential: CallerCredential | None
+    """With which the provider is asked, if the caller brought one."""
+
+
 async def begin_summary(services: Services, caller: Caller, dispatch: Dispatch, policy: CompactPolicy) -> None:
     """Begin a summary, if this conversation has become long enough for one."""
-    exchange, credential = dispatch.exchange, dispatch.credential
+    exchange = dispatch.exchange
     if (
         forbids_cuts(exchange.ask.conversation)
         or len(exchange.ask.source) <= policy.above_tokens
@@ -38,7 +50,8 @@ async def begin_summary(services: Services, caller: Caller, dispatch: Dispatch, 
         return
     task = await dispatch.work.run(partial(task_for, exchange.ask.conversation, policy, exchange.summary))
     if task is not None and await dispatch.work.run(partial(_pays, services, exchange, task, policy.model)):
-        services.conversations.summaries.start(task.key, lambda: _summarise(services, caller, policy, task, credential))
+        job = _SummaryJob(task, policy, caller, dispatch.credential)
+        services.conversations.summaries.start(task.key, lambda: _summarise(services, job))
 
 
 def _pays(services: Services, exchange: Exchange[HttpDestination], task: CompactTask, writer: str) -> bool:
@@ -47,12 +60,11 @@ def _pays(services: Services, exchange: Exchange[HttpDestination], task: Compact
     return pays(task, exchange.ask.conversation, price, route.first.price if route is not None else None)
 
 
-async def _summarise(
-    services: Services, caller: Caller, policy: CompactPolicy, task: CompactTask, credential: CallerCredential | None
-) -> None:
+async def _summarise(services: Services, job: _SummaryJob) -> None:
+    task, policy, caller = job.task, job.policy, job.caller
     for shrink in range(policy.retries + 1):
         try:
-            text = await _summary(services, caller, policy, task, shrink, credential)
+            text = await _summary(services, job, shrink)
         except Refused as refused:  # one caller's empty budget says nothing about the model
             services.records.lines.add(LogLevel.INFO, {"event": "summary", "key": caller.name, "skipped": str(refused)})
             return
@@ -65,21 +77,15 @@ async def _summarise(
     services.records.lines.add(LogLevel.WARNING, line)
 
 
-async def _summary(
-    services: Services,
-    caller: Caller,
-    policy: CompactPolicy,
-    task: CompactTask,
-    shrink: int,
-    credential: CallerCredential | None,
-) -> str | None:
+async def _summary(services: Services, job: _SummaryJob, shrink: int) -> str | None:
     """One summary of all parts, each with the summary of those before it."""
-    text: str | None = task.earlier
-    for part in parts_of(task.messages, policy, shrink):
+    policy, text = job.policy, job.task.earlier
+    for part in parts_of(job.task.messages, policy, shrink):
         body = question(part, text or "", policy)
         id = f"{next(services.traffic.ids)}-summary"
-        text = await ask_model(services, [policy.model], SideRequest(id, caller, body, policy.timeout, credential))
-        if not text or text.isspace():
+        asked = SideRequest(id, job.caller, body, policy.timeout, job.credential)
+        written = await ask_model(services, [policy.model], asked)
+        if not written or written.isspace():
             return None
-        text = text[: policy.max_summary_tokens * _CHARACTERS_PER_TOKEN]
+        text = written[: policy.max_summary_tokens * _CHARACTERS_PER_TOKEN]
     return text
