@@ -6,6 +6,8 @@ import msgspec
 import pytest
 from tests.acceptance.asking import OPENAI, answered, ask, called, roles, rules, says, sent
 
+from dragoman import adapt
+
 DONE = ask(says("user", "привет"), says("assistant", "да", done=True), says("user", "ещё"))
 
 
@@ -32,3 +34,13 @@ def test_E16_num_predict_is_the_token_limit() -> None:
     assert sent(asked, "ollama-openai/m").json["max_tokens"] == 44
     assert sent(asked, "ollama/m").json["options"] == {"num_predict": 44}
     assert sent(asked, "openai/gpt-5").json["max_completion_tokens"] == 44
+
+
+@pytest.mark.parametrize("mark", ["done", "__stream_end__", "__internal__", "stream_end", "delta", "finish_reason"])
+@pytest.mark.parametrize("target", ["gemini/gemini-2.5-flash", "gemini-native-compatible/m"])
+def test_E1_a_turn_of_gemini_loses_the_marks_of_streams_too(target: str, mark: str) -> None:
+    turns = [{"role": "user", "parts": [{"text": "a"}]}, {"role": "model", "parts": [{"text": "b"}]}]
+    marked = [turns[0], {**turns[1], mark: True}, turns[0]]
+    adapted = adapt({"contents": marked}, source="gemini", target=target)
+    assert adapted.json["contents"] == [*turns, turns[0]]
+    assert [(change.rule, change.did) for change in adapted.changes] == [("stray-field", f"took out `{mark}`")]

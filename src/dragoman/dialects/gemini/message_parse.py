@@ -34,7 +34,7 @@ from dragoman.conversation.parts import (
     Stored,
     Text,
 )
-from dragoman.conversation.traits import CALLING, CODES, Trait, observe_name, observe_result
+from dragoman.conversation.traits import CALLING, CODES, LEFTOVERS, Trait, observe_name, observe_result
 from dragoman.dialects.gemini import NAME, ORIGIN
 from dragoman.dialects.gemini.proto_schema import camel
 from dragoman.dialects.gemini.schema import (
@@ -341,12 +341,13 @@ _BESIDE = frozenset({"thought", "thoughtSignature", "videoMetadata", "mediaResol
 
 
 def _split(raw: Json, kind: type[msgspec.Struct], nulls: bool = False) -> tuple[dict[str, Json], dict[str, Json]]:
-    """The members that a type has, and all others, under their camelCase names. `nulls`: with those it has that are."""
+    """The members that a type has, and all others, under their camelCase names; leftovers of streams keep their own.
+    `nulls`: with those it has that are."""
     known: dict[str, Json] = {}
     unknown: dict[str, Json] = {}
     found = split_members(raw)
     for key, value in found.items():
-        name = camel(key)
+        name = key if key in LEFTOVERS else camel(key)
         is_known = name in kind.__struct_fields__
         if (name != key and name in found) or (is_known and not nulls and bytes(value) == b"null"):
             continue
