@@ -22,7 +22,7 @@ async def compact(request: ServedRequest, dialect: str, path: str) -> None:
     if stored is not None:
         question = await request.work(body).run(partial(stored.parse_question, body, None))
         if question is not None:
-            body = await replace_ids(services, caller.name, dialect, body, (stored, question))
+            body = await replace_ids(services, caller.name, dialect, body, question)
     opened, compaction = await read_compaction(services, caller, dialect, body, form, way=way)
     if compaction is None:
         await relay(request.with_body(opened), path, client=dialect, form=dialect)

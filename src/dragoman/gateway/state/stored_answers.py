@@ -55,7 +55,7 @@ async def with_stored_turns(
         kept = await services.store.responses.find(record.caller.name, question.conversation) is not None
     if kept:
         request.outbound.rewriter = _Keeping(services, record, question, stored.keeper(question))
-    return await replace_ids(services, record.caller.name, record.dialect, body, (stored, question))
+    return await replace_ids(services, record.caller.name, record.dialect, body, question)
 
 
 async def with_counted_turns(services: Services, caller: str, client: str, body: bytes) -> bytes:
@@ -67,7 +67,7 @@ async def with_counted_turns(services: Services, caller: str, client: str, body:
     question = await begin_work(services.dispatcher.heavy, caller, body).run(partial(stored.parse_question, body, None))
     if question is None or not (question.previous or question.references or question.conversation):
         return body
-    return await replace_ids(services, caller, client, body, (stored, question), all_of_them=True)
+    return await replace_ids(services, caller, client, body, question, all_of_them=True)
 
 
 async def replace_ids(
@@ -75,13 +75,14 @@ async def replace_ids(
     caller: str,
     client: str,
     body: bytes,
-    about: tuple[StoredAnswers, StoreQuestion],
+    question: StoreQuestion,
     *,
     all_of_them: bool = False,
 ) -> bytes:
     """The request with what its ids stand for, unless its provider made them for this caller. `all_of_them`: those too.
     Raises Refused."""
-    stored, question = about
+    stored = dialect(client).stored_answers
+    assert stored is not None
     model = question.model or services.live.config.default_model
     route = services.live.routes.find(model, client) if model else None
     same = route is not None and stored.is_kept_by_vendor and route.first.target.dialect == client
@@ -99,12 +100,12 @@ async def replace_ids(
             return await begin_work(services.dispatcher.heavy, caller, body).run(
                 partial(stored.render_whole, body, (), bool(own[0]))
             )
-        question = replace(question, previous=found.previous)
-        about, own = (stored, question), (own[0], "")  # no provider knows it
+        question, own = replace(question, previous=found.previous), (own[0], "")  # no provider knows it
         removed = removed_items(found)
+    referring = _ReferringRequest(services, caller, stored, question, own)
     if question.references:
-        body = await _with_items(services, caller, about, body, own)
-    return await _continued(services, caller, about, body, own, partial(_without, client, removed))
+        body = await referring.put_items(body)
+    return await referring.put_turns(body, partial(_without, client, removed))
 
 
 def _takes_one_of_them(facts: Facts) -> bool:
@@ -138,56 +139,55 @@ def _is_own(turn: StoredResponse, own: Account) -> bool:
     return bool(own[1]) and (turn.provider, turn.account) == own
 
 
-async def _continued(
-    services: Services,
-    caller: str,
-    about: tuple[StoredAnswers, StoreQuestion],
-    body: bytes,
-    own: Account,
-    choose: Callable[[list[StoredTurn]], Sequence[StoredTurn]],
-) -> bytes:
-    """`own`: the account, if its provider speaks the client's dialect and stores answers itself. `choose`: what of the
-    turns is put into the request."""
-    stored, question = about
-    if not question.previous:
-        if own[0] or question.is_bare:
-            return body
-        return await begin_work(services.dispatcher.heavy, caller, body).run(
-            partial(stored.render_whole, body, (), False)
-        )
-    most, is_named = services.live.config.server.max_body, bool(question.conversation)
-    turns = await find_turns(services.store.responses, caller, question.previous, most, is_named=is_named)
-    if turns is None:
-        if _passes(services.live.config, own):
-            return body
-        raise Refused(stored.unknown_answer(question.previous))
-    if _is_own(turns[-1], own):
-        return body
-    parts = [StoredTurn(turn.items, turn.response) for turn in turns]
-    work = begin_work(services.dispatcher.heavy, caller, body)
-    work.is_large = work.is_large or sum([turn.size for turn in turns]) > LARGE
-    return await work.run(lambda: stored.render_whole(body, choose(parts), bool(own[0])))
+class _ReferringRequest(msgspec.Struct, frozen=True):
+    """A request that refers to what is stored."""
 
+    services: Services
+    caller: str
+    stored: StoredAnswers
+    question: StoreQuestion
+    """What it refers to."""
+    own: Account
+    """The account, if its provider speaks the client's dialect and stores answers itself."""
 
-async def _with_items(
-    services: Services, caller: str, about: tuple[StoredAnswers, StoreQuestion], body: bytes, own: Account
-) -> bytes:
-    """The request with the items that it refers to, unless the provider has all of them."""
-    stored, question = about
-    responses = services.store.responses
-    holders = await responses.find_holders(caller, question.references[:_MOST_REFERENCES])
-    answers = {id: await responses.find(caller, id) for id in dict.fromkeys(holders.values())}
-    known: dict[str, Json] = {}
-    is_own = True
-    for id in question.references:
-        answer = answers.get(holders.get(id, ""))
-        items: Mapping[str, Json] = stored.output_items(answer.response) if answer is not None else {}
-        if id in items and answer is not None:
-            known[id] = items[id]
-            is_own = is_own and _is_own(answer, own)
-        elif not _passes(services.live.config, own):
-            raise Refused(stored.unknown_item(id))
-    return body if is_own else stored.put_items(body, known)
+    async def put_turns(self, body: bytes, choose: Callable[[list[StoredTurn]], Sequence[StoredTurn]]) -> bytes:
+        """The request with the turns before it, unless the provider has them. `choose`: which of them are put in."""
+        services, caller, stored, question, own = self.services, self.caller, self.stored, self.question, self.own
+        if not question.previous:
+            if own[0] or question.is_bare:
+                return body
+            return await begin_work(services.dispatcher.heavy, caller, body).run(
+                partial(stored.render_whole, body, (), False)
+            )
+        most, is_named = services.live.config.server.max_body, bool(question.conversation)
+        turns = await find_turns(services.store.responses, caller, question.previous, most, is_named=is_named)
+        if turns is None:
+            if _passes(services.live.config, own):
+                return body
+            raise Refused(stored.unknown_answer(question.previous))
+        if _is_own(turns[-1], own):
+            return body
+        parts = [StoredTurn(turn.items, turn.response) for turn in turns]
+        work = begin_work(services.dispatcher.heavy, caller, body)
+        work.is_large = work.is_large or sum([turn.size for turn in turns]) > LARGE
+        return await work.run(lambda: stored.render_whole(body, choose(parts), bool(own[0])))
+
+    async def put_items(self, body: bytes) -> bytes:
+        """The request with the items that it refers to, unless the provider has all of them."""
+        caller, responses, references = self.caller, self.services.store.responses, self.question.references
+        holders = await responses.find_holders(caller, references[:_MOST_REFERENCES])
+        answers = {id: await responses.find(caller, id) for id in dict.fromkeys(holders.values())}
+        known: dict[str, Json] = {}
+        is_own = True
+        for id in references:
+            answer = answers.get(holders.get(id, ""))
+            items: Mapping[str, Json] = self.stored.output_items(answer.response) if answer is not None else {}
+            if id in items and answer is not None:
+                known[id] = items[id]
+                is_own = is_own and _is_own(answer, self.own)
+            elif not _passes(self.services.live.config, self.own):
+                raise Refused(self.stored.unknown_item(id))
+        return body if is_own else self.stored.put_items(body, known)
 
 
 class _Keeping:
