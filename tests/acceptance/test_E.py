@@ -44,3 +44,16 @@ def test_E1_a_turn_of_gemini_loses_the_marks_of_streams_too(target: str, mark: s
     adapted = adapt({"contents": marked}, source="gemini", target=target)
     assert adapted.json["contents"] == [*turns, turns[0]]
     assert [(change.rule, change.did) for change in adapted.changes] == [("stray-field", f"took out `{mark}`")]
+
+
+@pytest.mark.parametrize("target", ["gemini/gemini-2.5-flash", "gemini-native-compatible/gemini-2.5-flash"])
+def test_E1_calls_and_results_of_gemini_lose_the_marks_of_streams_too(target: str) -> None:
+    call, result = {"name": "f", "args": {}}, {"name": "f", "response": {"a": 1}}
+    parts = [{"text": "a"}, {"functionCall": {**call, "done": True}}, {"functionResponse": {**result, "done": True}}]
+    turns = [{"role": role, "parts": [part]} for role, part in zip(("user", "model", "user"), parts, strict=True)]
+    adapted = adapt({"contents": turns}, source="gemini", target=target)
+    assert [turn["parts"][0] for turn in adapted.json["contents"][1:]] == [
+        {"functionCall": call},
+        {"functionResponse": result},
+    ]
+    assert [change.rule for change in adapted.changes] == ["stray-field"] * 2

@@ -123,8 +123,8 @@ def _clean_tool(tool: Tool | NativeTool, facts: Facts, notes: list[Note]) -> Too
 def _kept(
     extras: Extras | None, role: str, facts: Facts, leftovers: frozenset[str] = LEFTOVERS, inside: bool = False
 ) -> Extras | None:
-    """The fields that may stay. The same object if all may. `leftovers`: fields that a stream may have left here.
-    `inside`: these are fields of a content part."""
+    """The fields that may stay. The same object if all may. `leftovers`: fields that a stream may have left here,
+    or in an object of the same part (`functionCall.done`). `inside`: these are fields of a content part."""
     if extras is None:
         return None
     if extras.dialect != facts.dialect:
@@ -134,7 +134,7 @@ def _kept(
     fields = {
         name: value
         for name, value in extras.fields.items()
-        if name in allowed or not (refuses or name in leftovers or _is_foreign(name, facts))
+        if name in allowed or not (refuses or name.rpartition(".")[2] in leftovers or _is_foreign(name, facts))
     }
     if len(fields) == len(extras.fields):
         return extras
