@@ -264,7 +264,10 @@ def refuse_duplicates(body: bytes, found: Mapping[str, Any]) -> None:
 
     Decoders keep the last one silently. A compact body, or one of `json.dumps`, is checked by its length alone.
     """
-    length, count = len(body.strip()) - sum(map(len, found)) - sum(map(len, found.values())), len(found)
+    size = 0
+    for name in found:
+        size += len(name) + len(found[name])
+    length, count = len(body.strip()) - size, len(found)
     if length == 4 * count + 1 or length == 6 * count:
         return
     _refuse_repeated(body, found)
