@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
+from operator import attrgetter
 from typing import Protocol
 
 import msgspec
@@ -192,6 +193,7 @@ def _named(counts: dict[str, int]) -> str:
 
 
 _encode = msgspec.json.Encoder().encode
+_is_shared = attrgetter("is_shared")
 _AT_ONCE = 100
 """Changes that are encoded at once: the encoder holds the interpreter."""
 MOST_WRITTEN = 500
@@ -221,6 +223,8 @@ _WRITTEN: BoundedCache[tuple[int, ...]] = BoundedCache(f"{__name__}.{WrittenRepo
 
 def find_report(changes: tuple[Change, ...]) -> WrittenReport | None:
     """A report of the same shared changes that was written for another request."""
+    if not all(map(_is_shared, changes)):
+        return None
     found: WrittenReport | None = _WRITTEN.get(tuple(map(id, changes)))
     return found
 
@@ -235,7 +239,7 @@ def write_report(changes: tuple[Change, ...], headers: ReportHeaders | None = No
     for at in range(0, len(kept), _AT_ONCE):
         pieces.append(_encode(kept[at : at + _AT_ONCE])[1:-1])
     made = WrittenReport(changes, b"[" + b",".join(pieces) + b"]", headers or report_headers(changes), counts)
-    if len(changes) <= _MOST_SHARED and all(change.is_shared for change in changes):
+    if len(changes) <= _MOST_SHARED and all(map(_is_shared, changes)):
         _WRITTEN.put(tuple(map(id, changes)), CacheEntry(made, 1024 + 2 * len(made.json), made))
     return made
 
