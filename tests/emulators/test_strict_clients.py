@@ -115,8 +115,9 @@ def test_the_strictest_client_gets_what_the_model_said(profile: str, name: str) 
     for client in DIALECT_NAMES:
         for stream in (False, True):
             adapted = asked(client, f"{profile}/{model}", stream)
-            if client == upstream and (stream or adapted.facts.complete_answers):
-                continue  # relayed as it is
+            own_thoughts = "thinking" in adapted.facts.block_kinds
+            if client == upstream and (stream or adapted.facts.complete_answers or own_thoughts):
+                continue  # relayed as it is, also thoughts as parts of the content
             result = seen(adapted, client, answered(profile, model, adapted, turn, stream), stream)
             where = (client, stream, result)
             if turn.json is not None:

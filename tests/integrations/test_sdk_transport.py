@@ -176,6 +176,7 @@ def test_what_was_changed_is_told(providers: dict[str, Any]) -> None:
     assert raw.headers["x-dragoman-request-id"].startswith("req_")
     [adapted] = seen
     assert raw.http_response.extensions["dragoman"] is adapted
+    assert "`refused-setting`" in adapted.summary()
     assert {change.rule for change in adapted.changes} >= {"refused-setting"}
 
 

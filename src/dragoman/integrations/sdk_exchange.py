@@ -28,7 +28,6 @@ from dragoman.dialects.dialect import AnswerContext, Job, Route
 from dragoman.engine.answer.client_failures import failure_of, render_failure
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.compile.cloud_requests import parse_routed
-from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.exchange.attempts import RetryPolicy
 from dragoman.engine.exchange.caller_options import caller_options
 from dragoman.engine.exchange.destination import TargetRoute
@@ -47,6 +46,7 @@ from dragoman.engine.exchange.steps import (
     Wait,
 )
 from dragoman.engine.history.sizes import reserved_tokens
+from dragoman.engine.library.adapted import AdaptedRequest, make_adapted
 from dragoman.engine.library.policy import Policy
 from dragoman.engine.library.report_summary import ID_HEADER, MODEL_HEADER, report_headers
 from dragoman.engine.tokens.token_count import count_request, estimated_count, parse_count_request, render_count
@@ -83,7 +83,7 @@ class SdkResponse(msgspec.Struct, frozen=True):
     status: int
     headers: Mapping[str, str]
     body: bytes
-    request: CompiledRequest | None = None
+    request: AdaptedRequest | None = None
 
 
 class SdkCount(msgspec.Struct, frozen=True):
@@ -104,13 +104,21 @@ class SdkCount(msgspec.Struct, frozen=True):
 class SdkExchange:
     """An exchange for an SDK, with every part of its driver that needs no socket."""
 
-    __slots__ = ("_authorizers", "_memory", "date", "exchange")
+    __slots__ = ("_adapted", "_authorizers", "_memory", "date", "exchange")
 
     def __init__(self, exchange: Exchange[HttpDestination], memory: SdkState, authorizers: Authorizers) -> None:
         self.exchange = exchange
         self._memory = memory
         self._authorizers = authorizers
+        self._adapted: AdaptedRequest | None = None
         self.date = ""  # the provider's clock, as its last answer tells it
+
+    def adapted(self) -> AdaptedRequest | None:
+        """What was compiled last, with the way back."""
+        request, made = self.exchange.request, self._adapted
+        if request is not None and (made is None or made.body is not request.body):
+            self._adapted = make_adapted(request)
+        return self._adapted
 
     def start(self) -> Send[HttpDestination] | Streaming | SdkResponse:
         return self.after(self.exchange.start())
@@ -134,7 +142,7 @@ class SdkExchange:
                 case Answered(body):
                     self._learn()
                     self._keep()
-                    return SdkResponse(200, {"content-type": _JSON, **self._report()}, body, exchange.request)
+                    return SdkResponse(200, {"content-type": _JSON, **self._report()}, body, self.adapted())
                 case Streaming():
                     self._learn()
                     return step
@@ -176,7 +184,7 @@ class SdkExchange:
     def _refusal(self, failure: Failure) -> SdkResponse:
         exchange = self.exchange
         error = render_failure(exchange.ask.dialect, failure, exchange.context)
-        return SdkResponse(error.status, {**error.headers, **self._report()}, error.body, exchange.request)
+        return SdkResponse(error.status, {**error.headers, **self._report()}, error.body, self.adapted())
 
     def _report(self) -> dict[str, str]:
         """Who was asked, and what was changed: the gateway's headers."""

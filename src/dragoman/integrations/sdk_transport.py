@@ -20,8 +20,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from dragoman.conversation.failures import Failure, FailureKind
-from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.exchange.steps import Reading, Send, Step, Streaming
+from dragoman.engine.library.adapted import AdaptedRequest
 from dragoman.engine.library.policy import Policy
 from dragoman.integrations.http_libraries import ancestors, library_of
 from dragoman.integrations.sdk_exchange import SdkBridge, SdkCount, SdkExchange, SdkResponse, TransportSettings
@@ -60,7 +60,7 @@ class _Transport(Generic[Sender]):
         policy: Policy | None = None,
         profiles: Profiles | None = None,
         wrap: Sender | None = None,
-        on_adapted: Callable[[CompiledRequest], None] | None = None,
+        on_adapted: Callable[[AdaptedRequest], None] | None = None,
     ) -> None:
         """
         `target` is `PROFILE/MODEL`, or `PROFILE` alone to use the SDK's own model names. Without `api_key` the vendor's
@@ -82,8 +82,8 @@ class _Transport(Generic[Sender]):
         return self._bridge.read(request.method, url.path, query, headers, body)
 
     def _attempt(self, asking: SdkExchange, send: Send[HttpDestination], request: Any) -> Any:
-        if self._on_adapted is not None:
-            self._on_adapted(send.request)
+        if self._on_adapted is not None and (adapted := asking.adapted()) is not None:
+            self._on_adapted(adapted)
         return self._outgoing(asking.outgoing(send), request)
 
     def _outgoing(self, outgoing: Outgoing, request: Any) -> Any:
@@ -245,7 +245,7 @@ def _whole(library: ModuleType, answer: SdkResponse) -> Any:
 
 
 def _streamed(library: ModuleType, asking: SdkExchange, stream: Any) -> Any:
-    extensions = {"dragoman": asking.exchange.request}
+    extensions = {"dragoman": asking.adapted()}
     return library.Response(200, headers=asking.stream_headers(), stream=stream, extensions=extensions)
 
 

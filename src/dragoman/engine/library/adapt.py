@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.dialect_names import SourceName
@@ -19,7 +19,7 @@ from dragoman.engine.compile.request_limits import DEFAULT_LIMITS, RequestLimits
 from dragoman.engine.compile.request_wrappers import LISTS, find_wrapped
 from dragoman.engine.history.client_choice import chosen_policy, history_choice
 from dragoman.engine.history.trimming import TrimRequest
-from dragoman.engine.library.adapted import AdaptedRequest
+from dragoman.engine.library.adapted import AdaptedRequest, make_adapted
 from dragoman.engine.library.policy import Policy, State, check_choice, parse_doubt, parse_loss
 from dragoman.engine.memory.continued_requests import recognise
 from dragoman.engine.memory.conversation_memory import CallerMemory
@@ -67,7 +67,7 @@ def adapt(
         options = PLAIN if stream is None else Options(stream=stream)
     else:
         options = _options(ask, found, policy, state or _NO_STATE, stream)
-    return AdaptedRequest(*astuple(compile_ask(ask, found, options)))
+    return make_adapted(compile_ask(ask, found, options))
 
 
 def _options(ask: Ask, target: Target, policy: Policy, state: State, stream: bool | None) -> Options:

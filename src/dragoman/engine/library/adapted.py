@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from msgspec.structs import astuple
+
 from dragoman.engine.compile.compiled_request import CompiledRequest
 
 if TYPE_CHECKING:
@@ -48,3 +50,8 @@ class AdaptedRequest(CompiledRequest, frozen=True, dict=True):
         from dragoman.engine.library.answer import stream_of
 
         return stream_of(self, id, created)
+
+
+def make_adapted(compiled: CompiledRequest) -> AdaptedRequest:
+    """A compiled request with what translates its answer."""
+    return AdaptedRequest(*astuple(compiled))
