@@ -9,6 +9,7 @@ import pytest
 from tests.rules.runs import Run, facts, run, sent
 
 from dragoman.conversation.conversation import Conversation
+from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import quote
 from dragoman.conversation.messages import Message, Role
 from dragoman.conversation.parts import Call, Opaque, Origin, Part, Reasoning, Text
@@ -292,3 +293,14 @@ def test_a_server_that_nobody_knows_gets_the_signatures_that_the_client_has() ->
     }
     done = sent(body, "openai-compatible/gemini-3-pro", source="openai-chat")
     assert (done.changes, done.json["messages"]) == ([], body["messages"])
+
+
+@pytest.mark.parametrize("content", [[], None, ""])
+def test_the_signature_of_a_message_without_words_is_taken_off_at_once(content: object) -> None:
+    signature = seal(state("gemini", "gemini", "gemini-3-pro", "thought_signature"))
+    turn = {"role": "assistant", "content": content, "extra_content": {"google": {"thought_signature": signature}}}
+    asked = {"messages": [{"role": "user", "content": "Hi"}, turn, {"role": "user", "content": "Go on."}]}
+    once = sent(asked, "together/some-model", source="openai-chat")
+    assert "foreign-reasoning" in [change[0] for change in once.changes]
+    assert "extra_content" not in str(once.json)
+    assert sent(once.json, "together/some-model", source="openai-chat").json == once.json

@@ -404,8 +404,11 @@ def _parse_assistant(wire: ChatWireMessage, extras: ExtraFields, index: int) -> 
 
 
 def _sign_text(parts: list[Part], extra_content: bytes) -> bool:
-    """Put the signature of a message on its last text. False if there is no signature, or no text."""
+    """Put the signature of a message on its last text; one without parts has an empty one. False if there is no
+    signature, or no text."""
     signature = _signature(extra_content, {})
+    if signature is not None and not parts:
+        parts.append(Text(b'""'))
     places = [number for number, part in enumerate(parts) if type(part) is Text]
     if signature is None or not places:
         return False
