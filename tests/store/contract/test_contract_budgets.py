@@ -181,6 +181,15 @@ async def test_what_comes_while_the_file_is_busy_is_booked_in_one_transaction(
     again.close()
 
 
+async def test_a_settlement_that_waits_does_not_bring_a_forgotten_key_back(tmp_path: Path) -> None:
+    budgets, periods = SqliteBudgets(tmp_path / "b"), periods_at(Budget(total=1), NOON)
+    await budgets.reserve("anna", periods, 0.25)
+    budgets.settle("anna", periods, 0.5)
+    assert await budgets.forget("anna") == 3
+    assert await budgets.reserve("anna", periods, 0.0) == (0.0, 0.0, 0.0)
+    budgets.close()
+
+
 async def test_a_settlement_is_booked_soon_although_nothing_else_is(tmp_path: Path) -> None:
     budgets, periods = SqliteBudgets(tmp_path / "b"), periods_at(Budget(total=1), NOON)
     budgets.settle("anna", periods, 0.5)

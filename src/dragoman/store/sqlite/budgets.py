@@ -83,6 +83,7 @@ class SqliteBudgets(FileThread):
     async def forget(self, key: str) -> int:
         """Remove what a key has spent; in how many periods. Raises sqlite3.Error."""
         self._near.forget(key)
+        self._book_soon()  # or a settlement that waits would bring the key back
         return await asyncio.wrap_future(self._thread.submit(self._forget, key))
 
     def _close(self) -> None:
