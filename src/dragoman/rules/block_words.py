@@ -43,7 +43,7 @@ class BlockWords(msgspec.Struct, frozen=True):
 
 
 def block_words(block: Opaque) -> BlockWords | None:
-    """The text of a block, or None where it has no words: then a request of nothing else is refused, not sent."""
+    """The text of a block, or None if it has no words: then a request of nothing else is refused, not sent."""
     if block.kind in _UNSAID:
         return None
     values = list(_values(msgspec.json.decode(block.json)))

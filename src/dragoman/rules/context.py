@@ -55,7 +55,7 @@ class Context(msgspec.Struct, frozen=True):
     """How a dialect, by its name, writes tools that its provider runs; None if it has none."""
 
     def choice(self, rule: str) -> Any:
-        """The option chosen for a rule, or None where nobody chose."""
+        """The option chosen for a rule, or None if nobody chose."""
         return self.choices.get(rule)
 
     def text(self, reason: str) -> str:

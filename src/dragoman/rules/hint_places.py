@@ -39,7 +39,7 @@ def on_last_part(conversation: Conversation, notes: list[Note]) -> Conversation:
 
 
 def outside_results(conversation: Conversation, notes: list[Note]) -> Conversation:
-    """The conversation whose results have no hints inside. The same one where none has."""
+    """The conversation whose results have no hints inside. The same one if none has."""
     messages = kept(conversation.messages, [_message(message, notes) for message in conversation.messages])
     return conversation if messages is conversation.messages else replace(conversation, messages=messages)
 

@@ -21,13 +21,13 @@ Narrow = Callable[[CacheHint], CacheHint]
 
 
 def without_scope(conversation: Conversation, notes: list[Note]) -> Conversation:
-    """The conversation whose hints name no scope. The same one where none does."""
+    """The conversation whose hints name no scope. The same one if none does."""
     narrow: Narrow = lambda hint: _without(hint, SCOPE) if names_scope(hint) else hint  # noqa: E731
     return _Narrowing(narrow, f"left out the `{SCOPE}` of a cache hint", notes).conversation(conversation)
 
 
 def without_late_hours(conversation: Conversation, notes: list[Note]) -> Conversation:
-    """The conversation in which no long hint stands after a short one, in the order of the prompt. The same one where
+    """The conversation in which no long hint stands after a short one, in the order of the prompt. The same one if
     none does."""
     short = False
 

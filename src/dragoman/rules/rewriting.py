@@ -132,7 +132,7 @@ def _changed_parts(
 
 
 def kept(before: tuple[Value, ...], after: list[Value]) -> tuple[Value, ...]:
-    """`after` as a tuple, the same one as `before` where nothing changed: caches know tools by identity."""
+    """`after` as a tuple, the same one as `before` if nothing changed: caches know tools by identity."""
     same = len(before) == len(after) and all(map(is_, before, after))
     return before if same else tuple(after)
 

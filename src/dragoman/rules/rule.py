@@ -1,7 +1,7 @@
 """A rule: one named defect and its repair.
 
-`when` is asked once per target and `looks_for` once per conversation. Only where both hold is the repair called. It
-returns the same conversation object where it found nothing to repair.
+`when` is asked once per target and `looks_for` once per conversation. The repair is called only if both hold. It
+returns the same conversation object if it found nothing to repair.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Rule(msgspec.Struct, frozen=True):
 
     @property
     def optional(self) -> bool:
-        """Does the rule run only where somebody asks for it?"""
+        """Does the rule run only if somebody asks for it?"""
         return self.default in self.idle
 
     def traits_sought(self, facts: Facts) -> int:
@@ -108,7 +108,7 @@ def rule(
     `idle`: options with which the rule does nothing. A rule whose default is idle is off unless somebody asks for it.
     `demands`: does a choice ask for the repair whatever the facts are? `free`: a choice may be any text, not only an
     option. `spelling`: the repair may change how something is written and not what it says; for a client of another
-    dialect that is translation and no change. `narrows`: rarer traits to look for, where the facts allow it.
+    dialect that is translation and no change. `narrows`: rarer traits to look for, if the facts allow it.
     `top_level`: the rule looks at tools, settings and extras alone, so it need not look at the same ones again.
     `parse`: turns a choice as people write it into one of the options; raises OptionError. `never_kept`: the target has
     no place for the defect, so `keep` is an error that the repair raises. `translated`: only a client of another

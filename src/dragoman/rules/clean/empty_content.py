@@ -4,8 +4,8 @@ An empty text beside other parts, or in a result, is taken out. A message that h
 is the system's or the assistant's. A user turn is needed where it stands, so it gets a short placeholder
 (`texts.empty_content`).
 
-Loses nothing where there was nothing. An assistant turn of empty text and thinking, for a target that has a field of
-its own for thinking, loses the thinking, which is metadata.
+Loses nothing if the message held nothing. An assistant turn of empty text and thinking loses the thinking, which is
+metadata, if the target has a field of its own for thinking.
 
     user: Hi
     assistant:
@@ -108,7 +108,7 @@ def _alone(message: Message, texts: tuple[Part, ...], context: Context) -> Edit 
 
 
 def _block_stance(role: Role, facts: Facts) -> Stance:
-    """An empty text in a list: where it is refused beside others, it is refused alone as well."""
+    """An empty text in a list: if it is refused beside others, it is refused alone as well."""
     return facts.empty_system_block if role is Role.SYSTEM else facts.empty_beside
 
 

@@ -2,7 +2,7 @@
 
 Some clients show which model answered and send that prefix back as the assistant's own words. The model then imitates
 it. This rule changes valid requests, so it is `off` unless you choose `strip`, which takes the prefix off the first
-text of each assistant turn, also where it is repeated. A name has a slash, or small letters and a number: `[Note]`,
+text of each assistant turn, also if it is repeated. A name has a slash, or small letters and a number: `[Note]`,
 `[x]`, `[1]` and `[ABC-12]` stay.
 
 Loses nothing: the model did not write the prefix.

@@ -3,7 +3,7 @@
 A message of the assistant or the system is taken out. A user turn is needed where it stands, so it gets a short
 placeholder (`texts.empty_content`).
 
-Loses nothing where there was nothing. An assistant turn that held only thinking loses it, which is metadata.
+Loses nothing if the message held nothing. An assistant turn that held only thinking loses it, which is metadata.
 
     user: Hi
     assistant: []
@@ -67,7 +67,7 @@ def _becomes_a_turn(context: Context) -> bool:
 
 _TURNED = (SystemPlace.OPENING, SystemPlace.TOP_LEVEL)
 _ASKING = (Role.USER, Role.SYSTEM, Role.DEVELOPER)
-"""Whose messages must have content where `no_user_parts` is refused."""
+"""Whose messages must have content if `no_user_parts` is refused."""
 
 
 def _has_content(message: Message, facts: Facts) -> bool:

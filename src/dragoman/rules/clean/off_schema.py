@@ -2,7 +2,7 @@
 
 Clients write arguments as an object, leave out a type or an id, or mix in parts, tools and messages of another dialect.
 What is meant is read from it. A provider that checks requests against its schema refuses the form all the same, so it
-is written as the schema has it (fact `off_schema`). `near_misses` lists kinds that a provider takes nevertheless. Where
+is written as the schema has it (fact `off_schema`). `near_misses` lists kinds that a provider takes nevertheless. If
 it is not known whether a provider checks, `refused_near_misses` lists the kinds that are known to be refused, such as
 messages that are no list. Everything else goes to it as the client wrote it. To a target of another dialect nothing is
 copied: each is written as it was read, and reported.
@@ -54,7 +54,7 @@ def off_schema(conversation: Conversation, context: Context) -> Rewrite:
 def written_misses(before: Conversation, after: Conversation) -> Rewrite:
     """The near misses of messages and tools that a rule wrote anew for a target that takes them as they are.
 
-    Such a message is not copied any more, and has what was read from it. Where a call and a result had no ids and one
+    Such a message is not copied any more, and has what was read from it. If a call and a result had no ids and one
     of them was written, it has the id that was made for it, and the other one needs the same. Tools are written all
     together, so that a change of one writes what was read of the others too.
     """

@@ -123,7 +123,7 @@ def _will_have_tools(conversation: Conversation, facts: Facts) -> bool:
 
 
 def _forced(form: ResponseFormat, conversation: Conversation, facts: Facts) -> ToolChoice | None:
-    """The choice that makes the model call the answer's tool, or one of the client's; None where there is none."""
+    """The choice that makes the model call the answer's tool, or one of the client's; None if there is none."""
     settings = conversation.settings
     if facts.tools is Stance.REFUSES or facts.flat_tools or not _is_object(form.schema):
         return None

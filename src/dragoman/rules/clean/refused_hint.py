@@ -1,10 +1,10 @@
 """A cache hint that the target refuses, or more of them than it takes.
 
-A hint that the target refuses is taken off. Where there are too many, the last ones stay: they cover the longest
-prefix. Where the target takes hints, but not one that says for whom the prompt is cached, its `scope` is left out.
-Where it takes no long lifetime after a short one, in the order of tools, system text and turns, the later hint gets the
-usual lifetime. Where it takes none inside a tool's result, the result itself gets the hint. Where it takes none on
-tools, theirs are taken off. Where it takes none for the whole request, the last part gets that one. Where it takes
+A hint that the target refuses is taken off. If there are too many, the last ones stay: they cover the longest
+prefix. If the target takes hints, but not one that says for whom the prompt is cached, its `scope` is left out.
+If it takes no long lifetime after a short one, in the order of tools, system text and turns, the later hint gets the
+usual lifetime. If it takes none inside a tool's result, the result itself gets the hint. If it takes none on
+tools, theirs are taken off. If it takes none for the whole request, the last part gets that one. If it takes
 breakpoints instead (`prompt_cache_breakpoint`), hints on input parts and results become those, and all others are taken
 off.
 

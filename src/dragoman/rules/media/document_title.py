@@ -53,7 +53,7 @@ def document_title(conversation: Conversation, context: Context) -> Rewrite:
 
 @lru_cache(maxsize=1024)
 def _fitting(title: str, pattern: str) -> str | None:
-    """The nearest name that fits; None where nothing of it does."""
+    """The nearest name that fits; None if nothing of it does."""
     if len(title) <= _LONGEST and re.fullmatch(pattern, title):
         return title
     words = ["".join([letter if re.fullmatch(pattern, letter) else "-" for letter in word]) for word in title.split()]

@@ -4,7 +4,7 @@ Some proxies in front of Gemini refuse tool turns. Each call becomes text of the
 of the user: never one without the other. The parts of an assistant or system message become one text, and thinking is
 left out.
 
-Loses metadata, or content where a part cannot be said as text.
+Loses metadata, or content if a part cannot be said as text.
 
 For `gemini-compatible/gemini-2.5-flash`:
 

@@ -1,12 +1,12 @@
 """Media in a form that one vendor made.
 
 A document as `document_url`, a URL as plain text, a file without a name, or base64 without the head of a data URL is
-refused where only the dialect's own form is known. The part is written in that form. The other way round, a vendor may
+refused if only the dialect's own form is known. The part is written in that form. The other way round, a vendor may
 take the bytes of a document in its own form alone (fact `document_form`). A type that the target does not list gets its
 usual name: `image/jpg` becomes `image/jpeg`. Line breaks in the bytes, as mail programs write them, are left out in a
 translation.
 
-Loses nothing, or metadata where that form has no place for the document's name.
+Loses nothing, or metadata if that form has no place for the document's name.
 
 For `openai/gpt-4o`:
 

@@ -1,12 +1,12 @@
 """A part that the target does not take: media, a refusal, a citation, or a block of a provider's own.
 
 Media becomes a line of text that says what was there. Media in a tool's result moves to a user turn after the results
-where the target takes it there, and media of the model's own turn to the user turn that follows. A refusal becomes
+if the target takes it there, and media of the model's own turn to the user turn that follows. A refusal becomes
 text, and a document that is text becomes that text. Citations are left out. Of a provider's own block, such as the
 result of a web search or a summary, the words stay as text (`words`); what only its provider can read goes, and so does
 a block without words. `drop` leaves such blocks out.
 
-Loses content where there is no other way to say it. A refusal, a citation, the detail of an image, a thought, a block
+Loses content if there is no other way to say it. A refusal, a citation, the detail of an image, a thought, a block
 whose words stay, and media that moves lose metadata; a document given as text loses nothing.
 
 For `deepseek/deepseek-chat`:
@@ -108,7 +108,7 @@ def _read_out(part: Opaque, context: Context) -> Swap:
 
 
 def _may_be_all(part: Opaque, facts: Facts) -> bool:
-    """Whether the target takes a block that may be all of a turn. Where that is not known, its words are safer."""
+    """Whether the target takes a block that may be all of a turn. If that is not known, its words are safer."""
     return takes_block(part, facts) and any(fnmatchcase(part.kind, glob) for glob in facts.lone_blocks)
 
 
@@ -196,7 +196,7 @@ def _article(part: Media) -> str:
 
 
 def _move_to_users(conversation: Conversation, facts: Facts) -> Rewrite:
-    """Media goes to a user turn, where the target takes it there and not where it stands: that of results to one after
+    """Media goes to a user turn, if the target takes it there and not where it stands: that of results to one after
     them, and that of the model to the one that follows, if any does."""
     messages: list[Message] = []
     notes: list[Note] = []

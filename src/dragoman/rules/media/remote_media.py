@@ -1,6 +1,6 @@
 """Media given by URL, for a target that does not fetch it.
 
-Where the caller has fetched the URL (`media` of `adapt`), its bytes go into the request. Otherwise the URL is listed in
+If the caller has fetched the URL (`media` of `adapt`), its bytes go into the request. Otherwise the URL is listed in
 `media_to_fetch`, and `refused-part` puts a line of text in its place.
 
 Loses nothing.

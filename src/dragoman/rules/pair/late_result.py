@@ -63,7 +63,7 @@ def late_result(conversation: Conversation, context: Context) -> Rewrite:
 
 
 def _ends(messages: tuple[Message, ...], facts: Facts) -> list[int]:
-    """For each message the one that ends its turn: the last of the model's in a row where they count as one."""
+    """For each message the one that ends its turn: the last of the model's in a row if they count as one."""
     ends = list(range(len(messages)))
     if facts.calls_apart is Stance.ACCEPTS:
         for at in range(len(messages) - 2, -1, -1):

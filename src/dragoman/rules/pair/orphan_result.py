@@ -1,6 +1,6 @@
 r"""A tool result whose call is not in the conversation.
 
-This happens where a history was trimmed. Providers refuse a result without its call. It becomes a user turn where it
+This happens if a history was trimmed. Providers refuse a result without its call. It becomes a user turn where it
 stands, with a header that says what it was. It is never dropped.
 
 Loses metadata: the text is no longer a tool's result.

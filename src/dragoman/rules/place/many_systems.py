@@ -1,7 +1,7 @@
 r"""Several system messages at the opening, for a target that takes one.
 
-`auto` joins them where the target takes one: into one text with a blank line between, or into one message of several
-parts where a part carries a cache hint. `separate` (or `false`) leaves them as they are; where the target has one field
+`auto` joins them if the target takes one: into one text with a blank line between, or into one message of several
+parts if a part carries a cache hint. `separate` (or `false`) leaves them as they are; if the target has one field
 for them, they become separate parts of it. `join` (or `true`) joins them
 for every target, with the separator `\n\n---\n\n`. For a separator of your own write `{"join": "…"}`, or `join:…` where
 only text can stand; `\n` in the latter is a line break. A text that is no word, such as `" | "`, is a separator too.

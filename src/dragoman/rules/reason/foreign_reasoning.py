@@ -3,7 +3,7 @@
 A signature is only valid where it was issued (fact `reasoning_scope`); elsewhere providers refuse it. They also refuse
 what cannot be a signature: a placeholder, a text, a few bytes, or one that was cut. It is taken off calls and texts.
 If a target has one place for the texts of a turn (fact `last_text_signed`), it gets the signature of the last of them.
-Thinking stays as plain text where the target takes it without a proof. Otherwise `drop` leaves it out, and `text` keeps
+Thinking stays as plain text if the target takes it without a proof. Otherwise `drop` leaves it out, and `text` keeps
 it as tagged words of the assistant.
 
 Loses metadata.

@@ -2,7 +2,7 @@
 
 The Responses API knows its items by their ids (`rs_…`, `fc_…`, `msg_…`) and refuses ids of another form. An id of
 another form is taken off, because a call is also known by its call id and a message by its place. So is one that an
-earlier item has. Thinking under such an id is left out. So is thinking that OpenAI keeps where the message after it
+earlier item has. Thinking under such an id is left out. So is thinking that OpenAI keeps if the message after it
 does not name its id, and thinking that stands there twice.
 
 Loses metadata.

@@ -1,7 +1,7 @@
 """A call without the signature that the target demands.
 
 Gemini 3 checks a signature on the first call of each step since the last user turn. For calls that another model made,
-Google documents a value that skips the check (fact `signature_skip`); it is put on the call. Where we write the request
+Google documents a value that skips the check (fact `signature_skip`); it is put on the call. If we write the request
 anew, calls of earlier turns get it too. It is not demanded there, but so a turn is written the same way before and
 after it has become an earlier one.
 

@@ -1,6 +1,6 @@
 """Thinking that the target does not take back, or not in that field.
 
-Where the target takes thinking as text, the text moves to the field that it reads (fact `reasoning_field`). Where it
+If the target takes thinking as text, the text moves to the field that it reads (fact `reasoning_field`). If it
 takes no thinking without a proof, `drop` leaves it out, and `text` keeps it as tagged words of the assistant.
 
 A thought of another dialect that has no words and no proof is left out.

@@ -1,4 +1,4 @@
-"""`anyOf`, `oneOf` and `allOf`, where a form reads them in another way or not at all.
+"""`anyOf`, `oneOf` and `allOf`, for a form that reads them in another way or not at all.
 
 The branches of `allOf` are merged into the node that they stand in.
 
@@ -172,7 +172,7 @@ def _listed(node: Schema) -> list[Any]:
 
 
 def merged(node: Schema, place: Place) -> Schema:
-    """The node without `allOf`, where the form refuses it."""
+    """The node without `allOf`, if the form refuses it."""
     refused = "allOf" not in place.form.unions or (place.is_root and not place.form.root_unions)
     return joined(node, place) if refused else node
 

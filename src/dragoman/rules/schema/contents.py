@@ -11,7 +11,7 @@ from .words import described, sentence
 
 
 def const_as_enum(node: Schema, place: Place) -> Schema:
-    """One allowed value as a list of one, where `const` is not read."""
+    """One allowed value as a list of one, if `const` is not read."""
     if place.form.const or "const" not in node:
         return node
     out = {**renamed(node, "const", "enum"), "enum": [node["const"]]}
@@ -19,7 +19,7 @@ def const_as_enum(node: Schema, place: Place) -> Schema:
 
 
 def plain_enum(node: Schema, place: Place) -> Schema:
-    """An enum of non-empty strings, where no other is read; other values go into the description. Null may stand among
+    """An enum of non-empty strings, if no other is read; other values go into the description. Null may stand among
     the values of a type that may be null."""
     values = listing(node, "enum")
     if not place.form.string_enums or not values:

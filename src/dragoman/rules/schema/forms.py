@@ -166,7 +166,7 @@ GEMINI_MEANT, GEMINI_MEANT_ANSWER = _in_own_language(GEMINI_JSON), _in_own_langu
 
 GEMINI_STUDIO = replace(GEMINI_MEANT, keywords=_KNOWN - {"additionalProperties"})
 GEMINI_STUDIO_ANSWER = replace(GEMINI_MEANT_ANSWER, keywords=_KNOWN - {"additionalProperties"})
-"""The same where the language does not have `additionalProperties`."""
+"""The same if the language does not have `additionalProperties`."""
 
 MINIMAL = SchemaForm(
     keywords=frozenset({"type", "description", "properties", "required", "items", "enum"}),

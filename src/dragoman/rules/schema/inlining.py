@@ -18,7 +18,7 @@ MOST_HOPS = 64
 
 
 def inlined(node: Schema, place: Place) -> Schema:
-    """The node without its `$ref`, where the form cannot take it as it is."""
+    """The node without its `$ref`, if the form cannot take it as it is."""
     ref = node.get("$ref")
     if not isinstance(ref, str):
         return node
@@ -30,7 +30,7 @@ def inlined(node: Schema, place: Place) -> Schema:
 
 
 def _uncrowded(node: Schema, ref: str, place: Place) -> Schema:
-    """A reference without siblings: written out together with them, or alone where writing it out would not end."""
+    """A reference without siblings: written out together with them, or alone if writing it out would not end."""
     if not place.walk.references.is_recursive(ref):
         return opened(node, place)
     return place.changed({"$ref": ref}, "left out what stands beside $ref", "metadata")

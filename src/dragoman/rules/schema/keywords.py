@@ -1,4 +1,4 @@
-"""Keywords that the form does not know: left out, and put into words where they constrain anything."""
+"""Keywords that the form does not know: left out, and put into words if they constrain anything."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Two schemas that both hold, as one.
 
 What one keyword can say for both stays (bounds tighten, `required` adds up, `enum` keeps what is in both). A property
-that both describe gets an `allOf` of its own, which is merged in its turn where the form refuses it. What cannot be
+that both describe gets an `allOf` of its own, which is merged in its turn if the form refuses it. What cannot be
 joined goes into the description.
 """
 
@@ -21,7 +21,7 @@ encode_sorted = msgspec.json.Encoder(order="deterministic").encode
 
 
 def both(first: Schema, second: Schema, place: Place) -> Schema:
-    """One schema for two that both hold; where both only annotate the value, the first one wins."""
+    """One schema for two that both hold; if both only annotate the value, the first one wins."""
     out = dict(first)
     for key, value in second.items():
         if key not in out:

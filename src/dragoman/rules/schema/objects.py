@@ -15,7 +15,7 @@ LONGEST_NAME = 60
 
 
 def possible(node: Schema, place: Place) -> Schema:
-    """The node without properties that may not be given (`false`), where booleans are no schemas."""
+    """The node without properties that may not be given (`false`), if booleans are no schemas."""
     fields = mapping(node, "properties")
     barred = [name for name, value in fields.items() if value is False]
     if place.form.boolean_schemas or not barred:
@@ -133,7 +133,7 @@ def _all_required(node: Schema, place: Place) -> Schema:
 
 
 def _some_required(node: Schema, place: Place) -> Schema:
-    """With all properties required where none is: the target wants at least one."""
+    """With all properties required if none is: the target wants at least one."""
     fields = mapping(node, "properties")
     if not fields or names(node):
         return node
@@ -145,7 +145,7 @@ def _or_null(value: Any) -> Any:
 
 
 def rooted(node: Schema, place: Place) -> Schema:
-    """The root as an object, where the form wants one."""
+    """The root as an object, if the form wants one."""
     if not place.is_root or place.form.typing is Typing.FREE:
         return node
     node = _root_object(node, place)

@@ -1,4 +1,4 @@
-"""`type`: present where it must be, a single one where a list is not read, with "or null" in the form's way."""
+"""`type`: present where it must be, a single one if a list is not read, with "or null" in the form's way."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OUTSIDE = ("title", "description", "default")
 
 
 def one_type(node: Schema, place: Place) -> Schema:
-    """The node with a single type, where the form reads no lists of them."""
+    """The node with a single type, if the form reads no lists of them."""
     if place.form.type_lists or not isinstance(node.get("type"), list):
         return node
     named = kinds(node)
@@ -117,7 +117,7 @@ def with_null(node: Schema) -> Schema:
 
 
 def typed(node: Schema, place: Place) -> Schema:
-    """The node with a type, where every node must have one."""
+    """The node with a type, if every node must have one."""
     if place.form.typing is not Typing.ALWAYS:
         return node
     if kinds(node) == ("null",) and place.form.nullable in (Nullable.KEYWORD, Nullable.WORDS):

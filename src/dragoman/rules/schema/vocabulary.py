@@ -61,7 +61,7 @@ def kinds(node: Schema) -> tuple[str, ...]:
 
 
 def is_object(node: Schema) -> bool:
-    """An object by its type, or by its keywords where it has none."""
+    """An object by its type, or by its keywords if it has none."""
     return "object" in kinds(node) if "type" in node else "properties" in node or "required" in node
 
 

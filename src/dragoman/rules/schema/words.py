@@ -19,7 +19,7 @@ Sentence = Callable[[Any], str]
 
 
 def shown(value: Any) -> str:
-    """A value as compact JSON, cut where it would drown the description."""
+    """A value as compact JSON, cut if it would drown the description."""
     text = msgspec.json.encode(value).decode()
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 

@@ -1,4 +1,4 @@
-"""No cache hint, where one would save money.
+"""No cache hint, although one would save money.
 
 This rule changes valid requests, so it is `off` unless you choose `add`. A hint is put on the last part of the opening
 system messages, or on the first user turn if there are none.
@@ -93,7 +93,7 @@ def mark_turns(conversation: Conversation, room: int) -> Rewrite:
 def mark_breakpoints(conversation: Conversation, same: bool, opening: bool, turns: bool) -> Rewrite:
     """Breakpoints where the target would set none: after the system texts, if the `opening` is known, for other
     conversations that have it. With `turns`, on the last result of a tool, if a text stands behind it that may be gone
-    on the next turn, and on the last one before the model's answer, where that was done on the turn before.
+    on the next turn, and on the last one before the model's answer, if that was done on the turn before.
     """
     last = conversation.opening - 1
     messages, notes = list((conversation if same else in_input(conversation)).messages), list[Note]()

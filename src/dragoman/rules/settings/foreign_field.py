@@ -2,7 +2,7 @@
 
 Vendors extend a dialect by fields of their own: `provider` and `usage`, `safe_prompt`, `chat_template_kwargs`. The
 fact `vendor_settings` lists all of them; a profile names those that its vendor has (`known_settings`). A foreign one
-stays home where the target refuses what it does not know. A field that is on nobody's list goes through, because the
+stays home if the target refuses what it does not know. A field that is on nobody's list goes through, because the
 client may know a newer API than we do.
 
 Loses what `refused-setting` says of the same field: metadata, authority (`logit_bias`) or content (`logprobs`). A field

@@ -2,9 +2,9 @@
 
 Clients of most dialects are shown the thinking when they ask a model to think. Some providers need one wish more:
 Gemini shows thoughts with `includeThoughts`, newer Claude models with `display`, OpenAI's Responses API with
-`reasoning.summary`. That API also gives the encrypted state of the thinking only where `include` names it, and without
+`reasoning.summary`. That API also gives the encrypted state of the thinking only if `include` names it, and without
 that state the next turn begins from nothing. A client of another dialect cannot know this, so the target is asked: for
-thoughts where the client expects them, for the state wherever the model may think. A client that speaks the target's
+thoughts if the client expects them, for the state wherever the model may think. A client that speaks the target's
 own dialect asks for itself, and its request is left alone.
 
 Loses nothing; adds the question.

@@ -2,7 +2,7 @@
 
 It is left out. So is a top-level field that only the client's own dialect has, or a member of it. A field that stands
 for a part of the conversation (`previous_response_id`, `cachedContent`) is different: without it the request would mean
-something else, so it is an error where the target has another dialect. Requests of a dialect that does not have such a
+something else, so it is an error if the target has another dialect. Requests of a dialect that does not have such a
 field hold all their turns, so there it is left out. A field that both dialects have under one name goes on (fact
 `shared_settings`). The id of what a tool uses (fact `tool_settings`) says nothing without that tool.
 
@@ -110,12 +110,12 @@ _LOSSES = {
     "logit_bias": Loss.AUTHORITY,
     "response_format": Loss.AUTHORITY,
 }
-"""What the client does not get, or the model is not told, where that is not metadata. The state of thinking comes back
+"""What the client does not get, or the model is not told, if that is not metadata. The state of thinking comes back
 to the target by itself."""
 
 
 _LIMITS = {"max_completion_tokens": "max_tokens"}
-"""The other name of the token limit, where a client gives both."""
+"""The other name of the token limit, if a client gives both."""
 
 
 def lost_with(name: str, value: Any) -> Loss:

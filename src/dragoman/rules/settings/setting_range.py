@@ -1,8 +1,8 @@
 """A setting outside the range that the target takes.
 
-The value moves to the nearest one in range. A token limit above what the model can answer becomes that number where the
+The value moves to the nearest one in range. A token limit above what the model can answer becomes that number if the
 request is translated. Stop sequences beyond the number that the target takes are left out, and so are empty ones and
-those of white space where it refuses them. A name of the user or of a cache that is too long becomes a digest of it,
+those of white space if it refuses them. A name of the user or of a cache that is too long becomes a digest of it,
 always the same one; so does an e-mail address that a provider does not want to know, and a further field that has not
 the form which the fact `field_patterns` states. Metadata of too many pairs keeps the first ones, a key that is too long
 becomes a digest, and a value is cut.

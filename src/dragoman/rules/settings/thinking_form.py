@@ -106,7 +106,7 @@ def drop_thinking_fields(extras: Extras | None) -> Extras | None:
 
 
 def formed_thinking(thinking: Thinking, settings: Settings, facts: Facts, tools: bool) -> Thinking | None:
-    """What the model takes of it, or None where that is nothing."""
+    """What the model takes of it, or None if that is nothing."""
     if thinking.wire_form == EFFORT_ALONE:
         if facts.thinking_form in _DECIDES:
             return _offered(thinking, facts)
@@ -139,7 +139,7 @@ def _offers_none(facts: Facts) -> bool:
 
 
 def _any(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
-    """A budget where the client counts, else the model decides."""
+    """A budget if the client counts, else the model decides."""
     if thinking.budget is None or thinking.budget <= 0 or thinking.on is False:
         return _adaptive(thinking, settings, facts)
     tokens = _bounded(thinking.budget, settings, facts)
@@ -149,7 +149,7 @@ def _any(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | Non
 
 
 def _bounded(tokens: int, settings: Settings, facts: Facts) -> int | None:
-    """The nearest budget that the model takes and that is below the token limit, or None where there is none."""
+    """The nearest budget that the model takes and that is below the token limit, or None if there is none."""
     tokens = max(tokens, facts.budget_min)
     if facts.budget_max:
         tokens = min(tokens, facts.budget_max)
@@ -170,7 +170,7 @@ def _limit(settings: Settings, facts: Facts) -> int | None:
 
 
 def _worth(effort: Effort, settings: Settings, facts: Facts) -> int | None:
-    """What an effort is worth in tokens: at most half of the limit. None where that leaves too little to think."""
+    """What an effort is worth in tokens: at most half of the limit. None if that leaves too little to think."""
     tokens, limit = BUDGETS[effort], _limit(settings, facts)
     if limit is not None:
         tokens = min(tokens, limit // 2)
@@ -190,12 +190,12 @@ def _effort(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
 
 
 def _summed(thinking: Thinking, facts: Facts) -> bool:
-    """Is a summary of the thoughts asked for, where the target has such a setting?"""
+    """Is a summary of the thoughts asked for, if the target has such a setting?"""
     return thinking.summary is not None and facts.thinking_summary is not Stance.REFUSES
 
 
 def _as_effort(thinking: Thinking, facts: Facts) -> Effort | None:
-    """The effort that is meant. None: the model's own default, where it thinks by default."""
+    """The effort that is meant. None: the model's own default, if it thinks by default."""
     if thinking.on is False:
         return Effort.NONE
     if thinking.effort is not None:
@@ -230,7 +230,7 @@ def _budget(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | 
 
 
 def _optional_budget(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
-    """On or off, with a budget where the client counts or names an effort. On alone leaves it to the model."""
+    """On or off, with a budget if the client counts or names an effort. On alone leaves it to the model."""
     if _is_off(thinking):
         return _off(thinking, facts)
     counted = thinking.budget is not None and thinking.budget > 0
@@ -295,7 +295,7 @@ def _level(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | N
 
 
 def _switch(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | None:
-    """On or off, with an effort where one was named."""
+    """On or off, with an effort if one was named."""
     if _says_nothing(thinking) and not is_shown_by_thinking(thinking, facts):
         return None
     off = _is_off(thinking)
@@ -323,12 +323,12 @@ def _open(thinking: Thinking, settings: Settings, facts: Facts) -> Thinking | No
 
 
 def _switched_off(thinking: Thinking) -> Thinking:
-    """No thinking, in the client's own field where that has a switch."""
+    """No thinking, in the client's own field if that has a switch."""
     return Thinking(on=False, wire_form=thinking.wire_form if "reasoning" in thinking.wire_form.split() else "")
 
 
 def _shown(thinking: Thinking, facts: Facts) -> Thinking:
-    """Without what says how to show the thoughts, where the target does not take it."""
+    """Without what says how to show the thoughts, if the target does not take it."""
     if thinking.visible is not None and facts.thinking_visible is Stance.REFUSES:
         thinking = replace(thinking, visible=None)
     if thinking.summary is not None and facts.thinking_summary is Stance.REFUSES:

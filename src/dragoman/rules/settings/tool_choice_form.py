@@ -1,6 +1,6 @@
 """A tool choice that the target does not take.
 
-A choice is refused where no tools are declared, or where the target does not know its kind. Without tools the choice
+A choice is refused if no tools are declared, or if the target does not know its kind. Without tools the choice
 is left out. A forced choice becomes `auto`. A choice among some tools becomes `required` or `auto`. Only these tools
 are sent then, besides those that the history calls and the target wants declared. A target that can be made to call
 some tool, and not a certain one, is sent that one tool alone. One vendor's word (`any`) becomes the dialect's own

@@ -1,7 +1,7 @@
 """The user's name in a field that only the client's dialect has.
 
 OpenAI's `safety_identifier` says who the user is, as `user` does in Chat and Responses and `metadata.user_id` in
-Anthropic Messages. In a translation it takes the place of the user's name where the request gives no other.
+Anthropic Messages. In a translation it takes the place of the user's name if the request gives no other.
 
 Loses nothing.
 

@@ -2,7 +2,7 @@
 
 Agents that force a tool on their first request often leave `tool_choice` in every request that follows. The model then
 has to call a tool each time, and never gets to its answer. This rule changes valid requests, so it is `off` unless you
-choose `release`. Then the choice becomes `auto` where the conversation ends with results of tools.
+choose `release`. Then the choice becomes `auto` if the conversation ends with results of tools.
 
 Loses authority: the client asked for a call.
 

@@ -2,7 +2,7 @@
 
 DeepSeek refuses a forced tool choice while it thinks, which it does by default. Claude refuses one beside a thinking
 budget. A client that forces a tool needs the call more than the thoughts, so thinking is turned off for this request.
-Where it cannot be turned off, the choice becomes `auto`, and the model may answer without the call.
+If it cannot be turned off, the choice becomes `auto`, and the model may answer without the call.
 
 Loses authority: the client asked for both.
 

@@ -1,6 +1,6 @@
 """A conversation that does not open with the user.
 
-An agent that acts on its own begins with the assistant. Where the target demands a user turn first, one is put after
+An agent that acts on its own begins with the assistant. If the target demands a user turn first, one is put after
 the opening system messages (`texts.leading_user`).
 
 Loses nothing; adds a turn.

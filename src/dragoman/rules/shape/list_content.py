@@ -1,7 +1,7 @@
 r"""Text content written as a list of parts, for a target that wants a string.
 
 Some chat templates only read strings. The texts are joined with a line break; empty ones of a system message are left
-out. The assistant's are joined without one where a space or a mark at the seam shows that they are pieces of one text,
+out. The assistant's are joined without one if a space or a mark at the seam shows that they are pieces of one text,
 as those of a stream are, or those between citations. In a translation to Chat this is done for every target, since each
 of its servers reads strings; a text with a cache hint stays in its list.
 
@@ -91,7 +91,7 @@ def _line_break(before: Text, after: Text) -> str:
 
 
 def _seam(before: Text, after: Text) -> str:
-    """An answer may come in pieces: a stream's, or those between citations. Where a space or the end of a sentence
+    """An answer may come in pieces: a stream's, or those between citations. If a space or the end of a sentence
     shows that one goes on where the other ended, nothing belongs between them."""
     first = after.text[:1]
     goes_on = before.text[-1:].isspace() or first.isspace() or first in _GOING_ON

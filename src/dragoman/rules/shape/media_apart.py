@@ -75,7 +75,7 @@ def _result(part: Part) -> Part:
 
 
 def _apart(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Media, then one text, in the place of the first of them. The same parts where that is how they stand."""
+    """Media, then one text, in the place of the first of them. The same parts if that is how they stand."""
     media = [part for part in parts if type(part) is Media]
     texts = [part for part in parts if type(part) is Text]
     if not media or not plain_text(texts) or _is_apart(parts, texts):

@@ -1,7 +1,7 @@
 """A turn of nothing but calls without content, for a target whose chat template reads it all the same.
 
-Chat lets such a turn have no content, or null, or an empty text. One chat template looks at the content and fails where
-it is not there, another fails on null, a third writes the calls only where it is null. The turn gets what the target
+Chat lets such a turn have no content, or null, or an empty text. One chat template looks at the content and fails if
+it is not there, another fails on null, a third writes the calls only if it is null. The turn gets what the target
 wants.
 
 Loses nothing.

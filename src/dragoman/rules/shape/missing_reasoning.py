@@ -4,7 +4,7 @@ Some models refuse a tool turn without its thinking, or also the words that foll
 made by another model, so a filler of one space stands in. Others refuse a last tool turn that does not begin with
 thinking: for them thinking is turned off in this request.
 
-Loses nothing where a filler stands in. Turning thinking off loses authority: the client asked for it.
+Loses nothing if a filler stands in. Turning thinking off loses authority: the client asked for it.
 
 For `moonshot/kimi-k2-thinking`:
 
@@ -71,7 +71,7 @@ def thinks(settings: Settings, facts: Facts) -> bool:
 
 
 def is_shown_by_thinking(thinking: Thinking, facts: Facts) -> bool:
-    """Is thinking meant by the wish to see thoughts? So it is where a model shows them whenever it thinks, and does
+    """Is thinking meant by the wish to see thoughts? So it is if a model shows them whenever it thinks, and does
     not think by default."""
     if not thinking.visible:
         return False

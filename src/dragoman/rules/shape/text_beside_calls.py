@@ -4,7 +4,7 @@ Some models behind Bedrock refuse a turn in which the assistant says something a
 of their own before the calls, with a short user turn between (`texts.trailing_user`), since two turns of one role in a
 row are not known to be taken either. White space says nothing, so it gets no turn and is left out.
 
-Loses order, where words followed a call; adds a turn.
+Loses order, if words followed a call; adds a turn.
 
     user: Hi
     assistant: One moment.

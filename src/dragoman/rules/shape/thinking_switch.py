@@ -1,7 +1,7 @@
 """Thinking that you want on, or off, whatever the client asks for.
 
 This rule changes valid requests, so it is `off` unless you choose `enable` or `disable`. `enable` asks a model to think
-where the client does not; how much the client asks for stays. `disable` tells it not to think. Each model is told in
+if the client does not; how much the client asks for stays. `disable` tells it not to think. Each model is told in
 its own form: a budget, an effort, a switch. A model that cannot be asked is left alone.
 
 Loses authority: the client asked for something else, or left it to the model.

@@ -3,7 +3,7 @@
 Agents that collect tools from several servers declare one twice, or two different ones under one name. The first stays:
 an answer that calls the name could not say which of the two it means.
 
-Loses nothing where both are the same, else content.
+Loses nothing if both are the same, else content.
 
 For `anthropic/claude-sonnet-4-6`:
 

@@ -2,11 +2,11 @@
 
 This is about the schema of a tool's arguments and of a structured answer. References are inlined, unions and constants
 are rewritten, and a constraint that cannot be said becomes words of the description. A strict schema that cannot stay
-strict is sent without the mark. A tool without a schema takes no arguments, and says so where a schema is required.
+strict is sent without the mark. A tool without a schema takes no arguments, and says so if a schema is required.
 Arguments that had to be renamed are renamed in the history too, and mapped back in the
 answer.
 
-Loses metadata, or content where the schema now allows other values.
+Loses metadata, or content if the schema now allows other values.
 
 For `gemini-compatible/gemini-2.5-flash`:
 
@@ -114,7 +114,7 @@ def _compiled(
 
 
 def _compile(schema: bytes | None, facts: Facts, form: str, strict: bool, grows: bool = True) -> Compiled | None:
-    """The compiled schema, or None where nothing had to change."""
+    """The compiled schema, or None if nothing had to change."""
     if schema is None:
         return None
     compiled = compile_schema(schema, _form(facts, form, strict), grows)
