@@ -1,7 +1,7 @@
 """An answer that was asked for as the call of a tool, as the text that the client asked for.
 
 The arguments of the call are the text. What the model writes before the call is no part of it: text is held until the
-call begins, and given to the client only where no such call comes.
+call begins, and given to the client only if no such call comes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arguments of calls under the client's own names, where a target's schema had to use others.
+"""Arguments of calls under the client's own names, if a target's schema had to use others.
 
 A fragment of JSON cannot be renamed: what belongs to a call is held until it is whole.
 """

@@ -66,7 +66,7 @@ class BinaryObserver:
         self._note(self._parser.feed(data))
 
     def close(self) -> bool:
-        """True where the stream came to its proper end."""
+        """True if the stream came to its proper end."""
         self.closed = True
         self._note(self._parser.close())
         return self.ended and self.failure is None

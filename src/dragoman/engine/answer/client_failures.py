@@ -62,7 +62,7 @@ def clipped(failure: Failure) -> Failure:
 
 
 def with_numbers(failure: Failure, ask: Ask, context_window: int) -> Failure:
-    """A context-length failure with the numbers by which agents compact: where the provider gave none, our estimate,
+    """A context-length failure with the numbers by which agents compact: if the provider gave none, our estimate,
     and the message says so."""
     if failure.kind is not FailureKind.CONTEXT_LENGTH or failure.overflow or (failure.tokens and failure.limit):
         return failure

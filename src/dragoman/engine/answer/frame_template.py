@@ -2,7 +2,7 @@
 
 Nearly every frame of a stream is the one before it with another word inside, and perhaps another number. Such a frame
 needs no check of its own: around its values it has the bytes of a frame that was checked, so it has the same keys, and
-where each value is a good JSON text or number, it is as readable.
+if each value is a good JSON text or number, it is as readable.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def _text_span(text: bytes, after: bytes) -> tuple[int, int] | None:
 
 
 def _number_span(one: bytes, other: bytes) -> tuple[int, int] | None:
-    """The number, where two pieces differ in nothing else."""
+    """The number, if two pieces differ in nothing else."""
     was, now = _match_number(one), _match_number(other)
     if was is None or now is None or (was[1], was[3]) != (now[1], now[3]):
         return None

@@ -1,6 +1,6 @@
 """Opaque state of an answer, gathered for the next turn: a client of another dialect cannot send it back.
 
-State is found again by the call that follows it, or by the assistant's words where it called nothing. The state of the
+State is found again by the call that follows it, or by the assistant's words if it called nothing. The state of the
 words themselves is always found by the words. Thinking before a call is kept even without state: some providers want it
 back with the results. A call that comes back without its id is found by what was called, and after which turn.
 """
@@ -39,7 +39,7 @@ class ReasoningCapture:
     """The state of the first choice, as its events go by.
 
     Between two dialects a client carries the state of its own. Within one dialect the client itself may lose it.
-    `turn`: the key of the last turn of the request, where the client may send calls back without their ids.
+    `turn`: the key of the last turn of the request, if the client may send calls back without their ids.
     """
 
     __slots__ = (
@@ -92,7 +92,7 @@ class ReasoningCapture:
             self._sign(event)
 
     def close(self, blocks: Sequence[Part] = ()) -> dict[str, tuple[Part, ...]]:
-        """What each call claimed, by its id. Where nothing was called, all of it belongs to the words. `blocks`: what
+        """What each call claimed, by its id. If nothing was called, all of it belongs to the words. `blocks`: what
         else the client cannot carry, which stands before all of it."""
         of_words = self._of_words
         kept: dict[str, tuple[Part, ...]] = {}

@@ -129,7 +129,7 @@ class RelayFrames:
         return b"\n\n" if self._open else b""
 
     def _clean(self, data: bytes) -> bytes:
-        """Whole frames as the client may see them. Where they are clean, nearly always, they go through as they are."""
+        """Whole frames as the client may see them. If they are clean, nearly always, they go through as they are."""
         payload = _lone_payload(data)
         return self._clean_many(data) if payload is None else self._clean_lone(data, payload)
 
@@ -213,7 +213,7 @@ class RelayFrames:
 
 
 def without_leftovers(body: bytes, leftovers: frozenset[str]) -> bytes:
-    """A whole answer without these keys; as it is where it has none."""
+    """A whole answer without these keys; as it is if it has none."""
     for mark in _marks(leftovers):
         if body.rfind(mark) >= 0:  # half of what `in` costs
             break

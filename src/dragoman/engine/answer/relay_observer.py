@@ -2,7 +2,7 @@
 
 Nothing is parsed while it runs. The beginning and the end of the stream are held, a few kilobytes, and read when it is
 over: a provider reports its usage and its stop in the first or in the last events. Only the very first bytes are looked
-at as they come, for an error that stands in place of an answer. Of what is let go of, samples are held: where nobody
+at as they come, for an error that stands in place of an answer. Of what is let go of, samples are held: if nobody
 reports the tokens, they are searched for the model's words.
 """
 
@@ -111,7 +111,7 @@ class RelayObserver:
             self._look() if self._looking else self._trim()
 
     def close(self) -> bool:
-        """Read what is held. True where the stream came to its proper end."""
+        """Read what is held. True if the stream came to its proper end."""
         self.closed = True
         if self._gap or self._size > _TAIL:
             self._trim()

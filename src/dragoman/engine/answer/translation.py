@@ -279,7 +279,7 @@ class Translation:
         return begun
 
     def close(self) -> bytes:
-        """The upstream's stream is over: the client's last bytes, an error where the end was not a proper one."""
+        """The upstream's stream is over: the client's last bytes, an error if the end was not a proper one."""
         out = self._close()
         self._is_closed = True
         return out if self._wrap is None else self._wrap.feed(out) + self._wrap.close()
@@ -315,13 +315,13 @@ class Translation:
         return half + self._writer().render([Failed(failure)])
 
     def _has_relayed_all(self, observer: RelayObserver | BinaryObserver) -> bool:
-        """Whether the client has seen the proper end, with the marker where its dialect has one."""
+        """Whether the client has seen the proper end, with the marker if its dialect has one."""
         if self._is_closed or not self._close_observer(observer):
             return False
         return observer.marked_end or not self._client.stream_end
 
     def whole(self, body: bytes) -> bytes:
-        """A whole reply, or the body of an error where `failure` is set afterwards."""
+        """A whole reply, or the body of an error if `failure` is set afterwards."""
         relays = self._relays_whole
         if self._beginning is not None:
             self._seek_thinking(body)

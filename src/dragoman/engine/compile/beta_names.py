@@ -107,7 +107,7 @@ def without_refused(
 
 
 def without_words(headers: Mapping[str, str], refused: Globs) -> tuple[Mapping[str, str], list[Note]]:
-    """The headers without refused words, and what was left out. The same headers where nothing was."""
+    """The headers without refused words, and what was left out. The same headers if nothing was."""
     kept, notes = dict(headers), list[Note]()
     for header, globs in refused.items():
         words = [word.strip() for word in headers.get(header, "").split(",") if word.strip()]

@@ -54,7 +54,7 @@ def _words(raw: msgspec.Raw, name: str) -> str:
 def apply_path(ask: Ask, model: str | None, stream: bool | None) -> Ask:
     """The request with what its path says, which wins over the body. None: the path does not say it.
 
-    Where the dialect has both in the body, they are written there: what goes out is made from it.
+    If the dialect has both in the body, they are written there: what goes out is made from it.
     """
     if model is None and stream is None:
         return ask

@@ -243,7 +243,7 @@ class _Compilation:
     def _fulfil(self, choice: HistoryChoice) -> None:
         """Do what the client wants done about its history, and the provider does not do.
 
-        Where no content may be lost no result is cleared, and the field is reported like any other that is left out.
+        If no content may be lost, no result is cleared, and the field is reported like any other that is left out.
         """
         allowed = self.options.max_loss is Loss.CONTENT
         policy = clearing(choice, self.facts, self.conversation.extras) if allowed else None
@@ -334,7 +334,7 @@ class _Compilation:
             self.changes += self._entries(kept_reasoning, stayed)
 
     def _enter(self, rule: Rule, notes: Sequence[Note]) -> None:
-        """Enter what a rule did into the report. Raises RepairRefused where the caller does not want it."""
+        """Enter what a rule did into the report. Raises RepairRefused if the caller does not want it."""
         if self.put_back is not None:
             notes = self.put_back.sort_out(notes)
         if not notes:
@@ -400,7 +400,7 @@ class _Compilation:
         self.conversation = marked
 
     def check_content(self) -> None:
-        """Report what the target would not see, and raise MalformedRequest where nothing of the client's is left."""
+        """Report what the target would not see, and raise MalformedRequest if nothing of the client's is left."""
         if self.heaviest is _CONTENT:
             require_content(self.conversation, self.changes, self.target)
         if self.facts.drops:
@@ -479,7 +479,7 @@ class _Compilation:
         return not self.same or (self.options.ask_usage and not self.ask.include_usage)
 
     def _refused_members(self) -> tuple[str, ...]:
-        """The member that asks a stream for its usage, where the client wrote it and the target refuses it."""
+        """The member that asks a stream for its usage, if the client wrote it and the target refuses it."""
         if self.facts.stream_usage is not REFUSES or _USAGE not in self.ask.members:
             return ()
         if all(change.at != f"/{_USAGE}" for change in self.changes):
@@ -539,6 +539,6 @@ def formed_body(body: bytes, form: BodyForm) -> bytes:
 
 
 def path_template(profile: Profile, stream: bool) -> str:
-    """The profile's own path with the name of the method filled in, where the profile has names of its own."""
+    """The profile's own path with the name of the method filled in, if the profile has names of its own."""
     method = profile.methods.stream if stream else profile.methods.whole
     return profile.path.replace("{method}", method) if method else profile.path

@@ -21,7 +21,7 @@ from dragoman.wire.json_reader import split_members
 
 
 def require_messages(ask: Ask) -> None:
-    """Raise MalformedRequest where there is no message, here or with the provider that keeps the earlier turns."""
+    """Raise MalformedRequest if there is no message, here or with the provider that keeps the earlier turns."""
     if not ask.conversation.messages and not _is_held_elsewhere(ask):
         raise _empty(ask)
 
@@ -43,7 +43,7 @@ def _empty(ask: Ask) -> MalformedRequest:
 
 
 def require_content(conversation: Conversation, changes: list[Change], target: Target) -> None:
-    """Raise MalformedRequest where every turn of the client's was left out: what is sent would be made up."""
+    """Raise MalformedRequest if every turn of the client's was left out: what is sent would be made up."""
     lost = [change for change in changes if change.rule == refused_part.name and change.loses == str(Loss.CONTENT)]
     if not lost or any(message.at != MADE and message.role not in SYSTEM_ROLES for message in conversation.messages):
         return
@@ -55,7 +55,7 @@ def require_content(conversation: Conversation, changes: list[Change], target: T
 
 
 def require_known_content(ask: Ask, target: Target) -> None:
-    """Raise MalformedRequest where a message says nothing but parts of kinds that nobody knows.
+    """Raise MalformedRequest if a message says nothing but parts of kinds that nobody knows.
 
     Beside others such a part may be newer than this program, and the provider knows best. So may an item among the
     messages, of a dialect that has them.

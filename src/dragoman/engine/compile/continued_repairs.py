@@ -179,7 +179,7 @@ class ContinuedRepairs:
         written.same = self._count if self._mirror is not None and self._mirror is written.messages else 0
 
     def reuse_opening(self, conversation: Conversation) -> Conversation:
-        """The conversation after its prompt was marked, with the objects of the turn before where they are equal."""
+        """The conversation after its prompt was marked, with the objects of the turn before if they are equal."""
         written, messages = self.now.written, conversation.messages
         written.same = 0
         opening = conversation.opening

@@ -34,12 +34,12 @@ def with_header_members(body: bytes, headers: Mapping[str, str], envelope: Envel
 
 
 def unwrapping(envelope: Envelope) -> ChunkReader | None:
-    """What takes the events out of a cloud's stream; None where nothing stands around them."""
+    """What takes the events out of a cloud's stream; None if nothing stands around them."""
     return ChunkReader() if envelope.stream is StreamWrapping.AWS_CHUNKS else None
 
 
 class ChunkReader:
-    """AWS's frames to the server-sent events that they hold. `failure` is set where a frame says so or is damaged."""
+    """AWS's frames to the server-sent events that they hold. `failure` is set if a frame says so or is damaged."""
 
     __slots__ = ("_frames", "failure")
 

@@ -18,7 +18,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 class RequestPlaces:
-    """Finds pointers into one request. Each member is looked at once, and only where a rule speaks of one."""
+    """Finds pointers into one request. Each member is looked at once, and only if a rule speaks of one."""
 
     __slots__ = ("_ask", "_decoded", "_located", "_names", "_own", "_places", "_texts")
 
@@ -73,7 +73,7 @@ class RequestPlaces:
         return next(filter(None, map(self._found, places)), listed)
 
     def _found(self, at: str) -> str | None:
-        """The pointer by the client's own names, or None where the body has nothing there."""
+        """The pointer by the client's own names, or None if the body has nothing there."""
         head, *steps = at[1:].split("/")
         if head not in self._ask.members:
             return None

@@ -99,7 +99,7 @@ def _key_of(call: Call, before: Message | None) -> str:
 
 
 def _keys_of(message: Message, before: Message | None, facts: Facts) -> list[str]:
-    """The keys of its calls and of runs that it tells of, and last the key of its words, where that is needed.
+    """The keys of its calls and of runs that it tells of, and last the key of its words, if that is needed.
     `before`: the turn before it."""
     calls = [_key_of(part, before) for part in message.parts if type(part) is Call]
     found = [*_run_ids(message, facts), *calls] if facts.mixed_tools_flag else calls
@@ -275,7 +275,7 @@ def _with_thinking(parts: tuple[Part, ...], kept: list[Reasoning]) -> tuple[Part
     """The turn with the thinking that was kept, in place of what the client returned of it.
 
     A client may return the visible words, some of them, or nothing. Its own copy has no proof, and costs the turn its
-    thinking where the target demands one.
+    thinking if the target demands one.
     """
     if not kept:
         return parts
@@ -395,7 +395,7 @@ def _is_scrap(part: Part, words: str) -> bool:
 
 
 def _thinking(found: list[KeptParts], facts: Facts) -> list[Reasoning]:
-    """Thinking that the target issued, and plain thinking where it is taken as text."""
+    """Thinking that the target issued, and plain thinking if it is taken as text."""
     return [
         part
         for one in found

@@ -42,7 +42,7 @@ def _note(fault: Unrepresentable, conversation: Conversation) -> Note | None:
 def found_in(
     fault: Unrepresentable, conversation: Conversation, render: RenderRequest, options: RenderOptions
 ) -> Note | None:
-    """What a codec refuses with the same words when it stands alone. None where the fault itself says what it means."""
+    """What a codec refuses with the same words when it stands alone. None if the fault itself says what it means."""
     if fault.key or fault.item is not None:
         return None
     for alone, note in _pieces(conversation):

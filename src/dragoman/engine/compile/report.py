@@ -189,7 +189,7 @@ class ReportBuilder:
         return codec.locate_parts(message) if crowd is None else crowd.located(message, codec.locate_parts)
 
     def _index(self, original: Message, part: Part, now: Message) -> int | None:
-        """The part's place: by identity, or that of the result which holds it, or of the call it answers; where rules
+        """The part's place: by identity, or that of the result which holds it, or of the call it answers; if rules
         before gave it another id, by its place among its like in the message as it is `now`."""
         parts = original.parts
         if len(parts) == 1 and (parts[0] is part or _is_only(part, now, parts[0])):
@@ -229,7 +229,7 @@ class _Places:
         return self._single.get(message.at) if crowd is None else crowd.original(message)
 
     def crowd(self, message: Message) -> _Crowd | None:
-        """The messages that came from the same item of the wire as this one, where there are several."""
+        """The messages that came from the same item of the wire as this one, if there are several."""
         return self._crowds.get(message.at) if message.at >= 0 else None
 
 

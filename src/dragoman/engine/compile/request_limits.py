@@ -77,7 +77,7 @@ def parse_ask(
 
 
 def _parse_wrapped(dialect: str, body: bytes, headers: Mapping[str, str] | None, fault: RequestError) -> Ask:
-    """The request that stands inside another object. Raises `fault` where there is none."""
+    """The request that stands inside another object. Raises `fault` if there is none."""
     client = registry.dialect(dialect)
     may_wrap = isinstance(fault, MalformedRequest)
     found = find_wrapped(body, takes_model=not client.model_in_path) if may_wrap else None

@@ -1,6 +1,6 @@
 """A request that stands inside another object: a line of a batch file, a log entry, an agent's own envelope.
 
-What is meant is clear where exactly one member holds a request. The model and the wish for a stream may stand beside
+What is meant is clear if exactly one member holds a request. The model and the wish for a stream may stand beside
 it.
 """
 
@@ -19,7 +19,7 @@ from dragoman.wire.json_reader import open_object, render_object
 LISTS = frozenset({"messages", "input", "contents", "prompt"})
 """What dialects call the messages: an object with one of them is a request."""
 _CARRIED = ("model", "stream")
-"""What is taken from beside the request where the request does not say it itself."""
+"""What is taken from beside the request if the request does not say it itself."""
 
 
 class WrappedRequest(msgspec.Struct, frozen=True):
@@ -30,7 +30,7 @@ class WrappedRequest(msgspec.Struct, frozen=True):
 
 
 def find_wrapped(body: bytes, takes_model: bool = True) -> WrappedRequest | None:
-    """The request that one member holds, as an object or as its JSON text; None where there is none, or several.
+    """The request that one member holds, as an object or as its JSON text; None if there is none, or several.
 
     `takes_model`: a body of its dialect names the model.
     """
@@ -54,7 +54,7 @@ def _request_in(raw: Json) -> dict[str, Raw] | None:
 
 
 def _members(body: bytes) -> dict[str, Raw]:
-    """The members of an object; none where it is something else."""
+    """The members of an object; none if it is something else."""
     try:
         return open_object(body)[1]
     except (MalformedRequest, msgspec.DecodeError, RecursionError, UnicodeEncodeError):

@@ -39,12 +39,12 @@ class CallerOptions(msgspec.Struct, frozen=True):
     """Which one of several answers is asked for. None: all of them."""
 
     def bound_loss(self, destination: Destination) -> Loss:
-        """The loss that is allowed, where the caller sets one."""
+        """The loss that is allowed, if the caller sets one."""
         assert self.max_loss is not None
         return self.max_loss if self.loosen else min(self.max_loss, destination.max_loss)
 
     def bound_doubt(self, destination: Destination) -> Doubt:
-        """How doubts are treated, where the caller says so."""
+        """How doubts are treated, if the caller says so."""
         assert self.doubt is not None
         return self.doubt if self.loosen or self.doubt is Doubt.CAREFUL else destination.doubt
 

@@ -61,7 +61,7 @@ def _unknown_fields(value: msgspec.Struct) -> Iterator[str]:
 
 
 def _body(ask: Ask, target: Target, options: Options, refused: list[Patch]) -> bytes:
-    """The request where just these doubts are refusals, and the others are decided for the client."""
+    """The request if just these doubts are refusals, and the others are decided for the client."""
     known = msgspec.to_builtins(target.facts, str_keys=True)
     facts = msgspec.convert(merge(known, _merged(refused)), Facts)
     client = client_of(ask, target, faithful=True)

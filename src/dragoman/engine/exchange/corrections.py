@@ -140,7 +140,7 @@ def next_wrapper(refusal: Recognised) -> Patch | None:
 
 
 def last_resort(refusal: Recognised) -> Patch | None:
-    """No tools, where a tool has just answered and the client left the choice of tools open."""
+    """No tools, if a tool has just answered and the client left the choice of tools open."""
     conversation = refusal.conversation
     last = conversation.messages[-1].role if conversation.messages else None
     open_choice = conversation.settings.tool_choice is None
@@ -231,7 +231,7 @@ def fixed_medium(kind: str, way: str) -> Callable[[Recognised], Patch | None]:
 
 
 def fewer_formats(refusal: Recognised) -> Patch | None:
-    """No schema; and where that is refused too, no JSON."""
+    """No schema; and if that is refused too, no JSON."""
     known = refusal.facts.response_formats
     left = [one for one in known if one != ("schema" if "schema" in known else "json")]
     return {"response_formats": left} if len(left) < len(known) else None
@@ -261,7 +261,7 @@ def system_refused(refusal: Recognised) -> Patch | None:
 
 
 def demand_signature(refusal: Recognised) -> Patch | None:
-    """The value that skips the check; calls as text where that was refused before."""
+    """The value that skips the check; calls as text if that was refused before."""
     facts = refusal.facts
     if facts.call_signature is not Stance.REFUSES and facts.signature_skip and not facts.reasoning_trusted:
         return None if facts.flat_tools else {"flat_tools": True}
@@ -298,7 +298,7 @@ def next_role(refusal: Recognised) -> Patch | None:
 
 
 def next_system(refusal: Recognised) -> Patch | None:
-    """Only at the opening; and where that is refused too, none at all."""
+    """Only at the opening; and if that is refused too, none at all."""
     if refusal.facts.system_place in (SystemPlace.OPENING, SystemPlace.TOP_LEVEL):
         return system_refused(refusal)
     return {"system_place": "opening"}

@@ -274,14 +274,14 @@ class Exchange(Generic[D]):
         return self._visit.summary
 
     def _calibration_key(self) -> str:
-        """What the provider's count of this request says something about; empty where there is no count."""
+        """What the provider's count of this request says something about; empty if there is no count."""
         usage = self.usage
         if usage is None or not usage.input:
             return ""
         return calibration_key(self._visit.destination.name, self.ask.conversation)
 
     def _counted(self) -> CountedTokens | None:
-        """The tokens of this request as we estimate them and as the provider counts them, where both see the same."""
+        """The tokens of this request as we estimate them and as the provider counts them, if both see the same."""
         assert self.usage is not None
         assert self.request is not None
         sent = self.request.conversation
@@ -501,7 +501,7 @@ class Exchange(Generic[D]):
     def cut(self, failure: Failure) -> bytes:
         """The driver itself ends a stream that the client has seen: the error that stands at its end.
 
-        Where the client had the whole answer already there is no failure.
+        If the client had the whole answer already, there is no failure.
         """
         self.failure = failure
         if self.split is not None:

@@ -23,7 +23,7 @@ def compile_offline(
 
 
 def first_send(exchange: Exchange[D]) -> CompiledRequest:
-    """What would be sent first where nothing is kept and nothing can be fetched. Raises RequestError."""
+    """What would be sent first if nothing is kept and nothing can be fetched. Raises RequestError."""
     step: Step[D] = exchange.start()
     while not isinstance(step, Send):
         match step:

@@ -173,7 +173,7 @@ class GaveUp(msgspec.Struct, frozen=True, gc=False):
 
     failure: Failure
     fault: RequestError | None = None
-    """Set where no target could be asked at all."""
+    """Set if no target could be asked at all."""
 
 
 class Reading(Enum):

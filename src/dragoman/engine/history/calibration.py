@@ -98,7 +98,7 @@ def calibration_key(target: str, conversation: Conversation) -> str:
 def can_be_estimated(conversation: Conversation) -> bool:
     """Does a request hold all that its provider counts?
 
-    Not where there are pictures, tools of the provider's own, or turns that only the provider has.
+    No, if there are pictures, tools of the provider's own, or turns that only the provider has.
     """
     if relies_on_stored_state(conversation) or any(type(tool) is NativeTool for tool in conversation.tools):
         return False

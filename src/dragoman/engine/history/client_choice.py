@@ -1,7 +1,7 @@
 """What the client itself chooses for a long history.
 
-OpenAI Responses has `truncation`, Anthropic `context_management`. Where the target takes the field, its provider does
-the work. Elsewhere we do the same to the request, and the report says so.
+OpenAI Responses has `truncation`, Anthropic `context_management`. If the target takes the field, its provider does
+the work. Otherwise we do the same to the request, and the report says so.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class HistoryChoice(msgspec.Struct, frozen=True):
 
 
 class Truncation(StrEnum):
-    """`auto`: old turns leave where the window is too small. `disabled`: the request is refused then."""
+    """`auto`: old turns leave if the window is too small. `disabled`: the request is refused then."""
 
     AUTO = "auto"
     DISABLED = "disabled"
@@ -132,7 +132,7 @@ def _bounded(amount: _Amount) -> int:
 def chosen_policy(
     configured: TrimPolicy | None, choice: HistoryChoice, facts: Facts, extras: Extras | None
 ) -> TrimPolicy | None:
-    """How a history is trimmed: as configured, or to the window where the client wants it and the provider does not.
+    """How a history is trimmed: as configured, or to the window if the client wants it and the provider does not.
 
     A client that forbids cuts gets none.
     """
@@ -144,7 +144,7 @@ def chosen_policy(
 
 
 def clearing(choice: HistoryChoice, facts: Facts, extras: Extras | None) -> ClearPolicy | None:
-    """Which results we clear ourselves: those that the client names where the provider does not do it."""
+    """Which results we clear ourselves: those that the client names if the provider does not do it."""
     return None if choice.clear is None or _goes_out(MANAGEMENT, extras, facts) else choice.clear
 
 

@@ -131,7 +131,7 @@ def _messages(seen: Measured, unit: Unit) -> Sequence[Message]:
 
 
 def task_for(conversation: Conversation, policy: CompactPolicy, used: UsedSummary | None) -> CompactTask | None:
-    """What is worth summarising now; None where the rest is short enough. `used` is the summary that there is."""
+    """What is worth summarising now; None if the rest is short enough. `used` is the summary that there is."""
     seen = measured(conversation)
     since = used.units if used is not None else 0
     since_then = zip(seen.units[since:], seen.costs[since:], strict=True)

@@ -1,7 +1,7 @@
 """Where a long history is cut.
 
 The cuts of a conversation follow from its beginning alone. A walk from the first unit to the last looks at every place
-where a request was sent; where that request was too large, a cut is made with what was known there. The next turn makes
+where a request was sent; if that request was too large, a cut is made with what was known there. The next turn makes
 the same walk over the same beginning and finds the same cuts, so the sent prefix stays the same bytes from one cut to
 the next. Each cut frees a large step, so cuts are rare.
 
@@ -272,7 +272,7 @@ class _Walk:
         return _first_spared(users, policy.keep_recent_user_turns_in_chained_tool_calls, place)
 
     def _wait(self) -> None:
-        """Where a cut cannot free enough, the next one of its kind waits until there is something new to cut.
+        """If a cut cannot free enough, the next one of its kind waits until there is something new to cut.
 
         While the model works through calls less may be cut; a turn of the user's is not made to wait for that. Nothing
         waits beyond the window.
@@ -328,7 +328,7 @@ class _Walk:
         return max(1, sum([self._units[place].end - self._units[place].start for place in places]))
 
     def _restrict(self, places: Iterable[int], limit: Limit, goal: int = 0) -> None:
-        """Give turns a limit, where that makes them smaller; a looser one, where the goal holds with it too."""
+        """Give turns a limit, if that makes them smaller; a looser one, if the goal holds with it too."""
         prices, least = self._price, min(limit.message, limit.result)
         for place in places:
             before = prices[place]

@@ -19,7 +19,7 @@ _MOST_KEYS = 256
 _ROOM_FOR_ANSWER = 0.9
 """The share of the provider's own limit that a request is trimmed to after a refusal."""
 _SHRINK = 0.6
-"""The share of the refused request that is sent where the provider names no limit."""
+"""The share of the refused request that is sent if the provider names no limit."""
 
 
 def may_need_cut(ask: Ask, policy: TrimPolicy) -> bool:
@@ -43,7 +43,7 @@ def cut_key(digest: str, target: str, policy: TrimPolicy) -> str:
 
 
 def shorter(request: TrimRequest, failure: Failure, estimate: float) -> TrimRequest | None:
-    """How to trim a request that the provider found too long; None where that is not wanted.
+    """How to trim a request that the provider found too long; None if that is not wanted.
 
     `estimate`: the tokens of the refused request, as we count. The provider's numbers say how many it counts in it.
     """

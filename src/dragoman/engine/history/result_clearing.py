@@ -94,7 +94,7 @@ class _ClearingWalk:
 
 
 def clear_results(conversation: Conversation, policy: ClearPolicy, bytes_per_token: float) -> Rewrite:
-    """The conversation with its old results cleared; the same object where there is nothing to clear."""
+    """The conversation with its old results cleared; the same object if there is nothing to clear."""
     messages = conversation.messages
     walk = _ClearingWalk(conversation, policy, bytes_per_token)
     for at, message in enumerate(messages):

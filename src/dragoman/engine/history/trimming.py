@@ -74,7 +74,7 @@ class TrimmedHistory(msgspec.Struct, frozen=True):
 
     rewrite: Rewrite
     cut: Cut | None
-    """New where it is none of those that were given."""
+    """New if it is none of those that were given."""
     statistics: TrimStatistics | None
 
 
@@ -92,7 +92,7 @@ def measured_for(conversation: Conversation, request: TrimRequest, model: str) -
 
 
 def _sampled(conversation: Conversation, policy: TrimPolicy) -> int:
-    """The fewest bytes of turns at which a cut is possible, where a token has at least one."""
+    """The fewest bytes of turns at which a cut is possible, if a token has at least one."""
     most = min(SAMPLE, policy.max_history_tokens or SAMPLE)
     if not policy.window:
         return most
@@ -102,7 +102,7 @@ def _sampled(conversation: Conversation, policy: TrimPolicy) -> int:
 
 
 def trim(conversation: Conversation, request: TrimRequest, model: str = "") -> TrimmedHistory:
-    """The conversation within its budget; the same object where it fits. `model` is the target's."""
+    """The conversation within its budget; the same object if it fits. `model` is the target's."""
     seen = measured_for(conversation, request, model)
     cut = find_cut(seen, request.policy, request.cuts, request.break_even)
     if cut is None:

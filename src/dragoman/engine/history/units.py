@@ -44,9 +44,9 @@ def units_of(messages: Sequence[Message]) -> tuple[Unit, ...]:
 
 
 def _tidy_units(messages: Sequence[Message]) -> list[Unit] | None:
-    """The units where all results stand directly behind the turn whose calls they answer: they need not be paired.
+    """The units if all results stand directly behind the turn whose calls they answer: they need not be paired.
 
-    None where some do not.
+    None if some do not.
     """
     units: list[Unit] = []
     start = 0
@@ -74,7 +74,7 @@ def _answers(results: Message, calls: set[str]) -> bool:
 
 
 def _paired_units(messages: Sequence[Message]) -> list[Unit]:
-    """The units where results may stand anywhere behind their calls, or have none."""
+    """The units if results may stand anywhere behind their calls, or have none."""
     reach = _reach(messages)
     units: list[Unit] = []
     start = 0
@@ -101,7 +101,7 @@ def _reach(messages: Sequence[Message]) -> dict[int, int]:
 
 
 def _end(messages: Sequence[Message], start: int, reach: dict[int, int]) -> int:
-    """Where the unit ends that begins at `start`: behind all results of its calls, and of turns in between."""
+    """If the unit ends that begins at `start`: behind all results of its calls, and of turns in between."""
     end = place = start + 1
     end = max(end, reach.get(start, 0) + 1)
     while place < end or (place < len(messages) and messages[place].role is TOOL):

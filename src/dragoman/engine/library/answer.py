@@ -76,7 +76,7 @@ class Answer(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def reply(self) -> Reply | None:
-        """The answer as a value, with the client's names and ids; None where there was a failure."""
+        """The answer as a value, with the client's names and ids; None if there was a failure."""
         if "_reply" not in self.__dict__:
             self.__dict__["_reply"] = None if self.failure is not None else self._read()
         reply: Reply | None = self.__dict__["_reply"]
@@ -113,7 +113,7 @@ class AnswerStream:
         return self._translation.feed(chunk)
 
     def finish(self) -> bytes:
-        """The provider's stream is over: the last bytes for the client, an error where it broke off."""
+        """The provider's stream is over: the last bytes for the client, an error if it broke off."""
         return self._translation.close()
 
     def fail(self, reason: str) -> bytes:
@@ -178,7 +178,7 @@ def stream_of(adapted: AdaptedRequest, id: str, created: int) -> AnswerStream:
 
 def context_of(adapted: AdaptedRequest, id: str, created: int) -> AnswerContext:
     """What the client's dialect repeats of the request. Without an id, one that the request alone decides: the ids of
-    calls are made from it where a provider gives none, and two turns must not share them."""
+    calls are made from it if a provider gives none, and two turns must not share them."""
     ask = adapted.ask
     return AnswerContext(
         model=ask.model or adapted.facts.model,

@@ -193,7 +193,7 @@ def _run(ask: Ask, steps: Plan, same: bool) -> tuple[Conversation, list[_Step], 
 
 
 def _refused(ask: Ask, target: Target, same: bool) -> set[tuple[str, str]]:
-    """What is repaired even where every doubt is decided in the client's favour: rule and pointer."""
+    """What is repaired even if every doubt is decided in the client's favour: rule and pointer."""
     _, steps, _ = _run(ask, plan(target, CERTAIN_CLIENT), same)
     return {(step.change.rule, step.change.at) for step in steps}
 

@@ -202,7 +202,7 @@ def _member_paths(value: Any, path: Path) -> Iterator[Path]:
 
 
 def _shortened(request: Json, fails: Fails) -> Json:
-    """Long texts cut to their first words, where that changes nothing."""
+    """Long texts cut to their first words, if that changes nothing."""
     for path, text in list(_texts(request, ())):
         shorter = copy.deepcopy(request)
         _put(shorter, path, text[:_WORDS])

@@ -91,7 +91,7 @@ def fold(changes: Iterable[ReportedChange]) -> tuple[FoldedChange, ...]:
 
 
 def _joined(groups: dict[_Act, list[ReportedChange]]) -> dict[_Act, list[ReportedChange]]:
-    """Where a rule did many different things, the rarest of them become one."""
+    """If a rule did many different things, the rarest of them become one."""
     acts: dict[tuple[str, str], list[str]] = {}
     for rule, loses, did in sorted(groups, key=lambda act: -len(groups[act])):
         acts.setdefault((rule, loses), []).append(did)

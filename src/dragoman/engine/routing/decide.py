@@ -23,7 +23,7 @@ class RoutePolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     strategy: Strategy = Strategy.ORDER
     default: str = ""
-    """Taken where a router model cannot tell."""
+    """Taken if a router model cannot tell."""
     prompt: str = PROMPT
     context_messages: int = 6
     caches: CacheHabits = CacheHabits()
@@ -38,7 +38,7 @@ class LastUse(msgspec.Struct, frozen=True):
 
 
 class RouterQuestion(msgspec.Struct, frozen=True):
-    """Ask the router model this, and give `answered` its text, or None where it gave none in time."""
+    """Ask the router model this, and give `answered` its text, or None if it gave none in time."""
 
     body: dict[str, object]
 
@@ -143,7 +143,7 @@ class Routing:
 
 
 def _with_room(able: tuple[Candidate, ...], pinned: str) -> tuple[tuple[Candidate, ...], tuple[LeftOut, ...]]:
-    """Those that can be sent something now. A pinned turn waits for its model, and where all are full, all are left."""
+    """Those that can be sent something now. A pinned turn waits for its model, and if all are full, all are left."""
     room = tuple(one for one in able if not one.full or pinned in (one.name, one.target))
     if not room:
         return able, ()

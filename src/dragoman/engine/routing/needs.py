@@ -37,7 +37,7 @@ def _media(parts: Iterable[Part]) -> Iterable[str]:
 
 
 def capable(candidates: Sequence[Candidate], needs: Needs) -> tuple[tuple[Candidate, ...], tuple[LeftOut, ...]]:
-    """Who can answer at all, and who not. Where nobody can, all are asked: a repair may help."""
+    """Who can answer at all, and who not. If nobody can, all are asked: a repair may help."""
     lacks = [(one, _lack(one, needs)) for one in candidates]
     able = tuple(one for one, lack in lacks if not lack)
     if not able:

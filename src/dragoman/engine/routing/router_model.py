@@ -124,7 +124,7 @@ def _words(part: Part) -> str:
 
 
 def parse_choice(text: str, candidates: Sequence[Candidate]) -> RouterAnswer | None:
-    """The model that an answer names; None where it names none of them."""
+    """The model that an answer names; None if it names none of them."""
     text = text[:_LONGEST_ANSWER]
     names = {one.name: one.name for one in candidates} | {one.target: one.name for one in candidates if one.target}
     answer = _json_in(text)

@@ -29,7 +29,7 @@ _SEARCHED = 2_000
 
 
 def session_key(ask: Ask) -> str:
-    """The key of the conversation; empty where nothing tells it."""
+    """The key of the conversation; empty if nothing tells it."""
     return find_session(ask)[0]
 
 

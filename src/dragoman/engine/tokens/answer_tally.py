@@ -109,7 +109,7 @@ class AnswerTally:
         self._skipped += size
 
     def tokens(self) -> int:
-        """About how many tokens the answer has so far; 0 where it has said nothing."""
+        """About how many tokens the answer has so far; 0 if it has said nothing."""
         self._fold()
         weights = self._weights
         if not (self._count or self._calls or self._state):

@@ -76,7 +76,7 @@ def count_request(request: CompiledRequest, profile: Profile) -> CountRequest | 
 
 
 def render_count(dialect: str, answer: bytes, figure: str) -> bytes | None:
-    """A provider's count as a client's dialect has it; None where there is none in the answer."""
+    """A provider's count as a client's dialect has it; None if there is none in the answer."""
     try:
         tokens = msgspec.json.decode(msgspec.json.decode(answer, type=dict[str, msgspec.Raw])[figure], type=int)
     except (msgspec.DecodeError, KeyError):

@@ -1,4 +1,4 @@
-"""How many tokens a text has, where nobody has counted them.
+"""How many tokens a text has, if nobody has counted them.
 
 Tokenizers differ, but all of them cut a text much alike: at words, at groups of digits, at runs of punctuation and at
 line breaks. These pieces are counted. A long word has several, and so has a text in a script that few texts are written
