@@ -116,7 +116,16 @@ def test_tools_among_the_messages_go_to_the_list() -> None:
     assert (first.name, first.description) == ("f", None)
     assert (names(tuple(others)), strange.place) == (["files__read", "files__raw"], "tools")
     assert len(done.conversation.messages) == 1
-    assert done.changes == [("/input/1", "metadata", False)]
+    assert done.changes == [("/tools/0", "content", False), ("/input/1", "metadata", False)]
+    assert done.did == [
+        "left out an earlier declaration of f",
+        "declared the tools of additional_tools in the list",
+    ]
+
+
+def test_a_tool_declared_again_in_the_same_words_loses_nothing() -> None:
+    spaced = {"type": "function", "name": "f", "parameters": dict(reversed(SCHEMA.items()))}
+    done = run(client_tool, body({**spaced, "defer_loading": True}, said=(LATE,)), FOREIGN, source=RESPONSES)
     assert done.did == ["declared the tools of additional_tools in the list"]
 
 

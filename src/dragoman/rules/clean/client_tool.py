@@ -8,7 +8,7 @@ the list of tools, and those that are taken away there leave it. If a name is ta
 which the answer never shows.
 
 Loses metadata: which tools belong together, where in the conversation they were declared, and that the vendor's models
-know them. Calls and results lose nothing.
+know them. Calls and results lose nothing. If a tool is declared anew in other words, the older words are lost content.
 
 For `openai/gpt-4o`, from `openai-responses`:
 
@@ -140,8 +140,11 @@ class _Tools:
         place = self._places.setdefault(tool.name, len(self.declared))
         if place == len(self.declared):
             self.declared.append(tool)
-        else:
-            self.declared[place] = tool
+            return tool
+        before, self.declared[place] = self.declared[place], tool
+        if isinstance(before, Tool) and _declaration(before) != _declaration(tool):
+            did = f"left out an earlier declaration of {_client_name(tool)}"
+            self.notes.append(Note(did, key=before.place, loses=Loss.CONTENT, before=before, after=tool))
         return tool
 
     def _renamed(self, function: Tool) -> Tool:
@@ -218,6 +221,12 @@ def _client_name(tool: Tool | NativeTool) -> str:
     if isinstance(tool, NativeTool):
         return ""
     return tool.called.name if tool.called is not None else tool.name
+
+
+def _declaration(tool: Tool) -> tuple[Any, ...]:
+    """What the model reads of a tool."""
+    schema = tool.schema and msgspec.json.decode(tool.schema)
+    return tool.name, tool.description, schema, tool.strict, tool.custom
 
 
 def _functions(tools: list[Tool]) -> str:
