@@ -5,7 +5,7 @@ names, paths, headers and how to recognise a request. The codecs behind it are l
 a program that speaks one dialect does not load the others.
 
 `parse_` turns the wire into our values, `render_` turns our values into the wire. A codec never repairs: it raises
-`Unrepresentable` where its dialect has no form for a value, and then a rule is missing.
+`Unrepresentable` if its dialect has no form for a value, and then a rule is missing.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ class RenderOptions(msgspec.Struct, frozen=True, gc=False):
     without: tuple[str, ...] = ()
     """Members of the client's own body that are left out."""
     translated: bool = False
-    """Whether the client speaks another dialect, so that its silence is written out where it means something else
+    """Whether the client speaks another dialect, so that its silence is written out if it means something else
     here."""
     written: WrittenList | None = None
     """What was written of the messages on the turn before, and is written again."""
@@ -219,7 +219,7 @@ class ParseRequest(Protocol):
 class RenderRequest(Protocol):
     """A conversation to a body.
 
-    It amends the client's own body where it gets the `Ask` of a request in this dialect, else it renders a new one.
+    It amends the client's own body if it gets the `Ask` of a request in this dialect, else it renders a new one.
     """
 
     def __call__(self, conversation: Conversation, options: RenderOptions, ask: Ask | None = None) -> bytes: ...
@@ -319,7 +319,7 @@ class StreamRenderer(Protocol):
 class ParseAnswer(Protocol):
     """A whole answer to events: it is a stream that arrived at once. A body that is no answer is one Failed event.
 
-    `origin` marks opaque state; by default it names the dialect alone. Ids of calls are made from `seed` where the
+    `origin` marks opaque state; by default it names the dialect alone. Ids of calls are made from `seed` if the
     answer has no id. `think_tags`: the model writes its thinking into its text, between tags.
     """
 
@@ -612,22 +612,22 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
 
     @cached_property
     def stored_answers(self) -> StoredAnswers | None:
-        """How it refers to stored answers, loaded with the first use; None where it does not."""
+        """How it refers to stored answers, loaded with the first use; None if it does not."""
         return self.load_stored_answers()
 
     @cached_property
     def conversations(self) -> ConversationForm | None:
-        """How it shows conversations, loaded with the first use; None where it has none."""
+        """How it shows conversations, loaded with the first use; None if it has none."""
         return self.load_conversations()
 
     @cached_property
     def background(self) -> BackgroundForm | None:
-        """How it asks for answers in the background, loaded with the first use; None where it does not."""
+        """How it asks for answers in the background, loaded with the first use; None if it does not."""
         return self.load_background()
 
     @cached_property
     def compactions(self) -> Compactions | None:
-        """How it asks for compaction, loaded with the first use; None where it does not."""
+        """How it asks for compaction, loaded with the first use; None if it does not."""
         return self.load_compactions()
 
     @cached_property
@@ -637,12 +637,12 @@ class Dialect(msgspec.Struct, frozen=True, eq=False, dict=True, kw_only=True):
 
     @cached_property
     def provider_tools(self) -> ProviderToolCodec | None:
-        """How it writes tools that the provider runs, loaded with the first use; None where it has none."""
+        """How it writes tools that the provider runs, loaded with the first use; None if it has none."""
         return self.load_provider_tools()
 
     @cached_property
     def stored_prompts(self) -> StoredPromptForm | None:
-        """How prompts are stored at the provider, loaded with the first use; None where they are not."""
+        """How prompts are stored at the provider, loaded with the first use; None if they are not."""
         return self.load_stored_prompts()
 
     @cached_property

@@ -33,7 +33,7 @@ from dragoman.errors import TargetError, near_match
 
 @cache
 def dialect(name: str) -> Dialect:
-    """The dialect of this name. Raises TargetError where there is none."""
+    """The dialect of this name. Raises TargetError if there is none."""
     if name not in DIALECT_NAMES:
         raise TargetError(f'no dialect is called "{name}"; {near_match(name, DIALECT_NAMES)}')
     package = name.replace("-", "_")
@@ -50,7 +50,7 @@ def all_dialects() -> tuple[Dialect, ...]:
 
 
 def token_count(name: str) -> TokenCount:
-    """How a dialect counts tokens. Raises TargetError where it has no way to."""
+    """How a dialect counts tokens. Raises TargetError if it has no way to."""
     found = dialect(name).token_count
     if found is None:
         raise TargetError(f"{dialect(name).title} has no endpoint that counts tokens")
@@ -58,7 +58,7 @@ def token_count(name: str) -> TokenCount:
 
 
 def model_listing(name: str) -> ModelListing:
-    """How a dialect lists models; as the default dialect does where it has no list of its own."""
+    """How a dialect lists models; as the default dialect does if it has no list of its own."""
     return dialect(name).model_listing or model_listing(DEFAULT_DIALECT)
 
 
@@ -76,7 +76,7 @@ def strip_alias(name: str) -> str:
 
 
 def recognise(body: Mapping[str, Any]) -> DialectName:
-    """The dialect of a request, by its members; the default dialect where no other one fits better."""
+    """The dialect of a request, by its members; the default dialect if no other one fits better."""
     seen = RequestGlance(body)
     name, most = DEFAULT_DIALECT, 0
     for one in all_dialects():
@@ -125,7 +125,7 @@ class Unserved(msgspec.Struct, frozen=True):
 
 
 def unserved_path(method: str, path: str, caller: str, *, any_prefix: bool = False) -> Unserved | None:
-    """The path of a vendor's API that is not served here. Where several have it, the caller's own dialect counts."""
+    """The path of a vendor's API that is not served here. If several have it, the caller's own dialect counts."""
     dialects = sorted(all_dialects(), key=lambda one: one.name != caller)
     for one in dialects:
         for template in one.unserved:
@@ -179,7 +179,7 @@ class _Template(msgspec.Struct, frozen=True):
     """The same as a pattern."""
 
     def match(self, path: str) -> str | None:
-        """The model in a path, empty where this path names none; None where the path is another one."""
+        """The model in a path, empty if this path names none; None if the path is another one."""
         if MODEL not in self.endpoint.path:
             return "" if path.endswith(self.head) and self._begins(path[: -len(self.head)]) else None
         root, head, rest = path.partition(self.head)

@@ -239,7 +239,7 @@ class AnthropicAnswerParser:
         self._parts += 1
 
     def _block(self, index: int, kind: str) -> _OpenBlock:
-        """The block that a delta belongs to; a second one where the block at this index has another type."""
+        """The block that a delta belongs to; a second one if the block at this index has another type."""
         block = self._blocks.get(index) or self._implied(index, kind)
         if block.kind == kind:
             return block

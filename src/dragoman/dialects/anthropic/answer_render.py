@@ -48,7 +48,7 @@ _BREAKDOWNS = frozenset({Stop.BROKEN_CALL, Stop.ERROR})
 
 
 def render_stop(reason: Stop, word: str) -> str:
-    """The word for our reason: the provider's own word where this dialect has it and it means the same."""
+    """The word for our reason: the provider's own word if this dialect has it and it means the same."""
     return word if STOPS.get(word) is reason else _STOP_WORDS[reason]
 
 

@@ -253,7 +253,7 @@ def _opaque(raw: Json) -> Opaque:
 
 
 def _parse_hint(raw: Raw) -> CacheHint | None:
-    """Raises DecodeError where it does not fit."""
+    """Raises DecodeError if it does not fit."""
     if raw is ABSENT:
         return None
     text = bytes(raw)
@@ -342,7 +342,7 @@ def _parse_document(block: AnthropicDocument, at: str = "", unknown: Mapping[str
 
 
 def _parse_source(source: DocumentSource, at: str) -> Inline | Remote | Stored | Plain | None:
-    """Where media come from; None where it is a document of blocks, or does not hold a text."""
+    """Where media come from; None if it is a document of blocks, or does not hold a text."""
     match source:
         case AnthropicBase64Source(media_type, data):
             literal = bytes(data)

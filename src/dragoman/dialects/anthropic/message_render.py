@@ -105,7 +105,7 @@ def _is_bare(result: Result) -> bool:
 
 
 def render_system(messages: Sequence[Message]) -> Json | None:
-    """The `system` field: one string where it can be, else blocks."""
+    """The `system` field: one string if it can be, else blocks."""
     count = leading_systems(messages)
     if count == 0:
         return None

@@ -67,7 +67,7 @@ def _render_system(texts: list[Json]) -> Json:
 
 
 def _trim_system(raw: Json) -> Trimmed | None:
-    """The system text with types where clients left them out, and without optional members that do not fit."""
+    """The system text with types if clients left them out, and without optional members that do not fit."""
     items, found = items_of(raw) or [], list[int]()
     for place, item in enumerate(items):
         fields = fields_of(item)

@@ -41,7 +41,7 @@ class UsageCounter:
         self._fields: dict[str, Any] = {}
 
     def add(self, raw: bytes) -> bool:
-        """Take one `usage` object; False where it holds no counts."""
+        """Take one `usage` object; False if it holds no counts."""
         try:
             counts = decode_object(raw)
         except msgspec.DecodeError:
@@ -95,7 +95,7 @@ def render_delta_usage(usage: Usage | None) -> Json:
 def _render_counts(usage: Usage | None) -> dict[str, Json]:
     """This dialect counts new input, cache writes and cache reads apart.
 
-    The three add up to the whole input, even where a server reports more cached tokens than input.
+    The three add up to the whole input, even if a server reports more cached tokens than input.
     """
     usage = usage or Usage()
     cached = min(usage.cached, usage.input)

@@ -180,7 +180,7 @@ class BedrockAnswerParser:
         self.close_block(index, out)
 
     def _known_block(self, index: int, kind: str, content: Raw, out: list[Event]) -> bool:
-        """A text with its sources, or a picture; False where it is neither."""
+        """A text with its sources, or a picture; False if it is neither."""
         if kind == "citationsContent":
             return self._whole_cited(index, decode_members(content), out)
         return kind == IMAGE_KEY and self._whole_image(bytes(content), out)

@@ -34,7 +34,7 @@ _COUNTED_MEMBERS = ("messages", "system", "toolConfig", "additionalModelRequestF
 
 
 def parse_question(body: bytes) -> bytes:
-    """The request that a client wants counted. Raises MalformedRequest where there is none."""
+    """The request that a client wants counted. Raises MalformedRequest if there is none."""
     inner = _inner(body)
     if "converse" not in inner:
         raise MalformedRequest("there is no request to count", at="/input", hint='send {"input":{"converse":…}}')
@@ -42,7 +42,7 @@ def parse_question(body: bytes) -> bytes:
 
 
 def parse_foreign(body: bytes) -> bytes | None:
-    """The body of an InvokeModel request, which is the model's own. Raises MalformedRequest where it is no base64."""
+    """The body of an InvokeModel request, which is the model's own. Raises MalformedRequest if it is no base64."""
     invoked = _inner(body).get("invokeModel")
     if invoked is None:
         return None

@@ -57,7 +57,7 @@ NO_TITLE = "document"
 
 
 def parse_media(kind: MediaKind, raw: Json, at: str) -> Media | None:
-    """An image, a document, a film or a sound. None where it has a form that only Bedrock knows."""
+    """An image, a document, a film or a sound. None if it has a form that only Bedrock knows."""
     wire = split_members(raw, at)
     source = _parse_source(kind, wire, at)
     if source is None:
@@ -111,7 +111,7 @@ def _text(raw: Raw | None) -> str | None:
 
 
 def format_of(kind: MediaKind, media_type: str) -> str:
-    """The format for a media type; empty where there is none."""
+    """The format for a media type; empty if there is none."""
     bare = media_type.partition(";")[0].strip().lower()
     found = next((name for name, known in FORMATS[kind].items() if known == bare), "")
     return found or (_ALIASES.get(bare, "") if _ALIASES.get(bare, "") in FORMATS[kind] else "")

@@ -160,7 +160,7 @@ def parse_blocks(raw: bytes, at: str) -> tuple[Part, ...]:
 
 
 def hint_of(part: Part) -> CacheHint | None:
-    """What a cache point says; None where a part is none, or says more than we know."""
+    """What a cache point says; None if a part is none, or says more than we know."""
     return parse_hint(part.json) if isinstance(part, Opaque) and part.kind == CACHE_POINT else None
 
 
@@ -265,7 +265,7 @@ def _parse_cited(raw: bytes, at: str) -> Part | None:
 
 
 def cited_texts(raw: bytes) -> Sequence[bytes]:
-    """The literals of the texts of a cited block; none where it holds anything else."""
+    """The literals of the texts of a cited block; none if it holds anything else."""
     try:
         blocks = decode_objects(raw)
     except msgspec.DecodeError:

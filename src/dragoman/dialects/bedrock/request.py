@@ -56,7 +56,7 @@ LAYOUT = BodyLayout("messages", False, render_top_level, render_messages)
 
 
 def render_request(conversation: Conversation, options: RenderOptions, ask: Ask | None = None) -> bytes:
-    """The body: amended where `ask` is the client's own request in this dialect, else a new one."""
+    """The body: amended if `ask` is the client's own request in this dialect, else a new one."""
     if ask is None:
         return render_body(LAYOUT, conversation, options)
     if conversation is ask.conversation and not options.without:

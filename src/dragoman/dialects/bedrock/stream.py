@@ -164,7 +164,7 @@ class BedrockStreamParser:
 
 
 def _failure(frame: BinaryFrame) -> Failure:
-    """An exception: its class, and the model's own words where it has them."""
+    """An exception: its class, and the model's own words if it has them."""
     name = frame.text(":exception-type") or frame.text(":error-code")
     body = frame.payload if frame.payload.strip() else frame.text(":error-message").encode()
     return parse_failure(200, {ERROR_TYPE: name}, body, NAME)

@@ -22,7 +22,7 @@ _TWIN = "TokenCount"
 
 
 def parse_usage(raw: bytes) -> Usage | None:
-    """The counts; None where there are none."""
+    """The counts; None if there are none."""
     try:
         fields = decode_object(raw)
     except msgspec.DecodeError:
@@ -52,7 +52,7 @@ def _kept(details: Any, lifetime: str, written: int) -> int:
 
 
 def render_usage(usage: Usage | None) -> Json:
-    """All counts. They add up, even where a server reports more cached tokens than input."""
+    """All counts. They add up, even if a server reports more cached tokens than input."""
     usage = usage or Usage()
     read = min(usage.cached, usage.input)
     written = min(usage.cache_written, usage.input - read)

@@ -70,7 +70,7 @@ _LIMIT = 100_000
 
 
 def parse_logprobs(raw: bytes) -> Json | None:
-    """One item or a list of them; None where there is nothing to be read."""
+    """One item or a list of them; None if there is nothing to be read."""
     try:
         found = msgspec.json.decode(raw)
     except UNREADABLE:

@@ -52,7 +52,7 @@ WORDS: Mapping[Stop, str] = {
 
 
 def render_stop(reason: Stop, word: str) -> str:
-    """The word for our reason: the provider's own word where this dialect has it and it means the same."""
+    """The word for our reason: the provider's own word if this dialect has it and it means the same."""
     return word if REASONS.get(word) is reason else WORDS[reason]
 
 
@@ -90,7 +90,7 @@ class CitedText:
 
 
 def render_citation(citation: Json, origin: Origin, text: CitedText, content_index: int) -> Json | None:
-    """A citation of this text; None where the dialect has no form for it."""
+    """A citation of this text; None if the dialect has no form for it."""
     if origin.dialect == NAME:
         return citation
     page = page_of(citation)
@@ -104,7 +104,7 @@ def render_citation(citation: Json, origin: Origin, text: CitedText, content_ind
 
 
 def media_link(kind: MediaKind, media_type: str, content: bytes, url: str) -> list[bytes]:
-    """The link as a literal, or nothing where there are neither bytes nor an address."""
+    """The link as a literal, or nothing if there are neither bytes nor an address."""
     if url:
         return [quote(f"[{kind.value}]({url})")]
     if content == EMPTY:

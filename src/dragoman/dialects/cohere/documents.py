@@ -28,7 +28,7 @@ _USUAL = frozenset({"title", "text"})
 
 
 def parse_documents(raw: bytes) -> Message | None:
-    """The documents of a request as a user's turn of their own; None where there are none, or in an unknown form."""
+    """The documents of a request as a user's turn of their own; None if there are none, or in an unknown form."""
     if raw[:1] != b"[":
         return None
     parts = [parse_document(bytes(item)) for item in split_items(raw, "/documents")]
@@ -48,7 +48,7 @@ def render_documents(messages: Sequence[Message]) -> Json | None:
 
 
 def parse_document(raw: bytes) -> Media | None:
-    """One document, or None where it has another form."""
+    """One document, or None if it has another form."""
     if raw[:1] == b'"':
         return Media(MediaKind.DOCUMENT, Plain(raw), wire_form=BARE)
     wire = split_members(raw) if raw[:1] == b"{" else {}
@@ -65,7 +65,7 @@ def parse_document(raw: bytes) -> Media | None:
 
 
 def _usual_members(members: Mapping[str, Raw]) -> tuple[str | None, Json | None]:
-    """The title and the text, where there is nothing else."""
+    """The title and the text, if there is nothing else."""
     literals = {key: bytes(value) for key, value in members.items()}
     plain = all(value[:1] == b'"' for value in literals.values())
     if not plain or literals.keys() - _USUAL or "text" not in literals:
@@ -80,7 +80,7 @@ def _document(part: Part) -> Json:
 
 
 def render_document(part: Part, out: Pieces) -> None:
-    """One document. Raises Unrepresentable where it is not given as its text."""
+    """One document. Raises Unrepresentable if it is not given as its text."""
     if not isinstance(part, Media) or not isinstance(part.source, Plain):
         raise Unrepresentable(f"{type(part).__name__} among the documents of a Cohere request")
     literal = part.source.literal

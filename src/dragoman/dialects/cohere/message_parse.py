@@ -62,7 +62,7 @@ from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_object, salvage, split_items, split_members
 
 THINKING = "thinking"
-"""The field of thinking, where a dialect has several."""
+"""The field of thinking, if a dialect has several."""
 
 _KINDS: Mapping[str, type[Any]] = {
     "user": CohereUser,

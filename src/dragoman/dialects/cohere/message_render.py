@@ -1,6 +1,6 @@
 """Our messages to Cohere's.
 
-It renders exactly what the value says and knows no facts. Where the dialect has no form for a value it raises
+It renders exactly what the value says and knows no facts. If the dialect has no form for a value, it raises
 Unrepresentable, and a rule is missing for that target.
 """
 
@@ -89,7 +89,7 @@ def _assistant(message: Message, out: Pieces, listed: bool) -> None:
 
 
 def _plan(content: list[Part]) -> Text | None:
-    """The text before calls, where it is one plain text after the thinking."""
+    """The text before calls, if it is one plain text after the thinking."""
     texts = [part for part in content if type(part) is not Reasoning]
     only = texts[0] if len(texts) == 1 else None
     if type(only) is not Text or only.extras is not None or only.literal == EMPTY or content[-1] is not only:

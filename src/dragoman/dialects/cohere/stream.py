@@ -158,7 +158,7 @@ _BEGINNING = frozenset(
         *("tool-call-delta", "tool-call-end", "citation-start", "message-end"),
     }
 )
-"""Events with which an answer has begun, even where its head was lost."""
+"""Events with which an answer has begun, even if its head was lost."""
 
 
 TEXT, THINKING, PLAN, CALL, NOTHING = b"text", b"thinking", b"plan", b"call", b""
@@ -377,7 +377,7 @@ class CohereStreamRenderer:
 
 
 def _item(logprobs: Json | None) -> Json | None:
-    """The log probabilities of one delta: one item, where a whole answer has a list."""
+    """The log probabilities of one delta: one item; a whole answer has a list."""
     found = render_logprobs(logprobs) if logprobs is not None else None
     items = decode_items(found) if found is not None else []
     return bytes(items[0]) if items else None

@@ -15,7 +15,7 @@ _INPUT, _OUTPUT, _REASONING = "input_tokens", "output_tokens", "reasoning_tokens
 
 
 def parse_usage(raw: bytes) -> Usage | None:
-    """The tokens, or None where there are no counts. Cached tokens are a part of the input."""
+    """The tokens, or None if there are no counts. Cached tokens are a part of the input."""
     try:
         fields = decode_object(raw)
     except UNREADABLE:
@@ -35,7 +35,7 @@ def parse_usage(raw: bytes) -> Usage | None:
 
 
 def _counts(fields: dict[str, Any]) -> dict[str, Any]:
-    """What the model saw and wrote; what is billed where the answer reports nothing else."""
+    """What the model saw and wrote; what is billed if the answer reports nothing else."""
     found = fields.get(_TOKENS) or fields.get(_BILLED)
     return found if isinstance(found, dict) else {}
 

@@ -62,7 +62,7 @@ class BlockForm(msgspec.Struct, frozen=True):
     call: Callable[[CallStarted], Json]
     redacted: Callable[[Json], Json]
     unsigned: bytes = b""
-    """The signature of thinking that nobody signed; empty where it needs none."""
+    """The signature of thinking that nobody signed; empty if it needs none."""
     citation: Callable[[Page], Json] | None = None
     """The citation of a page that another vendor's model cites."""
 

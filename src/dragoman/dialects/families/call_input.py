@@ -39,7 +39,7 @@ def call_input(text: str) -> Json:
 
 
 def _complete_members(text: str) -> Json | None:
-    """An object that was cut off, closed after its last complete value. None where the text does not begin one."""
+    """An object that was cut off, closed after its last complete value. None if the text does not begin one."""
     if not is_object(text):
         return None
     end, before = 0, ""

@@ -103,7 +103,7 @@ def _object_edits(text: bytes, at: int, shape: CompleteObject) -> Iterator[_Edit
     added = {**shape.added, **(kind.added if kind is not None else {})}
     missing = b"".join([member_head(key) + value for key, value in added.items() if key not in members])
     if missing:
-        # Before the closing brace. The first comma goes where nothing is left to stand before it.
+        # Before the closing brace. The first comma goes if nothing is left to stand before it.
         alone = len(members) == len(removed)
         yield _Edit(at + len(text) - 1, at + len(text) - 1, missing[1:] if alone else missing)
 
@@ -114,7 +114,7 @@ def _kind(members: Mapping[str, _Span]) -> str:
 
 
 def _removals(text: bytes, at: int, members: Mapping[str, _Span], keys: set[str]) -> Iterator[_Edit]:
-    """Members with their commas: the one before, or the one after where no member is left before it."""
+    """Members with their commas: the one before, or the one after if no member is left before it."""
     first = True
     for key, span in members.items():
         if key not in keys:

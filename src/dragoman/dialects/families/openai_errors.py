@@ -27,7 +27,7 @@ KINDS: Mapping[FailureKind, tuple[int, str, str | None]] = {
     FailureKind.SERVER: (500, "server_error", "server_error"),
     FailureKind.NOT_SERVED: (501, "invalid_request_error", "not_implemented"),
 }
-"""Kind → status, type, and the code where the provider gave none. The code separates a rate limit, which is worth a
+"""Kind → status, type, and the code if the provider gave none. The code separates a rate limit, which is worth a
 retry, from a spent quota, which is not."""
 
 _OWN_CODES = frozenset({FailureKind.BAD_REQUEST, FailureKind.SERVER, FailureKind.NETWORK, FailureKind.TIMEOUT})

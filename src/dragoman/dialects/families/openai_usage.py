@@ -12,7 +12,7 @@ from dragoman.dialects.shared.raw_json import encode
 
 
 def count_in(usage: Mapping[str, Any], key: str) -> int:
-    """A count within bounds; 0 where the value cannot be one."""
+    """A count within bounds; 0 if the value cannot be one."""
     return token_count(usage.get(key))
 
 

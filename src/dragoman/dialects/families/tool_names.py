@@ -15,7 +15,7 @@ _FEW = 8
 class ToolNames:
     """The names of the tools that results answer: a result here carries the name, elsewhere only the call does.
 
-    The call mostly stands in the message right before, among a few parts. Where it does not, the messages are searched,
+    The call mostly stands in the message right before, among a few parts. If it does not, the messages are searched,
     each once.
     """
 
@@ -34,7 +34,7 @@ class ToolNames:
         return found
 
     def find(self, result: Result, here: int) -> str | None:
-        """The same, or None where nothing tells the name."""
+        """The same, or None if nothing tells the name."""
         before = self._messages[here - 1].parts if here else ()
         for part in before[:_FEW]:
             if type(part) is Call and part.id == result.call_id:

@@ -88,7 +88,7 @@ _any = msgspec.json.decode
 
 
 def finish_word(raw: bytes) -> str:
-    """The finish reason as its word; empty where there is none."""
+    """The finish reason as its word; empty if there is none."""
     value = _any(raw) if raw else None
     if isinstance(value, int):
         return _NUMBERED[value] if 0 <= value < len(_NUMBERED) else "OTHER"
@@ -98,7 +98,7 @@ def finish_word(raw: bytes) -> str:
 def parse_stop(word: str, called: bool, has_content: bool = True) -> Stop:
     """Our reason for a word. A tool call ends with STOP, so only the parts show it.
 
-    An unknown word is a normal end where the answer has content, and an error where it has none. A malformed call
+    An unknown word is a normal end if the answer has content, and an error if it has none. A malformed call
     without other content is an error too.
     """
     reason = FINISHES.get(word, Stop.END if has_content or not word else Stop.ERROR)
@@ -257,7 +257,7 @@ class GeminiAnswerParser:
                 self._keep_metadata(choice, candidate)
 
     def finish(self, out: list[Event], whole: bool = False) -> None:
-        """The end of the stream. It is complete only where every candidate has a finish reason."""
+        """The end of the stream. It is complete only if every candidate has a finish reason."""
         if self.over:
             return
         self.over = True
@@ -553,7 +553,7 @@ class PartialArguments:
 
 
 def _slot(holder: Any, step: str | int, empty: Any) -> Any:
-    """The value at a step of a path, made where there is none."""
+    """The value at a step of a path, made if there is none."""
     if isinstance(holder, list) and isinstance(step, int):
         holder.extend([None] * (step + 1 - len(holder)))
         if holder[step] is None:

@@ -59,7 +59,7 @@ WORDS: Mapping[Stop, str] = {
 
 
 def render_stop(reason: Stop, word: str) -> str:
-    """The word for our reason: the provider's own word where this dialect has it and it means the same."""
+    """The word for our reason: the provider's own word if this dialect has it and it means the same."""
     known = FINISHES.get(word)
     same = known is reason or (known is Stop.BROKEN_CALL and reason is Stop.ERROR)
     return word if same else WORDS[reason]
@@ -251,7 +251,7 @@ class PartBuilder:
         return found
 
     def _at(self, event: Any) -> _CandidateBuilder | None:
-        """The candidate, or None where the event waits for an open call of it. It is then held."""
+        """The candidate, or None if the event waits for an open call of it. It is then held."""
         candidate = self._candidates.get(event.choice) or self._candidate(event.choice)
         if candidate.part == event.part:
             return candidate
@@ -325,7 +325,7 @@ class PartBuilder:
         return fields
 
     def stops(self) -> list[tuple[int, dict[str, bytes]]]:
-        """The last members of each candidate. There is none where the prompt was blocked."""
+        """The last members of each candidate. There is none if the prompt was blocked."""
         stops = []
         for choice in sorted(self._candidates):
             candidate = self._candidates[choice]
@@ -356,7 +356,7 @@ def _media_parts(media: Media) -> list[Json]:
 
 
 def _source(json: Json) -> Json | None:
-    """Another dialect's citation as a web source, where it names one."""
+    """Another dialect's citation as a web source, if it names one."""
     found = msgspec.json.decode(json)
     if isinstance(found, dict) and isinstance(found.get("url_citation"), dict):
         found = found["url_citation"]

@@ -468,7 +468,7 @@ def parse_text(literal: bytes, thought: bool, signature: bytes, extras: Extras |
 
 
 def join_thoughts(parts: list[Part]) -> tuple[Part, ...]:
-    """Join the pieces of a streamed thought where the signature after them is another provider's.
+    """Join the pieces of a streamed thought if the signature after them is another provider's.
 
     Gemini takes its own pieces back as they are. Other providers want the signature with the whole text.
     """
@@ -562,7 +562,7 @@ def kind_of(media_type: str) -> MediaKind:
 
 
 def guess(url: str) -> str:
-    """The media type by the ending of a URL; empty where it is unknown."""
+    """The media type by the ending of a URL; empty if it is unknown."""
     return _ENDINGS.get(url.partition("?")[0].rpartition(".")[2].lower(), "")
 
 

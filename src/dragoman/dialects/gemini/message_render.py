@@ -1,6 +1,6 @@
 """Our messages to Gemini's contents.
 
-It renders exactly what the value says and knows no facts. Where Gemini has no form for a value it raises
+It renders exactly what the value says and knows no facts. If Gemini has no form for a value, it raises
 Unrepresentable, and a rule is missing for that target.
 """
 
@@ -160,7 +160,7 @@ def _refuse(message: Message) -> None:
 
 
 def render_system(messages: Sequence[Message]) -> Json | None:
-    """The `systemInstruction`, or None where there is no system message."""
+    """The `systemInstruction`, or None if there is no system message."""
     count = leading_systems(messages)
     if count == 0:
         return None

@@ -73,7 +73,7 @@ def _from_proto(node: Any) -> Any:
 
 
 def _made_nullable(node: dict[str, Any]) -> dict[str, Any]:
-    """Null as one of the types or of the alternatives; `nullable` stays where there are neither."""
+    """Null as one of the types or of the alternatives; `nullable` stays if there are neither."""
     kind, choices = node.get("type"), node.get("anyOf")
     if isinstance(kind, str):
         if kind != "null":
@@ -139,6 +139,6 @@ def _proto_choices(choices: list[Any], out: dict[str, Any]) -> None:
 
 
 def _without_last(unwanted: Any, values: list[Any]) -> list[Any]:
-    """The values without the last one, where `_made_nullable` has added it."""
+    """The values without the last one, if `_made_nullable` has added it."""
     kept = values[:-1]
     return kept if kept and values[-1] == unwanted and unwanted not in kept else values

@@ -72,7 +72,7 @@ LAYOUT = BodyLayout("contents", False, render_top_level, render_messages)
 
 
 def render_request(conversation: Conversation, options: RenderOptions, ask: Ask | None = None) -> bytes:
-    """The body: amended where `ask` is the client's own request in this dialect, else a new one."""
+    """The body: amended if `ask` is the client's own request in this dialect, else a new one."""
     if ask is None:
         return render_body(LAYOUT, conversation, options)
     named = "model" in ask.members
@@ -130,7 +130,7 @@ def _repair_part(item: Json, below: str, log: MissLog) -> Json | None:
 
 
 def _meant_members(fields: Fields, below: str, log: MissLog) -> Fields:
-    """The members that say what a part is, as texts and objects. Raises MalformedRequest where one is neither."""
+    """The members that say what a part is, as texts and objects. Raises MalformedRequest if one is neither."""
     meant: Fields = {}
     for key, value in fields.items():
         if camel(key) not in _HOLDING:
@@ -160,7 +160,7 @@ def _meant_member(key: str, value: Json, below: str, log: MissLog) -> Json:
 
 
 def _without_data_url(blob: Json, below: str, log: MissLog) -> Json:
-    """The bytes alone where a data URL stands in their place."""
+    """The bytes alone if a data URL stands in their place."""
     fields = fields_of(blob) or {}
     linked = link_literal(fields["data"]) if fields.get("data", b"").startswith(b'"data:') else None
     if not isinstance(linked, Inline):
@@ -170,14 +170,14 @@ def _without_data_url(blob: Json, below: str, log: MissLog) -> Json:
 
 
 def _check_source(blob: Fields, at: str) -> None:
-    """Raise MalformedRequest where the bytes or the address of a file are no text."""
+    """Raise MalformedRequest if the bytes or the address of a file are no text."""
     for key in ("data", "fileUri", "file_uri"):
         if blob.get(key, NULL)[:1] not in (b'"', b"n"):
             raise MalformedRequest(f"{key} is not a string", at=f"{at}/{key}")
 
 
 def _check_media_type(blob: Fields, at: str) -> None:
-    """Raise MalformedRequest where the media type of bytes or of a file is no text."""
+    """Raise MalformedRequest if the media type of bytes or of a file is no text."""
     for key in ("mimeType", "mime_type"):
         if blob.get(key, NULL)[:1] not in (b'"', b"n"):
             raise MalformedRequest("the media type is not a string", at=f"{at}/{key}", hint='such as "image/png"')

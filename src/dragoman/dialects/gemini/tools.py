@@ -57,7 +57,7 @@ _DECLARATIONS = frozenset({"functionDeclarations", "function_declarations"})
 
 
 def _check_tool(entry: Json) -> None:
-    """Raise ValidationError where a tool of Gemini's own has a member that is neither an object nor a list.
+    """Raise ValidationError if a tool of Gemini's own has a member that is neither an object nor a list.
 
     Every tool of Gemini's is one of the two, so such a member is no tool that is newer than this list.
     """

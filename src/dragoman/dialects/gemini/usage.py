@@ -51,7 +51,7 @@ def parse_usage(pieces: Iterable[bytes]) -> Usage | None:
 def render_usage(usage: Usage) -> Json:
     """This dialect counts thoughts apart from the answer, and results of provider tools apart from the prompt.
 
-    They add up to the total, even where a server reports more thoughts than output or more cached tokens than input.
+    They add up to the total, even if a server reports more thoughts than output or more cached tokens than input.
     """
     extras = own_fields(usage.extras, NAME)
     prompt = usage.input - (int(extras[_TOOL_USE]) if _TOOL_USE in extras else 0)

@@ -60,7 +60,7 @@ class CallIds:
         return self._strangers.popleft()[1] if own else ""
 
     def result(self, result: Result) -> tuple[str, str]:
-        """The id and the tool's name of the call that a result answers. The name is empty where nothing tells it."""
+        """The id and the tool's name of the call that a result answers. The name is empty if nothing tells it."""
         self._calling = False
         identity = result.call_id or self._first(result.name)
         name = self._waiting.pop(identity, "") or result.name or ""

@@ -18,7 +18,7 @@ _KINDS = frozenset({"", "tool", "function"})
 
 
 def parse_any_choice(raw: Json) -> ToolChoice | None:
-    """The choice that is meant, or None where that is not clear. A word that is no mode is the name of a tool."""
+    """The choice that is meant, or None if that is not clear. A word that is no mode is the name of a tool."""
     if raw[:1] == b'"':
         return _parse_word(text_of(raw))
     fields = fields_of(raw)

@@ -67,13 +67,13 @@ def _is_call_of_user(item: Json, form: WireForm) -> bool:
 
 
 def refuse_no_turn(raw: Json, form: WireForm, member: str) -> None:
-    """Raise MalformedRequest where an object in place of the list is no turn."""
+    """Raise MalformedRequest if an object in place of the list is no turn."""
     if raw[:1] == b"{" and not form.fits(raw) and TurnReader(form, MissLog(0, f"/{member}")).read(raw) is None:
         raise MalformedRequest("an object that is no message", at=f"/{member}", hint="send a list of messages")
 
 
 class _ItemTurn(msgspec.Struct):
-    """An item of the client's list, what it means where that is clear, and the near misses in it."""
+    """An item of the client's list, what it means if that is clear, and the near misses in it."""
 
     item: Json
     log: MissLog
@@ -88,7 +88,7 @@ class _ItemTurn(msgspec.Struct):
         )
 
     def written(self, form: WireForm) -> list[Json]:
-        """The items in its place. Where it stays as it is, it has no near misses."""
+        """The items in its place. If it stays as it is, it has no near misses."""
         if self.turn is None:
             return [self.item]
         if self.log.found and not self.fits:
@@ -122,7 +122,7 @@ def _parse_unfit(item: Json, index: int, form: WireForm, at: str) -> _ItemTurn:
 
 
 def _identify(turns: list[_ItemTurn], form: WireForm) -> frozenset[str]:
-    """Give calls and results the ids that their places tell, where they have none. These are the made-up ones."""
+    """Give calls and results the ids that their places tell, if they have none. These are the made-up ones."""
     pieces = [(piece, one.log) for one in turns if one.turn is not None for piece in one.turn.pieces]
     ids = CallIds([piece.meant for piece, _ in pieces])
     for piece, log in pieces:

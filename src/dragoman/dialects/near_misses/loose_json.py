@@ -17,21 +17,21 @@ NULL = b"null"
 
 
 def fields_of(raw: Json | None) -> Fields | None:
-    """The members of an object, or None where it is none."""
+    """The members of an object, or None if it is none."""
     if raw is None or raw[:1] != b"{":
         return None
     return {key: bytes(value) for key, value in decode_members(raw).items()}
 
 
 def items_of(raw: Json | None) -> list[Json] | None:
-    """The items of a list, or None where it is none."""
+    """The items of a list, or None if it is none."""
     if raw is None or raw[:1] != b"[":
         return None
     return [bytes(item) for item in decode_items(raw)]
 
 
 def numbered_items(raw: Json | None) -> list[Json] | None:
-    """The items of a list that was written as an object with their numbers for keys, or None where it is none.
+    """The items of a list that was written as an object with their numbers for keys, or None if it is none.
 
     Some languages write a list so once an item was taken out of it.
     """
@@ -40,7 +40,7 @@ def numbered_items(raw: Json | None) -> list[Json] | None:
 
 
 def text_of(raw: Json | None) -> str:
-    """The text of a string; empty where it is no string."""
+    """The text of a string; empty if it is no string."""
     return unquote(raw) if raw is not None and raw[:1] == b'"' else ""
 
 

@@ -52,7 +52,7 @@ class MeantMembers(msgspec.Struct, frozen=True):
 
 
 def parse_members_meant(found: Mapping[str, Raw], form: MemberForm) -> MeantMembers:
-    """The members as the dialect has them. The same ones where nothing has to be read otherwise."""
+    """The members as the dialect has them. The same ones if nothing has to be read otherwise."""
     own = found.get(form.system)
     faulty = own is not None and not form.fits_system(bytes(own))
     missing = form.messages not in found

@@ -1,4 +1,4 @@
-"""Members that do not fit their schema, left out where they are optional.
+"""Members that do not fit their schema, left out if they are optional.
 
 A decoder of the schema finds them one after another. What a part says is never left out.
 """
@@ -60,7 +60,7 @@ class Trimmed(msgspec.Struct, frozen=True):
 
 
 def without_misfits(raw: Json, decode: Callable[[Json], object]) -> Trimmed | None:
-    """The value without members of a wrong type and without unknown ones; None where that does not make it fit."""
+    """The value without members of a wrong type and without unknown ones; None if that does not make it fit."""
     found: list[Misfit] = []
     for _ in range(_MOST):
         try:
@@ -99,14 +99,14 @@ def _is_content(path: list[str]) -> bool:
 
 
 def _faulty_member(fault: msgspec.ValidationError) -> tuple[list[str], Miss]:
-    """The path of the member at fault. Where a required one is missing, that is the object which lacks it."""
+    """The path of the member at fault. If a required one is missing, that is the object which lacks it."""
     path = malformed(fault).at.split("/")[1:]
     unknown = _UNKNOWN.match(str(fault))
     return (path, Miss.TYPE) if unknown is None else ([*path, unknown[1]], Miss.UNKNOWN_KEY)
 
 
 def _without(raw: Json, path: list[str]) -> tuple[Json, Json] | None:
-    """The value without the member at the path, and that member. None where the path leads through a list."""
+    """The value without the member at the path, and that member. None if the path leads through a list."""
     fields = fields_of(raw)
     if fields is None or path[0] not in fields:
         return None

@@ -45,7 +45,7 @@ _RESULT_WRAPPERS = ("functionResponse", "function_response", "toolResult", "tool
 
 
 def parse_part_of_any(raw: Json) -> Part | None:
-    """The part that is meant, or None where that is not clear. A bare string or number is a text."""
+    """The part that is meant, or None if that is not clear. A bare string or number is a text."""
     if raw[:1] == b'"':
         return Text(raw)
     fields = fields_of(raw)
@@ -132,7 +132,7 @@ def _parse_wrapped_call(fields: Fields) -> Part | None:
 
 
 def parse_any_call(fields: Fields) -> Call | None:
-    """A call in any form. Its id is empty where it has none."""
+    """A call in any form. Its id is empty if it has none."""
     for key in _CALL_WRAPPERS:
         fields = {**fields, **(fields_of(fields.get(key)) or {})}
     name = text_of(first_of(fields, _NAMES))
@@ -148,7 +148,7 @@ def _parse_id(raw: Json | None) -> str:
 
 
 def parse_any_arguments(raw: Json | None) -> Json:
-    """Arguments as an object, or as a string where they are no object."""
+    """Arguments as an object, or as a string if they are no object."""
     if raw is None or raw in (NULL, EMPTY):
         return b"{}"
     if raw[:1] != b'"':
@@ -167,7 +167,7 @@ def _parse_wrapped_result(fields: Fields) -> Part | None:
 
 
 def parse_any_result(fields: Fields) -> Result:
-    """A result in any form. Its id is empty where it has none, and it may have no parts."""
+    """A result in any form. Its id is empty if it has none, and it may have no parts."""
     identity = _parse_id(first_of(fields, _IDS if text_of(fields.get("type")) else (*_IDS, "id")))
     failed = fields.get("is_error") == b"true" or fields.get("isError") == b"true" or fields.get("status") == b'"error"'
     name = text_of(first_of(fields, _NAMES)) or None

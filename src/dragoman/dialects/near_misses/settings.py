@@ -55,7 +55,7 @@ class SettingForm(msgspec.Struct, frozen=True):
 
 
 def meant_settings(members: Members, form: SettingForm) -> tuple[Members, tuple[NearMiss, ...]]:
-    """The members as their dialect has them. The same ones where all fit."""
+    """The members as their dialect has them. The same ones if all fit."""
     given = {key for key, _ in members}
     _refuse_two_names(members, form)
     found: list[tuple[str, Json]] = []
@@ -90,7 +90,7 @@ def plain_value(raw: Json) -> Json:
 
 
 def _parse_value(name: str, raw: Json, form: SettingForm, misses: list[NearMiss], key: str) -> Json | None:
-    """The value of a setting; None where it is left out."""
+    """The value of a setting; None if it is left out."""
     if name in LIMITS and is_unlimited(raw, f"/{key}"):
         misses.append(NearMiss(Miss.NO_LIMIT, f"/{key}", members=(key, name)))
         return None
@@ -109,7 +109,7 @@ def _parse_value(name: str, raw: Json, form: SettingForm, misses: list[NearMiss]
 
 
 def _fitting(name: str, raw: Json, form: SettingForm, misses: list[NearMiss], key: str) -> Json | None:
-    """The value without what does not fit its shape; None where all of it is left out."""
+    """The value without what does not fit its shape; None if all of it is left out."""
     decode = form.shapes[name]
     trimmed = without_misfits(raw, decode)
     if trimmed is not None:
@@ -147,7 +147,7 @@ def _parse_choice(raw: Json, form: SettingForm) -> Json:
 
 
 def is_unlimited(raw: Json, at: str) -> bool:
-    """Whether a limit is -1, which means none. Raises MalformedRequest where it is any other negative number."""
+    """Whether a limit is -1, which means none. Raises MalformedRequest if it is any other negative number."""
     text = raw.strip(b'"')
     if text[:1] != b"-":
         return False
@@ -180,7 +180,7 @@ _LOOSE = frozenset({decode_number, decode_whole, decode_flag})
 
 
 def meant_stop(raw: Json, listed: bool) -> Json:
-    """Stop sequences as a list of texts, where they must be one."""
+    """Stop sequences as a list of texts, if they must be one."""
     if raw[:1] == b'"' and listed:
         return b"[" + raw + b"]"
     return raw

@@ -37,7 +37,7 @@ NO_ARGUMENTS = b'{"type":"object","properties":{}}'
 
 
 class MeantTool(msgspec.Struct):
-    """A function that the model may call. Its name is empty where it has none."""
+    """A function that the model may call. Its name is empty if it has none."""
 
     name: str
     description: Json | None = None
@@ -166,7 +166,7 @@ def _is_only_schema(entry: Json, tools: list[MeantTool], form: ToolForm) -> bool
 
 
 def parse_any_tools(entry: Json) -> list[MeantTool] | None:
-    """The functions that an entry declares, or None where it declares none."""
+    """The functions that an entry declares, or None if it declares none."""
     fields = fields_of(entry)
     if fields is None:
         return None

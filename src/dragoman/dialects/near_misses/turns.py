@@ -70,7 +70,7 @@ class MissLog:
 
 
 class MeantPart(msgspec.Struct):
-    """A part: what it means, as far as it was read, and its own text where that can stay."""
+    """A part: what it means, as far as it was read, and its own text if that can stay."""
 
     meant: Part | None
     kept: Json | None = None
@@ -198,7 +198,7 @@ class TurnReader:
         self._log = log
 
     def read(self, item: Json) -> MeantTurn | None:
-        """The turn that an item is, or None where it is a turn in no dialect."""
+        """The turn that an item is, or None if it is a turn in no dialect."""
         if item[:1] == b'"':
             self._log.note(Miss.TURN)
             return MeantTurn(USER, [MeantPart(Text(item))], {})
@@ -434,7 +434,7 @@ class TurnReader:
         return next(iter(left.values()), None)
 
     def _refuse_empty(self, item: Json, role: Role, below: str) -> None:
-        """Raise MalformedRequest where a part of a type that the dialect has holds nothing that can be read."""
+        """Raise MalformedRequest if a part of a type that the dialect has holds nothing that can be read."""
         decode = self._form.decode_part
         if decode is None or text_of((fields_of(item) or {}).get("type")) not in READERS:
             return

@@ -141,7 +141,7 @@ class OllamaAnswerParser:
             self._end(chunk, data, out)
 
     def finish(self, out: list[Event]) -> None:
-        """The end of the bytes. It is the end of the answer only where an object said so."""
+        """The end of the bytes. It is the end of the answer only if an object said so."""
         if not self.over:
             self.fail(UNFINISHED, out)
 
@@ -157,7 +157,7 @@ class OllamaAnswerParser:
             out.append(TextDelta(0, self._open(_TEXT), content, logprobs))
 
     def _open(self, kind: int) -> int:
-        """The number of the part that is open, or of a new one where that is of another kind."""
+        """The number of the part that is open, or of a new one if that is of another kind."""
         if self._kind != kind or kind == _NEITHER:
             self._kind, self._part = kind, self._parts
             self._parts += 1
@@ -205,7 +205,7 @@ def _decode_fields(data: bytes) -> dict[str, Any]:
 
 
 def seconds(time: str | None) -> int | None:
-    """A moment in seconds since 1970; None where it is none, or before."""
+    """A moment in seconds since 1970; None if it is none, or before."""
     try:
         found = int(datetime.fromisoformat(time).timestamp()) if time else None
     except (ValueError, OverflowError):

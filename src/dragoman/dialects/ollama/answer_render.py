@@ -52,7 +52,7 @@ WORDS: Mapping[Stop, str] = {
 
 
 def render_stop(reason: Stop, word: str) -> str:
-    """The word for our reason: the provider's own word where this dialect has it and it means the same."""
+    """The word for our reason: the provider's own word if this dialect has it and it means the same."""
     return word if STOPS.get(word) is reason else WORDS[reason]
 
 

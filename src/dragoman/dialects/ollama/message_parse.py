@@ -253,7 +253,7 @@ _LINKS = (b'"http://', b'"https://')
 
 
 def media_type_of(literal: Json) -> str:
-    """The media type of a JSON string of base64. Where nothing tells, it is a picture."""
+    """The media type of a JSON string of base64. If nothing tells, it is a picture."""
     try:
         head = b64decode(literal[1:-1][:_HEAD].rstrip(b"=") + b"==")
     except ValueError:

@@ -1,6 +1,6 @@
 """Our messages to Ollama's.
 
-It renders exactly what the value says and knows no facts. Where Ollama has no form for a value it raises
+It renders exactly what the value says and knows no facts. If Ollama has no form for a value, it raises
 Unrepresentable, and a rule is missing for that target.
 """
 

@@ -29,7 +29,7 @@ from dragoman.wire.json_reader import render_list, render_object
 
 
 def _streams(members: Mapping[str, Raw]) -> bool:
-    """Whether the answer is a stream: so it is where the request does not say otherwise."""
+    """Whether the answer is a stream: it is, if the request does not say otherwise."""
     return bytes(members.get("stream", b"null")) == b"null" or asks_for_stream(members)
 
 

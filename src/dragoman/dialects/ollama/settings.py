@@ -168,7 +168,7 @@ def parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[Nea
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
-    """All top-level members other than the messages. A stream is what the server gives where nobody says otherwise."""
+    """All top-level members other than the messages. A stream is what the server gives if nobody says otherwise."""
     extras = require_own(conversation.extras, NAME)
     out: dict[str, Json] = {"model": quote(options.model)}
     if conversation.tools or conversation.empty_tools:

@@ -20,7 +20,7 @@ _LEAST = 1_000_000
 
 
 def parse_usage(fields: Mapping[str, Any]) -> Usage | None:
-    """The counts of the last object of an answer, or None where it has none."""
+    """The counts of the last object of an answer, or None if it has none."""
     times = {name: encode(fields[name]) for name in DURATIONS if isinstance(fields.get(name), int)}
     if fields.get(INPUT) is None and fields.get(OUTPUT) is None and not times:
         return None

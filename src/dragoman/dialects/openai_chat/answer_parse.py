@@ -191,7 +191,7 @@ class OpenChoice:
         self.extras: dict[str, Json] = {}
 
     def enter(self, kind: str, out: list[Event]) -> int:
-        """The index of the open part of this kind. A new part begins where another kind was open."""
+        """The index of the open part of this kind. A new part begins if another kind was open."""
         if self.open != kind:
             self.begin(kind, out)
         return self.part
@@ -362,7 +362,7 @@ class ChatAnswerParser:
         return bool(self._choices) and not self._running
 
     def take(self, frame: bytes, out: list[Event], whole: bool = False) -> bool:
-        """Take one chunk or one whole answer. False where it cannot be decoded."""
+        """Take one chunk or one whole answer. False if it cannot be decoded."""
         try:
             chunk = decode_chunk(frame)
         except UNREADABLE:
@@ -693,7 +693,7 @@ def parse_answer(body: bytes, origin: Origin | None = None, *, think_tags: bool 
 
 
 def peek_usage(body: bytes) -> tuple[Usage | None, Stop] | None:
-    """Usage and stop of an answer that is relayed as it is; None where only parsing can tell."""
+    """Usage and stop of an answer that is relayed as it is; None if only parsing can tell."""
     try:
         if not body.isascii():
             body.decode()

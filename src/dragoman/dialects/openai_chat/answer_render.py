@@ -74,7 +74,7 @@ _PLAIN_REASONING = frozenset({"reasoning_content", "reasoning", "think"})
 
 
 def render_annotation(citation: Json, origin: Origin) -> Json | None:
-    """A citation as an annotation, or None where Chat has no form for it."""
+    """A citation as an annotation, or None if Chat has no form for it."""
     if origin.dialect == NAME:
         return citation
     page = page_of(citation)
@@ -213,7 +213,7 @@ def _content_part(part: Part) -> bytes:
 
 
 def _reasoning(thoughts: list[Reasoning]) -> bytes:
-    """The text where clients show it, and once more with its state as details where there is any."""
+    """The text where clients show it, and once more with its state as details if there is any."""
     texts = [part for part in thoughts if part.text is not None]
     out = b""
     if texts:

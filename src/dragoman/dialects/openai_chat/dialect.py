@@ -31,7 +31,7 @@ MARKS = IN_ANSWER | IN_CHOICE
 
 
 def finish_stripped_chunk(chunk: Any) -> Any | None:
-    """A chunk from which marks were taken, as clients read it; None where nothing is left of it."""
+    """A chunk from which marks were taken, as clients read it; None if nothing is left of it."""
     choices = chunk.get("choices") if isinstance(chunk, dict) else None
     if not isinstance(choices, list):
         return chunk

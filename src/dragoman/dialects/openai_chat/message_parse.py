@@ -509,7 +509,7 @@ def _parse_content(content: bytes, index: int) -> tuple[Part, ...]:
 
 
 def parse_arguments(raw: bytes) -> Json:
-    """An argument string decoded and checked: a JSON object, or the string as it was where it holds none.
+    """An argument string decoded and checked: a JSON object, or the string as it was if it holds none.
 
     An empty one means no arguments. The schema of calls knows it, so it is a near miss.
     """

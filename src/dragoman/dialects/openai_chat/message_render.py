@@ -1,6 +1,6 @@
 """Our messages to Chat messages.
 
-It renders exactly what the value says and knows no facts. Where Chat has no form for a value it raises Unrepresentable,
+It renders exactly what the value says and knows no facts. If Chat has no form for a value, it raises Unrepresentable,
 and a rule is missing for that target.
 """
 
@@ -384,7 +384,7 @@ def _render_media(part: Media, out: Pieces) -> None:
 
 
 def _render_link(part: Media, url: tuple[bytes | memoryview, ...], out: Pieces) -> None:
-    """By its URL: in an object, or bare for documents and where the client sent it bare."""
+    """By its URL: in an object, or bare for documents and if the client sent it bare."""
     field = _LINKED[part.kind]
     if part.kind is MediaKind.DOCUMENT or part.wire_form == BARE:
         out += (b'{"type":"%b","%b":' % (field, field), *url)

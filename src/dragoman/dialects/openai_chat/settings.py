@@ -430,7 +430,7 @@ def _include_usage(source: Mapping[str, Raw]) -> bool:
 
 
 def _odd_stream_options(source: Mapping[str, Raw]) -> tuple[NearMiss, ...]:
-    """The options of a stream, where they do not fit or there is no stream: then they are left out."""
+    """The options of a stream, if they do not fit or there is no stream: then they are left out."""
     raw = bytes(source.get("stream_options", b"null"))
     streams = asks_for_stream(source)
     if raw == b"null" or (streams and fits(_open_stream_options, raw)):

@@ -25,7 +25,7 @@ _decode = msgspec.json.decode
 
 
 def parse_usage(raw: bytes) -> Usage | None:
-    """The tokens, or None where there are no counts."""
+    """The tokens, or None if there are no counts."""
     try:
         counts = decode_object(raw)
     except UNREADABLE:
@@ -87,7 +87,7 @@ def count_usage(raw: bytes | msgspec.Raw) -> Usage | None:
 
 
 def render_usage(usage: Usage) -> Json:
-    """The usage object, with further fields where the usage came from this dialect."""
+    """The usage object, with further fields if the usage came from this dialect."""
     fields: dict[str, Any] = {key: _decode(value) for key, value in own_fields(usage.extras, NAME).items()}
     inputs: dict[str, Any] = fields.pop("prompt_tokens_details", {})
     outputs: dict[str, Any] = fields.pop("completion_tokens_details", {})

@@ -159,7 +159,7 @@ class ResponsesAnswerParser:
         self._surrogates = SurrogateMender()
 
     def take(self, frame: bytes, out: list[Event]) -> bool:
-        """Take one event of a stream. False where it cannot be decoded."""
+        """Take one event of a stream. False if it cannot be decoded."""
         try:
             wire = decode_event(frame)
         except UNREADABLE:
@@ -179,7 +179,7 @@ class ResponsesAnswerParser:
         return True
 
     def take_whole(self, body: bytes, out: list[Event]) -> bool:
-        """Take a response object. False where it is none."""
+        """Take a response object. False if it is none."""
         response = present(body)
         status = text_in(response.get("status"))
         if "error" in response and status in ("failed", ""):

@@ -47,11 +47,11 @@ INCOMPLETE: Mapping[Stop, bytes] = {
     Stop.CONTEXT: b'{"reason":"max_output_tokens"}',
     Stop.FILTER: b'{"reason":"content_filter"}',
 }
-"""Stops that leave a response incomplete. A refusal does too where the response does not hold its text."""
+"""Stops that leave a response incomplete. A refusal does too if the response does not hold its text."""
 
 
 def render_incomplete(reason: Stop | None, refused: bool) -> Json | None:
-    """`incomplete_details`, or None where the response is complete."""
+    """`incomplete_details`, or None if the response is complete."""
     if reason is Stop.REFUSAL and not refused:
         return INCOMPLETE[Stop.FILTER]
     return INCOMPLETE.get(reason) if reason is not None else None
@@ -117,7 +117,7 @@ def render_picture(identity: Json, fields: Mapping[str, Json], media_type: str, 
 
 
 def render_annotation(citation: Json, origin: Origin) -> Json | None:
-    """A citation as an annotation, or None where Responses has no form for it."""
+    """A citation as an annotation, or None if Responses has no form for it."""
     if origin.dialect == NAME:
         return citation
     page = page_of(citation)
@@ -157,7 +157,7 @@ already. Only a completed answer has a time of completion."""
 
 
 def repeated_members(request: Mapping[str, Json]) -> dict[str, Json]:
-    """What the client said, completed where a response says more than a request must."""
+    """What the client said, completed if a response says more than a request must."""
     given = {key: value for key, value in request.items() if key in DEFAULTS and bytes(value) != b"null"}
     for key, finish in _REPEATED.items():
         if key in given:

@@ -244,7 +244,7 @@ def _gather_marks(item: ResponsesItem, name: str = "", word: str | UnsetType = U
 
 
 def _parse_reasoning(summary: Json, content: Json, encrypted: Json, beside: Extras | None) -> Reasoning | None:
-    """A reasoning item. None where its summary or its content has a form that we do not know.
+    """A reasoning item. None if its summary or its content has a form that we do not know.
 
     Several texts are one to us, so the lists that held them are kept beside it.
     """
@@ -270,7 +270,7 @@ def _parse_reasoning(summary: Json, content: Json, encrypted: Json, beside: Extr
 def _parse_texts(
     raw: Json, decode: Callable[[Json], Sequence[ResponsesSummary | ResponsesThought]]
 ) -> list[bytes] | None:
-    """The texts of a reasoning item's list, or None where it holds anything else."""
+    """The texts of a reasoning item's list, or None if it holds anything else."""
     if raw in NOTHING:
         return []
     try:
@@ -499,7 +499,7 @@ def _parse_odd_call(item: _OddItem) -> ParsedMessage:
 
 
 def _parse_arguments(raw: Json) -> Json:
-    """The JSON object in an argument string; the string as it is where it holds none."""
+    """The JSON object in an argument string; the string as it is if it holds none."""
     if raw[:1] != b'"':
         return b"{}" if raw in NOTHING else raw
     text = unquote(raw).strip().encode()
@@ -576,7 +576,7 @@ def parse_part(raw: Json, at: str) -> Part:
 
 
 def _keep_part(raw: Json, at: str) -> Opaque:
-    """A part that is kept verbatim. Raises MalformedRequest where it is a text that is none."""
+    """A part that is kept verbatim. Raises MalformedRequest if it is a text that is none."""
     fields = msgspec.json.decode(raw)
     kind = str(fields.get("type"))
     if kind in ("input_text", "output_text") and not isinstance(fields.get("text"), str):

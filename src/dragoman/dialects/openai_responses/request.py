@@ -92,7 +92,7 @@ LAYOUT = BodyLayout("input", True, render_top_level, render_messages)
 
 
 def render_request(conversation: Conversation, options: RenderOptions, ask: Ask | None = None) -> bytes:
-    """The body: amended where `ask` is the client's own request in this dialect, else a new one."""
+    """The body: amended if `ask` is the client's own request in this dialect, else a new one."""
     if ask is None:
         return render_body(LAYOUT, conversation, options)
     if conversation.messages is not ask.conversation.messages:
@@ -152,7 +152,7 @@ def _part(piece: MeantPart) -> Part:
 
 def _repair_item(item: Json, log: MissLog) -> Json | None:
     """A compaction under its old name; reasoning without its summary, or with null as its content. Raises
-    MalformedRequest where the summary is none."""
+    MalformedRequest if the summary is none."""
     fields = fields_of(item)
     if fields is not None and text_of(fields.get("type")) == OLD_COMPACTION:
         log.note(Miss.PART)
@@ -173,7 +173,7 @@ def _repair_item(item: Json, log: MissLog) -> Json | None:
 
 
 def _repair_summary(fields: Fields, log: MissLog) -> Json | None:
-    """Reasoning whose summary is made of texts in another form. Raises MalformedRequest where it is not."""
+    """Reasoning whose summary is made of texts in another form. Raises MalformedRequest if it is not."""
     given = fields["summary"]
     listed = [given] if given[:1] in (b'"', b"{") else items_of(given) or []
     texts = [text_of(item) or text_of((fields_of(item) or {}).get("text")) for item in listed]

@@ -381,7 +381,7 @@ class ResponsesStreamRenderer:
             self._render_state(state)
 
     def _message(self, fields: Mapping[str, Json]) -> OpenMessage:
-        """The open message, or a new one where another item is open or the text belongs to another message."""
+        """The open message, or a new one if another item is open or the text belongs to another message."""
         held = None if self._text_states else self._open
         if isinstance(held, OpenMessage) and ("id" not in fields or held.fields.get("id") == fields["id"]):
             return held

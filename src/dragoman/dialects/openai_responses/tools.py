@@ -131,7 +131,7 @@ all other dialects it is not."""
 
 
 def render_tool(tool: Tool | NativeTool, unsaid: Json = _UNSAID) -> Json:
-    """A tool. `unsaid` stands for `strict` where the client said nothing: the published types demand the member."""
+    """A tool. `unsaid` stands for `strict` if the client said nothing: the published types demand the member."""
     if isinstance(tool, NativeTool):
         return own_tool(tool, NAME)
     if tool.hint is not None:

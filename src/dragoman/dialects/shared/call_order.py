@@ -54,7 +54,7 @@ class CallOrder:
             yield Failed(_TOO_MUCH)
 
     def _pass(self, event: Event) -> Iterator[Event]:
-        """This event, and where it ends a call, those that waited for that: until a call is open that has not ended."""
+        """This event, and if it ends a call, those that waited for that: until a call is open that has not ended."""
         self._follow(event)
         yield event
         while self._held and not self.is_open:

@@ -39,7 +39,7 @@ def page_of(citation: Json) -> Page | None:
 
 
 def _first_source(sources: Any) -> dict[str, Any]:
-    """The members of the first document or tool result that a citation rests on, where it lists such sources."""
+    """The members of the first document or tool result that a citation rests on, if it lists such sources."""
     first = sources[0] if isinstance(sources, list) and sources else None
     members = first.get("document") or first.get("tool_output") if isinstance(first, dict) else None
     return {key: members[key] for key in ("url", "title") if key in members} if isinstance(members, dict) else {}

@@ -29,7 +29,7 @@ def own_members(extras: Extras | None, dialect: str) -> bytes:
 
 
 def require_own(extras: Extras | None, dialect: str) -> Mapping[str, Json]:
-    """The extra fields. Raises Unrepresentable where they are another dialect's."""
+    """The extra fields. Raises Unrepresentable if they are another dialect's."""
     if extras is None:
         return {}
     if extras.dialect != dialect:
@@ -50,21 +50,21 @@ def render_extras(extras: Extras | None, dialect: str, out: Pieces, head: str | 
 
 
 def own_block(block: Opaque, dialect: str) -> Json:
-    """A block that only its dialect knows. Raises Unrepresentable where that is another."""
+    """A block that only its dialect knows. Raises Unrepresentable if that is another."""
     if block.origin.dialect != dialect:
         raise Unrepresentable(f"a {block.kind} block of {block.origin.dialect} in a request of {dialect}")
     return block.json
 
 
 def own_tool(tool: NativeTool, dialect: str) -> Json:
-    """A provider's own tool. Raises Unrepresentable where it is another dialect's."""
+    """A provider's own tool. Raises Unrepresentable if it is another dialect's."""
     if tool.origin.dialect != dialect:
         raise Unrepresentable(f"the {tool.kind} tool of {tool.origin.dialect} in a request of {dialect}")
     return tool.json
 
 
 def own_choice(choice: ToolChoice, dialect: str) -> Json:
-    """A tool choice in a dialect's own form. Raises Unrepresentable where it is another dialect's."""
+    """A tool choice in a dialect's own form. Raises Unrepresentable if it is another dialect's."""
     if choice.origin is None or choice.origin.dialect != dialect or choice.json is None:
         raise Unrepresentable("a tool choice of another dialect", key="tool_choice")
     return choice.json
@@ -76,6 +76,6 @@ def plain_or_sealed(state: Opaque, kind: str) -> Json:
 
 
 def own_or_sealed(state: Opaque, kind: str, dialect: str) -> Json:
-    """Opaque state as it is where this dialect made it; any other sealed under its maker's name."""
+    """Opaque state as it is if this dialect made it; any other sealed under its maker's name."""
     own = state.kind == kind and state.origin.dialect == dialect
     return state.json if own else quote(seal(state))

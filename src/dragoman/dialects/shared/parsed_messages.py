@@ -346,7 +346,7 @@ def join_run(run: list[ParsedMessage]) -> ParsedMessage:
 
 
 def share_places(messages: Iterable[ParsedMessage]) -> list[ParsedMessage]:
-    """The messages of a list whose items were written anew, where a message may come from several items.
+    """The messages of a list whose items were written anew, in which a message may come from several items.
 
     Those that share an item share their place too, so that they are kept or rendered together.
     """

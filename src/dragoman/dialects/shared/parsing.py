@@ -1,4 +1,4 @@
-"""What the parsers of all dialects share: opening a body, ids where a dialect has none, data URLs, sealed state."""
+"""What the parsers of all dialects share: opening a body, ids if a dialect has none, data URLs, sealed state."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OPENAI_FILES = "openai"
 
 
 def vendor_id(prefix: str, identity: str, request: str = "") -> str:
-    """An id that looks like one of the client's vendor: as it is where it does, else one made from its hash. With the
+    """An id that looks like one of the client's vendor: as it is if it does, else one made from its hash. With the
     id of a request it is always made, and like no other."""
     if not identity or (identity.startswith(prefix) and not request):
         return identity
@@ -68,7 +68,7 @@ _short_made_id = lru_cache(maxsize=4096)(_made_id)
 
 
 def parse_state(kind: str, literal: Json, origin: Origin) -> Opaque:
-    """Opaque state: as it is, or as another dialect made it where it is sealed."""
+    """Opaque state: as it is, or as another dialect made it if it is sealed."""
     sealed = unseal(unquote(literal)) if may_be_sealed(literal) else None
     return sealed if sealed is not None and sealed.json else Opaque(kind=kind, json=literal, origin=origin)
 
@@ -114,7 +114,7 @@ _BASE64_HEAD = re.compile(rb'"[A-Za-z0-9+/]{16,}')
 
 
 def parse_headless(literal: Json, name: str | None) -> Inline | None:
-    """Base64 alone. Its type is that of the file's name, or shows in its first bytes; None where neither tells."""
+    """Base64 alone. Its type is that of the file's name, or shows in its first bytes; None if neither tells."""
     if not _BASE64_HEAD.match(literal[:64]):
         return None
     ending = (name or "").rpartition(".")[2].lower()
@@ -123,12 +123,12 @@ def parse_headless(literal: Json, name: str | None) -> Inline | None:
 
 
 def data_url(source: Inline) -> tuple[bytes, memoryview]:
-    """The JSON literal of a data URL, in pieces: a picture is copied only where they are joined."""
+    """The JSON literal of a data URL, in pieces: a picture is copied only if they are joined."""
     return b'"data:%b;base64,' % quote(source.media_type)[1:-1], memoryview(source.data)[1:]
 
 
 def stated_detail(word: str | None) -> str | None:
-    """The level of detail of an image. `auto` is what holds where nothing is stated."""
+    """The level of detail of an image. `auto` is what holds if nothing is stated."""
     return None if word == "auto" else word
 
 
@@ -179,7 +179,7 @@ def opened_bytes(opened: OpenBody) -> OpenedBytes:
 
 
 def open_body(body: bytes) -> OpenBody:
-    """Raises MalformedRequest where it is no JSON object in UTF-8, DuplicateKey where a member stands twice."""
+    """Raises MalformedRequest if it is no JSON object in UTF-8, DuplicateKey if a member stands twice."""
     if isinstance(body, OpenedBytes):
         return body.opened
     source, found, repairs = open_object(body)
@@ -199,7 +199,7 @@ def asks_for_stream(members: Mapping[str, Raw]) -> bool:
 
 
 def stream_misses(members: Mapping[str, Raw]) -> tuple[NearMiss, ...]:
-    """The wish for a stream, where it is written as a text."""
+    """The wish for a stream, if it is written as a text."""
     if "stream" not in members or bytes(members["stream"]) in _FLAGS:
         return ()
     return (NearMiss(Miss.SETTING, "/stream", members=("stream",)),)

@@ -30,7 +30,7 @@ _decode_text = msgspec.json.Decoder(str).decode
 
 
 def text_in(raw: Raw | bytes | None) -> str:
-    """The text of a string; empty where the value is something else."""
+    """The text of a string; empty if the value is something else."""
     literal = bytes(raw) if raw is not None else b""
     return _decode_text(literal) if literal[:1] == b'"' else ""
 

@@ -334,7 +334,7 @@ def inside(key: str, extras: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def refuse_settings(settings: Settings, names: Iterable[str], dialect: str) -> None:
-    """Raise Unrepresentable where one of these settings is present."""
+    """Raise Unrepresentable if one of these settings is present."""
     for name in names:
         if getattr(settings, name) not in (None, ()):
             key = "include" if name == "reasoning_state" else name  # as rules call it

@@ -135,7 +135,7 @@ class SettingObject(msgspec.Struct, frozen=True, kw_only=True):
     spare: bool = False
     """Without it the answer is of the same form: so it is left out if it does not fit, and not refused."""
     meant: Callable[[Json], Json] | None = None
-    """Reads it where it is written in another form."""
+    """Reads it if it is written in another form."""
 
     def parse_member(self, raw: Json) -> ParsedMember:
         if self.parse is not None:

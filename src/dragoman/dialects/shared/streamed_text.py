@@ -1,6 +1,6 @@
 """Where the model's words stand in a stream that is relayed as it is.
 
-Such a stream is not parsed. What it says is only looked for, and only where its tokens must be estimated.
+Such a stream is not parsed. What it says is only looked for, and only if its tokens must be estimated.
 """
 
 from __future__ import annotations
@@ -30,12 +30,15 @@ def string_members(*names: str) -> tuple[StringMember, ...]:
 
 
 class StreamedText(msgspec.Struct, frozen=True):
-    """Patterns for the frames of a dialect: the texts that the model wrote, the calls that it made, each once, opaque
-    state, where a stream has it once, and arguments, where they are no text."""
+    """Patterns for the frames of a dialect."""
 
     text: tuple[StringMember, ...]
+    """Texts that the model wrote."""
     calls: re.Pattern[bytes]
+    """Calls that it made, each once."""
     state: tuple[StringMember, ...] = ()
+    """Opaque state, if a stream has it once."""
     arguments: re.Pattern[bytes] | None = None
+    """Arguments of calls, if they are no text."""
     changing: frozenset[bytes] = frozenset()
     """The members whose values change from frame to frame and tell nothing but those texts."""

@@ -41,7 +41,7 @@ ParsedMember = tuple[dict[str, Any], Mapping[str, Json]]
 SpecialMembers = Mapping[str, Callable[[bytes], ParsedMember]]
 
 ODD_FORM = (msgspec.DecodeError, KeyError, TypeError, ValueError, AttributeError)
-"""What a parser raises where a member has another form than it knows."""
+"""What a parser raises if a member has another form than it knows."""
 
 
 class TopLevel(msgspec.Struct, frozen=True):
@@ -64,7 +64,7 @@ class TopLevel(msgspec.Struct, frozen=True):
 
 
 def joined_misses(*found: tuple[NearMiss, ...]) -> tuple[NearMiss, ...]:
-    """All near misses. Where only one of these is not empty it is the same object: caches know it by identity."""
+    """All near misses. If only one of these is not empty, it is the same object: caches know it by identity."""
     given = [misses for misses in found if misses]
     return given[0] if len(given) == 1 else tuple([miss for misses in given for miss in misses])
 
@@ -141,7 +141,7 @@ def _meaning(value: Any) -> Any:
 
 
 def decoded(decode: Callable[[Any], Any], raw: bytes, at: str) -> Any:
-    """A value of one type. Raises MalformedRequest where it has another."""
+    """A value of one type. Raises MalformedRequest if it has another."""
     try:
         return decode(raw)
     except msgspec.DecodeError as fault:

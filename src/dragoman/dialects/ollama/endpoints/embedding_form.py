@@ -18,7 +18,7 @@ _PASSED = ("model", "input", "dimensions")
 
 
 def parse_embed(body: bytes) -> bytes:
-    """Raises MalformedRequest where nothing is to be embedded."""
+    """Raises MalformedRequest if nothing is to be embedded."""
     source, members, _ = open_object(body)
     refuse_duplicates(source, members)
     if bytes(members.get("input", b"null")) == b"null":
@@ -28,7 +28,7 @@ def parse_embed(body: bytes) -> bytes:
 
 
 def parse_older_embed(body: bytes) -> bytes:
-    """The older form has one `prompt`. Raises MalformedRequest where it is missing."""
+    """The older form has one `prompt`. Raises MalformedRequest if it is missing."""
     source, members, _ = open_object(body)
     refuse_duplicates(source, members)
     prompt = bytes(members.get("prompt", b"null"))
