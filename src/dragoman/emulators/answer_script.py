@@ -91,7 +91,7 @@ class Script:
         return script
 
     def next(self, request: ReceivedRequest) -> ScriptStep:
-        """The first step left that this request fulfils; the echo where there is none. A step is used once, unless it
+        """The first step left that this request fulfils; the echo if there is none. A step is used once, unless it
         repeats."""
         for index, step in enumerate(self._steps):
             if step.when is ALWAYS or step.when.holds(request):

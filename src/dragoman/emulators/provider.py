@@ -33,7 +33,7 @@ class Operation(StrEnum):
     """What a path is for."""
 
     GENERATE = "generate"
-    STREAM = "stream"  # only where the path selects streaming (Gemini); elsewhere the body's `stream` does
+    STREAM = "stream"  # only if the path selects streaming (Gemini); otherwise the body's `stream` does
     MODELS = "models"
     COUNT = "count"
     SHOW = "show"  # what the provider says of one model, where the body names it
@@ -47,7 +47,7 @@ class FaultKind(StrEnum):
     MODEL = "model"  # an unknown model
     RATE = "rate"  # 429
     SERVER = "server"  # 500
-    OVERLOADED = "overloaded"  # 529, or 503 where the provider has no 529
+    OVERLOADED = "overloaded"  # 529, or 503 if the provider has no 529
     CONTEXT = "context"  # the prompt is too long
     TOO_LARGE = "too-large"  # 413: the body exceeds the size limit
     TIMEOUT = "timeout"  # 408: the client sent its request too slowly

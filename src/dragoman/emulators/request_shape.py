@@ -158,7 +158,7 @@ class RecordShape:
 
 
 def tagged(key: str, shapes: Mapping[str, Shape], default: str | None = None) -> Shape:
-    """An object whose member `key` selects the shape; `default` where it has none."""
+    """An object whose member `key` selects the shape; `default` if it has none."""
 
     def check(value: Any, path: Path) -> ShapeMismatch | None:
         if not isinstance(value, dict):

@@ -51,7 +51,7 @@ def own_profiles(files: Iterable[Path], profiles: Profiles | None = None) -> Pro
 
 
 def choice_refusal(rule: str, choice: Any) -> str | None:
-    """Why there is no such rule, or why it does not take this choice; None where it does."""
+    """Why there is no such rule, or why it does not take this choice; None if it does."""
     try:
         check_choice(rule, choice)
     except OptionError as fault:

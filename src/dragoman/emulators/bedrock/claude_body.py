@@ -37,7 +37,7 @@ def claude_body(body: dict[str, Any], model: str) -> dict[str, Any]:
 
 
 def _default_limit(extra: dict[str, Any]) -> int:
-    """Bedrock gives a limit where the client gives none: it leaves room for the thinking."""
+    """Bedrock gives a limit if the client gives none: it leaves room for the thinking."""
     thinking = extra.get("thinking")
     budget = thinking.get("budget_tokens", 0) if isinstance(thinking, dict) else 0
     return int(budget) + _LIMIT if isinstance(budget, int) else _LIMIT

@@ -77,7 +77,7 @@ def _check_texts(messages: list[Block]) -> None:
 
 
 def _check_blank(blocks: list[Block], at: str, inside: bool = False) -> None:
-    """Empty text is refused everywhere, white space where it is all that a turn says."""
+    """Empty text is refused everywhere, white space if it is all that a turn says."""
     alone = not inside and all("text" in block and not block["text"].strip() for block in blocks)
     for index, block in enumerate(blocks):
         if "text" in block and (not block["text"] or alone):

@@ -266,7 +266,7 @@ def _with_format_options(spec: ProviderSpec, more: Mapping[str, Any]) -> Provide
     return spec
 
 
-# option: the field of the spec that it sets, and the value of the field where the option is on
+# option: the field of the spec that it sets, and the value of the field if the option is on
 _SWITCHES: dict[str, tuple[str, Any]] = {
     "alternation": ("alternation_sentence", PROVIDER_SPECS["perplexity"].alternation_sentence),
     "system_first": ("system_first_sentence", "System message must be at the beginning."),

@@ -58,7 +58,7 @@ class StatedFacts:
         return bool(self.get("reasoning_default")) and not off
 
     def entry(self, table: str, name: str) -> Any:
-        """An entry of a fact that is a table; an empty table where there is none."""
+        """An entry of a fact that is a table; an empty table if there is none."""
         return self.table.get(table, {}).get(name, {})
 
 

@@ -1,6 +1,6 @@
 """Answers in Gemini format: whole or in chunks.
 
-Calls arrive whole. Thoughts come first, and only where the request asks for them; the signature comes anyway. It is on
+Calls arrive whole. Thoughts come first, and only if the request asks for them; the signature comes anyway. It is on
 the first call, or on the last text if there is no call. Of a text that comes in pieces, Gemini 2.5 signs the first
 piece; Gemini 3 sends the signature last, on a part of its own without text. All of this is as recorded.
 """

@@ -67,7 +67,7 @@ class GeminiModel:
 
     @property
     def budgets(self) -> tuple[int, int, bool] | None:
-        """The smallest and largest budget for thinking, and whether 0 turns it off; None where nobody knows."""
+        """The smallest and largest budget for thinking, and whether 0 turns it off; None if nobody knows."""
         if self.version == (3, 5) and "lite" in self.name:
             return (1, 1 << 30, False)  # its range is not known, only that it refuses 0
         if self.version != (2, 5) or "image" in self.name or "preview" in self.name:

@@ -154,7 +154,7 @@ def items(request: ReceivedRequest, turn: ModelTurn) -> list[Item]:
 
 
 def _reasoning(request: ReceivedRequest, thinking: str) -> Item:
-    """A reasoning item. Its summary and its encrypted content come only where the request asks for them."""
+    """A reasoning item. Its summary and its encrypted content come only if the request asks for them."""
     asked = (request.body.get("reasoning") or {}).get("summary") is not None
     summary = [{"type": "summary_text", "text": thinking}] if thinking and asked else []
     item = {"type": "reasoning", "id": item_id("rs_", request), "summary": summary, "content": []}

@@ -28,7 +28,7 @@ class ResponsesModel:
 
     @property
     def efforts(self) -> tuple[str, ...]:
-        """The levels of effort it takes; all where that is not known."""
+        """The levels of effort it takes; all if that is not known."""
         if self.is_o:
             return _ALL_EFFORTS[2:5]
         return _ALL_EFFORTS[1:5] if self.version == (5, 0) and self.reasons else _ALL_EFFORTS

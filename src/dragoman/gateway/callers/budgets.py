@@ -29,7 +29,7 @@ class Hold(msgspec.Struct, frozen=True, gc=False):
 
 
 async def hold(budgets: Budgets, clocks: Clocks, caller: Caller, budget: Budget, amount: float = 0.0) -> Hold:
-    """Book an amount. Raises Refused where a budget has no room for it."""
+    """Book an amount. Raises Refused if a budget has no room for it."""
     periods = periods_at(budget, clocks.wall())
     verdict = await budgets.reserve(caller.name, periods, amount)
     if isinstance(verdict, Exhausted):

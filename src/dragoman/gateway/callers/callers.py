@@ -151,7 +151,7 @@ def _may_come_from(server: ServerConfig, origin: str) -> None:
 
 
 def recognise(live: LiveConfig, inbound: Inbound) -> Caller:
-    """The caller where anybody may ask: a stranger without a good key."""
+    """The caller, if anybody may ask: a stranger without a good key."""
     try:
         return identify(live, inbound)
     except Refused:
@@ -159,7 +159,7 @@ def recognise(live: LiveConfig, inbound: Inbound) -> Caller:
 
 
 def may_ask(caller: Caller, model: str) -> None:
-    """Raise Refused where the caller may not use a model; the answer does not say whether there is one."""
+    """Raise Refused if the caller may not use a model; the answer does not say whether there is one."""
     if len(model) > LONGEST_MODEL:
         what = f"the model's name has {len(model)} characters; at most {LONGEST_MODEL} are taken"
         raise Refused(Failure(FailureKind.BAD_REQUEST, what, 400, param="model"))

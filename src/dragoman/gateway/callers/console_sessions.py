@@ -44,7 +44,7 @@ def make_session(name: str, key: ClientKey | None, now: float) -> str:
 
 
 def session_name(value: str, keys: dict[str, ClientKey], now: float) -> str | None:
-    """The name of the key that a session was made with, `SETUP` for the setup's; None where it is no good."""
+    """The name of the key that a session was made with, `SETUP` for the setup's; None if it is no good."""
     try:
         content, _, signature = value[:_LONGEST].rpartition(".")
         encoded, until, _ = content.split(".")

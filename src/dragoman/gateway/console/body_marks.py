@@ -33,7 +33,7 @@ class MarkKind(StrEnum):
 
 
 class BodyMark(msgspec.Struct, frozen=True):
-    """A JSON pointer into the body that is sent, and what a rule did there. Where it removed something, the pointer is
+    """A JSON pointer into the body that is sent, and what a rule did there. If it removed something, the pointer is
     that of the object or list that held it."""
 
     at: str
@@ -61,7 +61,7 @@ def _marks(body: Any, rule: str, without: Callable[[str], bytes]) -> tuple[BodyM
 def moved_marks(sent: bytes, places: Iterable[str], without: Callable[[str], bytes]) -> tuple[BodyMark, ...]:
     """Where places of the client's request went. `without` compiles the request with one of them left out.
 
-    For a rule that cannot be left out. Where a place is missing, other rules repair what that breaks: then the bodies
+    For a rule that cannot be left out. If a place is missing, other rules repair what that breaks: then the bodies
     differ in so many places that they tell nothing.
     """
     body = msgspec.json.decode(sent)
@@ -77,7 +77,7 @@ def moved_marks(sent: bytes, places: Iterable[str], without: Callable[[str], byt
 
 
 def without_place(request: Any, at: str) -> Any:
-    """A JSON value without what a pointer leads to. Raises MalformedRequest where it leads nowhere."""
+    """A JSON value without what a pointer leads to. Raises MalformedRequest if it leads nowhere."""
     head, *rest = [unescaped(step) for step in at.split("/")[1:]] or [""]
     if isinstance(request, dict) and head in request:
         inner = {} if not rest else {head: without_place(request[head], _pointer(rest))}

@@ -38,7 +38,7 @@ class CodeSamples(msgspec.Struct, frozen=True):
 
 
 def code_samples(entry: Entry, request: bytes, destination: HttpDestination, root: str) -> CodeSamples | None:
-    """The samples; None where there are none for such a request."""
+    """The samples; None if there are none for such a request."""
     if len(request) > LARGEST:
         return None
     try:

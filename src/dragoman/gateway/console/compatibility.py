@@ -115,7 +115,7 @@ class CompatibilityCell(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
     report: ShownReport | None = None
     unrepaired: EmulatorVerdict | None = None
-    """What the emulator says to the request without the repairs, None where it cannot be written or judged."""
+    """What the emulator says to the request without the repairs, None if it cannot be written or judged."""
     repaired: EmulatorVerdict | None = None
     """What it says to the body that is sent."""
 

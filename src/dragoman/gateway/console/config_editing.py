@@ -59,7 +59,7 @@ class CheckedConfig(msgspec.Struct, frozen=True):
 
 
 def config_file(live: LiveConfig) -> Path:
-    """The file of the gateway; where it has none, the one that the console makes."""
+    """The file of the gateway; if it has none, the one that the console makes."""
     file = live.file
     return file.path if file is not None and file.path is not None else Path(DEFAULT_FILE)
 
@@ -92,7 +92,7 @@ def config_view(live: LiveConfig, editable: bool, why_not: str) -> ConfigView:
 
 
 def _broken(text: str, path: Path) -> str:
-    """Why a file cannot be edited here; empty where it can."""
+    """Why a file cannot be edited here; empty if it can."""
     try:
         parse_tree(text, path.name)
     except InvalidConfig as fault:

@@ -115,7 +115,7 @@ def _dry_run(
 
 
 def judged(destination: HttpDestination, sent: CompiledRequest) -> EmulatorVerdict | None:
-    """The verdict of the emulator for a body; None where there is no emulator to ask."""
+    """The verdict of the emulator for a body; None if there is no emulator to ask."""
     try:
         emulator = emulator_for(destination.target.profile)
         return judge_request(emulator, sent.path, sent.headers, sent.body, destination.base_url)

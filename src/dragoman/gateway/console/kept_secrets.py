@@ -25,7 +25,7 @@ _NAMED = re.compile(r"(?<![\w-])([\w-]++)[\"']?[ \t]*[:=][ \t]*")
 
 
 def without_secrets(text: str) -> str:
-    """The text with marks. It must be YAML: where it is not, nobody knows what in it is a secret."""
+    """The text with marks. It must be YAML: if it is not, nobody knows what in it is a secret."""
     for (start, end), mark_ in reversed(_marked(text)):
         text = text[:start] + mark_ + text[end:]
     return text

@@ -147,7 +147,7 @@ async def _dispatch(
     route: TargetRoute[HttpDestination] | None,
     work: RequestWork,
 ) -> None:
-    """Send the request. `route` is None where one has to be chosen first."""
+    """Send the request. `route` is None if one has to be chosen first."""
     services = request.services
     if route is None:
         if (budget := record.caller.budget) is not None:

@@ -84,7 +84,7 @@ async def model(request: ServedRequest, name: str) -> None:
 
 
 def _able(listed: ListedModel, routes: Routes, client: str) -> ListedModel:
-    """The model with what it can do and its window, where the list of this dialect shows that."""
+    """The model with what it can do and its window, if the list of this dialect shows that."""
     if not model_listing(client).shows_abilities:
         return listed
     route = routes.find(listed.name, client)
@@ -112,7 +112,7 @@ def _is_live(inbound: Inbound) -> bool:
 async def _described(
     listed: ListedModel, services: Services, client: str, credential: CallerCredential | None
 ) -> ListedModel:
-    """The model with what its provider says about it; without, where the provider does not answer."""
+    """The model with what its provider says about it; without it, if the provider does not answer."""
     route = services.live.routes.find(listed.name, client)
     if route is None:
         return listed

@@ -130,7 +130,7 @@ def _refuse_foreign(destination: HttpDestination, path: str) -> None:
 
 
 async def _book(limits: ModelLimiter, destination: HttpDestination, tokens: int) -> None:
-    """Raise Refused where the limits of the model have no room. There is no output in tokens."""
+    """Raise Refused if the limits of the model have no room. There is no output in tokens."""
     if destination.rate_limits is None:
         return
     booked = await limits.book_tokens(SendBooking(destination, tokens, 0), destination.rate_limits)

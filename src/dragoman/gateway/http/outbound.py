@@ -43,7 +43,7 @@ class AnswerRewriter(Protocol):
 class Outbound:
     """One answer. It always carries the request id, and knows whether it has begun.
 
-    `rewriter` makes another answer of what is sent, where the client's endpoint has a form of its own; `work`: where
+    `rewriter` makes another answer of what is sent, if the client's endpoint has a form of its own; `work`: where
     that is done. `errors`: how errors are rendered; None: as the client's dialect does. `copy` are the first pieces of
     a stream: `copied` bytes of it. `before_end` is awaited before the last bytes are sent."""
 

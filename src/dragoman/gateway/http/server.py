@@ -128,7 +128,7 @@ def _loaded(file: ServedFile, options: ServeOptions) -> tuple[Loaded, str]:
 
 
 def _needs_setup(options: ServeOptions, config: Config) -> bool:
-    """Whether a token for the console is printed: without a file or by wish, where only this machine can call."""
+    """Whether a token for the console is printed: without a file or by wish, if only this machine can call."""
     return (options.setup or options.path is None) and not config.keys and is_loopback(config.server.host)
 
 

@@ -75,7 +75,7 @@ class Workers:
         signal.set_wakeup_fd(self._signals_out.fileno(), warn_on_full_buffer=False)
 
     def _wait(self) -> set[int]:
-        """The signals that came, after at most a second where the configuration is watched."""
+        """The signals that came, after at most a second if the configuration is watched."""
         watching = self._watch and not self._stopping
         ready, _, _ = select.select([self._signals_in], [], [], WATCH_SECONDS if watching else None)
         if ready:

@@ -79,7 +79,7 @@ class LiveModels:
         seconds: float = FIRST_TIMEOUT,
         credential: CallerCredential | None = None,
     ) -> Mapping[str, Entry]:
-        """All models of a destination's provider, by their names; none where it does not tell. `seconds`: how long to
+        """All models of a destination's provider, by their names; none if it does not tell. `seconds`: how long to
         wait for its first list. What a caller's own credential shows is the caller's, and not kept."""
         if destination.as_caller:
             own = credential is not None and credential.scheme == destination.scheme
@@ -107,7 +107,7 @@ class LiveModels:
         return found
 
     async def _refresh(self, key: tuple[str, str], destination: HttpDestination, transport: Transport) -> None:
-        """Ask once more. What was known before stays where the provider does not answer."""
+        """Ask once more. What was known before stays if the provider does not answer."""
         try:
             entries = await _ask(destination, transport)
             before = self._known.get(key, _NOTHING).entries

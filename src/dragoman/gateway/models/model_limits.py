@@ -1,4 +1,4 @@
-"""What targets are sent in a minute at most: booked before each send, in a line where there is no room.
+"""What targets are sent in a minute at most: booked before each send, in a line if there is no room.
 
 The counts are those of the store, so that workers share them. The lines are this process's own.
 """
@@ -85,7 +85,7 @@ class ModelLimiter:
             self._counts.settle(_OUTPUT + name, usage.output - booking.output)
 
     async def _waited(self, line: _WaitingLine, booking: SendBooking, limits: ModelRateLimits) -> bool:
-        """Stand in the line, which goes in order. False where it took too long, or is known to."""
+        """Stand in the line, which goes in order. False if it took too long, or is known to."""
         ends = self._now() + limits.max_wait
         line.waiting += 1
         try:
@@ -131,7 +131,7 @@ class ModelLimiter:
 
 
 def _wanted(limits: ModelRateLimits, ask: Ask) -> tuple[int, int]:
-    """The tokens to book: input by estimate where it is limited, and the reserve for output."""
+    """The tokens to book: input by estimate if it is limited, and the reserve for output."""
     counted = limits.input_tokens_per_minute is not None
     tokens = reserved_tokens(ask.conversation) if counted else 0
     most = ask.conversation.settings.max_tokens

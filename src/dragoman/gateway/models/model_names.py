@@ -74,7 +74,7 @@ def _check(services: Services, caller: Caller, name: str, lead: Lead) -> None:
 async def visible_names(
     services: Services, caller: Caller, client: str, credential: CallerCredential | None = None
 ) -> dict[str, Entry | None]:
-    """Every name that the caller may ask for, with what its provider says about it where that is known.
+    """Every name that the caller may ask for, with what its provider says about it if that is known.
 
     Names and routes of the file, and `auto`, which chooses from all its models; its patterns with the models of their
     providers; without any models in the file, the models of all providers. `credential`: the caller's own.
@@ -119,7 +119,7 @@ async def _expanded(services: Services, seconds: float, credential: CallerCreden
 async def _offered(
     services: Services, client: str, seconds: float, credential: CallerCredential | None
 ) -> dict[str, Entry | None]:
-    """The models of every provider: by their bare names where those lead to one. A provider that has no list, or does
+    """The models of every provider: by their bare names if those lead to one. A provider that has no list, or does
     not answer, has those that it is known to run."""
     found: dict[str, Entry | None] = {}
     lists = await provider_lists(services, services.live.config.providers, seconds, credential)

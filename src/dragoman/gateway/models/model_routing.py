@@ -96,7 +96,7 @@ class _Choice:
         return None if pin is None else LastUse(pin.target, max(0.0, time.time() - pin.at))
 
     async def _asked_router(self, question: RouterQuestion) -> str | None:
-        """What the router model says; None where it fails, takes too long, or is too dear for the caller's budget."""
+        """What the router model says; None if it fails, takes too long, or is too dear for the caller's budget."""
         router = self._config.router
         assert router is not None
         body = question.body if router.temperature is None else {**question.body, "temperature": router.temperature}
@@ -109,7 +109,7 @@ class _Choice:
 
 
 def _turn_digests(ask: Ask) -> tuple[str, str]:
-    """The digest of this conversation, and of the one whose calls it answers; empty where it answers none."""
+    """The digest of this conversation, and of the one whose calls it answers; empty if it answers none."""
     seen = measured(ask.conversation)
     digests, units = PrefixDigests(seen), seen.units
     before = digests.of(len(units) - 1) if units and units[-1].continues else ""

@@ -1,6 +1,6 @@
 """Servers that are asked what they accept, at first use, beside the requests: those whose profile says `probed`.
 
-The first request goes out at once, compiled with care. Beside it the chat template is run where the server tells it,
+The first request goes out at once, compiled with care. Beside it the chat template is run if the server tells it,
 else the server is asked. What is found is kept in the store like a lesson, under the name `probe`, and is used from
 then on. The refusals behind it are kept beside it, for whoever asks why. It is done again when the models change.
 """
@@ -132,7 +132,7 @@ class ServerProbes:
             raise
 
     async def _template(self, destination: HttpDestination) -> TemplateSource | None:
-        """The chat template that the server tells, where it does and it can be run. It says what is accepted of Chat
+        """The chat template that the server tells, if it does and it can be run. It says what is accepted of Chat
         requests; what becomes of others before they reach it is the server's own affair."""
         if destination.target.dialect != DEFAULT_DIALECT:
             return None
@@ -149,7 +149,7 @@ class ServerProbes:
         return f"{PROBE}-{sha256(stated).hexdigest()[:16]}"
 
     async def _found(self, destination: HttpDestination, source: TemplateSource | None) -> AskedServer:
-        """What the template says; where there is none, or it takes no conversation, what the server says."""
+        """What the template says; if there is none, or it takes no conversation, what the server says."""
         from dragoman.probe.live.asked_server import run_template
 
         if source is None:

@@ -60,7 +60,7 @@ class BoardPlace:
         self._own.write(_encode(snapshot))
 
     def read(self) -> MetricsSnapshot:
-        """The last snapshot at this place; an empty one where there is none."""
+        """The last snapshot at this place; an empty one if there is none."""
         return _parse(self._own.read())
 
     @property

@@ -71,7 +71,7 @@ AGAINST_TARGET = COUNTED | KEY_BOUND | {FailureKind.NOT_FOUND}
 
 
 def keeps_bodies(config: Config) -> bool:
-    """Whether bodies may be in memory: where nobody but the owner of this machine can look at them."""
+    """Whether bodies may be in memory: only if nobody but the owner of this machine can look at them."""
     return not config.keys and is_loopback(config.server.host) and not config.server.allow_public_without_keys
 
 
@@ -138,7 +138,7 @@ class RecentExchanges:
         return list(reversed(self._routed))
 
     def since(self, count: int) -> list[Entry]:
-        """The requests after the first `count`, the oldest first; fewer where a watcher is far behind."""
+        """The requests after the first `count`, the oldest first; fewer if a watcher is far behind."""
         new = min(self.count - count, len(self._entries))
         return [self._entries[at] for at in range(len(self._entries) - new, len(self._entries))]
 

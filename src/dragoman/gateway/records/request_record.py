@@ -40,7 +40,7 @@ from dragoman.upstream.dispatch import Dispatch
 _encode = msgspec.json.Encoder().encode
 _DEBUG, _INFO, _WARNING = LogLevel.DEBUG, LogLevel.INFO, LogLevel.WARNING
 COPIED = 1 << 20
-"""Bytes of a streamed answer that the ledger keeps where it keeps bodies."""
+"""Bytes of a streamed answer that the ledger keeps if it keeps bodies."""
 LONGEST_NAME = 200
 """Of a model that a client made up, this much is written down."""
 LONGEST_ERROR = 8192
@@ -48,7 +48,7 @@ LONGEST_ERROR = 8192
 LONGEST_CONTENT = 64 * 1024
 """Of a body this much is in the log, if it holds conversations."""
 GONE = 499
-"""The status that is noted where the client did not wait for its answer."""
+"""The status that is noted if the client did not wait for its answer."""
 
 
 class Cost(msgspec.Struct, frozen=True, gc=False):
@@ -64,7 +64,7 @@ class Cost(msgspec.Struct, frozen=True, gc=False):
 
 
 def find_cost(exchange: Exchange[HttpDestination], spent: Spent) -> Cost | None:
-    """None where nothing was used, or nobody knows what it costs."""
+    """None if nothing was used, or nobody knows what it costs."""
     if exchange.parts:
         costs = [cost for part in exchange.parts if (cost := find_cost(part, part.spent())) is not None]
         return Cost(sum(one.amount for one in costs), all(one.reported for one in costs)) if costs else None

@@ -1,6 +1,6 @@
 """What requests ask of the store, for spans below the span of the request.
 
-Only where tracing is on: the store is then wrapped, and each call that may wait is noted. The notes of a request are
+Only if tracing is on: the store is then wrapped, and each call that may wait is noted. The notes of a request are
 taken when its span is made. They name the need, the operation and the outcome, and no key or content.
 """
 

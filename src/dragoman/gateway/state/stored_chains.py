@@ -65,7 +65,7 @@ async def _is_there(responses: StoredResponses, caller: str, id: str, wholly: bo
 async def find_turns(
     responses: StoredResponses, caller: str, last: str, most: int, *, is_named: bool = False
 ) -> list[StoredResponse] | None:
-    """A stored conversation from its beginning; None where a turn of it is not there. `is_named`: a conversation names
+    """A stored conversation from its beginning; None if a turn of it is not there. `is_named`: a conversation names
     its last turn, which is there for it also if it was removed. Raises Refused."""
     found: list[StoredResponse] = []
     turn = await (responses.find_link if is_named else responses.find)(caller, last)
