@@ -124,7 +124,7 @@ class OptionError(DragomanError):
 
 
 class ProfileError(DragomanError):
-    """A profile file is invalid. `problems`: all its mistakes, each with its line, where they are known."""
+    """A profile file is invalid. `problems`: all its mistakes, each with its line, if they are known."""
 
     def __init__(self, message: str, *, at: str = "", hint: str = "", problems: tuple[str, ...] = ()) -> None:
         super().__init__(message, at=at, hint=hint)

@@ -139,7 +139,7 @@ def _generic(dialect: str) -> str:
 def _recorded_destination(
     failure: RefusalLine, request: dict[str, Any], file: Path | None, env_files: tuple[Path, ...]
 ) -> HttpDestination:
-    """The destination of the line; where its provider is not known here, any server of the same dialect."""
+    """The destination of the line; if its provider is not known here, any server of the same dialect."""
     params = failure.params if isinstance(failure.params, dict) else {}
     model = params.get("model") or request.get("model") or ""
     name = failure.target or f"{failure.provider}/{model}"

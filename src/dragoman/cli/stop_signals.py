@@ -20,7 +20,7 @@ def raise_on_stop_signals() -> None:
 
 
 def raise_on_interrupt() -> None:
-    """Let SIGINT raise KeyboardInterrupt from now on, also where a shell had it ignored."""
+    """Let SIGINT raise KeyboardInterrupt from now on, also if a shell had it ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -28,7 +28,7 @@ def raise_on_interrupt() -> None:
 def stop_signals() -> Iterator[Callable[[], object]]:
     """A function that waits until a stop signal arrives. One that arrived since the beginning counts.
 
-    The interpreter writes a byte for each signal, in whatever thread it arrives. An exception instead is lost where it
+    The interpreter writes a byte for each signal, in whatever thread it arrives. An exception instead is lost if it
     is raised in a destructor, and the command would go on for ever.
     """
     reader, writer = socket.socketpair()

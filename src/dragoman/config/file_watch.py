@@ -2,7 +2,7 @@
 
 `changed()` is cheap enough to call every second: it compares size and time first, and reads the file only if those
 differ. `load()` is all or nothing: if the file is missing, incomplete or invalid, it raises and `current` stays. It
-fails closed: a file that says nothing is refused, and so is one without keys or providers where there were some. An
+fails closed: a file that says nothing is refused, and so is one without keys or providers if there were some before. An
 editor that saves in two steps, or a mount that is gone for a moment, must not open a gateway to everybody.
 """
 

@@ -64,9 +64,9 @@ class ModelLead(Struct, frozen=True):
     """What the name means: a name of the file, or the name itself; and `PROVIDER/MODEL` of a bare name. A key that may
     use one of these may use the model."""
     candidates: tuple[str, ...] | None = None
-    """The models of a route, of which one is chosen for each request; None where the name is no route."""
+    """The models of a route, of which one is chosen for each request; None if the name is no route."""
     targets: tuple[ConfiguredTarget, ...] = ()
-    """The first choice first. There are none where the name leads nowhere."""
+    """The first choice first. There are none if the name leads nowhere."""
     reserved: Mapping[FallbackReason, tuple[ConfiguredTarget, ...]] = {}
     """Those for one reason of failure of the first choice. They go before the others."""
     family: FamilyChoice | None = None
@@ -95,7 +95,7 @@ def asked_name(config: Config, name: str) -> str:
 def _meant(config: Config, name: str, family: FamilyChoice | None) -> str:
     """The name of the file that a name means, or the name itself.
 
-    A beginning stands for a name only where no provider may run a model that is called so: `gpt-4o` is not the
+    A beginning stands for a name only if no provider may run a model that is called so: `gpt-4o` is not the
     beginning of `gpt-4o-mini`.
     """
     if name in config.models or "/" in name:
@@ -197,7 +197,7 @@ class NamedEntry(Struct, frozen=True):
 
 
 def find_entry(config: Config, name: str) -> NamedEntry | None:
-    """The model of the file that a name leads to; None where it names a provider itself, or nothing."""
+    """The model of the file that a name leads to; None if it names a provider itself, or nothing."""
     if is_pattern(name):
         return None
     entry = config.models.get(name) or config.models.get(known_as(config, name))
@@ -212,7 +212,7 @@ def find_entry(config: Config, name: str) -> NamedEntry | None:
 def known_as(config: Config, name: str) -> str:
     """The model of this file that a name means: itself, or the one whose provider calls it so.
 
-    Where several would do, none is meant.
+    If several would do, none is meant.
     """
     if name in config.models or "/" in name:
         return name
@@ -245,7 +245,7 @@ def listed_names(config: Config) -> tuple[str, ...]:
 
 
 def find_candidates(config: Config, name: str) -> tuple[str, ...] | None:
-    """The models that a route chooses from; None where the name is no route.
+    """The models that a route chooses from; None if the name is no route.
 
     `auto` chooses from all, `PREFIX/auto` from those whose provider or name begins so. A model that is asked with the
     caller's credential is chosen by the caller alone.
@@ -299,7 +299,7 @@ def _fits(pattern: str, name: str) -> bool:
 
 
 def find_family(config: Config, profiles: Profiles, name: str, client: str) -> FamilyChoice | None:
-    """Who serves a bare name for a client that speaks a dialect; None where no configured provider does."""
+    """Who serves a bare name for a client that speaks a dialect; None if no configured provider does."""
     head, slash, _ = name.partition("/")
     named = head if slash and head in profiles.names() else ""
     for family in families_of(name):

@@ -73,7 +73,7 @@ class CachePool:
         return self._young + self.old
 
     def takes(self, size: int) -> bool:
-        """Make room for an entry; False where it is too large to be kept."""
+        """Make room for an entry; False if it is too large to be kept."""
         if size > self.budget // LARGEST_SHARE:
             return False
         if self._young + size > self.budget // 2:
@@ -190,7 +190,7 @@ class IdentityCache(Generic[Value, Made]):
     Readers hand out the same objects for the same bytes. Asking for an object's identity costs a hundredth of hashing
     large tools, let alone of writing them.
 
-    `size`: bytes that an entry counts for. Where it is 0 they are measured; what belongs to the configuration lives
+    `size`: bytes that an entry counts for. If it is 0, they are measured; what belongs to the configuration lives
     anyway, and measuring it would take longer than making it again.
     """
 

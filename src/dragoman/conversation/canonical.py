@@ -46,7 +46,7 @@ _RESULT_SPELLING = SPELLING | {"name"}
 """A result names its tool only to repeat what its call says."""
 
 _FORMAT_SPELLING = SPELLING | {"strict"}
-"""A response format is strict where it cannot be otherwise."""
+"""A response format is strict if it cannot be otherwise."""
 
 _KINDS = {"Result": _RESULT_SPELLING, "ResponseFormat": _FORMAT_SPELLING}
 _NO_ARGUMENTS = (
@@ -275,7 +275,7 @@ def _settle_thinking(plain: dict[str, Any]) -> None:
 
 
 def _settle_settings(plain: dict[str, Any]) -> None:
-    """Parallel calls without a choice mean the choice `auto`, and nothing where no call may be made.
+    """Parallel calls without a choice mean the choice `auto`, and nothing if no call may be made.
 
     Whoever wants the likeliest tokens wants their probabilities.
     """

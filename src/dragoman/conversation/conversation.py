@@ -29,7 +29,7 @@ class Conversation(msgspec.Struct, frozen=True, gc=False):
     empty_tools: bool = False
     """Whether the client sent an empty list of tools."""
     near_misses: tuple[NearMiss, ...] = ()
-    """What was not written as the client's dialect has it, and still is where its text is copied."""
+    """What was not written as the client's dialect has it, and still is if its text is copied."""
 
     def __eq__(self, other: object) -> bool:
         from dragoman.conversation.canonical import canonical

@@ -109,7 +109,7 @@ class Failure(msgspec.Struct, frozen=True):
         return f"<Failure: {self.kind}, status {self.status}, {self.message[:200]!r}>"
 
     def at(self, provider: str) -> Failure:
-        """With the provider's name, where the provider does not name one itself."""
+        """With the provider's name, if the provider does not name one itself."""
         return self if self.provider else replace(self, provider=provider)
 
     @property

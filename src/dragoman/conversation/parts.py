@@ -66,7 +66,7 @@ class Opaque(Part, frozen=True, gc=False):
     json: Json
     origin: Origin
     words: Json | None = None
-    """What a block says, where it says it in words too: the transcript of a spoken answer."""
+    """What a block says, if it says it in words too: the transcript of a spoken answer."""
     meant: tuple[Part, ...] | None = None
     """The same as calls and results of functions, if the block belongs to a tool that the client runs. Empty: it says
     nothing that a target without such blocks needs."""
@@ -101,7 +101,7 @@ class Call(Part, frozen=True, gc=False):
     id: str
     name: str
     arguments: Json
-    """A JSON object, or a JSON string where the text was no object."""
+    """A JSON object, or a JSON string if the text was no object."""
     signature: Opaque | None = None
     custom: bool = False
     """Whether the tool takes plain text: then the arguments are always a string."""
@@ -187,7 +187,7 @@ class Media(Part, frozen=True, gc=False):
 
 
 class Refusal(Part, frozen=True, gc=False):
-    """The model's refusal, where the dialect tells it from other text."""
+    """The model's refusal, if the dialect tells it from other text."""
 
     literal: bytes
 

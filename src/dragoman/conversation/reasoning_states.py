@@ -9,7 +9,7 @@ ENCRYPTED = "encrypted_content"
 THOUGHT = "thought_signature"
 """Gemini: hangs on a call, a text or a thought."""
 UNSIGNED = "unsigned"
-"""Dragoman: stands in place of a signature where nobody signed, and means nothing to any provider."""
+"""Dragoman: stands in place of a signature if nobody signed, and means nothing to any provider."""
 DETAIL = "reasoning_details"
 """Chat as OpenRouter speaks it: one entry of the list, verbatim."""
 

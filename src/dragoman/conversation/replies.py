@@ -44,7 +44,7 @@ MOST_TOKENS = 1_000_000_000
 
 
 def token_count(value: object) -> int:
-    """A number that a provider gave as a count of tokens, within bounds; 0 where it is none."""
+    """A number that a provider gave as a count of tokens, within bounds; 0 if it is none."""
     if type(value) is int and 0 <= value <= MOST_TOKENS:
         return value  # nearly always
     if not isinstance(value, (int, float)) or not value > 0:

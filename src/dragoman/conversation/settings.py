@@ -35,7 +35,7 @@ BUDGETS: dict[Effort, int] = {
     Effort.ULTRA: 49_152,
     Effort.MAX: 65_536,
 }
-"""What an effort is worth in tokens, where a target counts. MAX is cut to the token limit less one."""
+"""What an effort is worth in tokens, if a target counts. MAX is cut to the token limit less one."""
 
 
 def effort_of(budget: int) -> Effort:
@@ -51,7 +51,7 @@ EFFORT_INSIDE = "effort-inside"
 
 
 SUMMARY = "auto"
-"""The kind of summary to ask for where a client does not say which: the most detailed one that the model has."""
+"""The kind of summary to ask for if a client does not say which: the most detailed one that the model has."""
 
 
 class Thinking(msgspec.Struct, frozen=True, gc=False):
@@ -79,7 +79,7 @@ class FormatKind(StrEnum):
 
 
 UNNAMED = "response"
-"""The name of an answer's schema where the client gave none and the target demands one."""
+"""The name of an answer's schema if the client gave none and the target demands one."""
 
 
 class ResponseFormat(msgspec.Struct, frozen=True, gc=False):

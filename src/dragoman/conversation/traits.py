@@ -1,6 +1,6 @@
 """What is to be seen in a conversation, as one number from one walk.
 
-A rule says which traits it looks for and is not even called where none of them is there.
+A rule says which traits it looks for and is not even called if none of them is there.
 """
 
 from __future__ import annotations
@@ -236,9 +236,9 @@ _SHARE = 4
 
 
 def observe_change(before: tuple[Message, ...], after: tuple[Message, ...], seen: int) -> int:
-    """The traits after a repair, where `seen` were those before it.
+    """The traits after a repair; `seen` were those before it.
 
-    Where a few messages changed, and none of them its role or its ids, only these are looked at. A trait of messages
+    If a few messages changed, and none of them its role or its ids, only these are looked at. A trait of messages
     that went with the repair may then remain: the rule that looks for it finds nothing.
     """
     if len(before) != len(after):

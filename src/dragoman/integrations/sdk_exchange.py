@@ -87,7 +87,7 @@ class SdkResponse(msgspec.Struct, frozen=True):
 
 
 class SdkCount(msgspec.Struct, frozen=True):
-    """A count that the provider is asked for; where it gives none, the estimate stands in."""
+    """A count that the provider is asked for; if it gives none, the estimate stands in."""
 
     dialect: str
     outgoing: Outgoing
@@ -212,7 +212,7 @@ class SdkBridge:
     def read(
         self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], body: bytes
     ) -> SdkExchange | SdkCount | SdkResponse:
-        """What an SDK sends, as an exchange; as a count; or, where nobody needs to be asked, as its answer."""
+        """What an SDK sends, as an exchange; as a count; or, if nobody needs to be asked, as its answer."""
         route = registry.route(method, path, query, any_prefix=True)
         if route is None or route.job not in (Job.GENERATE, Job.COUNT_TOKENS):
             return _no_conversation(method, path, headers)
@@ -258,7 +258,7 @@ class SdkBridge:
 
 
 def authorized(authorizers: Authorizers, destination: HttpDestination, outgoing: Outgoing) -> Outgoing:
-    """The request with what authorizes it, where that is more than a key. Raises NoCredentials. The first one waits."""
+    """The request with what authorizes it, if that is more than a key. Raises NoCredentials. The first one waits."""
     return outgoing if destination.scheme is None else authorizers.authorize_now(destination.scheme, outgoing)
 
 

@@ -33,7 +33,7 @@ class AskedDialect(msgspec.Struct, frozen=True):
 
 @cache
 def asked_dialect(name: str = DEFAULT_DIALECT) -> AskedDialect:
-    """What is asked in this dialect. Raises KeyError where nothing is; see `asked_names`."""
+    """What is asked in this dialect. Raises KeyError if nothing is; see `asked_names`."""
     known = next((one for one in asked_names() if one == name), None)
     if known is None:
         raise KeyError(name)

@@ -56,7 +56,7 @@ def facts_found(findings: Iterable[ProbeFinding], questions: Sequence[Question])
 def _with_open_words(
     facts: dict[str, Any], questions: Sequence[Question], known: Mapping[str, ProbeFinding]
 ) -> dict[str, Any]:
-    """Lists with the words that nobody was asked about, where they are taken by default: silence refuses nothing."""
+    """Lists with the words that nobody was asked about, if they are taken by default: silence refuses nothing."""
     answered = {word for question in questions if question.id in known for word in _words(question)}
     for question in questions:
         for name, word in _words(question):

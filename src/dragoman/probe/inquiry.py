@@ -1,6 +1,6 @@
 """An inquiry: decides what to ask a server next, and what its answers mean. No I/O.
 
-Questions are asked together where they fit together. If the server accepts, all of them are settled by one request. If
+Questions are asked together if they fit together. If the server accepts, all of them are settled by one request. If
 it refuses and its words name the question, that one is settled and the others are asked again; else the group is split.
 
 A refusal counts only after the server has accepted something later: a server that refuses everything from some point

@@ -49,7 +49,7 @@ class RequestForm(msgspec.Struct, frozen=True, kw_only=True):
     def body(self, questions: Iterable[Question], on_calls: JsonObject | None = None) -> dict[str, Any]:
         """The members of a request that asks these questions at once, without its model and its token limit.
 
-        Tools are declared where the turns have calls, as most servers want it. `on_calls`: members of every turn with
+        Tools are declared if the turns have calls, as most servers want it. `on_calls`: members of every turn with
         calls, for a server that does not take calls without them.
         """
         asked = tuple(questions)

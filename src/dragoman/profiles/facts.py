@@ -1,7 +1,7 @@
 """The catalogue of facts: everything in which providers and models differ.
 
 A fact is stated in a profile, with evidence. A rule is triggered by facts, never by a name. A fact that can be doubted
-is a `Stance`: in the client's own dialect `unknown` triggers nothing, since the client may know better; where we
+is a `Stance`: in the client's own dialect `unknown` triggers nothing, since the client may know better; if we
 translate, `unknown` means careful. A fact about form alone is decided with care in both, since nothing is lost by it.
 """
 
@@ -33,7 +33,7 @@ class Doubt(StrEnum):
     """How a fact that nobody knows is taken in the client's own dialect.
 
     `faithful`: in the client's favour, what it wrote stays. `careful`: as a refusal, what may be refused is repaired.
-    Where a request is translated to another dialect, it is always done with care.
+    If a request is translated to another dialect, it is always done with care.
     """
 
     FAITHFUL = "faithful"
@@ -174,7 +174,7 @@ class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     only: float | None = None
     """That value and no other."""
     default: float | None = None
-    """Its own default, which may be given even where the setting is refused."""
+    """Its own default, which may be given even if the setting is refused."""
     values: tuple[str, ...] = ()
     thinking: Stance = ACCEPTS
     """Taken while it thinks?"""
@@ -429,7 +429,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         ),
     ] = ("*",)
     document_form: Annotated[
-        str, Meta(description="the shape in which it takes the bytes of a document, where not its dialect's own")
+        str, Meta(description="the shape in which it takes the bytes of a document, if it is not its dialect's own")
     ] = ""
     document_title_pattern: Annotated[
         str, Meta(description="form of a document's name (regular expression; empty: any)")
@@ -521,7 +521,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     call_id_pattern: Annotated[str, Meta(description="form of a tool call's id (regular expression; empty: any)")] = ""
     odd_call_id: Annotated[Stance, form("an id of another form")] = REFUSES
     thought_in_id: Annotated[Stance, Meta(description="a thought signature in the tail of a call's id")] = UNKNOWN
-    call_id_length: Annotated[int, Meta(description="length of the ids we make where one does not fit")] = 24
+    call_id_length: Annotated[int, Meta(description="length of the ids we make if one does not fit")] = 24
     tool_name_pattern: Annotated[str, Meta(description="form of a tool's name (regular expression; empty: any)")] = ""
     tool_name_length: Annotated[int, asked("greatest length of a tool's name", tools="l" * 65, values=(128, 64))] = 64
     bad_arguments: Annotated[
@@ -600,7 +600,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     # reasoning
     reasoning_text: Annotated[Stance, Meta(description="thinking sent back without a signature")] = UNKNOWN
-    reasoning_field: Annotated[str, Meta(description="the field for thinking, where a dialect has several")] = ""
+    reasoning_field: Annotated[str, Meta(description="the field for thinking, if a dialect has several")] = ""
     odd_reasoning_field: Annotated[Stance, form("thinking in another field than `reasoning_field`")] = UNKNOWN
     reasoning_states: Annotated[
         tuple[str, ...], Meta(description="kinds of opaque reasoning state it issues and takes")
@@ -644,9 +644,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     # tools
     tools: Annotated[Stance, Meta(description="tools at all")] = ACCEPTS
-    tool_wrapper: Annotated[str, Meta(description="shape of a tool entry, where not the dialect's own")] = ""
+    tool_wrapper: Annotated[str, Meta(description="shape of a tool entry, if it is not the dialect's own")] = ""
     tool_ladder: Annotated[
-        tuple[str, ...], Meta(description="shapes to try one after the other where a tool's shape is refused")
+        tuple[str, ...], Meta(description="shapes to try one after the other if a tool's shape is refused")
     ] = ()
     tools_last_resort: Annotated[
         bool, Meta(description="as a last resort after a tool's answer, ask again without tools")
@@ -655,12 +655,12 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     schema_form: Annotated[str, Meta(description="the schema dialect of tool arguments")] = "json-schema"
     format_schema_form: Annotated[str, Meta(description="the schema dialect of structured output")] = "json-schema"
     schema_form_in: Annotated[
-        Mapping[str, str], Meta(description="the schema dialect of single fields for a schema, where it is another")
+        Mapping[str, str], Meta(description="the schema dialect of single fields for a schema, if it is another")
     ] = {}
     tools_without_schema: Annotated[
         Stance, asked("a tool without a schema of its arguments", tools="bare_lookup -", words=("parameters",))
     ] = ACCEPTS
-    schema_as: Annotated[str, Meta(description="field for the schema, where a dialect has several")] = ""
+    schema_as: Annotated[str, Meta(description="field for the schema, if a dialect has several")] = ""
     strict_tools: Annotated[Stance, Meta(description="the `strict` mark on a tool")] = ACCEPTS
     strict_max: Annotated[int, Meta(description="how many strict tools it takes (0: any number)")] = 0
     strict_optional_max: Annotated[int, Meta(description="how many optional fields they may have in all")] = 0
@@ -687,15 +687,15 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     mixed_kinds: Annotated[
         tuple[str, ...], Meta(description="its own tools that it takes beside functions in any case, without a setting")
     ] = ()
-    forced_provider_tool: Annotated[Stance, Meta(description="a forced choice where all tools are its own")] = REFUSES
+    forced_provider_tool: Annotated[Stance, Meta(description="a forced choice, if all tools are its own")] = REFUSES
 
     # settings
     settings: Annotated[Mapping[str, Setting], Meta(description="each setting: supported, range, values")] = {}
-    limit_name: Annotated[str, Meta(description="name of the token limit, where a dialect has several")] = ""
+    limit_name: Annotated[str, Meta(description="name of the token limit, if a dialect has several")] = ""
     two_limits: Annotated[Stance, Meta(description="a token limit under both of its names")] = ACCEPTS
     limit_required: Annotated[bool, Meta(description="a token limit must be given")] = False
-    limit_default: Annotated[int, Meta(description="the token limit we give where one is required")] = 4096
-    seed_name: Annotated[str, Meta(description="name of the seed, where a dialect has several")] = ""
+    limit_default: Annotated[int, Meta(description="the token limit we give if one is required")] = 4096
+    seed_name: Annotated[str, Meta(description="name of the seed, if a dialect has several")] = ""
     stop_max: Annotated[int, Meta(description="how many stop sequences it takes (0: any number)")] = 0
     empty_stop: Annotated[Stance, Meta(description="an empty stop sequence")] = ACCEPTS
     blank_stop: Annotated[Stance, Meta(description="a stop sequence of nothing but white space")] = ACCEPTS
@@ -730,7 +730,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     thinking: Annotated[Stance, Meta(description="being asked to think, in whatever form")] = ACCEPTS
     thinking_off: Annotated[Stance, Meta(description="being asked not to think")] = ACCEPTS
     thinking_form: Annotated[ThinkingForm, Meta(description="how a request asks it to think")] = ThinkingForm.ANY
-    thinking_as: Annotated[str, Meta(description="the fields that ask it to think, where a dialect has several")] = ""
+    thinking_as: Annotated[str, Meta(description="the fields that ask it to think, if a dialect has several")] = ""
     thinking_visible: Annotated[Stance, Meta(description="a setting for whether thoughts are shown")] = REFUSES
     thinking_summary: Annotated[Stance, Meta(description="a setting for the kind of summary of thoughts")] = REFUSES
     thoughts_on_request: Annotated[

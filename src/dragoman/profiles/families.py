@@ -21,7 +21,7 @@ class NameFamily(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     match: tuple[str, ...]
     default: str = ""
-    """The maker's own profile, empty where there is none."""
+    """The maker's own profile, empty if there is none."""
 
     def has(self, model: str) -> bool:
         """Whether a name, in small letters, belongs to it."""

@@ -13,7 +13,7 @@ from dragoman.profiles.facts import Facts, fact_types
 from dragoman.profiles.toml_lines import KeyPath
 
 RuleCheck = Callable[[str, Any], str | None]
-"""Why a rule or its option is not known; None where it is. Profiles do not know the rules."""
+"""Why a rule or its option is not known; None if it is. Profiles do not know the rules."""
 
 Mistake = tuple[KeyPath, str]
 

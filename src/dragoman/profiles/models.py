@@ -74,7 +74,7 @@ class CatalogueUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     thinking: str = ""
     """`form`, all of it, as on the maker's own API; `ability`, whether a model can be told, and its bounds; `hint`, the
-    same where the provider ignores what a model cannot do."""
+    same if the provider ignores what a model cannot do."""
     formats: tuple[str, ...] = ()
     """Those that the endpoint has a field for, of which a model's own are taken."""
     limits: bool = False
@@ -108,7 +108,7 @@ def find_model(name: str) -> ModelEntry | None:
 
 
 def known_window(name: str, stated: int) -> int:
-    """The context window that is stated of a model, else the one that its maker gives it; 0 where nobody knows.
+    """The context window that is stated of a model, else the one that its maker gives it; 0 if nobody knows.
 
     A host may cut a model's window and never widens it."""
     if stated:

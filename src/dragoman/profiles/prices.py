@@ -2,7 +2,7 @@
 
 A price is found as a model is in the catalogue: by patterns that match from the start of a name or from any word in it,
 and of which the one with the most letters wins. The name is `PROFILE/MODEL`, so that a pattern may name the provider
-where its price is its own (`groq/llama-3.3-70b*`). What nobody has published here has no price: a wrong price looks
+if its price is its own (`groq/llama-3.3-70b*`). What nobody has published here has no price: a wrong price looks
 like the truth, a missing one does not.
 """
 
@@ -118,6 +118,6 @@ def _patterns() -> ModelPatterns[PriceEntry]:
 
 @lru_cache(maxsize=4096)
 def find_price(profile: str, model: str) -> TokenPrice | None:
-    """The published price of a model, or None where it is not known."""
+    """The published price of a model, or None if it is not known."""
     entry = _patterns().find(f"{profile}/{model}")
     return entry.price() if entry is not None else None

@@ -379,14 +379,14 @@ class Profiles:
 
 
 def _target_hint(text: str) -> str:
-    """What to write for a bare name: its vendor's profile, where the family of the name is known."""
+    """What to write for a bare name: its vendor's profile, if the family of the name is known."""
     families = families_of(text) if "/" not in text else ()
     maker = next((family.default for family in families if family.default), "")
     return f"write {maker}/{text}" if maker else "write PROFILE/MODEL, as in anthropic/claude-sonnet-4-6"
 
 
 def inherited(profile: Profile, parent: Profile, fields: tuple[str, ...] = INHERITED) -> Profile:
-    """What the parent says, where the profile says nothing of its own."""
+    """What the parent says, if the profile says nothing of its own."""
     taken = {field: getattr(parent, field) for field in fields if getattr(profile, field) == getattr(_BLANK, field)}
     return replace(profile, headers={**parent.headers, **profile.headers}, **taken)
 

@@ -1,4 +1,4 @@
-"""How models count the tokens of their answers, where they must be estimated."""
+"""How models count the tokens of their answers, if they must be estimated."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _BODIES = ("request", "sent", "answer")
 
 
 class Viewer(Struct, frozen=True):
-    """Who asks: the name of a client key (empty where the gateway has none), and whether it sees everything."""
+    """Who asks: the name of a client key (empty if the gateway has none), and whether it sees everything."""
 
     name: str = ""
     admin: bool = False
@@ -67,7 +67,7 @@ class Entry(Struct, frozen=True, gc=False):
     estimated: bool = False
     """Whether the provider reported no usage, or the stream ended before it could."""
     cost: float | None = None
-    """What the provider says that it cost, else computed from the tokens and the price, and None where neither is
+    """What the provider says that it cost, else computed from the tokens and the price, and None if neither is
     known."""
     reported_cost: bool = False
     """Whether the provider said so."""

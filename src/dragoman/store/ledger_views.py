@@ -57,7 +57,7 @@ class RequestRow(Struct, frozen=True, kw_only=True):
     rules: dict[str, int] = {}
     """Those that changed something, the heaviest first, with the number of their changes."""
     loses: str = ""
-    """The heaviest loss, empty where nothing was changed."""
+    """The heaviest loss, empty if nothing was changed."""
 
 
 class RequestPage(Struct, frozen=True):

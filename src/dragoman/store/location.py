@@ -19,7 +19,7 @@ NAME = "dragoman.sqlite3"
 def store_file(
     config: StoreConfig, config_file: Path | None, environment: Mapping[str, str] = os.environ
 ) -> Path | None:
-    """The file that a gateway with this configuration uses; None where it keeps its state in memory."""
+    """The file that a gateway with this configuration uses; None if it keeps its state in memory."""
     if config.kind is StoreKind.MEMORY:
         return None
     folder = config_file.absolute().parent if config_file is not None else None

@@ -37,7 +37,7 @@ def open_store(
     """The store that the configuration asks for. Never raises: what cannot be opened is kept by this process alone.
 
     `store.hot` and `store.ledger` name servers that replicas share. What neither of them keeps is in the file, or in
-    memory where there is no path or the file cannot be used. `alone`: no other process is expected to use the file.
+    memory if there is no path or the file cannot be used. `alone`: no other process is expected to use the file.
     """
     redactor = redactor or Redactor.of(config)
     opening = StoreOpening(options_of(config), path, clocks, redactor)
@@ -65,7 +65,7 @@ def _open_own(config: Config, path: Path | None, clocks: Clocks, redactor: Redac
 
 
 def shared_refusal(config: Config, path: Path | None) -> str | None:
-    """Why a gateway cannot use the servers that its configuration names, or None where it can.
+    """Why a gateway cannot use the servers that its configuration names, or None if it can.
 
     A server that cannot be reached is no reason: it may come, and until then each replica goes by itself.
     """
@@ -79,9 +79,9 @@ def shared_refusal(config: Config, path: Path | None) -> str | None:
 
 
 def file_refusal(config: Config, path: Path | None) -> str | None:
-    """Why a gateway should not start on this file, or None where it may.
+    """Why a gateway should not start on this file, or None if it may.
 
-    One worker on the default file falls back to memory. Where the configuration names the file, or where several
+    One worker on the default file falls back to memory. If the configuration names the file, or if several
     workers must share it, a file that cannot be used is an error.
     """
     named = config.store.path is not None
@@ -95,7 +95,7 @@ def file_refusal(config: Config, path: Path | None) -> str | None:
 
 
 def memory_refusal(config: Config) -> str | None:
-    """Why this many workers cannot run on memory alone, or None where they can."""
+    """Why this many workers cannot run on memory alone, or None if they can."""
     if config.server.workers < 2 or config.store.kind is not StoreKind.MEMORY or config.store.hot is not None:
         return None
     limited = [name for name, key in config.keys.items() if key.limited()]

@@ -57,7 +57,7 @@ Inspect = Callable[[StoreOpening, float], Awaitable[tuple[ServerFinding, ...]]]
 
 
 def open_hot(opening: StoreOpening) -> HotPart | None:
-    """The shared hot part; None where the configuration names none. Raises StoreError."""
+    """The shared hot part; None if the configuration names none. Raises StoreError."""
     module = _backend("store.hot", opening.config.hot, HOT)
     if module is None:
         return None
@@ -66,7 +66,7 @@ def open_hot(opening: StoreOpening) -> HotPart | None:
 
 
 def open_ledger(opening: StoreOpening) -> LedgerPart | None:
-    """The shared ledger; None where the configuration names none. Raises StoreError."""
+    """The shared ledger; None if the configuration names none. Raises StoreError."""
     module = _backend("store.ledger", opening.config.ledger, LEDGER)
     if module is None:
         return None
@@ -75,7 +75,7 @@ def open_ledger(opening: StoreOpening) -> LedgerPart | None:
 
 
 async def inspect_hot(opening: StoreOpening, seconds: float) -> tuple[ServerFinding, ...]:
-    """How the server of the hot part is; nothing where there is none. Raises StoreError where it cannot be asked."""
+    """How the server of the hot part is; nothing if there is none. Raises StoreError if it cannot be asked."""
     return await _inspect(_backend("store.hot", opening.config.hot, HOT), opening, seconds)
 
 
@@ -92,7 +92,7 @@ async def _inspect(module: ModuleType | None, opening: StoreOpening, seconds: fl
 
 
 def _backend(at: str, address: Secret | None, backends: dict[str, SharedBackend]) -> ModuleType | None:
-    """The module that knows the server of an address; None where there is no address."""
+    """The module that knows the server of an address; None if there is no address."""
     if not address:
         return None
     scheme = address.reveal().partition("://")[0].lower()

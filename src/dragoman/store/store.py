@@ -44,7 +44,7 @@ class StorePart(Protocol):
         """How this part is doing. Never waits."""
 
     async def forget(self, caller: str) -> int:
-        """Remove everything that is kept for a caller; how many entries. Raises StoreUnavailable where that failed."""
+        """Remove everything that is kept for a caller; how many entries. Raises StoreUnavailable if that failed."""
 
     async def flush(self, seconds: float = 5.0) -> bool:
         """Wait until all that was given so far is written; False when that took too long. Never on the data path."""

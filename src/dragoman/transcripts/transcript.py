@@ -10,7 +10,7 @@ import msgspec
 JsonObject = dict[str, Any]
 
 LIMIT = 4096
-"""Stands for the limit of an answer, where a dialect requires one and no transcript records it."""
+"""Stands for the limit of an answer, if a dialect requires one and no transcript records it."""
 
 
 class TranscriptRecord(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ def is_object(value: Any) -> bool:
 
 
 def text_at(record: JsonObject, key: str) -> str:
-    """A text of the record; empty where there is none."""
+    """A text of the record; empty if there is none."""
     value = record.get(key)
     return value if isinstance(value, str) else ""
 
@@ -62,7 +62,7 @@ def object_at(record: JsonObject, key: str) -> JsonObject:
 
 
 def objects_at(record: JsonObject, key: str) -> list[JsonObject]:
-    """The objects of a list; empty where there is no list."""
+    """The objects of a list; empty if there is no list."""
     return objects_of(record.get(key))
 
 

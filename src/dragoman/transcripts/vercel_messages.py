@@ -136,7 +136,7 @@ def _step(parts: Sequence[JsonObject]) -> list[JsonObject]:
 
 
 def _call(part: JsonObject) -> JsonObject | None:
-    """A call with its id, name, input, and its result as text where there is one; None for other parts."""
+    """A call with its id, name, input, and its result as text if there is one; None for other parts."""
     kind = text_at(part, "type")
     if kind == "tool-call":
         return _named(part, text_at(part, "toolName"), part.get("input", part.get("args")))

@@ -113,7 +113,7 @@ class Routes:
         self._destinations: dict[tuple[str, int], HttpDestination] = {}
 
     def find(self, name: str, client: str = "") -> TargetRoute[HttpDestination] | None:
-        """The destinations of a name; None where it leads nowhere."""
+        """The destinations of a name; None if it leads nowhere."""
         return self.lead(name, client).route
 
     def lead(self, name: str, client: str = "") -> Lead:
@@ -121,7 +121,7 @@ class Routes:
         return self._leads.get((name, client)) or self._make_lead(name, client)
 
     def provider(self, name: str) -> HttpDestination | None:
-        """A place of a provider that stands for all its models; None where there is no such provider."""
+        """A place of a provider that stands for all its models; None if there is no such provider."""
         provider = self.config.providers.get(name)
         return self._destination(ConfiguredTarget(name, provider, ANY_MODEL)) if provider is not None else None
 
@@ -263,7 +263,7 @@ _UNFILLED = re.compile(r"\{(?:project|region|api_version)\}")
 
 
 def _scheme(provider: Provider, profile: Profile, place: dict[str, str], name: str) -> AuthScheme | None:
-    """How requests are authorized where there is no key, and none is forbidden. `name`: the provider's."""
+    """How requests are authorized if there is no key, and none is forbidden. `name`: the provider's."""
     if provider.asks_as_caller:
         return AuthScheme(CALLER, account=name)
     cloud = profile.cloud

@@ -122,7 +122,7 @@ class SendLimits(Protocol):
     """What destinations with `rate_limits` are sent in a minute."""
 
     async def book(self, destination: HttpDestination, ask: Ask) -> SendBooking | Failure:
-        """Book a send, after a wait where that is configured; or why there is no room for it."""
+        """Book a send, after a wait if that is configured; or why there is no room for it."""
 
     def settle(self, booking: SendBooking, usage: Usage) -> None:
         """Count what was really used. Never waits, never fails."""
@@ -440,7 +440,7 @@ class Dispatch:
         return there if self._shared.health.open(there, perf_counter()) else None
 
     def _healthiest(self, candidates: tuple[HttpDestination, ...]) -> HttpDestination:
-        """The first that is not left alone; the first of all where each is."""
+        """The first that is not left alone; the first of all if each is."""
         now = perf_counter()
         return next((one for one in candidates if self._shared.health.open(one, now)), candidates[0])
 
@@ -566,7 +566,7 @@ class Dispatch:
         return None
 
     def settle(self, usage: Usage = NO_USAGE) -> None:
-        """What the last send really used counts from now on. Where that is not known, its input as it was booked."""
+        """What the last send really used counts from now on. If that is not known, its input as it was booked."""
         booking, self.booking = self.booking, None
         if booking is not None:
             self._shared.send_limits.settle(booking, usage)

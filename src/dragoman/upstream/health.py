@@ -91,7 +91,7 @@ class Health:
             del self.records[destination]
 
     def failed(self, destination: HttpDestination, failure: Failure, now: float) -> None:
-        """Count it; where it does not count, the destination has at least answered."""
+        """Count it; if it does not count, the destination has at least answered."""
         if failure.kind not in COUNTED:
             self.succeeded(destination)
             self._quieten(destination, failure)
@@ -147,7 +147,7 @@ class Health:
         )
 
     def pause_key(self, destination: HttpDestination, key: int, failure: Failure, now: float) -> None:
-        """Leave a key alone: as long as the provider says, shortly for a limit, long where it was refused."""
+        """Leave a key alone: as long as the provider says, shortly for a limit, long if it was refused."""
         usual = _SHORT if failure.kind is FailureKind.RATE_LIMIT else _LONG
         pause = usual if failure.retry_after is None else failure.retry_after
         key %= len(destination.keys)

@@ -51,7 +51,7 @@ def _find_in_libc(name: str) -> Callable[..., int] | None:
 
 
 def give_memory_back() -> None:
-    """Return free pages of the heap to the system, where the C library can."""
+    """Return free pages of the heap to the system, if the C library can."""
     trim = _find_in_libc("malloc_trim")
     if trim is not None:
         trim(0)

@@ -42,7 +42,7 @@ def _is_read(medium: Medium) -> bool:
 
 
 def route_policy(config: Config, name: str) -> RoutePolicy:
-    """How a route chooses. `auto` asks the router model where there is one."""
+    """How a route chooses. `auto` asks the router model if there is one."""
     route, router = config.routes.get(name), config.router
     usual = Strategy.MODEL if router is not None else Strategy.ORDER
     return RoutePolicy(

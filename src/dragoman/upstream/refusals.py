@@ -20,7 +20,7 @@ def transport_failure(fault: TransportFailure) -> Failure:
 
 
 async def error_body(incoming: Incoming) -> bytes:
-    """The provider's own words. An error's body is read whole even where a stream was asked for."""
+    """The provider's own words. An error's body is read whole even if a stream was asked for."""
     try:
         return await incoming.read(ERROR_LIMIT)
     except TransportFailure:

@@ -91,12 +91,12 @@ def _redirected(status: int, location: str, body: bytes, provider: str) -> Failu
 
 
 def readable(raw: bytes) -> str:
-    """The body for people: its text, or a sentence where it is none."""
+    """The body for people: its text, or a sentence if it is none."""
     return _text(raw) or (UNREADABLE if raw else "")
 
 
 def _text(body: bytes) -> str:
-    """The text of a body; empty where it is something else, such as a picture or a compressed page."""
+    """The text of a body; empty if it is something else, such as a picture or a compressed page."""
     text = body.decode("utf-8", "replace")
     is_binary = "\0" in text or text.count("\ufffd") * 10 > len(text)
     return "" if is_binary else text

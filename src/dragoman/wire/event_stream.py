@@ -42,7 +42,7 @@ class BinaryFrame(msgspec.Struct, frozen=True, gc=False):
     """The bytes that it came in."""
 
     def text(self, name: str) -> str:
-        """A header that is a text; empty where there is none."""
+        """A header that is a text; empty if there is none."""
         found = self.headers.get(name, "")
         return found if isinstance(found, str) else ""
 
@@ -87,7 +87,7 @@ class EventStreamDecoder:
         return frames
 
     def _frame_size(self, at: int) -> int:
-        """The length of the frame that begins here; 0 where that is not known yet."""
+        """The length of the frame that begins here; 0 if that is not known yet."""
         if len(self._held) - at < _PRELUDE.size:
             return 0
         total, headers, check = _PRELUDE.unpack_from(self._held, at)
@@ -120,7 +120,7 @@ _BYTES_TYPE, _UUID_TYPE, _UUID_SIZE = 6, 9, 16
 
 
 def _parse_headers(raw: bytes) -> dict[str, HeaderValue]:
-    """All headers. Raises an error of `struct`, ValueError or IndexError where they are not well formed."""
+    """All headers. Raises an error of `struct`, ValueError or IndexError if they are not well formed."""
     found: dict[str, HeaderValue] = {}
     at = 0
     while at < len(raw):

@@ -28,7 +28,7 @@ def is_heavy(body: bytes) -> bool:
 def count_values(text: bytes, limit: int) -> int:
     """About how many values there are: commas and opening brackets outside of strings.
 
-    Nothing is decoded and little is held, whatever the text is. Where even all commas and brackets together, those in
+    Nothing is decoded and little is held, whatever the text is. If even all commas and brackets together, those in
     strings included, are no more than the limit, the strings are not looked for.
     """
     most = count_separators(text)

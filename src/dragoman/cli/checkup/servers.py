@@ -20,7 +20,7 @@ _MARKS = {Gravity.GOOD: Mark.OK, Gravity.RISK: Mark.WARN, Gravity.FAULT: Mark.FA
 
 
 def server_checks(config: Config, file: Path | None, seconds: float) -> list[Check]:
-    """What is known of the servers of `store.hot` and `store.ledger`; nothing where there are none."""
+    """What is known of the servers of `store.hot` and `store.ledger`; nothing if there are none."""
     return asyncio.run(_asked_both(config, file, seconds))
 
 

@@ -65,7 +65,7 @@ class RequestItem(msgspec.Struct, frozen=True):
         return _request_in(self.body, FORMATS[self.form]) if self.form else self.body
 
     def source(self, given: str) -> str:
-        """The dialect to read it in, where the user gave this one."""
+        """The dialect to read it in, if the user gave this one."""
         return self.dialect or (AUTO if given in FORMATS else given)
 
 

@@ -48,7 +48,7 @@ def call_gateway(method: str, url: str, path: str, key: str | None, query: Mappi
 async def opened_store(
     ctx: click.Context, path: Path | None, env_files: tuple[Path, ...]
 ) -> AsyncIterator[Store | None]:
-    """The store of a configuration; None where no gateway has made one yet. Raises OptionError."""
+    """The store of a configuration; None if no gateway has made one yet. Raises OptionError."""
     config = loaded_or_exit(ctx, path, env_files).config
     file = store_file(config.store, chosen_file(path))
     shared = config.store.hot is not None or config.store.ledger is not None

@@ -71,7 +71,7 @@ _GAP = 3
 
 
 def _draw(head: Sequence[str], rows: Sequence[Sequence[str]], err: bool) -> None:
-    """A table; a list where the terminal is too narrow for one, because half a number is a wrong number."""
+    """A table; a list if the terminal is too narrow for one, because half a number is a wrong number."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

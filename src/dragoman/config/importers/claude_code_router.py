@@ -16,7 +16,7 @@ from dragoman.config.importers.foreign_config import (
 )
 from dragoman.config.importers.vendor_hosts import profile_at
 
-# A transformer that tells the dialect of its endpoint: the dialect, and the profile where no vendor owns the address.
+# A transformer that tells the dialect of its endpoint: the dialect, and the profile if no vendor owns the address.
 DIALECTS = {
     "anthropic": ("anthropic", "anthropic-compatible"),
     "gemini": ("gemini", "gemini-native-compatible"),

@@ -75,7 +75,7 @@ class ForeignSection:
         self.notes.append(ImportNote(self._at(name) if name else self.path, message))
 
     def add(self, values: Mapping[str, Any]) -> None:
-        """Further keys, where the section does not have them itself."""
+        """Further keys, if the section does not have them itself."""
         self._left = {**values, **self._left}
 
     def left(self) -> tuple[str, ...]:

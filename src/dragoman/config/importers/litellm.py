@@ -46,7 +46,7 @@ GUESSES = (
     (re.compile(r"gemini-"), "vertex_ai"),
     (re.compile(r"command-"), "cohere"),
 )
-# A vendor's prefix with an address of its own: the dialect, and the profile where no vendor owns the address.
+# A vendor's prefix with an address of its own: the dialect, and the profile if no vendor owns the address.
 ELSEWHERE = {
     "openai": ("openai-chat", "openai-compatible"),
     "anthropic": ("anthropic", "anthropic-compatible"),

@@ -87,7 +87,7 @@ def _parts(documents: Mapping[str, object], notes: list[ImportNote]) -> dict[str
 
 
 def _rooted(document: object) -> object:
-    """The document, with its root where it begins with the entries themselves."""
+    """The document, with its root if it begins with the entries themselves."""
     if not isinstance(document, Mapping) or any(name in document for name in SECTIONS):
         return document
     entries = list(document.values())

@@ -39,7 +39,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     families: Annotated[
         dict[str, str],
         Meta(
-            description="The provider for bare names of a family, such as `gpt-4o`, where several serve it.",
+            description="The provider for bare names of a family, such as `gpt-4o`, if several serve it.",
             examples=[{"gpt": "openai"}],
         ),
     ] = field(default_factory=dict)

@@ -56,7 +56,7 @@ class ClientKey(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
     unpriced: Annotated[
         Unpriced,
-        Meta(description="Where it has a budget: `refuse` models without a price, or `allow` them, at no cost."),
+        Meta(description="If it has a budget: `refuse` models without a price, or `allow` them, at no cost."),
     ] = Unpriced.REFUSE
     tool_servers: Annotated[
         tuple[str, ...],

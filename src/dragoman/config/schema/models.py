@@ -68,7 +68,7 @@ class ModelRateLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         int,
         Meta(
             ge=0,
-            description="A request is sent only where so many output tokens are left, or as many as it may use at "
+            description="A request is sent only if so many output tokens are left, or as many as it may use at "
             "most. They are booked until its real output is known.",
         ),
     ] = 1024
@@ -76,7 +76,7 @@ class ModelRateLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         WhenFull,
         Meta(
             description="`queue`: requests wait for their turn, then the fallbacks are tried; `refuse`: the fallbacks "
-            "are tried at once. Where there are none, the client gets 429 with `Retry-After`."
+            "are tried at once. If there are none, the client gets 429 with `Retry-After`."
         ),
     ] = WhenFull.QUEUE
     max_wait: Annotated[float, Meta(gt=0, description="The longest wait in seconds.")] = 30.0
@@ -168,7 +168,7 @@ class Model(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         AnswerModel | None,
         Meta(
             description="The model that an answer names: `alias`, as the client asked for it, or `upstream`, as the "
-            "provider calls it; by default `upstream` where the answer is relayed in its own dialect, else `alias`."
+            "provider calls it; by default `upstream` if the answer is relayed in its own dialect, else `alias`."
         ),
     ] = None
     answers: Annotated[
@@ -207,7 +207,7 @@ class ModelOverride(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         ReasoningMode | None,
         Meta(
             description="`omit`: the target is not told whether to think; `enable` and `disable`: it is told so in its "
-            "own form, where it can be told (the rule `thinking-switch`)."
+            "own form, if it can be told (the rule `thinking-switch`)."
         ),
     ] = None
     cache_control: Annotated[bool | None, Meta(description="Whether it takes cache hints.")] = None

@@ -52,10 +52,10 @@ class CacheConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ] = 30.0
     minutes_per_message: Annotated[float, Meta(gt=0, description="How often a turn of a session comes.")] = 2.0
     create_multiplier: Annotated[
-        float, Meta(ge=0, description="Times the input price for what is written, where the price has no `written`.")
+        float, Meta(ge=0, description="Times the input price for what is written, if the price has no `written`.")
     ] = 1.25
     hit_multiplier: Annotated[
-        float, Meta(ge=0, description="Times the input price for what is read, where the price has no `cached`.")
+        float, Meta(ge=0, description="Times the input price for what is read, if the price has no `cached`.")
     ] = 0.1
 
 

@@ -50,7 +50,7 @@ def _fields_of(value: msgspec.Struct) -> dict[str, Any]:
 
 
 def from_plain(data: Any, expected: Any = Any) -> Any:
-    """The value again. Raises MalformedRequest where the data is none."""
+    """The value again. Raises MalformedRequest if the data is none."""
     try:
         return _built(data, expected)
     except (msgspec.ValidationError, TypeError, KeyError, AttributeError) as fault:

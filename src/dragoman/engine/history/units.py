@@ -101,7 +101,7 @@ def _reach(messages: Sequence[Message]) -> dict[int, int]:
 
 
 def _end(messages: Sequence[Message], start: int, reach: dict[int, int]) -> int:
-    """If the unit ends that begins at `start`: behind all results of its calls, and of turns in between."""
+    """Where the unit ends that begins at `start`: behind all results of its calls, and of turns in between."""
     end = place = start + 1
     end = max(end, reach.get(start, 0) + 1)
     while place < end or (place < len(messages) and messages[place].role is TOOL):

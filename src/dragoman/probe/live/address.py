@@ -113,7 +113,7 @@ class _Search:
         self.fault = ""
 
     async def list_models(self, url: str, headers: Headers) -> dict[str, int]:
-        """The models by name, each with its window; none where the server does not list them."""
+        """The models by name, each with its window; none if the server does not list them."""
         status, content = await self._fetch(Outgoing("GET", url, headers))
         try:
             listed = msgspec.json.decode(content) if status == 200 else None

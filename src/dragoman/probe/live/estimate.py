@@ -11,7 +11,7 @@ from dragoman.probe.questions import Question, Topic
 
 _BYTES_PER_TOKEN = 4
 _OUTPUT_TOKENS = 16
-"""Tokens of output at most: one where the model takes such a limit, else sixteen."""
+"""Tokens of output at most: one if the model takes such a limit, else sixteen."""
 
 
 class ProbeCost(msgspec.Struct, frozen=True):

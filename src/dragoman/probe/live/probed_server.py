@@ -20,7 +20,7 @@ _DATA = b"data:"
 _STREAMS = (b"data:", b"event:", b":")
 """How a stream begins. Some servers stream whatever they are asked for."""
 _CUT_SHORT = "model output limit was reached"
-"""OpenAI's models that think say so with 400 where the limit leaves no room for an answer: they took the request."""
+"""OpenAI's models that think say so with 400 if the limit leaves no room for an answer: they took the request."""
 
 
 class ProbedServer(msgspec.Struct, frozen=True):

@@ -21,7 +21,7 @@ _TEMPLATE_KEY = "tokenizer.chat_template"
 async def find_template(
     url: str, model: str, headers: Headers, transport: Transport, seconds: float
 ) -> TemplateSource | None:
-    """The template of the model that runs at this address; None where the server does not tell it."""
+    """The template of the model that runs at this address; None if the server does not tell it."""
     timeouts = Timeouts(connect=min(seconds, 10.0), first_byte=seconds, idle=seconds, total=seconds, queue=seconds)
     split = urlsplit(url)
     for outgoing in _requests(f"{split.scheme}://{split.netloc}", model, headers):

@@ -109,7 +109,7 @@ class _GgufReader:
 
 
 def read_gguf(file: BinaryIO) -> GgufMetadata:
-    """The metadata of a file. Raises TemplateError where it is none, is cut off, or is too large."""
+    """The metadata of a file. Raises TemplateError if it is none, is cut off, or is too large."""
     reader = _GgufReader(file)
     if reader.take(4) != MAGIC:
         raise TemplateError("this is no GGUF file")

@@ -79,7 +79,7 @@ _BLANKS = (
 
 
 _UNREPAIRED = ("tools", "tools-without-system", "tool-descriptions", "reasoning")
-"""What cannot be said otherwise where the template leaves it out. All else is: a system message as a user turn, calls
+"""What cannot be said otherwise if the template leaves it out. All else is: a system message as a user turn, calls
 and results as text, an image as a line of text."""
 
 
@@ -106,7 +106,7 @@ class TemplateFindings(msgspec.Struct, frozen=True):
 
 
 def probe_template(source: TemplateSource, limits: RenderLimits | None = None) -> TemplateFindings:
-    """The facts of a template. Raises TemplateError where it cannot be run or takes no conversation at all."""
+    """The facts of a template. Raises TemplateError if it cannot be run or takes no conversation at all."""
     with PromptMaker(source, limits) as prompts:
         return TemplateProber(source, prompts).probe()
 
@@ -156,7 +156,7 @@ class TemplateProber:
         return [one.what for one in self._losses]
 
     def _find_text_form(self) -> None:
-        """A string, or a list of parts where the template reads no string. Else it takes no conversation at all."""
+        """A string, or a list of parts if the template reads no string. Else it takes no conversation at all."""
         tried: list[Rendering] = []
         for listed, assumes in ((False, False), (True, False), (False, True), (True, True)):
             self._prompts.assumes = assumes
@@ -174,7 +174,7 @@ class TemplateProber:
         raise TemplateError(f"the template takes no conversation at all: {why}", at=self._source.origin)
 
     def _look_at_images(self) -> None:
-        """An image is seen where the prompt is another with it than without it. A server may name its part `image`."""
+        """An image is seen if the prompt is another with it than without it. A server may name its part `image`."""
         if self._verdicts.get("images") is not Verdict.ACCEPTED:
             return
         without = self._prompts.make(body({"role": "user", "content": [_text("alphaword")]})).prompt
@@ -210,13 +210,13 @@ class TemplateProber:
                 )
 
     def _find_tools_beside_system(self) -> None:
-        """Some templates write tools only where there is a system message too."""
+        """Some templates write tools only if there is a system message too."""
         shown = self._prompts.make(body(self._forms.system(), self._forms.user(), tools=(tool("toolword"),)))
         if _carries(shown, ("toolword",)):
             self._losses[-1] = ProbeLoss("tools", "tools-without-system")
 
     def _find_calls(self, declared: Sequence[Trial]) -> None:
-        """The form in which calls and results are seen. Where there is none they are written as text."""
+        """The form in which calls and results are seen. If there is none they are written as text."""
         if self._prompts.ended:
             return
         renderings = self._find_call_form()
@@ -228,7 +228,7 @@ class TemplateProber:
             self._ask(trial)
 
     def _find_call_form(self) -> list[Rendering] | None:
-        """None where a form was found, else what the forms were answered with."""
+        """None if a form was found, else what the forms were answered with."""
         tools = (LOOKUP,) if self._declares else ()
         tried: list[Rendering] = []
         for parses in (True, False):

@@ -1,7 +1,7 @@
 """The prompt that a model server would make of a Chat request, by the model's own template.
 
 Model servers do a little before the template sees a request: the arguments of calls, which are text on the wire, are
-parsed where the template wants objects, and tools that are not declared are not there at all.
+parsed if the template wants objects, and tools that are not declared are not there at all.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whole conversations, compiled for the facts that were found, and rendered: do the facts suffice?
 
 Trials look at one thing at a time. Templates count, look back and compare, so that what is fine alone may fail beside
-something else. Where a rehearsed conversation fails or loses words, the correction with the least loss that helps most
+something else. If a rehearsed conversation fails or loses words, the correction with the least loss that helps most
 is added to the facts.
 """
 
@@ -30,7 +30,7 @@ _MOST_TRIED = 80
 
 
 class Correction(msgspec.Struct, frozen=True):
-    """Facts that may help where conversations fail."""
+    """Facts that may help if conversations fail."""
 
     name: str
     about: str

@@ -16,7 +16,7 @@ class Rehearsed(msgspec.Struct, frozen=True):
     name: str
     body: Body
     words: tuple[str, ...]
-    """Those that must be in the prompt where they are in the request that is sent."""
+    """Those that must be in the prompt if they are in the request that is sent."""
 
 
 class _Words:

@@ -63,7 +63,7 @@ class Rendering(msgspec.Struct, frozen=True):
 
     @property
     def says(self) -> str:
-        """Why there is no prompt, in the template's own words where it has some."""
+        """Why there is no prompt, in the template's own words if it has some."""
         return self.refused if self.refused is not None else self.fault or self.limit or ""
 
 
@@ -100,7 +100,7 @@ class TemplateRenderer:
         self.close()
 
     def start(self) -> None:
-        """Start the process. Raises TemplateError where the text is no template."""
+        """Start the process. Raises TemplateError if the text is no template."""
         self._process = subprocess.Popen(  # noqa: S603 (our own program and nothing of the caller's)
             [sys.executable, "-P", "-s", str(WORKER)],
             stdin=subprocess.PIPE,
@@ -138,7 +138,7 @@ class TemplateRenderer:
         process.communicate()
 
     def _exchange(self, process: subprocess.Popen[bytes], message: Variables, seconds: float) -> Rendering:
-        """One line to the process and one back. It is ended where it does not answer in time."""
+        """One line to the process and one back. It is ended if it does not answer in time."""
         timer = threading.Timer(seconds, process.kill)
         timer.start()
         try:

@@ -25,7 +25,7 @@ class TemplateSource(msgspec.Struct, frozen=True):
 
     text: str
     tool_template: str = ""
-    """The one that servers use where tools are declared."""
+    """The one that servers use if tools are declared."""
     bos: str = "<s>"
     """The model's own mark of a beginning."""
     eos: str = "</s>"

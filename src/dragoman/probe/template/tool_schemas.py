@@ -1,4 +1,4 @@
-"""Which part of JSON Schema a chat template can write: some walk through a schema and fail where it is rich."""
+"""Which part of JSON Schema a chat template can write: some walk through a schema and fail if it is rich."""
 
 from __future__ import annotations
 

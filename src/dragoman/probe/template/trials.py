@@ -1,7 +1,7 @@
 """What a chat template is asked, one odd thing at a time, and the facts that each verdict states.
 
-Most of it is what facts declare (`profiles/facts.py`). A trial is accepted where the template renders its conversation
-and all of its marked words are in the prompt. Where words are missing the template has dropped them, which is as bad as
+Most of it is what facts declare (`profiles/facts.py`). A trial is accepted if the template renders its conversation
+and all of its marked words are in the prompt. If words are missing the template has dropped them, which is as bad as
 a refusal: what can be said otherwise is.
 """
 
@@ -126,7 +126,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     after: tuple[str, ...] = ()
     """Trials that must have been accepted, or this one means nothing."""
     loss: str = ""
-    """What is lost, where the template drops it."""
+    """What is lost, if the template drops it."""
 
 
 LOOKUP = tool()

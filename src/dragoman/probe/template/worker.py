@@ -88,7 +88,7 @@ def make_environment(engine: str) -> SandboxedEnvironment:
 
 
 def limit_process(memory: int, seconds: int) -> None:
-    """Bound what this process may use. Where the system has no such limits, the parent's timer is the only one."""
+    """Bound what this process may use. If the system has no such limits, the parent's timer is the only one."""
     try:
         import resource
     except ImportError:
@@ -135,7 +135,7 @@ def answer(render: Callable[[], str], seconds: float) -> dict[str, str]:
 
 
 class _Alarm:
-    """Ends what runs inside it after some seconds of processor time, where the system has such alarms. A busy machine
+    """Ends what runs inside it after some seconds of processor time, if the system has such alarms. A busy machine
     does not make a template slow."""
 
     def __init__(self, seconds: float) -> None:

@@ -81,12 +81,12 @@ class Budgets(Protocol):
     Expiry: a total never, months and days when they are long over. What may be lost: settlements that wait while the
     process is killed. The estimate of such a request stays booked.
 
-    What a failure means: where the shared amounts cannot be reached within the deadline, this process decides by what
+    What a failure means: if the shared amounts cannot be reached within the deadline, this process decides by what
     it last knew. The failure is counted. A budget is never off.
     """
 
     async def reserve(self, key: str, periods: Periods, amount: float) -> Spending | Exhausted:
-        """Book an amount where it fits into every budget, and tell what is then spent."""
+        """Book an amount if it fits into every budget, and tell what is then spent."""
 
     def settle(self, key: str, periods: Periods, amount: float) -> None:
         """Book an amount that was not known before; a negative one gives back. Never waits, never fails."""

@@ -16,7 +16,7 @@ class Calibrations(Protocol):
     Isolation: none. A model counts in the same way for everybody. What one caller can do to others is bounded by what a
     calibration may say at most.
 
-    Atomicity: a calibration is written whole or not at all; the last writer of a key wins. Where two workers add a
+    Atomicity: a calibration is written whole or not at all; the last writer of a key wins. If two workers add a
     count at the same time, one of the two counts may be lost.
 
     Consistency: when `put` returns, this process finds it. Other workers and replicas find it within a minute. Cuts
@@ -25,7 +25,7 @@ class Calibrations(Protocol):
     Expiry and bounds: a calibration is forgotten 30 days after it was last put. At most 4,096 are kept; those that were
     put first go first.
 
-    What may be lost: everything. It is learnt again from the next answers. A restart keeps calibrations where the
+    What may be lost: everything. It is learnt again from the next answers. A restart keeps calibrations if the
     backend has a file or a server.
 
     What a failure means: the copy of this process goes on being used, and the failure is counted. No request fails.

@@ -30,7 +30,7 @@ class Cooldowns(Protocol):
         """It works again. Never waits."""
 
     def remaining(self, name: str) -> float:
-        """For how many seconds a name is still left alone; 0.0 where it is not. Never waits."""
+        """For how many seconds a name is still left alone; 0.0 if it is not. Never waits."""
 
     def resting(self) -> dict[str, float]:
         """All names that are left alone, with their seconds. Never waits."""

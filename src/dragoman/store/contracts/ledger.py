@@ -89,7 +89,7 @@ def cursor_of(entry: Entry) -> str:
 
 
 def position_of(cursor: str | None) -> tuple[float, str] | None:
-    """The time and id in a cursor, or None where it is none."""
+    """The time and id in a cursor, or None if it is none."""
     if cursor is None:
         return None
     time, _, identity = cursor.partition(" ")

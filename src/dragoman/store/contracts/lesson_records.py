@@ -22,7 +22,7 @@ class LessonRecords(Protocol):
     Expiry and bounds: a record is never returned after its `expires`. At most 4,096 records are kept; those that were
     learnt first go first.
 
-    What may be lost: everything. A lesson is learnt again from the next refusal. A restart keeps lessons where the
+    What may be lost: everything. A lesson is learnt again from the next refusal. A restart keeps lessons if the
     backend has a file or a server.
 
     What a failure means: the copy of this process goes on being used, and the failure is counted. No request fails.

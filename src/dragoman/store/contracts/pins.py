@@ -9,7 +9,7 @@ from msgspec import Struct
 
 
 class PinOwner(NamedTuple):
-    """Whose pin it is: the caller, and the session where there is one."""
+    """Whose pin it is: the caller, and the session, if there is one."""
 
     caller: str
     session: str = ""
@@ -39,7 +39,7 @@ class Pins(Protocol):
     Expiry and bounds: a pin is forgotten a day after its last use, and at most 4,096 pins of one caller are kept; the
     least recently used goes first.
 
-    What may be lost: everything; a restart keeps pins where the backend has a file or a server.
+    What may be lost: everything; a restart keeps pins if the backend has a file or a server.
 
     What a failure means: a `find` that fails finds nothing, and the failure is counted. The turn is then routed as if
     it had never been pinned. No request fails.

@@ -21,7 +21,7 @@ class KeyLimits(Struct, frozen=True):
 
 
 class Allowed(Struct, frozen=True):
-    """The request may go on; what is left after it, where there is a limit."""
+    """The request may go on; what is left after it, if there is a limit."""
 
     requests_left: int | None = None
     tokens_left: int | None = None
@@ -49,7 +49,7 @@ class RateLimits(Protocol):
     Expiry: a count is forgotten a minute after it was made. What may be lost: up to a minute of counts, by a crash
     or a restart.
 
-    What a failure means: where the shared counts cannot be reached within the deadline, this process decides by its
+    What a failure means: if the shared counts cannot be reached within the deadline, this process decides by its
     own counts. The failure is counted. No request fails for it, and a limit is never off.
     """
 
@@ -62,4 +62,4 @@ class RateLimits(Protocol):
         """
 
     def settle(self, key: str, tokens: int) -> None:
-        """Count tokens beyond the estimate of `reserve`, negative where it was too high. Never waits, never fails."""
+        """Count tokens beyond the estimate of `reserve`, negative if it was too high. Never waits, never fails."""

@@ -25,7 +25,7 @@ class StateOwner(NamedTuple):
 class ReasoningVault(Protocol):
     """Parts by owner and key. A key is a call's id or a digest of the assistant's text.
 
-    Isolation: the caller is part of every key. One caller never gets what was kept for another, even where both name
+    Isolation: the caller is part of every key. One caller never gets what was kept for another, even if both name
     the same call.
 
     Atomicity: each key is written whole or not at all. Several keys of one `put` may become visible one by one. The
@@ -40,7 +40,7 @@ class ReasoningVault(Protocol):
     all callers and bytes of all entries are bounded; the least recently used entry goes first. A backend may hold a
     little more than the bounds for a while.
 
-    What may be lost: everything. The vault is a cache of what providers issued. A restart keeps it where the backend
+    What may be lost: everything. The vault is a cache of what providers issued. A restart keeps it if the backend
     has a file or a server.
 
     What a failure means: a `find` that fails or takes too long finds nothing, and the failure is counted. The rules
@@ -53,5 +53,5 @@ class ReasoningVault(Protocol):
     async def find(self, owner: StateOwner, keys: Iterable[str]) -> Mapping[str, Parts]:
         """The parts that are kept under these keys.
 
-        Where it is known that nothing is kept for the caller, the keys are not even made.
+        If it is known that nothing is kept for the caller, the keys are not even made.
         """

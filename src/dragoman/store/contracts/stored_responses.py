@@ -51,7 +51,7 @@ class StoredResponses(Protocol):
     Links: a response that others name as `previous` or `base` is hidden when it is removed, and stays for them until it
     expires. One that nobody names is gone at once.
 
-    What may be lost: everything; a restart keeps responses where the backend has a file or a server.
+    What may be lost: everything; a restart keeps responses if the backend has a file or a server.
 
     What a failure means: a `find` that fails finds nothing, and is counted. A request that continues the response is
     then refused: the rest of its conversation is not known.

@@ -29,7 +29,7 @@ class Summaries(Protocol):
 
     Isolation: the caller is part of every key.
 
-    Atomicity: the first writer wins, everywhere. `put` returns what is kept, which is another worker's summary where
+    Atomicity: the first writer wins, everywhere. `put` returns what is kept, which is another worker's summary if
     that was first. Turns and replicas therefore agree, and a conversation's prefix stays the same bytes.
 
     Consistency: when `put` returns, all workers and replicas find the same summary.
@@ -37,7 +37,7 @@ class Summaries(Protocol):
     Expiry and bounds: a summary is forgotten a week after its last use. Entries and bytes are bounded; the least
     recently used goes first.
 
-    What may be lost: everything. A lost summary is made again, and may differ; a restart keeps summaries where the
+    What may be lost: everything. A lost summary is made again, and may differ; a restart keeps summaries if the
     backend has a file or a server.
 
     What a failure means: a `find` that fails finds nothing, and a `put` that fails returns the caller's own summary.

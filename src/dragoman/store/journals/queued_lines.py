@@ -18,7 +18,7 @@ _BATCH = 64
 
 
 class QueuedLines(ABC, Generic[Line]):
-    """A queue of lines for files in `folder`; no queue where there is no folder. A subclass writes each line."""
+    """A queue of lines for files in `folder`; no queue if there is no folder. A subclass writes each line."""
 
     def __init__(self, folder: Path | None, *, thread: str) -> None:
         self.is_wanted = folder is not None

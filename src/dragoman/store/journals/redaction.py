@@ -200,7 +200,7 @@ class Redactor:
         return value
 
     def body(self, body: bytes) -> bytes:
-        """A body without secrets: as JSON where it is JSON, as text otherwise."""
+        """A body without secrets: as JSON if it is JSON, as text otherwise."""
         parsed = parsed_body(body)
         if isinstance(parsed, str):
             return self.text(parsed).encode()

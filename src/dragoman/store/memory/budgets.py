@@ -21,7 +21,7 @@ class MemoryBudgets:
         return self.decide(key, periods, amount)
 
     def decide(self, key: str, periods: Periods, amount: float) -> Spending | Exhausted:
-        """Book an amount where it fits."""
+        """Book an amount if it fits."""
         with self._lock:
             spent = self._spent(key, periods)
             full = find_exhausted([spent.get(one.name, 0.0) for one in periods], periods, amount)

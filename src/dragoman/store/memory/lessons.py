@@ -81,7 +81,7 @@ class MemoryLessons:
             del self._targets[record.target]
 
     def _prepare(self, target: str) -> tuple[tuple[LessonRecord, ...], float]:
-        """Make ready what `find` returns until the first record expires; nothing where the target has none."""
+        """Make ready what `find` returns until the first record expires; nothing if the target has none."""
         now = self._clock()
         found = (record for _, record in sorted(self._targets.get(target, {}).items()))
         live = tuple(record for record in found if record.expires > now)

@@ -26,13 +26,13 @@ class LoopThread:
         return self._loop is not None
 
     def soon(self, function: Callable[[], object]) -> None:
-        """Have a function called in the thread. Nothing happens where the thread has ended."""
+        """Have a function called in the thread. Nothing happens if the thread has ended."""
         loop = self._running()
         if loop is not None:
             loop.call_soon_threadsafe(function)
 
     async def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The result of a coroutine that runs in the thread. Raises RuntimeError where the thread has ended."""
+        """The result of a coroutine that runs in the thread. Raises RuntimeError if the thread has ended."""
         loop = self._running()
         if loop is None:
             work.close()

@@ -1,7 +1,7 @@
 """The tables, and what takes a database from each version to the next.
 
 Migrations only go forward. During a roll-out two versions of the program write the same tables, so a migration adds:
-tables, indexes, columns with a default. Where one must do more, it sets `oldest`: programs before that version then
+tables, indexes, columns with a default. If one must do more, it sets `oldest`: programs before that version then
 stop using the database and say so.
 """
 
@@ -64,14 +64,14 @@ MIGRATIONS = (_FIRST,)
 
 
 class TablesVersion(Struct, frozen=True):
-    """The version of the tables, 0 where there are none, and the oldest version of the program that may use them."""
+    """The version of the tables, 0 if there are none, and the oldest version of the program that may use them."""
 
     version: int
     oldest: int
 
     @property
     def too_new(self) -> str | None:
-        """Why this program must not use the tables; None where it may."""
+        """Why this program must not use the tables; None if it may."""
         if self.oldest <= len(MIGRATIONS):
             return None
         return (

@@ -119,7 +119,7 @@ class LedgerWriter:
         await self._settled.wait()
 
     async def drain(self) -> bool:
-        """Wait until everything so far is written. False at once where the database is away."""
+        """Wait until everything so far is written. False at once if the database is away."""
         self._awaken()
         while self._busy():
             if self._away is not None:

@@ -2,7 +2,7 @@
 
 A booking has a number. It is sent again after a lost connection, and Redis books it only if it has not seen its number.
 While Redis is away a replica admits its share of what was left, and books it when Redis is back; for a few seconds from
-then on it keeps to that share, because others may not have told yet. Where Redis has lost its data, replicas tell it
+then on it keeps to that share, because others may not have told yet. If Redis has lost its data, replicas tell it
 what they knew to be spent.
 """
 
@@ -41,7 +41,7 @@ class Booking(Struct, frozen=True):
 
 
 class _Reservation:
-    """What this replica decided alone, and what Redis did: True, False, or None where that is unknown."""
+    """What this replica decided alone, and what Redis did: True, False, or None if that is unknown."""
 
     __slots__ = ("admitted", "answered", "booked", "booking", "late", "number")
 
@@ -181,7 +181,7 @@ class RedisBudgets:
         return self._exhausted(booking, outage.known, outage.own)
 
     async def _late_reply(self, reservation: _Reservation, command: bytes) -> Any:
-        """What a slow Redis says after all, where this replica does not know what was spent. None: it decides alone."""
+        """What a slow Redis says after all, if this replica does not know what was spent. None: it decides alone."""
         known = self._known.get(reservation.booking.key, {})
         is_known = all(one.name in known for one in reservation.booking.periods if one.limit is not None)
         if is_known or not self._first_answers.may_come:
@@ -245,7 +245,7 @@ class RedisBudgets:
         self._link.post(command, partial(self._booked, number))
 
     def _booked(self, number: int, reply: Any) -> None:
-        """Redis has it; where the connection was lost it is sent again when there is a new one."""
+        """Redis has it; if the connection was lost, it is sent again when there is a new one."""
         if reply is None:
             return
         booking = self._bookings.pop(number, None)

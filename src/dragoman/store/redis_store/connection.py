@@ -49,7 +49,7 @@ class Pending:
     """A command that waits for its answer.
 
     `future` is what the caller waits for, if anybody does. `late` is called with the answer when nobody waits any more:
-    with False where it was an error, with None where the connection was lost before there was one. `packed` is kept for
+    with False if it was an error, with None if the connection was lost before there was one. `packed` is kept for
     a command that may be sent again.
     """
 

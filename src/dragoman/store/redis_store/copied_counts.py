@@ -99,7 +99,7 @@ class CopiedCounts:
         return 0 if copy is None else copy.since
 
     def take(self, key: str, reply: CountReply, is_asked: bool = False) -> None:
-        """An answer about a key; where a request was about to use it, the copy is kept fresh for a minute."""
+        """An answer about a key; if a request was about to use it, the copy is kept fresh for a minute."""
         copy = self._copies.get(key)
         if copy is None:
             if len(self._copies) >= self._many:

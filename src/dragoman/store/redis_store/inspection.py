@@ -39,7 +39,7 @@ Info = Mapping[str, str]
 
 
 async def inspect(opening: StoreOpening, seconds: float) -> tuple[ServerFinding, ...]:
-    """Ask the Redis of `store.hot` how it is. Raises StoreError where the address is wrong."""
+    """Ask the Redis of `store.hot` how it is. Raises StoreError if the address is wrong."""
     assert opening.config.hot is not None
     address = parse_address(opening.config.hot.reveal())
     options = opening.config.redis
@@ -111,7 +111,7 @@ def _parse_info(reply: bytes) -> dict[str, str]:
 
 
 async def _snapshots(connection: RedisConnection) -> str | None:
-    """When Redis saves everything: empty for never, None where it does not tell. Hosted ones often do not."""
+    """When Redis saves everything: empty for never, None if it does not tell. Hosted ones often do not."""
     try:
         found = await connection.ask(pack(("CONFIG", "GET", "save")))
     except RedisRefused:

@@ -123,7 +123,7 @@ class RedisLimits:
         return KnownUse(copies.used(key), copies.ahead(key), alone.tally(key), requests, tokens)
 
     async def _late_reply(self, key: str, ticket: CountTicket, command: bytes) -> CountReply | None:
-        """What a slow Redis says after all, where this replica knows nothing of a key. None: it decides alone."""
+        """What a slow Redis says after all, if this replica knows nothing of a key. None: it decides alone."""
         if not self._first_answers.may_come or self._copies.knows(key):
             return None
         if ticket.counted is False:  # not asked, because Redis is slow
@@ -135,7 +135,7 @@ class RedisLimits:
         return late
 
     def _late(self, key: str, ticket: CountTicket, answer: Any) -> None:
-        """Redis has answered after all. Where the connection was lost it has most likely never counted."""
+        """Redis has answered after all. If the connection was lost, it has most likely never counted."""
         reply = CountReply(answer) if answer else None
         ticket.counted = reply is not None and reply.is_counted
         if ticket.granted:

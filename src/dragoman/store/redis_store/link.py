@@ -1,6 +1,6 @@
 """The link to Redis: connected again and again, asked within a deadline, left alone while it is away or slow.
 
-A request asks where the link is `ready`, and waits until the deadline at most. Three answers in a row that came too
+If the link is `ready`, a request asks, and waits until the deadline at most. Three answers in a row that came too
 late open the breaker: nobody asks until a small question is answered in time. So an absent Redis costs a request
 nothing, and a slow one costs three requests their deadline.
 """
@@ -48,7 +48,7 @@ _RECONNECT = (ReadOnlyError, NoScriptError, MasterDownError, MovedError, Cluster
 """Errors that say that this is not, or not yet, the server we want. redis-py itself ends a connection for others."""
 
 Back = Callable[[float | None], None]
-"""Called when the link is ready again, with the steady time since when data may be lost, or None where none is."""
+"""Called when the link is ready again, with the steady time since when data may be lost, or None if none is."""
 
 
 class RedisLink:
@@ -81,7 +81,7 @@ class RedisLink:
     # The life of the link.
 
     def begin(self) -> None:
-        """Begin to connect, where a loop runs and it was not done before."""
+        """Begin to connect, if a loop runs and it was not done before."""
         if self._task is not None or self._closed:
             return
         try:
@@ -148,7 +148,7 @@ class RedisLink:
     async def ask(self, packed: bytes, late: Callable[[Any], None] | None = None, *, again: bool = False) -> Any:
         """Send a command and wait for its answer. Raises RedisAway or RedisRefused.
 
-        `late` is told an answer that nobody waited for any more, or None where there is none. `again`: the command may
+        `late` is told an answer that nobody waited for any more, or None if there is none. `again`: the command may
         be sent twice, and is kept while Redis is away.
         """
         if not self.ready:
@@ -174,7 +174,7 @@ class RedisLink:
     def post(self, packed: bytes, late: Callable[[Any], None] | None = None, *, again: bool = False) -> bool:
         """Send a command that nobody waits for, also to a Redis that is slow.
 
-        False where there is no connection; with `again` the command is then kept for later.
+        False if there is no connection; with `again` the command is then kept for later.
         """
         if self._connection is not None and self._is_open:
             self._connection.send(packed, None, late, again=again)

@@ -99,7 +99,7 @@ class Replicas:
             self._task.cancel()
 
     async def beat(self) -> None:
-        """One beat, now. Where Redis is away nothing is learnt."""
+        """One beat, now. If Redis is away, nothing is learnt."""
         number = self._beats + 1
         try:
             self._take(await self._link.ask(self._beat()))
@@ -120,7 +120,7 @@ class Replicas:
             listener(news)
 
     def _lost_since(self, before: int) -> float | None:
-        """None where Redis still knew the last beat that it had answered; else the time of the beat that it knew."""
+        """None if Redis still knew the last beat that it had answered; else the time of the beat that it knew."""
         answered = self._times[-1][0] if self._times else 0
         self._times.append((self._beats, self._steady()))
         if before >= answered:

@@ -1,6 +1,6 @@
-"""Waiting a little longer for a slow Redis, where this replica knows nothing that could decide instead.
+"""Waiting a little longer for a slow Redis, if this replica knows nothing that could decide instead.
 
-A replica that has just started would allow its share on top of what others, or it before, have used. Where one request
+A replica that has just started would allow its share on top of what others, or it before, have used. If one request
 has waited in vain no other does until Redis has answered again.
 """
 
@@ -26,7 +26,7 @@ class FirstAnswers:
         self._is_vain = False
 
     async def wait(self, answer: asyncio.Future[Any]) -> Any:
-        """An answer, or None where there is none in time."""
+        """An answer, or None if there is none in time."""
         try:
             async with asyncio.timeout(FIRST_ANSWER_SECONDS):
                 return await answer

@@ -60,7 +60,7 @@ class Database:
         return await self._reports.run(read)
 
     async def shared(self) -> None:
-        """Wait until other processes can read what was written so far, where there are any; not beyond the deadline."""
+        """Wait until other processes can read what was written so far, if there are any; not beyond the deadline."""
         await self.seen()
 
     async def seen(self) -> bool:

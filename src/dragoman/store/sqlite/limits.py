@@ -61,7 +61,7 @@ class SqliteLimits:
             self._shared.close()
 
     def _counts(self) -> SharedWindows | None:
-        """The counts of all processes, where there are others; until they are open, this process's own decide."""
+        """The counts of all processes, if there are others; until they are open, this process's own decide."""
         if CAN_BE_SHARED and self._shared is None and self._opening is None and not self._database.alone:
             self._opening = threading.Thread(target=self._open, name="dragoman-limits-opening", daemon=True)
             self._opening.start()

@@ -23,7 +23,7 @@ Read = Callable[[sqlite3.Connection], Result]
 class ReaderThread:
     """Runs reads one after another, each within a deadline. The thread and its connection begin with the first read.
 
-    Where a read hangs, those that come meanwhile are answered at once with `StoreUnavailable`: a disk that stands still
+    If a read hangs, those that come meanwhile are answered at once with `StoreUnavailable`: a disk that stands still
     costs one deadline, not one per request.
     """
 

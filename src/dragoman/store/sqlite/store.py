@@ -32,7 +32,7 @@ Value = TypeVar("Value")
 
 
 class SqliteStore(TableStore):
-    """`Store` in a file. Raises StoreError where the file cannot be used."""
+    """`Store` in a file. Raises StoreError if the file cannot be used."""
 
     def __init__(
         self,

@@ -147,7 +147,7 @@ def _refuse_foreign(connection: sqlite3.Connection, known: int) -> None:
 
 
 def inode(path: Path) -> tuple[int, int] | None:
-    """What tells a file from another one of the same name; None where there is none."""
+    """What tells a file from another one of the same name; None if there is none."""
     try:
         found = os.stat(path)
     except OSError:

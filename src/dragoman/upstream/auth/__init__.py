@@ -10,7 +10,7 @@ request, or a token that lives for an hour. Each of these ways is a *scheme*:
 To add a scheme:
 
 1. Write a function that fetches credentials and returns them with the time at which they expire (`Fetched`). It may
-   block, for it runs in a thread. It raises `NoCredentials`, with what to do, where there are none.
+   block, for it runs in a thread. It raises `NoCredentials`, with what to do, if there are none.
 2. Write an `Authorizer`: hand that function to `FreshCredentials`, and make headers of what it holds in `headers_for`.
    This must not wait: it runs for every request. A token is one line, `("authorization", f"Bearer {token}")`.
 3. Put it into `SCHEMES` under a name, and write `cloud = { scheme = "NAME" }` into the profiles that need it. A key in

@@ -84,7 +84,7 @@ class FreshCredentials(Generic[T]):
 
     @property
     def value(self) -> T:
-        """What is held. Raises NoCredentials where that is nothing."""
+        """What is held. Raises NoCredentials if that is nothing."""
         if self._held is None:
             raise NoCredentials("the credentials have not been fetched yet")
         return self._held.value

@@ -53,7 +53,7 @@ class AwsAuthorizer:
 
 
 def _seconds_ahead(date: str, now: float) -> float:
-    """By how much the provider's clock is ahead of ours; 0 where it does not say so."""
+    """By how much the provider's clock is ahead of ours; 0 if it does not say so."""
     try:
         skew = parsedate_to_datetime(date).timestamp() - now
     except (TypeError, ValueError, OverflowError):

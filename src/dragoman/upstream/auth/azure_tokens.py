@@ -24,7 +24,7 @@ _HINT = (
 
 
 def open_azure(scheme: AuthScheme) -> BearerAuthorizer:
-    """`service` of the scheme is the scope, `account` the client id of a managed identity where there are several."""
+    """`service` of the scheme is the scope, `account` the client id of a managed identity if there are several."""
     source = _EntraTokens(scheme)
     return BearerAuthorizer(source.fetch, _EARLY)
 

@@ -36,7 +36,7 @@ def store() -> None:
 @click.option("--timeout", type=click.FloatRange(0.1, 60), default=5.0, show_default=True, help="Seconds per server.")
 @click.pass_context
 def check(ctx: click.Context, path: Path | None, env_files: tuple[Path, ...], timeout: float) -> None:
-    """Reach the store and say how it is doing. Exits with 1 where it cannot be used.
+    """Reach the store and say how it is doing. Exits with 1 if it cannot be used.
 
     Of Redis and PostgreSQL it says whether they answer and take writes, which version they are, and which of their
     settings would lose something.
