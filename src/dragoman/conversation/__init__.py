@@ -1,0 +1,1 @@
+"""The values that all dialects share: conversations, replies, stream events and changes."""

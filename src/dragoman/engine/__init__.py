@@ -1,0 +1,1 @@
+"""Decisions about a request and its answer, without I/O."""

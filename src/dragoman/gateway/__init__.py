@@ -1,0 +1,1 @@
+"""The ASGI application: one server for clients of every dialect."""

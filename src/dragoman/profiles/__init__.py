@@ -1,0 +1,1 @@
+"""What providers and models accept: facts with evidence, in layers."""

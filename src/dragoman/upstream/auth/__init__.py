@@ -1,4 +1,4 @@
-"""Requests that prove who sends them, where a fixed key in a header is not enough.
+"""Requests that prove who sends them, if a fixed key in a header is not enough.
 
 A provider's key goes into a header, and that is all (`HttpDestination.signed`). Clouds want more: a signature over each
 request, or a token that lives for an hour. Each of these ways is a *scheme*:
