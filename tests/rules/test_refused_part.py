@@ -395,3 +395,41 @@ def test_the_id_of_a_sound_that_openai_holds_is_left_out(target: str) -> None:
     done = sent(asked, target)
     assert "audio_1" not in str(done.json)
     assert ("refused-part", "/messages/1/audio", "content", False) in done.changes
+
+
+MADE_PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
+PICTURES: list[dict[str, Any]] = [
+    {"role": "user", "content": "Draw."},
+    {"role": "assistant", "content": "", "images": [MADE_PICTURE, {**MADE_PICTURE, "index": 1}]},
+    {"role": "user", "content": "Bluer."},
+]
+
+
+@pytest.mark.parametrize("target", ["openai/gpt-4o", "mistral/mistral-large-latest"])
+def test_pictures_beside_the_content_move_like_others_of_the_model(target: str) -> None:
+    done = adapt({"messages": PICTURES}, source=CHAT, target=target)
+    moved = [(one.at, one.loses) for one in done.changes if one.rule == "refused-part"]
+    assert moved == [("/messages/1/images/0", "metadata"), ("/messages/1/images/1", "metadata")]
+    told, asked = done.json["messages"][1:]
+    assert "see the next message" in str(told["content"])
+    assert asked["content"] == [MADE_PICTURE, MADE_PICTURE, {"type": "text", "text": "Bluer."}]
+    assert "images" not in told
+
+
+@pytest.mark.parametrize("target", ["openrouter/google/gemini-2.5-flash-image", "openai-compatible/m"])
+def test_pictures_beside_the_content_stay_where_the_field_is_taken(target: str) -> None:
+    done = adapt({"messages": [*PICTURES, {"role": "system", "content": "Late."}]}, source=CHAT, target=target)
+    assert done.json["messages"][1] == PICTURES[1]
+
+
+def test_a_picture_beside_the_content_may_be_a_part_of_it() -> None:
+    strict = facts(unknown_fields="refuses", media={"image": {**ACCEPTS, "assistant": "accepts"}})
+    done = run(refused_part, {"messages": [PICTURES[0], {**PICTURES[1], "images": [MADE_PICTURE]}]}, strict)
+    assert done.did == ["wrote an image as a part of the content"]
+    assert done.json["messages"][1] == {"role": "assistant", "content": [MADE_PICTURE]}
+
+
+def test_a_list_of_pictures_that_cannot_be_read_is_a_field_like_others() -> None:
+    odd = [{**PICTURES[1], "images": [MADE_PICTURE, {"type": "text", "text": "?"}]}]
+    done = adapt({"messages": [PICTURES[0], *odd, PICTURES[2]]}, source=CHAT, target="openai/gpt-4o")
+    assert ("stray-field", "took out `images`") in [(one.rule, one.did) for one in done.changes]

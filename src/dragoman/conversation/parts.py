@@ -171,6 +171,10 @@ class Plain(msgspec.Struct, frozen=True, gc=False):
     media_type: str = "text/plain"
 
 
+BESIDE = "images"
+"""The shape of a picture of the model's that stands beside the content of its turn, in a list of its own."""
+
+
 class Media(Part, frozen=True, gc=False):
     """An image, a sound, a document or a film."""
 

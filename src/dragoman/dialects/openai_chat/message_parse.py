@@ -15,6 +15,7 @@ from dragoman.conversation.conversation import SYSTEM_ROLES
 from dragoman.conversation.literals import EMPTY, blank, quote
 from dragoman.conversation.messages import ASSISTANT, DEVELOPER, SYSTEM, TOOL, USER, Message, Role
 from dragoman.conversation.parts import (
+    BESIDE,
     Call,
     Citation,
     Extras,
@@ -88,7 +89,7 @@ from dragoman.wire.json_reader import render_object, salvage, split_items, split
 
 LEGACY = "function_call"
 _BLANKS = (b"null", EMPTY)
-"""What may stand for the content of a turn of nothing but calls."""
+"""What may stand for the content of a turn of nothing but calls or pictures."""
 UNTITLED = "untitled"
 """The name for a file without one: Chat demands a name beside a file's bytes."""
 BARE = "bare"
@@ -333,6 +334,7 @@ class ChatWireMessage(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     prefix: bool | UnsetType | None = UNSET
     partial: bool | UnsetType | None = UNSET
     extra_content: Raw = ABSENT
+    images: Raw = ABSENT
 
 
 _message = msgspec.json.Decoder(ChatWireMessage)
@@ -377,11 +379,13 @@ def _parse_assistant(wire: ChatWireMessage, extras: ExtraFields, index: int) -> 
     if wire.reasoning_content is not ABSENT or wire.reasoning is not ABSENT or wire.reasoning_details is not ABSENT:
         parts += _parse_reasoning(wire)
     calls = wire.tool_calls
+    pictures = _parse_pictures(bytes(wire.images)) if wire.images is not ABSENT else []
     if content[:1] == b'"':
-        if content != EMPTY or not (calls or wire.function_call):
+        if content != EMPTY or not (calls or wire.function_call or pictures):
             parts.append(Text(content))
     elif content not in NOTHING:
         parts += _parse_content(content, index)
+    parts += pictures
     if wire.refusal is not ABSENT or wire.audio is not ABSENT or wire.annotations is not ABSENT:
         parts += _parse_other_parts(wire)
     if calls:
@@ -390,6 +394,7 @@ def _parse_assistant(wire: ChatWireMessage, extras: ExtraFields, index: int) -> 
         parts.append(_parse_legacy_call(wire.function_call))
     signed = wire.extra_content is not ABSENT and _sign_text(parts, bytes(wire.extra_content))
     foreign = _FOREIGN_TO_ASSISTANT if signed else (*_FOREIGN_TO_ASSISTANT, "extra_content")
+    foreign = foreign if pictures else (*foreign, "images")
     return Message(
         ASSISTANT,
         tuple(parts),
@@ -399,8 +404,22 @@ def _parse_assistant(wire: ChatWireMessage, extras: ExtraFields, index: int) -> 
         extras=_extras(wire, extras, foreign, "tool_calls"),
         listed=content[:1] == b"[",
         prefill="prefix" if wire.prefix is True else "partial" if wire.partial is True else "",
-        blank=content if calls and content in _BLANKS else b"",
+        blank=content if (calls or pictures) and content in _BLANKS else b"",
     )
+
+
+def _parse_pictures(raw: bytes) -> list[Part]:
+    """Pictures that the model made, as OpenRouter gives them and takes them back; none if one cannot be read."""
+    parts: list[Part] = []
+    for item in split_items(raw) if raw[:1] == b"[" else ():
+        try:
+            part = parse_part(bytes(item), "")
+        except MalformedRequest:
+            return []
+        if type(part) is not Media or part.kind is not MediaKind.IMAGE:
+            return []
+        parts.append(replace(part, wire_form=BESIDE))
+    return parts
 
 
 def _sign_text(parts: list[Part], extra_content: bytes) -> bool:
@@ -569,6 +588,7 @@ _FOREIGN_TO_PLAIN = (
     "prefix",
     "partial",
     "extra_content",
+    "images",
 )
 _FOREIGN_TO_ASSISTANT = ("tool_call_id",)
 _IN_RESULT = (tuple(name for name in _FOREIGN_TO_PLAIN if name != "tool_call_id"), "tool_call_id")

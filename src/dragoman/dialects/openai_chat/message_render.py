@@ -16,6 +16,7 @@ from dragoman.conversation.envelope import seal
 from dragoman.conversation.literals import EMPTY, joined, quote
 from dragoman.conversation.messages import ASSISTANT, TOOL, Message, Role
 from dragoman.conversation.parts import (
+    BESIDE,
     BREAKPOINT_FIELD,
     Call,
     Citation,
@@ -157,6 +158,7 @@ def _assistant(message: Message, out: Pieces) -> None:
     calls: list[Call] = []
     thoughts: list[Reasoning] = []
     others: list[Part] = []
+    pictures: list[Media] = []
     for part in parts:
         kind = type(part)
         if kind is Call:
@@ -165,23 +167,28 @@ def _assistant(message: Message, out: Pieces) -> None:
             thoughts.append(part)  # type: ignore[arg-type]
         elif kind is Citation or (kind is Opaque and part.kind == "audio"):  # type: ignore[attr-defined]
             others.append(part)
+        elif type(part) is Media and part.wire_form == BESIDE:
+            pictures.append(part)
         else:
             content.append(part)
     refusals = [part for part in content if type(part) is Refusal]
     if refusals and not message.listed:
         content = [part for part in content if type(part) is not Refusal]
     out.append(b',{"role":"assistant"')
-    if content or not (calls or others or (refusals and not message.listed)):
+    if content or not (calls or others or pictures or (refusals and not message.listed)):
         out.append(b',"content":')
         _content(tuple(content), message.listed, ASSISTANT, out)
-    elif not calls:
-        out.append(b',"content":null')
     elif message.blank:
         out += (b',"content":', message.blank)
+    elif not calls:
+        out.append(b',"content":null')
     if refusals and not message.listed:
         out += (b',"refusal":', joined("\n", [part.literal for part in refusals]))
     _reasoning(thoughts, out)
     _others(others, out)
+    if pictures:
+        out.append(b',"images":')
+        _content(pictures, True, ASSISTANT, out)
     signatures = [part.signature for part in content if type(part) is Text and part.signature is not None]
     if signatures:
         _signature(signatures[-1], out)
@@ -203,6 +210,8 @@ def _member_of(part: Part) -> str:
         return "function_call" if part.wire_form == LEGACY else "tool_calls"
     if type(part) is Opaque and part.kind == "audio":
         return "audio"
+    if type(part) is Media and part.wire_form == BESIDE:
+        return "images"
     return "annotations" if type(part) is Citation else "refusal" if type(part) is Refusal else "content"
 
 

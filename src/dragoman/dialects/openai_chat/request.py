@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dragoman.conversation.messages import FIELD, TOOL, Message
-from dragoman.conversation.parts import Call, Citation, Opaque, Part, Reasoning, Refusal
+from dragoman.conversation.parts import BESIDE, Call, Citation, Media, Opaque, Part, Reasoning, Refusal
 from dragoman.dialects.near_misses.members import MemberForm
 from dragoman.dialects.near_misses.turns import WireForm, render_items, types_by_members
 from dragoman.dialects.openai_chat import NAME, ORIGIN
@@ -30,8 +30,12 @@ def locate_parts(message: Message) -> list[str]:
         return [f"/messages/{message.at + part}" for part in range(len(message.parts))]
     at = f"/messages/{message.at}"
     pointers: list[str] = []
-    calls = citations = others = 0
+    calls = citations = pictures = others = 0
     for part in message.parts:
+        if type(part) is Media and part.wire_form == BESIDE:
+            pointers.append(f"{at}/images/{pictures}")
+            pictures += 1
+            continue
         pointers.append(at + _locate_part(part, message.listed, citations if type(part) is Citation else calls, others))
         calls += type(part) is Call
         citations += type(part) is Citation

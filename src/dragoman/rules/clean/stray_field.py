@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Loss, Note, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import BREAKPOINT_FIELD, CacheHint, Call, Extras, Part, Result, Text
+from dragoman.conversation.parts import BESIDE, BREAKPOINT_FIELD, CacheHint, Call, Extras, Media, Part, Result, Text
 from dragoman.conversation.tools import NativeTool, Tool
 from dragoman.conversation.traits import LEFTOVERS, STREAM_MARKS, Trait
 from dragoman.profiles.facts import CacheForm, Facts, Stance
@@ -81,6 +81,8 @@ def _clean_parts(
 
 def _clean_part(message: Message, part: Part, facts: Facts, lasts: bool, notes: list[Note]) -> Part:
     if part.extras is None and type(part) is not Result:
+        return part
+    if type(part) is Media and part.wire_form == BESIDE and takes_field(BESIDE, message.role.value, facts):
         return part
     changes: dict[str, Any] = {}
     if type(part) is Result:
@@ -139,6 +141,11 @@ def _kept(
     if len(fields) == len(extras.fields):
         return extras
     return Extras(extras.dialect, fields) if fields else None
+
+
+def takes_field(name: str, role: str, facts: Facts) -> bool:
+    """Whether the target takes a field of this name in messages of this role, or ignores it."""
+    return _kept(Extras(facts.dialect, {name: b""}), role, facts) is not None
 
 
 def _without(extras: Extras, refused: tuple[str, ...]) -> Extras | None:

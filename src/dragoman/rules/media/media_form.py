@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
-from dragoman.conversation.parts import Inline, Media, MediaKind, Part
+from dragoman.conversation.parts import BESIDE, Inline, Media, MediaKind, Part
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Medium
 from dragoman.rules.context import Context
@@ -57,7 +57,7 @@ def _form(part: Part, context: Context) -> Swap | None:
             return plain if more is None else Swap(more.parts, f"{plain.did}, {more.did}", more.loses)
     if facts.document_form and part.kind is MediaKind.DOCUMENT and type(part.source) is Inline:
         return _in_vendors_form(part, facts)
-    if not part.wire_form or facts.media_forms == _ALL or part.wire_form in facts.media_forms:
+    if part.wire_form in ("", BESIDE) or facts.media_forms == _ALL or part.wire_form in facts.media_forms:
         return None
     return Swap((replace(part, wire_form=""),), f"wrote the {part.kind.value} in the dialect's own shape", Loss.NOTHING)
 

@@ -1,10 +1,11 @@
 """A part that the target does not take: media, a refusal, a citation, or a block of a provider's own.
 
 Media becomes a line of text that says what was there. Media in a tool's result moves to a user turn after the results
-if the target takes it there, and media of the model's own turn to the user turn that follows. A refusal becomes
-text, and a document that is text becomes that text. Citations are left out. Of a provider's own block, such as the
-result of a web search or a summary, the words stay as text (`words`); what only its provider can read goes, and so does
-a block without words. `drop` leaves such blocks out.
+if the target takes it there, and media of the model's own turn to the user turn that follows. A picture
+beside the content of that turn (`images`) does so too, unless the target takes that field or ignores it. A refusal
+becomes text, and a document that is text becomes that text. Citations are left out. Of a provider's own block, such as
+the result of a web search or a summary, the words stay as text (`words`); what only its provider can read goes, and so
+does a block without words. `drop` leaves such blocks out.
 
 Loses content if there is no other way to say it. A refusal, a citation, the detail of an image, a thought, a block
 whose words stay, and media that moves lose metadata; a document given as text loses nothing.
@@ -30,6 +31,7 @@ from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import prefixed, quote, unquote
 from dragoman.conversation.messages import FIELD, MADE, Message, Role
 from dragoman.conversation.parts import (
+    BESIDE,
     Citation,
     Inline,
     Media,
@@ -45,6 +47,7 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.traits import Trait
 from dragoman.profiles.facts import Facts, Medium, Stance
 from dragoman.rules.block_words import LISTINGS, THOUGHTS, block_words
+from dragoman.rules.clean.stray_field import takes_field
 from dragoman.rules.context import Context
 from dragoman.rules.media_types import usual_type
 from dragoman.rules.native_kinds import takes_block
@@ -64,12 +67,12 @@ REFUSES = Stance.REFUSES
 )
 def refused_part(conversation: Conversation, context: Context) -> Rewrite:
     facts = context.facts
-    moved = _move_to_users(conversation, facts)
+    moved = _move_to_users(conversation, context)
 
     def taken(message: Message, part: Part) -> Swap | None:
         match part:
-            case Media():
-                return _media(message, part, facts)
+            case Media() if not _stays_beside(part, context):
+                return _media(message, part, context)
             case Refusal() if facts.refusal_part is REFUSES:
                 return Swap((Text(part.literal),), "turned a refusal into text", Loss.METADATA)
             case Citation() if facts.citation_part is REFUSES or part.origin.dialect != facts.dialect:
@@ -112,9 +115,12 @@ def _may_be_all(part: Opaque, facts: Facts) -> bool:
     return takes_block(part, facts) and any(fnmatchcase(part.kind, glob) for glob in facts.lone_blocks)
 
 
-def _media(message: Message, part: Media, facts: Facts) -> Swap | None:
+def _media(message: Message, part: Media, context: Context) -> Swap | None:
+    facts = context.facts
     medium = facts.medium(part.kind.value)
     if not _refused(message.role, part, medium, facts, message.at == FIELD):
+        if part.wire_form == BESIDE and not context.translated:
+            return Swap((replace(part, wire_form=""),), "wrote an image as a part of the content", Loss.NOTHING)
         if part.detail is None or facts.media_detail is not REFUSES:
             return None
         return Swap((replace(part, detail=None),), "left out the level of detail", Loss.METADATA)
@@ -195,7 +201,14 @@ def _article(part: Media) -> str:
     return ("an " if part.kind.value[0] in "aeiou" else "a ") + part.kind.value
 
 
-def _move_to_users(conversation: Conversation, facts: Facts) -> Rewrite:
+def _stays_beside(part: Media, context: Context) -> bool:
+    """Whether a picture beside the content may stay there."""
+    if part.wire_form != BESIDE or context.translated:
+        return False
+    return takes_field(BESIDE, Role.ASSISTANT.value, context.facts)
+
+
+def _move_to_users(conversation: Conversation, context: Context) -> Rewrite:
     """Media goes to a user turn, if the target takes it there and not where it stands: that of results to one after
     them, and that of the model to the one that follows, if any does."""
     messages: list[Message] = []
@@ -203,7 +216,7 @@ def _move_to_users(conversation: Conversation, facts: Facts) -> Rewrite:
     waiting: list[Part] = []
     for index, message in enumerate(conversation.messages):
         if message.role is Role.TOOL:
-            message, taken = _emptied(message, facts, notes)
+            message, taken = _emptied(message, context.facts, notes)
             messages.append(message)
             waiting += taken
             continue
@@ -213,7 +226,7 @@ def _move_to_users(conversation: Conversation, facts: Facts) -> Rewrite:
             messages.append(Message(Role.USER, tuple(waiting), MADE, listed=True))
         waiting = []
         if message.role is Role.ASSISTANT and _is_answered(conversation.messages, index):
-            message, waiting = _without_media(message, facts, notes)
+            message, waiting = _without_media(message, context, notes)
         messages.append(message)
     if waiting:
         messages.append(Message(Role.USER, tuple(waiting), MADE, listed=True))
@@ -226,17 +239,19 @@ def _is_answered(messages: tuple[Message, ...], index: int) -> bool:
     return next((role for role in following if role is not Role.TOOL), None) is Role.USER
 
 
-def _without_media(message: Message, facts: Facts, notes: list[Note]) -> tuple[Message, list[Part]]:
+def _without_media(message: Message, context: Context, notes: list[Note]) -> tuple[Message, list[Part]]:
     """The turn without media that the target takes from users alone, and that media. Documents of text stay."""
-    taken = [part for part in message.parts if isinstance(part, Media) and _movable(part, message, facts)]
+    taken = [part for part in message.parts if isinstance(part, Media) and _movable(part, message, context.facts)]
     taken = [part for part in taken if not isinstance(part.source, Plain) and _plain(part) is None]
+    taken = [part for part in taken if not _stays_beside(part, context)]
     if not taken:
         return message, []
     did = "moved media of the model to the user turn that follows"
     notes += [Note(did, message, part, loses=Loss.METADATA, before=part, after=part) for part in taken]
     gone = {id(part) for part in taken}
     parts = tuple([_see_next(part) if id(part) in gone else part for part in message.parts])
-    return replace(message, parts=parts), [*taken]
+    among = [replace(part, wire_form="") if part.wire_form == BESIDE else part for part in taken]
+    return replace(message, parts=parts), [*among]
 
 
 def _see_next(*media: Part) -> Text:
