@@ -1,4 +1,4 @@
-"""`document-title`: the name of a document in letters that the target does not take."""
+"""`document-title`: the name of a document in letters that the target does not take, or that it has no place for."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.rules.runs import CHAT, facts, run, sent
 
+from dragoman.engine.library.adapt import adapt
 from dragoman.rules.media.document_title import document_title
 
 PATTERN = r"[a-zA-Z0-9_()\[\]-]+( [a-zA-Z0-9_()\[\]-]+)*"
@@ -57,3 +58,37 @@ def test_adapt_for_a_real_provider() -> None:
     unnamed = sent(asked(None), "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", source=CHAT)
     assert unnamed.json["messages"][0]["content"][1]["document"]["name"] == "document"
     assert unnamed.changes == []
+
+
+PICTURE = {"inlineData": {"mimeType": "image/png", "displayName": "sky.png", "data": "aGk="}}
+REPORT = {"type": "url", "url": "https://a.example/b.pdf"}
+NAMED: dict[str, dict[str, Any]] = {
+    "gemini": {"contents": [{"role": "user", "parts": [PICTURE]}]},
+    "anthropic": {
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": [{"type": "document", "title": "Q3", "source": REPORT}]}],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "did"),
+    [
+        ("gemini", "anthropic/claude-opus-4-8", "left out the name of the image"),
+        ("gemini", "openai/gpt-4o", "left out the name of the image"),
+        ("gemini", "ollama/gemma3:4b", "left out the name of the image"),
+        ("anthropic", "mistral/mistral-large-latest", "left out the name of the document"),
+    ],
+)
+def test_a_name_without_a_place_is_left_out_and_reported(source: str, target: str, did: str) -> None:
+    done = adapt(NAMED[source], source=source, target=target)
+    assert (did, "metadata") in [(one.did, one.loses) for one in done.changes if one.rule == "document-title"]
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("gemini", "vertex/gemini-2.5-flash"), ("anthropic", "openai-responses/gpt-4o")]
+)
+def test_a_name_with_a_place_stays(source: str, target: str) -> None:
+    done = adapt(NAMED[source], source=source, target=target)
+    assert "document-title" not in [one.rule for one in done.changes]
+    assert b"sky.png" in done.body or b"Q3" in done.body

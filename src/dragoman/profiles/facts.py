@@ -431,6 +431,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     document_form: Annotated[
         str, Meta(description="the shape in which it takes the bytes of a document, if it is not its dialect's own")
     ] = ""
+    titled_media: Annotated[
+        tuple[str, ...],
+        Meta(description="kinds of media whose parts have a name; `document-url`: documents that are given by URL"),
+    ] = ("document", "document-url")
     document_title_pattern: Annotated[
         str, Meta(description="form of a document's name (regular expression; empty: any)")
     ] = ""

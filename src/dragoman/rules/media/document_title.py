@@ -1,7 +1,8 @@
-"""The name of a document in letters that the target does not take.
+"""The name of a document in letters that the target does not take, or a name that its format has no place for.
 
 Bedrock wants names of letters, digits, hyphens, brackets and single spaces, at most 200 of them. Other letters become
-hyphens.
+hyphens. Only Gemini's format names pictures, sounds and films, and Chat's names no document that is given by URL: such
+names are left out.
 
 Loses metadata.
 
@@ -24,7 +25,7 @@ from msgspec.structs import replace
 from dragoman.conversation.changes import Loss, Rewrite
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.messages import Message
-from dragoman.conversation.parts import Media, MediaKind, Part
+from dragoman.conversation.parts import Media, MediaKind, Part, Remote
 from dragoman.conversation.traits import Trait
 from dragoman.rules.context import Context
 from dragoman.rules.rewriting import Swap, rewrite_parts
@@ -35,15 +36,20 @@ _LONGEST = 200
 
 @rule(
     "document-title",
-    when=lambda facts: bool(facts.document_title_pattern),
+    when=lambda facts: bool(facts.document_title_pattern) or len(facts.titled_media) < len(MediaKind) + 1,
     looks_for=Trait.MEDIA | Trait.RESULT_PARTS,
     loses=Loss.METADATA,
 )
 def document_title(conversation: Conversation, context: Context) -> Rewrite:
-    pattern = context.facts.document_title_pattern
+    pattern, titled_media = context.facts.document_title_pattern, context.facts.titled_media
 
     def titled(message: Message, part: Part) -> Swap | None:
-        if type(part) is not Media or part.kind is not MediaKind.DOCUMENT or part.title is None:
+        if type(part) is not Media or part.title is None:
+            return None
+        kind = part.kind.value
+        if (f"{kind}-url" if kind == "document" and type(part.source) is Remote else kind) not in titled_media:
+            return Swap((replace(part, title=None),), f"left out the name of the {kind}")
+        if not pattern or part.kind is not MediaKind.DOCUMENT:
             return None
         title = _fitting(part.title, pattern)
         return None if title == part.title else Swap((replace(part, title=title),), "wrote the name of a document anew")
