@@ -28,6 +28,7 @@ from dragoman.engine.exchange.destination import TargetRoute
 from dragoman.engine.exchange.exchange import Exchange
 from dragoman.engine.exchange.lessons import Learnt
 from dragoman.engine.exchange.named_prompt import NamedPrompt
+from dragoman.engine.exchange.session_cache import SessionCache
 from dragoman.engine.exchange.split_answer import SplitRounds
 from dragoman.engine.exchange.steps import (
     ENDS,
@@ -196,7 +197,7 @@ class Dispatcher:
         redaction = self.redaction if credential is None else credential.redaction
         exchange = Exchange(ask, route, context, options, redaction, splits=True)
         if len(ask.source) >= SHORTEST_PROMPT:
-            exchange.turn_before = partial(self.turns.find, caller)
+            exchange.cache = SessionCache(partial(self.turns.find, caller))
             if route.first.stores_prompts:
                 exchange.prompt = NamedPrompt(self.stored.book, caller)
         if self.tools is not None:
@@ -327,7 +328,7 @@ class Dispatch:
             except TransportFailure as fault:
                 last = translation.fail(transport_failure(fault))
             if tail:
-                self.exchange.end(bytes(tail[-LARGE:]))
+                self.exchange.note_diagnosis(bytes(tail[-LARGE:]))
             await self._stream_ended()
             if last:
                 yield last
@@ -582,7 +583,8 @@ class Dispatch:
         if exchange.prompt is not None and exchange.prompt.use is not None:
             self._shared.stored.note(exchange.prompt.use, usage, destination, exchange.key)
         made = self.digests if self.digests is not None and self.digests.request is request else None
-        return self._shared.turns.note(self._caller, request, usage, destination, made, exchange.diagnosis)
+        diagnosis = exchange.cache.diagnosis if exchange.cache is not None else None
+        return self._shared.turns.note(self._caller, request, usage, destination, made, diagnosis)
 
     async def _receive(self, incoming: Incoming) -> Step[HttpDestination]:
         exchange = self.exchange

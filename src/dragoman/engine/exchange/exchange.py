@@ -8,7 +8,7 @@ gives the next step:
     exchange.head(200, headers)                    # Reading.WHOLE
     step = exchange.body(data)                     # Answered: the client's bytes
 
-The exchange compiles every attempt from the client's original, decides what follows a failure (`attempts.py`),
+The exchange compiles every attempt from the client's original, decides what follows a failure (`recovery.py`),
 translates what comes back, and has what there is to report, to keep and to remember. `steps.STEPS` is the table of all
 steps, and `docs/theory/exchange.md` shows it.
 """
@@ -16,52 +16,41 @@ steps, and `docs/theory/exchange.md` shows it.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Generic
 
 from msgspec.structs import replace
 
 from dragoman.conversation.changes import Change, Note
 from dragoman.conversation.conversation import Ask
-from dragoman.conversation.failures import Failure, FailureKind
+from dragoman.conversation.failures import Failure
 from dragoman.conversation.parts import Call
 from dragoman.conversation.provider_tools import Family, McpServer
 from dragoman.conversation.replies import Stop, Usage, sum_usage
 from dragoman.conversation.tools import Tool
 from dragoman.dialects.dialect import AnswerContext
-from dragoman.dialects.registry import dialect
-from dragoman.engine.answer.client_failures import clipped, failure_of, with_numbers
+from dragoman.engine.answer.client_failures import clipped
 from dragoman.engine.answer.joined_answers import ChoiceWriter, RoundWriter
 from dragoman.engine.answer.provider_changes import (
     MOST_REPORTED,
-    CacheDiagnosis,
-    find_diagnosis,
     find_provider_changes,
     tell_diagnosis,
 )
 from dragoman.engine.answer.stream_redaction import Redaction
 from dragoman.engine.answer.translation import Translation, translation_of
 from dragoman.engine.compile.compiled_request import CompiledRequest
-from dragoman.engine.compile.plan import expects_reasoning, serving_target
-from dragoman.engine.compile.reasoning_restore import keeps, scope
+from dragoman.engine.compile.plan import serving_target
+from dragoman.engine.compile.reasoning_restore import scope
 from dragoman.engine.compile.report import ReportBuilder
-from dragoman.engine.exchange import care
 from dragoman.engine.exchange.attempts import (
     MAX_TOTAL,
-    CompileWithCare,
-    Correct,
-    FallBack,
-    GiveUp,
-    History,
-    NextKey,
-    Renew,
-    RestoreRefusal,
-    Retry,
-    next_step,
 )
 from dragoman.engine.exchange.caller_options import NOTHING_SET, CallerOptions
-from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, D, ShownReasoning, TargetRoute
-from dragoman.engine.exchange.lessons import Learnt, is_recognised, learn
+from dragoman.engine.exchange.destination import D, TargetRoute
+from dragoman.engine.exchange.lessons import Learnt
 from dragoman.engine.exchange.named_prompt import NamedPrompt
+from dragoman.engine.exchange.recovery import Recovery
+from dragoman.engine.exchange.session_cache import SessionCache
 from dragoman.engine.exchange.split_answer import SplitAnswer, SplitChoices, SplitRounds
 from dragoman.engine.exchange.steps import (
     Answered,
@@ -78,15 +67,11 @@ from dragoman.engine.exchange.steps import (
     StateToKeep,
     Step,
     Streaming,
-    Wait,
 )
-from dragoman.engine.exchange.target_attempt import SHORTEST_PROMPT, Attempts, TargetAttempt
+from dragoman.engine.exchange.target_attempt import Attempts, TargetAttempt
 from dragoman.engine.history.calibration import CountedTokens, calibration_key, can_be_estimated
 from dragoman.engine.history.compaction import UsedSummary
-from dragoman.engine.history.recall import shorter
-from dragoman.engine.history.session_turns import SentTurn, blame, find_break, find_question, is_sent_as_it_came
 from dragoman.engine.history.sizes import estimate_tokens
-from dragoman.engine.history.trimming import TrimRequest
 from dragoman.engine.tokens.answer_tally import NOTHING_SPENT, Spent, parse_amount
 from dragoman.engine.tokens.token_estimate import estimate_request
 from dragoman.engine.tool_runs.run_functions import RunnableTool, find_api
@@ -119,7 +104,8 @@ class Exchange(Generic[D]):
     parts: tuple[Exchange[D], ...] = ()
     """The exchanges that ask for one answer each, if the client wants several and the target gives one; or for one
     round each, if tools are run for the answer."""
-    _visit: TargetAttempt[D]
+    visit: TargetAttempt[D]
+    """The destination that is being asked, and how far that has come."""
     split: SplitAnswer[D] | None = None
     """What the client gets of the parts."""
     _write: Callable[[AnswerContext], ChoiceWriter | RoundWriter] | None = None
@@ -138,22 +124,15 @@ class Exchange(Generic[D]):
     _status = 0
     _headers: Iterable[tuple[str, str]] = ()
     _opening = b""
-    _chance = 0.0
-    _waits = False
     _cost: float | None = None
     _estimated: tuple[str, int] | None = None
-    _cared = False
     _reported = 0
     """Changes that the provider says it made."""
-    _earlier: Failure | None = None
-    _fault: RequestError | None = None
     _wanted: WantedTools
     """The tools that are asked for, while their servers are."""
     _run_limits: RunLimits = USUAL_LIMITS
-    turn_before: Callable[[Ask], SentTurn | None] | None = None
-    """Finds what the session sent last; asked only if messages or tools are sent otherwise than they came."""
-    diagnosis: CacheDiagnosis | None = None
-    """What the provider says of its prompt cache; None if nobody wants to know."""
+    cache: SessionCache | None = None
+    """What the request has to do with the provider's prompt cache; None if it is too short for it."""
     prompt: NamedPrompt[D] | None = None
     """What the request has to do with prompts that are stored; set if the first choice may have any."""
     given_summary: UsedSummary | None = None
@@ -173,8 +152,9 @@ class Exchange(Generic[D]):
         self.ask = ask
         self.context = context
         self.attempts = Attempts()
-        self._route = route
-        self._left = route.destinations
+        self.route = route
+        self.left = route.destinations
+        """Those that were not asked yet."""
         self._options = options
         self._redaction = redaction
         self._splits = splits
@@ -184,16 +164,16 @@ class Exchange(Generic[D]):
     @property
     def target(self) -> Target | None:
         """The target of the last send, with what was learnt about it."""
-        return self._visit.target if self.destination is not None else None
+        return self.visit.target if self.destination is not None else None
 
     @property
     def key(self) -> int:
         """The number of the key of the last send."""
-        return self._visit.key
+        return self.visit.key
 
     def compiled_with(self, rules: Mapping[str, Any]) -> CompiledRequest:
         """What the last send would have been with these choices for rules. Raises RequestError."""
-        visit = self._visit
+        visit = self.visit
         target = patched(visit.target, Layer("request", {}, rules))
         return replace(visit, target=target).compile(self.ask, self._options)
 
@@ -222,7 +202,7 @@ class Exchange(Generic[D]):
 
     def _estimate_input(self) -> int:
         """About how many tokens the request has. It is counted once: there may be many parts."""
-        model = self._visit.target.model
+        model = self.visit.target.model
         if self._estimated is None or self._estimated[0] != model:
             self._estimated = model, estimate_request(self.ask.conversation, model)
         return self._estimated[1]
@@ -241,7 +221,7 @@ class Exchange(Generic[D]):
 
     def state_to_keep(self) -> StateToKeep | None:
         """What the next turn needs and the client cannot bring, once the answer is whole."""
-        translation, visit = self._translation, self._visit
+        translation, visit = self._translation, self.visit
         states = translation.kept if translation is not None else {}
         trims = visit.history is not None or visit.destination.history is not None
         if not states and not trims:
@@ -266,19 +246,19 @@ class Exchange(Generic[D]):
     @property
     def trims(self) -> bool:
         """Is the history so long that it may be cut?"""
-        return self._visit.history is not None
+        return self.visit.history is not None
 
     @property
     def summary(self) -> UsedSummary | None:
         """The summary that was sent in place of the beginning."""
-        return self._visit.summary
+        return self.visit.summary
 
     def _calibration_key(self) -> str:
         """What the provider's count of this request says something about; empty if there is no count."""
         usage = self.usage
         if usage is None or not usage.input:
             return ""
-        return calibration_key(self._visit.destination.name, self.ask.conversation)
+        return calibration_key(self.visit.destination.name, self.ask.conversation)
 
     def _counted(self) -> CountedTokens | None:
         """The tokens of this request as we estimate them and as the provider counts them, if both see the same."""
@@ -287,51 +267,44 @@ class Exchange(Generic[D]):
         sent = self.request.conversation
         if not can_be_estimated(sent):
             return None
-        return CountedTokens(estimate_tokens(sent, self._visit.target.model), self.usage.input)
+        return CountedTokens(estimate_tokens(sent, self.visit.target.model), self.usage.input)
 
     # Before a send.
 
     def start(self) -> Choose[D]:
-        return Choose(self._left)
+        return Choose(self.left)
 
     def chosen(self, destination: D, target: Target | None = None, key: int = 0) -> Step[D]:
         """Ask this one. `target` is its own with what has been learnt about it, `key` the key to begin with."""
-        left = self._left
-        self._left = () if len(left) == 1 else tuple([one for one in left if one is not destination])
+        left = self.left
+        self.left = () if len(left) == 1 else tuple([one for one in left if one is not destination])
         self.attempts.begin()
         found = serving_target(self.ask, destination.target if target is None else target)
         if found.twin is not None and (self.ask.conversation.tools or self.ask.conversation.extras is not None):
             found = find_api(self.ask, found, self.runnable)
         if self._options.rules:
             found = patched(found, Layer("request", {}, self._options.rules))
-        self._visit = TargetAttempt(destination, found, key, destination.key_count - 1)
+        self.visit = TargetAttempt(destination, found, key, destination.key_count - 1)
         if self.given_summary is not None:
-            self._visit.summary = self.given_summary
+            self.visit.summary = self.given_summary
         if self._before is not None and self._before.destination is destination:
-            self._visit.inherit(self._before)
-        if self.turn_before is not None and found.facts.cache_question is not CacheQuestionForm.NONE:
-            self._ask_about_cache(self.turn_before)
-        return self._visit.find_recall(self.ask, self.given_summary is None) or self._prepare()
-
-    def _ask_about_cache(self, turn_before: Callable[[Ask], SentTurn | None]) -> None:
-        """Have the provider say why it finds nothing in its cache, if the hints for it are ours."""
-        visit = self._visit
-        if visit.sets_hints(self.ask):
-            self.diagnosis = CacheDiagnosis()
-            visit.question = find_question(turn_before(self.ask), self.ask, visit.target, visit.destination.name)
+            self.visit.inherit(self._before)
+        if self.cache is not None and found.facts.cache_question is not CacheQuestionForm.NONE:
+            self.cache.ask_provider(self.ask, self.visit)
+        return self.visit.find_recall(self.ask, self.given_summary is None) or self.prepare()
 
     def recalled(self, found: Recalled) -> Step[D]:
         """What was kept."""
-        self._visit.take_recalled(found)
-        return self._prepare()
+        self.visit.take_recalled(found)
+        return self.prepare()
 
     def fetched(self, media: Mapping[str, bytes] | Failure) -> Step[D]:
         """What was fetched, by URL; or why there is no room for it, and then another target may not need it."""
         if isinstance(media, Failure):
-            return self._next_target(media)
-        visit = self._visit
+            return self._recovery.take_next_target(media)
+        visit = self.visit
         visit.media = {**visit.media, **media}
-        return self._prepare()
+        return self.prepare()
 
     def listed(
         self,
@@ -342,15 +315,15 @@ class Exchange(Generic[D]):
         """For each tool, those of its server, if it has one; None: it cannot be run. Or why the request fails. And what
         came of the calls that the client has approved."""
         if isinstance(found, Failure):
-            return self._next_target(found)
+            return self._recovery.take_next_target(found)
         if (unapproved := self._wanted.find_unapproved(found, self.ask.dialect)) is not None:
-            return self._next_target(unapproved)
+            return self._recovery.take_next_target(unapproved)
         if self._wanted.approvals:
             self._approved = self._wanted.finish_approved(ran)
             self.ask = with_approved(self.ask, self._approved)
-        self._visit.runs = self._wanted.find_runnable(found, self.ask.conversation)
+        self.visit.runs = self._wanted.find_runnable(found, self.ask.conversation)
         self._run_limits = limits
-        return self._prepare()
+        return self.prepare()
 
     # After a send.
 
@@ -360,50 +333,30 @@ class Exchange(Generic[D]):
         if not 200 <= status < 300:
             self._translation, self._status, self._headers = None, status, headers
             return Reading.ERROR
-        context = self._answer_context(self.request)
+        context = self.visit.answer_context(self.ask, self.request, self.context, self._options)
         self._translation, self._opening = translation_of(self.request, context, self._redaction), b""
-        self._translation.provider = self._visit.destination.provider
+        self._translation.provider = self.visit.destination.provider
         if self._write is not None:
             self._translation.join(self._write(context))
         if self.request.facts.cost_header:
             self._cost = parse_amount(dict(headers).get(self.request.facts.cost_header))
         return Reading.PIECES if self.ask.stream else Reading.WHOLE
 
-    def _answer_context(self, request: CompiledRequest) -> AnswerContext:
-        """What an answer needs to know, with what is configured for its looks."""
-        context, destination, client = self.context, self._visit.destination, self.ask.dialect
-        completes, named = destination.answers is AnswerMembers.COMPLETE, destination.answer_model
-        if named is not None or destination.shows_model or completes:
-            context = replace(
-                context,
-                model="" if named is AnswerModel.UPSTREAM else context.model,
-                renames=named is AnswerModel.ALIAS and context.model != destination.target.model,
-                completes=completes,
-                prefix=f"[{destination.name}] " if destination.shows_model else "",
-            )
-        shown = self._options.reasoning or destination.reasoning
-        if shown is ShownReasoning.SHOW or request.dialect == client or not dialect(client).hides_unasked:
-            return context
-        # The client is spared thinking that it did not ask for. What the target wants back is kept.
-        return context if expects_reasoning(self.ask) else replace(context, hides_reasoning=True)
-
     def body(self, data: bytes) -> Step[D]:
         """The whole body of the answer, or of a refusal."""
         translation = self._translation
         if translation is None:
             if self.prompt is not None and self.prompt.may_be_gone(self._status):
-                return self._send(self.prompt.take_whole())
-            return self._failed(
-                parse_failure(self._status, dict(self._headers), data, self._visit.destination.provider)
-            )
+                return self.send(self.prompt.take_whole())
+            return self._failed(parse_failure(self._status, dict(self._headers), data, self.visit.destination.provider))
         answer = translation.whole(data)
         if translation.failure is not None:
             return self._failed(translation.failure)
         if self.attempts.sends > 1:
             self._accepted()
         self.note_provider_changes(data)
-        if self.diagnosis is not None:
-            self._note_diagnosis(data, self.diagnosis)
+        if self.cache is not None:
+            self.note_diagnosis(data)
         return Answered(answer)
 
     def piece(self, data: bytes | None) -> Step[D] | None:
@@ -416,8 +369,8 @@ class Exchange(Generic[D]):
         over = data is None
         if data is not None:
             self.note_provider_changes(data)
-            if self.diagnosis is not None:
-                self._note_diagnosis(data, self.diagnosis)
+            if self.cache is not None:
+                self.note_diagnosis(data)
         self._opening += translation.close() if data is None else translation.feed(data)
         if translation.failure is not None and not translation.is_joined_in:
             return self._failed(translation.failure)
@@ -427,36 +380,30 @@ class Exchange(Generic[D]):
             self._accepted()
         return Streaming(self._opening, translation, over)
 
-    def _note_diagnosis(self, data: bytes, known: CacheDiagnosis) -> None:
-        """Put into the report what the provider says of its prompt cache."""
-        self.diagnosis = find_diagnosis(data, known)
-        if self.diagnosis.why and not known.why:
-            self.changes = (*self.changes, tell_diagnosis(self.diagnosis.why))
-
     @property
     def reads_provider_changes(self) -> bool:
         """Whether the provider may report in its answer what it changed itself."""
-        return bool(self._visit.target.facts.change_report)
+        return bool(self.visit.target.facts.change_report)
 
     def note_provider_changes(self, data: bytes) -> None:
         """Put into the report what the provider says, in a piece of its answer, that it changed itself."""
-        member, room = self._visit.target.facts.change_report, MOST_REPORTED - self._reported
+        member, room = self.visit.target.facts.change_report, MOST_REPORTED - self._reported
         if member and room > 0 and data.find(member.encode()) >= 0:
             found = find_provider_changes(data, member)[:room]
             self._reported += len(found)
             self.changes = (*self.changes, *found)
 
+    def note_diagnosis(self, data: bytes) -> None:
+        """Put into the report what the provider says, in a piece of its answer, of its prompt cache."""
+        if self.cache is not None and (why := self.cache.find_miss(data)):
+            self.changes = (*self.changes, tell_diagnosis(why))
+
     @property
     def reads_end(self) -> bool:
         """Whether the last bytes of a stream say something that was asked for."""
         return (
-            self._visit.question is not None and self._visit.target.facts.cache_question is CacheQuestionForm.COMPARISON
+            self.visit.question is not None and self.visit.target.facts.cache_question is CacheQuestionForm.COMPARISON
         )
-
-    def end(self, data: bytes) -> None:
-        """The last bytes of a stream, if they are wanted."""
-        if self.diagnosis is not None:
-            self._note_diagnosis(data, self.diagnosis)
 
     def failed(self, failure: Failure) -> Step[D]:
         """The connection failed, and the client has seen nothing yet."""
@@ -468,7 +415,7 @@ class Exchange(Generic[D]):
             self.parts, self.split = (), None
         else:
             self.attempts.count(-1)
-        return self._next_target(failure)
+        return self._recovery.take_next_target(failure)
 
     def resent(self) -> bool:
         """Whether the same body may go out once more, because its connection closed before an answer.
@@ -476,7 +423,7 @@ class Exchange(Generic[D]):
         The provider may have read it, so it counts as a send: the limit of attempts holds for what a provider sees.
         """
         attempts = self.attempts
-        if attempts.tries >= self._visit.destination.policy.attempts or attempts.sends >= MAX_TOTAL:
+        if attempts.tries >= self.visit.destination.policy.attempts or attempts.sends >= MAX_TOTAL:
             return False
         attempts.count()
         return True
@@ -525,166 +472,39 @@ class Exchange(Generic[D]):
     def resume(self, chance: float = 0.0) -> Step[D]:
         """Go on after a failure that was noted, or after a wait. `chance` is a number from 0 to 1 that the driver
         drew."""
-        if self._waits:
-            self._waits = False
-            return self._send_again()
-        self._chance = chance
-        return self._decide()
+        return self._recovery.resume(chance)
 
-    def _decide(self) -> Step[D]:
-        failure, visit = self.failure, self._visit
-        assert failure is not None
-        if failure.kind is FailureKind.CONTEXT_LENGTH and self._may_shorten(failure):
-            return self._prepare()
-        learnt = learn(failure, visit.target.facts, self.ask.conversation)
-        history, known = self._history(failure), learnt is not None or is_recognised(failure)
-        match next_step(history, failure, visit.destination.policy, self._chance, learnt, recognised=known):
-            case Retry(delay):
-                self._waits = True
-                return Wait(delay)
-            case Correct(lesson):
-                return self._correct(lesson)
-            case CompileWithCare():
-                return self._take_care(failure)
-            case RestoreRefusal():
-                return self._take_back()
-            case NextKey():
-                return self._take_next_key()
-            case Renew():
-                return self._renew()
-            case FallBack():
-                return self._fall_back(failure)
-            case GiveUp():
-                return self._give_up(failure)
-
-    def _may_shorten(self, failure: Failure) -> bool:
-        """Trim the conversation to what the provider said, once; unless the configuration sends it elsewhere."""
-        visit = self._visit
-        policy = visit.trim_policy(self.ask)
-        if policy is None or visit.shortened or self.request is None or self._reserved(failure):
-            return False
-        estimate = estimate_tokens(self.request.conversation, visit.target.model)
-        history = shorter(visit.history or TrimRequest(policy), failure, estimate)
-        if history is None:
-            return False
-        visit.history, visit.shortened = history, True
-        self.attempts.tries = 0
-        return True
-
-    def _history(self, failure: Failure) -> History:
-        visit = self._visit
-        return History(
-            tries=self.attempts.tries,
-            corrections=self.attempts.corrections,
-            keys_left=visit.keys_left,
-            targets_left=len(self._left),
-            total=self.attempts.sends,
-            reserved=bool(self._reserved(failure)),
-            careful=visit.refused is not None,
-            cared=self._cared or visit.cared,
-            renewable=visit.destination.renews_credentials and not visit.renewed,
-            as_caller=visit.destination.as_caller,
-        )
-
-    def _correct(self, learnt: Learnt) -> Step[D]:
-        visit = self._visit
-        if self.destination is visit.destination and self.request is not None:
-            visit.corrected = (*visit.corrected, (self.request.body, self.request.headers))
-        kept = keeps(visit.target.facts, self.ask)
-        visit.correct(learnt)
-        self.attempts.correct()
-        if not kept and keeps(visit.target.facts, self.ask):
-            return visit.find_recall(self.ask, self.given_summary is None) or self._prepare()
-        return self._prepare()
-
-    def _take_care(self, failure: Failure) -> Step[D]:
-        visit = self._visit
-        assert self.request is not None
-        visit.refused = AttemptFailed(visit.destination, visit.key, self.request, failure)
-        visit.cared = True
-        visit.learnt_before_care, visit.tries_before_care = len(visit.learnt), self.attempts.tries
-        self.attempts.tries = 0
-        return self._prepare()
-
-    def _take_back(self) -> Step[D]:
-        """Care did not help, or changes nothing, or is not allowed: the refusal that led to it stands."""
-        visit = self._visit
-        refused = visit.refused
-        assert refused is not None
-        self.failure, self.request, self.changes = refused.failure, refused.request, refused.request.changes
-        visit.refused = None
-        self.attempts.tries = visit.tries_before_care
-        return self._decide()
-
-    def _take_next_key(self) -> Step[D]:
-        self._visit.take_next_key()
-        self.attempts.tries -= 1
-        return self._send_again()
-
-    def _renew(self) -> Step[D]:
-        """The sender knows of the refusal, and fetches credentials before it sends."""
-        self._visit.renewed = True
-        self.attempts.tries -= 1
-        return self._send_again()
-
-    def _fall_back(self, failure: Failure) -> Step[D]:
-        reserved = self._reserved(failure)
-        self._earlier = failure
-        self._left = (*reserved, *[one for one in self._left if one not in reserved])
-        return Choose(self._left)
-
-    def _reserved(self, failure: Failure) -> tuple[D, ...]:
-        """Where the configuration sends just this kind of failure; only the first choice has such a say."""
-        tried = self._visit.destination
-        if not self._route.reserved or tried is not self._route.first:
-            return ()
-        return tuple([one for one in self._route.reserved.get(failure.kind, ()) if one is not tried])
-
-    def _next_target(self, failure: Failure) -> Step[D]:
-        """This target is not asked: the next one, or the end. The client gets what a provider said before, if any."""
-        if self._left:
-            return Choose(self._left)
-        if self.destination is not None:
-            return self._give_up(self.failure or failure)
-        self.failure = failure
-        return GaveUp(failure)
-
-    def _give_up(self, failure: Failure) -> GaveUp:
-        assert self.destination is not None
-        window = self.destination.target.facts.context_window or self._route.first.target.facts.context_window
-        self.failure = self.attempts.named(with_numbers(failure, self.ask, window))
-        return GaveUp(self.failure)
+    @cached_property
+    def _recovery(self) -> Recovery[D]:
+        return Recovery(self)
 
     # Compiling and sending.
 
-    def _prepare(self) -> Step[D]:
+    def prepare(self) -> Step[D]:
         """The next send, or what is needed for it. A body that was refused already is not sent again."""
-        visit, options = self._visit, self._options
+        visit, options = self.visit, self._options
         one_by_one = self._splits and self.ask.conversation.settings.n is not None and self._is_asked_for_each()
         if one_by_one:
             options = replace(options, answer=0)
         try:
             request = visit.compile(self.ask, options)
         except RequestError as fault:
-            return self._take_back() if visit.refused is not None else self._skip(fault)
+            return self._recovery.skip(fault)
         if request.media_to_fetch and (missing := visit.unasked_media(request)):
             return FetchMedia(missing)
         runs = visit.runs
         if (request.tools_to_run or self.offered) and runs is None and self._may_run_tools(one_by_one):
             self._wanted = find_wanted_tools(self.ask, request.tools_to_run, self.offered)
             return self._wanted.step()
-        if self.attempts.sends and self._was_refused(request):
-            return self._same_again()
+        if self.attempts.sends and (instead := self._recovery.avoid_repeat(request)) is not None:
+            return instead
         if one_by_one:
             return self._send_all(self.ask.conversation.settings.n or 0)
         if runs and self._splits:
             return self._send_rounds(runs)
-        if visit.refused is not None:
-            self._cared = True
-            self.lessons = (*self.lessons, care.LESSON)
-        elif visit.learnt:
-            self.lessons = (*self.lessons, visit.learnt[-1].lesson)
-        return self._send(request)
+        if visit.refused is not None or visit.learnt:
+            self._recovery.note_lesson()
+        return self.send(request)
 
     def _may_run_tools(self, one_by_one: bool) -> bool:
         """Whether tools may be run for the answer. Several answers at once have no rounds."""
@@ -692,15 +512,15 @@ class Exchange(Generic[D]):
         return (self._splits and not one_by_one) or is_round
 
     def _is_asked_for_each(self) -> bool:
-        target = self._visit.target
+        target = self.visit.target
         return is_asked_for_each(self.ask.conversation, target.facts, target.choices)
 
     def _send_all(self, count: int) -> Step[D]:
         """One exchange for each answer: it has its own attempts, and falls back by itself."""
-        ask, visit = self.ask, self._visit
+        ask, visit = self.ask, self.visit
         if count > MOST_ANSWERS:
             what = f"{count} answers are too many: {visit.destination.name} is asked for at most {MOST_ANSWERS}"
-            return self._skip(MalformedRequest(what, at=ReportBuilder(ask).pointer(Note("", key="n"))))
+            return self._recovery.skip(MalformedRequest(what, at=ReportBuilder(ask).pointer(Note("", key="n"))))
         split = self.split = SplitChoices(self, count, self._redaction)
         self.parts = split.open_parts(count)
         return SendAll(visit.destination, self.parts)
@@ -708,7 +528,7 @@ class Exchange(Generic[D]):
     def _send_rounds(self, runs: tuple[RunnableTool, ...]) -> SendRounds[D]:
         split = self.split = SplitRounds(self, self._run_limits, self._redaction)
         self.parts = (split.open_first(runs, self._approved),)
-        return SendRounds(self._visit.destination, split)
+        return SendRounds(self.visit.destination, split)
 
     def open_part(
         self,
@@ -720,8 +540,8 @@ class Exchange(Generic[D]):
     ) -> Exchange[D]:
         """The exchange for a part of the answer, which begins with what was learnt here. With a request of its own, it
         is a later round, and goes nowhere else."""
-        visit, left = self._visit, self._left if ask is None else ()
-        reserved = self._route.reserved if ask is None and visit.destination is self._route.first else {}
+        visit, left = self.visit, self.left if ask is None else ()
+        reserved = self.route.reserved if ask is None and visit.destination is self.route.first else {}
         options = self._options if answer is None else replace(self._options, answer=answer)
         route = TargetRoute((visit.destination, *left), reserved)
         part = Exchange(ask or self.ask, route, context, options, self._redaction)
@@ -733,65 +553,21 @@ class Exchange(Generic[D]):
     @property
     def tools_run(self) -> tuple[RunnableTool, ...]:
         """The tools that the gateway runs for the destination that is asked."""
-        return self._visit.runs or ()
+        return self.visit.runs or ()
 
-    def _was_refused(self, request: CompiledRequest) -> bool:
-        visit = self._visit
-        if self.destination is not visit.destination or self.request is None:
-            return False
-        sent = (request.body, request.headers)
-        return sent == (self.request.body, self.request.headers) or sent in visit.corrected
-
-    def _same_again(self) -> Step[D]:
-        """What was corrected changes nothing here: it is not sent, and proves nothing."""
-        visit = self._visit
-        if visit.refused is not None and len(visit.learnt) <= visit.learnt_before_care:
-            return self._take_back()
-        visit.learnt = visit.learnt[:-1]
-        return self._decide()
-
-    def _skip(self, fault: RequestError) -> Step[D]:
-        """This target cannot be asked, or not without more loss than is allowed: the next one, or the end."""
-        self._fault = self._fault or fault
-        if self.destination is self._visit.destination:
-            self.failure = self._earlier
-        if self._left:
-            return Choose(self._left)
-        if self.failure is not None:
-            return self._give_up(self.failure)
-        self.failure = failure_of(self._fault)
-        return GaveUp(self.failure, self._fault)
-
-    def _send_again(self) -> Step[D]:
-        assert self.request is not None
-        if self.prompt is not None and not self.prompt.belongs_to(self._visit.key):
-            return self._send(self.prompt.take_whole())
-        return self._send(self.request)
-
-    def _send(self, request: CompiledRequest) -> Send[D]:
-        visit = self._visit
-        if self.turn_before is not None and request is not self.request:
-            request = self._with_broken_cache(request, self.turn_before)
+    def send(self, request: CompiledRequest) -> Send[D]:
+        """Have this sent to the destination that is being asked."""
+        visit = self.visit
+        if self.cache is not None and request is not self.request:
+            request = self.cache.blame_change(self.ask, request, visit.destination)
         if self.prompt is not None and request is not self.request:
             request = self.prompt.shorten(self.ask, request, visit)
         self.destination, self.request, self.changes = visit.destination, request, request.changes
         self.attempts.count()
         return Send(visit.destination, visit.key, request)
 
-    def _with_broken_cache(
-        self, request: CompiledRequest, turn_before: Callable[[Ask], SentTurn | None]
-    ) -> CompiledRequest:
-        """The request; the change says so that breaks the cache of what the session sent before."""
-        if len(self.ask.source) < SHORTEST_PROMPT or is_sent_as_it_came(request):
-            return request
-        before = turn_before(self.ask)
-        broken = None if before is None else find_break(before, request, self._visit.destination)
-        if before is None or broken is None:
-            return request
-        return replace(request, changes=blame(before, broken, request))
-
     def _failed(self, failure: Failure) -> AttemptFailed[D]:
-        visit = self._visit
+        visit = self.visit
         assert self.request is not None
         failure = clipped(failure).at(visit.destination.provider)
         self.failure = failure if self._redaction is None else self._redaction.failure(failure)
@@ -802,9 +578,4 @@ class Exchange(Generic[D]):
     def _accepted(self) -> None:
         """The provider took it after all: what was corrected on the way is proved."""
         self.failure = None
-        visit = self._visit
-        if visit.learnt or visit.refused is not None:
-            self.learnt = tuple([one for one in visit.learnt if one.lasting])
-        if visit.refused is not None:
-            proven = care.proven_by_care(self.ask, visit.target, visit.options(self._options))
-            self.learnt = self.learnt if proven is None else (*self.learnt, proven)
+        self.learnt = self.visit.find_proven(self.ask, self._options)

@@ -14,12 +14,16 @@ from dragoman.conversation.changes import Change, Loss
 from dragoman.conversation.conversation import Ask
 from dragoman.conversation.failures import Failure
 from dragoman.conversation.traits import Trait
+from dragoman.dialects.dialect import AnswerContext
+from dragoman.dialects.registry import dialect
 from dragoman.engine.compile.cache_members import CacheQuestionAsked, with_question, with_session
 from dragoman.engine.compile.compiled_request import CompiledRequest
 from dragoman.engine.compile.compiler import PLAIN, Options, compile_ask
+from dragoman.engine.compile.plan import expects_reasoning
 from dragoman.engine.compile.reasoning_restore import KeptParts, has_keys, keeps, keys, scope
 from dragoman.engine.exchange.caller_options import NOTHING_SET, USAGE_ASKED, CallerOptions
-from dragoman.engine.exchange.destination import CacheHints, D
+from dragoman.engine.exchange.care import proven_by_care
+from dragoman.engine.exchange.destination import AnswerMembers, AnswerModel, CacheHints, D, ShownReasoning
 from dragoman.engine.exchange.lessons import Learnt
 from dragoman.engine.exchange.steps import AttemptFailed, FoundSummary, Recall, Recalled
 from dragoman.engine.history.calibration import calibration_key
@@ -274,6 +278,32 @@ class TargetAttempt(msgspec.Struct, Generic[D]):
             runs=self.runs or (),
             kept_runs=self.kept_runs,
         )
+
+    def answer_context(
+        self, ask: Ask, request: CompiledRequest, context: AnswerContext, caller: CallerOptions
+    ) -> AnswerContext:
+        """What an answer needs to know, with what is configured for its looks."""
+        destination, client = self.destination, ask.dialect
+        completes, named = destination.answers is AnswerMembers.COMPLETE, destination.answer_model
+        if named is not None or destination.shows_model or completes:
+            context = replace(
+                context,
+                model="" if named is AnswerModel.UPSTREAM else context.model,
+                renames=named is AnswerModel.ALIAS and context.model != destination.target.model,
+                completes=completes,
+                prefix=f"[{destination.name}] " if destination.shows_model else "",
+            )
+        shown = caller.reasoning or destination.reasoning
+        if shown is ShownReasoning.SHOW or request.dialect == client or not dialect(client).hides_unasked:
+            return context
+        # The client is spared thinking that it did not ask for. What the target wants back is kept.
+        return context if expects_reasoning(ask) else replace(context, hides_reasoning=True)
+
+    def find_proven(self, ask: Ask, caller: CallerOptions) -> tuple[Learnt, ...]:
+        """What an accepted request proves: the lessons that led to it and that last, and what care was right about."""
+        proven = tuple([one for one in self.learnt if one.lasting])
+        by_care = proven_by_care(ask, self.target, self.options(caller)) if self.refused is not None else None
+        return proven if by_care is None else (*proven, by_care)
 
     def inherit(self, whole: TargetAttempt[D]) -> None:
         """Begin with what another attempt at the same destination has learnt and fetched for the same request."""
