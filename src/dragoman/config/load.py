@@ -27,10 +27,11 @@ _KEY = re.compile(r"providers\..+\.(api_key|api_keys\[\d+\])")
 
 
 class Loaded(Struct, frozen=True, kw_only=True):
-    """A valid configuration, the origins of its values, and its warnings."""
+    """A valid configuration."""
 
     config: Config
     origins: Mapping[str, str] = {}
+    """Where each value comes from."""
     warnings: tuple[str, ...] = ()
     file: str | None = None
     blank: bool = False

@@ -40,15 +40,20 @@ back, a cache hint, or a question to the provider."""
 
 
 class Note(msgspec.Struct, frozen=True):
-    """A rule's own account of one repair. Where it happened is said by value: by a message and a part of the
-    conversation, or by a key. The engine turns that into a pointer into the client's request."""
+    """A rule's own account of one repair.
+
+    Where it happened is said by value: by a message and a part of the conversation, or by a key. The engine turns that
+    into a pointer into the client's request.
+    """
 
     did: str
+    """What was done, as the report says it."""
     message: Message | None = None
     part: Part | None = None
     key: str = ""
     """The name of a setting, or the place of a tool."""
     loses: Loss | None = None
+    """What it lost; None: what the rule says."""
     kind: ChangeKind = "repair"
     before: Any = None
     """The value, or its JSON-able stand-in, from which the digest of what stood there is made."""
@@ -59,11 +64,14 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Undo(msgspec.Struct, frozen=True):
-    """The target's tool names, call ids and argument names → the client's."""
+    """What must be mapped back in the answer."""
 
     names: Mapping[str, str] = {}
+    """The target's names of tools → the client's."""
     ids: Mapping[str, str] = {}
+    """The target's ids of calls → the client's."""
     keys: Mapping[str, str] = {}
+    """The target's names of arguments → the client's."""
     usage: bool = False
     """Whether a stream tells what the client did not ask for."""
     answer: str = ""
@@ -157,21 +165,26 @@ class _Digest:
 class Change:
     """One entry of the report.
 
-    `before` and `after` are digests of what stood there and of what stands there now. Hashing the values costs more
-    than all else about a change, so it waits until a digest is read or the report is written down; until then the
-    change holds its values. It is a dataclass and no Struct for that alone: JSON encoders read its fields all the same.
+    Hashing the values costs more than all else about a change, so it waits until a digest is read or the report is
+    written down; until then the change holds its values. It is a dataclass and no Struct for that alone: JSON encoders
+    read its fields all the same.
     """
 
     __slots__ = ("_after", "_before", "_hashing", "at", "did", "is_shared", "kind", "loses", "rule")
 
     rule: str
+    """The name of the rule."""
     at: str
     """A JSON pointer into the client's request."""
     did: str
+    """What was done."""
     loses: str
+    """What it cost, by the name of a `Loss`."""
     kind: ChangeKind
     before: _Digest = _Digest()
+    """The digest of what stood there."""
     after: _Digest = _Digest()
+    """The digest of what stands there now."""
 
     def __init__(
         self,

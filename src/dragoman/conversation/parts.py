@@ -125,11 +125,14 @@ class Result(Part, frozen=True, gc=False):
 
 
 class Reasoning(Part, frozen=True, gc=False):
-    """The model's thinking: its text, the state that proves it, or both."""
+    """The model's thinking."""
 
     text: Text | None = None
+    """What it says, if that is shown."""
     state: Opaque | None = None
+    """The state that proves it, if there is any."""
     redacted: bool = False
+    """Whether the provider hides its text."""
     field: str = ""
     """The spelling it came in."""
 

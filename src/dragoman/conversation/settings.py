@@ -91,7 +91,7 @@ class ResponseFormat(msgspec.Struct, frozen=True, gc=False):
     description: bytes | None = None
     strict: bool | None = None
     wire_form: str = ""
-    """The same."""
+    """Which of its dialect's ways it was written in."""
 
 
 class Settings(msgspec.Struct, frozen=True, gc=False):

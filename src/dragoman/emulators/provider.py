@@ -191,14 +191,14 @@ Model = Callable[[ReceivedRequest], ModelTurn]
 
 @dataclass(frozen=True, slots=True)
 class EmulatorOptions:
-    """Options of an emulator. `more` holds those that only some providers take (see `catalogue.py`)."""
+    """Options of an emulator."""
 
     strict: bool = True
     models: tuple[str, ...] | None = None  # the only names that are accepted; None accepts any but a slip
     known: tuple[str, ...] = ()  # names of models that there are: one with a wrong letter is a slip
     signatures: str = "lenient"  # "strict" also refuses signatures and ids of answers that no emulator made
     window: int = 0  # the most tokens of a prompt, as the emulator counts them; 0: any number
-    more: Mapping[str, Any] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)  # those that only some providers take (see `catalogue.py`)
 
     @property
     def strict_signatures(self) -> bool:

@@ -48,11 +48,14 @@ class UnseenTokens(NamedTuple):
 
 
 class PromptOverhead(NamedTuple):
-    """Tokens that a service puts into every prompt, into one with tools, and beside each tool."""
+    """Tokens that a service adds to a prompt."""
 
     request: int = 0
+    """To every prompt."""
     tools: int = 0
+    """To one with tools."""
     tool: int = 0
+    """For each tool."""
 
     def unseen(self, tools: Any) -> UnseenTokens:
         """Those of a prompt with these tools."""

@@ -16,16 +16,16 @@ JsonObject = Mapping[str, Any]
 
 
 class Verdict(StrEnum):
-    """What became of a question.
-
-    `accepted`: the server takes it. `refused`: it does not. `dropped`: it takes it and leaves it out of the prompt.
-    `otherwise`: it was refused for another reason, which is a fact of its own; the thing itself may be accepted.
-    """
+    """What became of a question."""
 
     ACCEPTED = "accepted"
+    """The server takes it."""
     REFUSED = "refused"
+    """It does not."""
     DROPPED = "dropped"
+    """It takes it and leaves it out of the prompt."""
     OTHERWISE = "otherwise"
+    """It was refused for another reason, which is a fact of its own; the thing itself may be accepted."""
 
 
 class Topic(StrEnum):

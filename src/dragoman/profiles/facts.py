@@ -32,12 +32,13 @@ DoubtName = Literal["faithful", "careful"]
 class Doubt(StrEnum):
     """How a fact that nobody knows is taken in the client's own dialect.
 
-    `faithful`: in the client's favour, what it wrote stays. `careful`: as a refusal, what may be refused is repaired.
-    If a request is translated to another dialect, it is always done with care.
+    A request that is translated to another dialect is always treated with care.
     """
 
     FAITHFUL = "faithful"
+    """In the client's favour: what it wrote stays."""
     CAREFUL = "careful"
+    """As a refusal: what may be refused is repaired."""
 
 
 class Care(IntEnum):
@@ -193,17 +194,26 @@ class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Medium(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a target takes of one kind of media: as bytes, by URL, as a stored file, as plain text; in which turns."""
+    """What a target takes of one kind of media."""
 
     inline: Stance = ACCEPTS
+    """As bytes."""
     url: Stance = ACCEPTS
+    """By its URL."""
     stored: Stance = REFUSES
+    """As a file that the provider stores."""
     plain: Stance = REFUSES
+    """As plain text."""
     types: tuple[str, ...] = ()
+    """The media types; empty: any."""
     user: Stance = ACCEPTS
+    """In a turn of the user."""
     assistant: Stance = REFUSES
+    """In a turn of the model."""
     system: Stance = REFUSES
+    """In a system message."""
     result: Stance = REFUSES
+    """In a tool's result."""
     https: bool = False
     """Whether only a URL of this scheme is taken."""
     stored_result: bool = False

@@ -22,12 +22,16 @@ Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """What becomes of a message: the messages in its place (none: it is taken out), and the words of the report."""
+    """What becomes of a message."""
 
     messages: tuple[Message, ...]
+    """The messages in its place. None: it is taken out."""
     did: str
+    """The words of the report."""
     part: Part | None = None
+    """The part that the report points to; None: the message."""
     loses: Loss | None = None
+    """What that loses; None: what the rule says."""
     kind: ChangeKind = "repair"
     spelling_only: bool = False
     """Whether it means what it meant."""
@@ -67,11 +71,14 @@ def rewrite_indexed(conversation: Conversation, change: Callable[[int, Message],
 
 
 class Swap(msgspec.Struct, frozen=True):
-    """What becomes of a part: the parts in its place, and the words of the report (none: only its spelling changed)."""
+    """What becomes of a part."""
 
     parts: Parts
+    """The parts in its place."""
     did: str
+    """The words of the report. Empty: only its spelling changed."""
     loses: Loss | None = None
+    """What that loses; None: what the rule says."""
     kind: ChangeKind = "repair"
 
 

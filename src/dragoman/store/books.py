@@ -19,11 +19,14 @@ KEPT_SECONDS = 90 * DAY
 
 
 class BookKind(NamedTuple):
-    """One book: its name, how many notes it holds (the newest stay), and how old a copy of it may be, in seconds."""
+    """One book."""
 
     name: str
+    """What it is called in the store."""
     most: int
+    """How many notes it holds. The newest stay."""
     fresh: float
+    """How old a copy of it may be, in seconds."""
 
 
 LESSON_BOOK = BookKind("lessons", MOST_LESSONS, 5.0)
@@ -31,10 +34,11 @@ CALIBRATION_BOOK = BookKind("calibrations", MOST_CALIBRATIONS, 30.0)
 
 
 class BookNote(NamedTuple):
-    """What is written under a name, and when that was (seconds since 1970)."""
+    """What is written under a name."""
 
     name: str
     stamp: float
+    """When it was written, in seconds since 1970."""
     text: bytes
 
 

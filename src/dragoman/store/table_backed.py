@@ -33,12 +33,15 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class TableKind(Struct, Generic[Value], frozen=True):
-    """A table of one backend: its name, how its values are written as bytes, and how large they are."""
+    """A table of one backend."""
 
     name: str
     encode: Callable[[Value], bytes]
+    """How a value is written as bytes."""
     decode: Callable[[bytes], Value]
+    """How it is read."""
     weigh: Callable[[Value], int]
+    """How many bytes it counts for."""
     fresh: float
     """Seconds that a worker may answer from its copy of a value that another worker may have changed."""
     sweep_every: int = 1024

@@ -70,11 +70,14 @@ class MissLog:
 
 
 class MeantPart(msgspec.Struct):
-    """A part: what it means, as far as it was read, and its own text if that can stay."""
+    """A part of a message that does not fit its schema."""
 
     meant: Part | None
+    """What it means; None: that was not read."""
     kept: Json | None = None
+    """Its own text, if that can stay."""
     below: str = ""
+    """Its pointer below the item."""
 
     def part(self, origin: Origin) -> Part:
         """The part. What was not read, or can stay, is opaque."""

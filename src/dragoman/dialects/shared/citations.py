@@ -11,12 +11,14 @@ from dragoman.dialects.shared.raw_json import decode_object
 
 
 class Page(msgspec.Struct, frozen=True, gc=False):
-    """A cited page, and the range of characters in the text that cites it."""
+    """A cited page."""
 
     url: str
     title: str = ""
     start: int = 0
+    """Where the words begin that cite it: a character of the text."""
     end: int = 0
+    """Where they end."""
 
 
 def page_of(citation: Json) -> Page | None:

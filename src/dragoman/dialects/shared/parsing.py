@@ -157,11 +157,14 @@ def extras_of(dialect: str, fields: Mapping[str, Json]) -> Extras | None:
 
 
 class OpenBody(msgspec.Struct, frozen=True):
-    """A client's body: its text, its members, and sentences about what was mended before it could be decoded."""
+    """A client's body, opened."""
 
     source: bytes
+    """Its text."""
     members: dict[str, Raw]
+    """Its members at the top level."""
     repairs: tuple[str, ...]
+    """Sentences about what was mended before it could be decoded."""
     reading: ListReading | None = None
     """What was read before of its messages; its list then has only those that follow."""
 

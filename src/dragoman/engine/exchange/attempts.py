@@ -27,10 +27,15 @@ class RetryPolicy(msgspec.Struct, frozen=True):
     """How often the same body is sent to one target, and how long to wait in between."""
 
     attempts: int = 3
+    """Sends of one body at most."""
     base: float = 1.0
+    """Seconds before the second send."""
     factor: float = 2.0
+    """Each wait is so many times the one before."""
     cap: float = 30.0
+    """No wait is longer, in seconds."""
     jitter: bool = True
+    """Whether waits are shortened at random, so that clients do not come back together."""
     linear: bool = False
     """Whether each wait is one `base` longer than the one before."""
     client_retries: bool = False
@@ -57,6 +62,7 @@ class History(msgspec.Struct):
     renewable: bool = False
     """Whether the sender can fetch newer credentials, and has not done so yet."""
     as_caller: bool = False
+    """Whether the caller's own credential was sent, which only the caller can renew."""
 
 
 class Retry(msgspec.Struct, frozen=True):

@@ -23,8 +23,7 @@ _MOST = 4096
 
 
 class LessonRecord(Struct, frozen=True, kw_only=True):
-    """Facts of a target that a refusal corrected; one record for each target, name and caller. Times are seconds since
-    1970."""
+    """Facts of a target that a refusal corrected. There is one record for each target, name and caller."""
 
     target: str
     name: str
@@ -32,10 +31,13 @@ class LessonRecord(Struct, frozen=True, kw_only=True):
     caller: str = ""
     """The only one that it holds for; empty if it holds for everybody."""
     confirmed: bool = False
+    """Whether a second request has proved it."""
     request_id: str = ""
     """The request that proved it: it takes another one to confirm it."""
     learnt: float = 0.0
+    """In seconds since 1970."""
     expires: float
+    """In seconds since 1970."""
 
     def holds(self, caller: str, now: float) -> bool:
         return self.caller in ("", caller) and now < self.expires

@@ -38,10 +38,12 @@ class HistoryChoice(msgspec.Struct, frozen=True):
 
 
 class Truncation(StrEnum):
-    """`auto`: old turns leave if the window is too small. `disabled`: the request is refused then."""
+    """What the client wants if the window is too small."""
 
     AUTO = "auto"
+    """Old turns leave."""
     DISABLED = "disabled"
+    """The request is refused."""
 
 
 class _Amount(msgspec.Struct, frozen=True):

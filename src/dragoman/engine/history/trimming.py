@@ -47,12 +47,16 @@ class TrimRequest(msgspec.Struct, frozen=True):
 
 
 class TrimStatistics(msgspec.Struct, frozen=True):
-    """What trimming did to the turns, in estimated tokens and in messages."""
+    """What trimming did to the turns."""
 
     original_tokens: int
+    """Estimated, before."""
     kept_tokens: int
+    """Estimated, after."""
     shortened: int
+    """Messages that were shortened."""
     dropped: int
+    """Messages that were left out."""
     breaks_cache: bool
 
     @property

@@ -17,12 +17,14 @@ from dragoman.conversation.parts import Call, Result
 
 
 class UnitKind(StrEnum):
-    """`system`: instructions, which are never cut. `user`: what a person said. `assistant`: a turn of the model, with
-    the results of its calls."""
+    """Who speaks in a unit."""
 
     SYSTEM = "system"
+    """Instructions, which are never cut."""
     USER = "user"
+    """What a person said."""
     ASSISTANT = "assistant"
+    """A turn of the model, with the results of its calls."""
 
 
 class Unit(msgspec.Struct, frozen=True, gc=False):

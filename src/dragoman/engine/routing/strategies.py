@@ -11,18 +11,24 @@ from dragoman.engine.routing.needs import Needs
 
 
 class Strategy(StrEnum):
-    """`model`: a small model chooses. `order`: as configured. `weighted`: at random, by weight. `cheapest`, `fastest`
-    (time to the first byte), `least_busy` (requests under way). `size`: the smallest context window that is enough.
-    `rating`: the highest mean rating."""
+    """How a route chooses."""
 
     MODEL = "model"
+    """A small model chooses."""
     ORDER = "order"
+    """As configured."""
     WEIGHTED = "weighted"
+    """At random, by weight."""
     CHEAPEST = "cheapest"
+    """By price."""
     FASTEST = "fastest"
+    """By the time to the first byte."""
     LEAST_BUSY = "least_busy"
+    """By the requests under way."""
     SIZE = "size"
+    """The smallest context window that is enough."""
     RATING = "rating"
+    """The highest mean rating."""
 
 
 def ordered(

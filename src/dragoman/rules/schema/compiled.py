@@ -7,18 +7,19 @@ from typing import Literal
 import msgspec
 
 Loses = Literal["nothing", "order", "metadata", "content"]
+"""What a change costs. `nothing`: it means the same, spelled otherwise. `order`: the order of things. `metadata`: a
+constraint became words in the description, or a remark was left out. `content`: the schema now allows or forbids other
+values."""
 WEIGHT: dict[Loses, int] = {"nothing": 0, "order": 1, "metadata": 2, "content": 3}
 
 
 class SchemaNote(msgspec.Struct, frozen=True):
-    """One change: where (a JSON pointer inside the schema), what was done, what it costs.
-
-    `nothing`: means the same, spelled otherwise. `order`: the order of things. `metadata`: a constraint became words
-    in the description, or a remark was left out. `content`: the schema now allows or forbids other values.
-    """
+    """One change to a schema."""
 
     at: str
+    """A JSON pointer inside the schema."""
     did: str
+    """What was done."""
     loses: Loses = "nothing"
 
 

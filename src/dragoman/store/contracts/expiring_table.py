@@ -15,12 +15,16 @@ Value = TypeVar("Value")
 
 
 class Bounds(Struct, frozen=True):
-    """How much is kept: entries of one caller, entries and bytes of all, and seconds since the last use."""
+    """How much is kept."""
 
     per_caller: int
+    """Entries of one caller."""
     entries: int
+    """Entries of all callers."""
     max_bytes: int
+    """Bytes of all callers."""
     ttl: float
+    """Seconds since the last use."""
     caller_bytes: int = 1 << 62
     """Bytes of one caller."""
 

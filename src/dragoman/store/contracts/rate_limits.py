@@ -28,11 +28,14 @@ class Allowed(Struct, frozen=True):
 
 
 class Limited(Struct, frozen=True):
-    """The request must wait: for how many seconds, and for what."""
+    """The request must wait."""
 
     retry_after: float
+    """For how many seconds."""
     what: str
+    """What is used up."""
     limit: int
+    """How much of it a minute has."""
 
 
 class RateLimits(Protocol):

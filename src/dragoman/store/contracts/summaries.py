@@ -10,10 +10,12 @@ from msgspec import Struct
 
 
 class SummaryKind(StrEnum):
-    """`summary`: the text that stands for the prefix. `cut`: how the prefix was trimmed."""
+    """What is kept of a prefix."""
 
     SUMMARY = "summary"
+    """The text that stands for it."""
     CUT = "cut"
+    """How it was trimmed."""
 
 
 class Summary(Struct, frozen=True):

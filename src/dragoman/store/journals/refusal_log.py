@@ -39,22 +39,28 @@ CONVERSATION = frozenset({"messages", "input", "contents", "system", "systemInst
 
 
 class RefusalLine(Struct, frozen=True, kw_only=True):
-    """One refusal: what was asked, what was sent, what the provider said."""
+    """One refusal."""
 
     timestamp: str
     provider: str
     stage: str
+    """`stream` or `request`: how the client asked."""
     status_code: int | None = None
     error_type: str = ""
+    """The kind of failure."""
     error: str = ""
+    """The provider's own words."""
     error_object: Any = None
+    """The provider's own body."""
     request_id: str = ""
     target: str = ""
     client_dialect: str = ""
     upstream_dialect: str = ""
     params: Any = None
     input_request: Any = None
+    """What the client asked."""
     sent_request: Any = None
+    """What was sent to the provider."""
 
 
 def timestamp(now: float) -> str:

@@ -37,11 +37,14 @@ class Proxy(msgspec.Struct, frozen=True):
 
 
 class Proxies(msgspec.Struct, frozen=True):
-    """The proxy for each scheme, and the hosts to reach without one. Loopback never uses a proxy."""
+    """Which requests go through a proxy. Those to this machine never do."""
 
     http: str | None = None
+    """The proxy for `http`."""
     https: str | None = None
+    """The proxy for `https`."""
     bypass: tuple[str, ...] = ()
+    """Hosts that are reached without one."""
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Self:
