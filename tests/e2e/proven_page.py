@@ -33,10 +33,10 @@ answers and with streams. Agents stream, and their tool is the shell.
 
 - The client's last text is the model's answer, and nothing else.
 - Each tool was given the arguments of its own call. They hold quotes, backslashes and letters beyond ASCII.
-- The client shows all three thoughts, where it can show thoughts at all (footnote a).
+- The client shows all three thoughts, if it can show thoughts at all (footnote a).
 - The tokens that the client counts are the ones that the model named.
 - No request was refused (but see c), and the model was asked three times.
-- The third request holds every call with its own result and the reasoning of both turns, with valid signatures where
+- The third request holds every call with its own result and the reasoning of both turns, with valid signatures if
   the provider makes any, and thinking is still on.
 
 """
