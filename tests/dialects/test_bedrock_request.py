@@ -208,7 +208,9 @@ def test_a_format_with_a_description_is_understood() -> None:
 
 def test_null_in_the_inference_config_is_no_setting() -> None:
     body = asked(USER, inferenceConfig={"maxTokens": 50, "temperature": None})
-    assert sent(body, NOVA).body == orjson.dumps(body)
+    own = sent(body, NOVA)
+    assert own.json["inferenceConfig"] == {"maxTokens": 50}
+    assert [(one.rule, one.at) for one in own.changes] == [("off-schema", "/inferenceConfig/temperature")]
     done = orjson.loads(sent(body, GPT).body)
     assert done["max_tokens"] == 50
     assert "temperature" not in done

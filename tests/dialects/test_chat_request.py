@@ -34,6 +34,7 @@ from dragoman.conversation.parts import (
 from dragoman.conversation.settings import Effort, FormatKind, ResponseFormat, Settings, Thinking
 from dragoman.conversation.tools import ChoiceMode, NativeTool, Tool, ToolChoice
 from dragoman.dialects.openai_chat.request import locate, parse_request, render_request
+from dragoman.engine.library.adapt import adapt
 from dragoman.errors import DuplicateKey, MalformedRequest, Unrepresentable
 
 CHAT = Origin("openai-chat")
@@ -244,3 +245,31 @@ def test_faults_point_at_their_place(body: bytes, error: type[Exception], at: st
     with pytest.raises(error) as caught:
         parse_request(body)
     assert caught.value.at == at  # type: ignore[attr-defined]
+
+
+OPTIONS = {"include_usage": True, "include_obfuscation": False}
+
+
+@pytest.mark.parametrize(
+    ("target", "options"),
+    [
+        ("openai/gpt-4o", OPTIONS),
+        ("vllm/m", OPTIONS),
+        ("cerebras/m", {"include_usage": True}),
+        ("fireworks/m", {"include_usage": True}),
+        ("mistral/mistral-large-latest", None),
+    ],
+)
+def test_options_of_a_stream_that_a_target_does_not_take_are_left_out(
+    target: str, options: dict[str, Any] | None
+) -> None:
+    asked = {"messages": [{"role": "user", "content": "Hi"}], "stream": True, "stream_options": OPTIONS}
+    done = adapt(asked, target=target)
+    assert done.json.get("stream_options") == options
+    assert bool(done.changes) == (options != OPTIONS)
+
+
+def test_options_of_a_stream_are_reported_in_a_translation() -> None:
+    asked = {"messages": [{"role": "user", "content": "Hi"}], "stream": True, "stream_options": OPTIONS}
+    done = adapt(asked, target="gemini/gemini-2.5-flash")
+    assert ("refused-setting", "/stream_options/include_obfuscation") in [(one.rule, one.at) for one in done.changes]

@@ -194,3 +194,78 @@ def test_what_is_no_message_in_any_form_is_refused_at_once(dialect: str, monkeyp
     with pytest.raises(MalformedRequest):
         adapt({name: [{"odd": 1}] * 50 + [1]}, source=dialect, target=CHAT)
     assert read == []
+
+
+RESPONSES, GEMINI = "openai-responses/gpt-5.1", "gemini/gemini-2.5-flash"
+NOVA = "bedrock/us.amazon.nova-lite-v1:0"
+SAID: dict[str, dict[str, Any]] = {
+    "openai-chat": {"messages": [HI]},
+    "openai-responses": {"input": "Hi"},
+    "anthropic": {"messages": [HI], "max_tokens": 9},
+    "gemini": {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]},
+    "bedrock": {"messages": [{"role": "user", "content": [{"text": "Hi"}]}]},
+}
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
+TOOL: dict[str, Any] = {"name": "look", "input_schema": SCHEMA}
+FUNCTION: dict[str, Any] = {"type": "function", "name": "look", "parameters": SCHEMA, "strict": False}
+CALLING = {"functionCallingConfig": {"mode": None}}
+NULLS: list[tuple[str, str, dict[str, Any], dict[str, Any], str]] = [
+    (
+        "openai-chat",
+        CHAT,
+        {"response_format": {"type": "text", "json_schema": None}},
+        {},
+        "/response_format/json_schema",
+    ),
+    ("openai-responses", RESPONSES, {"text": {"format": None, "verbosity": "low"}}, {}, "/text/format"),
+    (
+        "openai-responses",
+        RESPONSES,
+        {"reasoning": {"effort": "low", "generate_summary": None}},
+        {"reasoning": {"effort": "low"}},
+        "/reasoning/generate_summary",
+    ),
+    (
+        "openai-responses",
+        RESPONSES,
+        {"tools": [{**FUNCTION, "defer_loading": None}]},
+        {"tools": [FUNCTION]},
+        "/tools/0",
+    ),
+    ("anthropic", CLAUDE, {"thinking": {"type": "disabled", "budget_tokens": None}}, {}, "/thinking/budget_tokens"),
+    ("anthropic", CLAUDE, {"cache_control": {"type": "ephemeral", "ttl": None}}, {}, "/cache_control/ttl"),
+    ("anthropic", CLAUDE, {"tools": [{**TOOL, "allowed_callers": None}]}, {"tools": [TOOL]}, "/tools/0"),
+    ("gemini", GEMINI, {"toolConfig": CALLING}, {}, "/toolConfig/functionCallingConfig/mode"),
+    ("bedrock", NOVA, {"inferenceConfig": {"topP": 1, "maxTokens": None}}, {}, "/inferenceConfig/maxTokens"),
+    (
+        "bedrock",
+        NOVA,
+        {"additionalModelRequestFields": {"thinking": None}},
+        {},
+        "/additionalModelRequestFields/thinking",
+    ),
+]
+
+
+@pytest.mark.parametrize(("source", "target", "nulls", "right", "at"), NULLS)
+def test_a_null_inside_a_setting_is_left_out(
+    source: str, target: str, nulls: dict[str, Any], right: dict[str, Any], at: str
+) -> None:
+    done = adapt({**SAID[source], **nulls}, source=source, target=target)
+    assert b"null" not in done.body
+    assert [done.json[key] for key in right] == [*right.values()]
+    found = [change for change in done.changes if change.at.startswith(at)]
+    assert [(change.rule, str(change.loses)) for change in found] == [("off-schema", "nothing")]
+
+
+def test_a_stream_option_that_is_null_is_left_out() -> None:
+    options = {"include_obfuscation": None}
+    done = adapt({"input": "Hi", "stream": True, "stream_options": options}, target=RESPONSES)
+    assert "stream_options" not in done.json
+    assert [(change.rule, change.at) for change in done.changes] == [("off-schema", "/stream_options")]
+
+
+@pytest.mark.parametrize("form", [{"type": "json_schema", "json_schema": None}, {"type": None}])
+def test_a_null_that_leaves_no_meaning_is_refused(form: dict[str, Any]) -> None:
+    with pytest.raises(MalformedRequest):
+        adapt({"messages": [HI], "response_format": form}, target=CHAT)

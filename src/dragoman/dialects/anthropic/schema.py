@@ -205,6 +205,9 @@ class AnthropicDeclaredTool(WireObject):
     type: str | UnsetType = UNSET
     description: str | UnsetType = UNSET
     strict: bool | UnsetType = UNSET
+    defer_loading: bool | UnsetType = UNSET
+    allowed_callers: list[Raw] | UnsetType = UNSET
+    input_examples: list[Raw] | UnsetType = UNSET
     cache_control: Hint = ABSENT
 
 
@@ -216,6 +219,9 @@ class AnthropicTool(WireObject):
     type: str | UnsetType = UNSET
     description: str | UnsetType = UNSET
     strict: bool | UnsetType = UNSET
+    defer_loading: bool | UnsetType = UNSET
+    allowed_callers: list[Raw] | UnsetType = UNSET
+    input_examples: list[Raw] | UnsetType = UNSET
     cache_control: Hint = ABSENT
 
 
@@ -234,7 +240,7 @@ class AnthropicToolChoice(ClosedObject):
 
 class AnthropicThinkingConfig(WireObject):
     type: str
-    budget_tokens: int | None = None
+    budget_tokens: int | UnsetType = UNSET
     display: str | None = None
 
 

@@ -12,7 +12,7 @@ from dragoman.conversation.bounded_cache import remembered
 from dragoman.conversation.conversation import Conversation
 from dragoman.conversation.literals import quote, unquote
 from dragoman.conversation.near_misses import NearMiss
-from dragoman.conversation.parts import Extras, Json
+from dragoman.conversation.parts import CacheHint, Extras, Json
 from dragoman.conversation.settings import EFFORT_ALONE, Effort, FormatKind, ResponseFormat, Settings
 from dragoman.conversation.tools import ChoiceMode, ToolChoice
 from dragoman.dialects.anthropic import NAME, ORIGIN
@@ -22,12 +22,14 @@ from dragoman.dialects.anthropic.schema import (
     AnthropicOutputConfig,
     AnthropicThinkingConfig,
     AnthropicToolChoice,
+    decode_hint,
 )
 from dragoman.dialects.anthropic.tools import parse_tools, render_tools
 from dragoman.dialects.dialect import RenderOptions
 from dragoman.dialects.families.claude_thinking import parse_claude_thinking, render_claude_thinking
 from dragoman.dialects.near_misses.answer_formats import CHAT_MEMBER, render_chat_format, take_chat_format
 from dragoman.dialects.near_misses.loose_json import NULL, fields_of, text_of
+from dragoman.dialects.near_misses.misfits import without_misfits
 from dragoman.dialects.shared.ownership import own_choice, require_own
 from dragoman.dialects.shared.parsing import cache_hint, extras_of, stream_misses
 from dragoman.dialects.shared.setting_table import (
@@ -72,7 +74,7 @@ def _meant_thinking(raw: Json) -> Json:
 
 def _shape_thinking(raw: Json) -> object:
     found = _open_thinking(raw)
-    if found.type == "enabled" and found.budget_tokens in (None, UNSET):
+    if found.type == "enabled" and found.budget_tokens is UNSET:
         raise msgspec.ValidationError("Object missing required field `budget_tokens`")
     return found
 
@@ -212,9 +214,21 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     """Settings, tools, the cache hint and the fields that we do not know."""
     settings, extras, misses = parse_settings(setting_members(source, SKIPPED, nulls=True))
     found = parse_tools(bytes(source.get("tools", b"")))
-    hint = cache_hint(source.get("cache_control"))
-    near_misses = joined_misses(found.misses, misses, stream_misses(source))
+    hint, odd = _parse_hint(bytes(source.get("cache_control", b"")))
+    near_misses = joined_misses(found.misses, misses, odd, stream_misses(source))
     return TopLevel(settings, found.tools, extras, found.empty, hint, near_misses=near_misses)
+
+
+def _parse_hint(raw: Json) -> tuple[CacheHint | None, tuple[NearMiss, ...]]:
+    """The hint, without what does not fit."""
+    trimmed = without_misfits(raw, decode_hint) if raw[:1] == b"{" else None
+    if trimmed is None or not trimmed.misfits:
+        return cache_hint(Raw(raw)), ()
+    misses = [
+        NearMiss(one.kind, f"/cache_control{one.below}", members=("cache_control",), lost=one.lost)
+        for one in trimmed.misfits
+    ]
+    return cache_hint(Raw(trimmed.raw)), tuple(misses)
 
 
 @remembered

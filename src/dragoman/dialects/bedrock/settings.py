@@ -44,6 +44,7 @@ from dragoman.dialects.shared.setting_table import (
     gather_thinking,
     number,
     open_members,
+    refuse_nulls,
     whole,
     word,
 )
@@ -192,10 +193,12 @@ SETTINGS = SettingTable(
                 ),
             ),
             members=_open_dotless,
+            shape=refuse_nulls,
         ),
         SettingObject(
             member=ADDITIONAL,
             members=_open_dotless,
+            shape=refuse_nulls,
             parse_rest=_take_additional,
             render_rest=_render_additional,
             holds={"top_k": "/top_k", "thinking": "/thinking"},

@@ -27,7 +27,7 @@ _CALLS = ("id", "call_id", "tool_use_id", "name", "input", "arguments", "args", 
 _SCHEMAS = ("schema", "json_schema", "input_schema", "parameters", "format")
 _FORMS = ("responseMimeType", "response_mime_type", "mode", "functionCallingConfig", "function_calling_config")
 _CONTENT_MEMBERS = frozenset((*_MESSAGES, *_MEDIA, *_CALLS, *_SCHEMAS, *_FORMS))
-"""Members that hold what a value says. They are never left out."""
+"""Members that hold what a value says. They are never left out, unless they are null."""
 
 
 MOST_ODD = 20_000
@@ -71,8 +71,8 @@ def without_misfits(raw: Json, decode: Callable[[Json], object]) -> Trimmed | No
             return None
         else:
             return Trimmed(raw, tuple(found))
-        removed = _without(raw, path) if path and (kind is Miss.UNKNOWN_KEY or not _is_content(path)) else None
-        if removed is None:
+        removed = _without(raw, path) if path else None
+        if removed is None or (kind is not Miss.UNKNOWN_KEY and removed[1] != NULL and _is_content(path)):
             return None
         raw, lost = removed
         found.append(Misfit(Miss.NULL if lost == NULL else kind, "".join(f"/{name}" for name in path), lost))

@@ -31,8 +31,8 @@ from dragoman.dialects.openai_chat.message_parse import LEGACY
 from dragoman.dialects.openai_chat.schema import ChatChoice, ChatFormat, ChatNamedChoice, ChatStreamOptions, EffortWord
 from dragoman.dialects.openai_chat.tools import parse_tools, render_tools, text_literal
 from dragoman.dialects.shared.ownership import own_choice, require_own
-from dragoman.dialects.shared.parsing import asks_for_stream, extras_of, stream_misses
-from dragoman.dialects.shared.rendering import put
+from dragoman.dialects.shared.parsing import extras_of, option_misses, stream_misses
+from dragoman.dialects.shared.rendering import inside, put
 from dragoman.dialects.shared.setting_table import (
     SettingObject,
     SettingRow,
@@ -44,7 +44,7 @@ from dragoman.dialects.shared.setting_table import (
     word,
 )
 from dragoman.dialects.shared.top_level import Members, ParsedMember, TopLevel, joined_misses, setting_members
-from dragoman.dialects.shared.wire_schema import fits, open_decoder
+from dragoman.dialects.shared.wire_schema import open_decoder
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import render_list, render_object, split_items, split_members
 
@@ -382,7 +382,8 @@ PLACES = SETTINGS.places(
     {"user": ("/user", "/safety_identifier"), "include": SETTINGS.pointers["thinking"]}, tools=("/tools", "/functions")
 )
 SKIPPED = frozenset({"model", "messages", "tools", "functions"})
-STREAM_MEMBERS = frozenset({"stream", "stream_options"})
+_OPTIONS = "stream_options"
+STREAM_MEMBERS = frozenset({"stream", _OPTIONS})
 """Members that are no settings."""
 
 
@@ -403,7 +404,13 @@ def parse_settings(given: Members) -> tuple[Settings, Extras | None, tuple[NearM
     turn: the same bytes give the same objects."""
     settings, extras, misses = _parse_settings(tuple([one for one in given if one[0] not in STREAM_MEMBERS]))
     stream = {name: Raw(value) for name, value in given if name in STREAM_MEMBERS}
-    return settings, extras, (*misses, *_odd_stream_options(stream), *stream_misses(stream)), _include_usage(stream)
+    odd = option_misses(stream, _open_stream_options)
+    options = _stream_options(stream)
+    usage = options.pop("include_usage", b"") == b"true"
+    if options and not odd:
+        fields = {f"{_OPTIONS}.{name}": value for name, value in options.items()}
+        extras = extras_of(NAME, {**(extras.fields if extras is not None else {}), **fields})
+    return settings, extras, (*misses, *odd, *stream_misses(stream)), usage
 
 
 def _parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[NearMiss, ...]]:
@@ -420,27 +427,15 @@ def _parse_settings(members: Members) -> tuple[Settings, Extras | None, tuple[Ne
 _open_stream_options = open_decoder(ChatStreamOptions)
 
 
-def _include_usage(source: Mapping[str, Raw]) -> bool:
-    if "stream_options" not in source:
-        return False
-    raw = bytes(source["stream_options"])
-    if raw[:1] != b"{":
-        return False
-    return bytes(split_members(raw, "/stream_options").get("include_usage", b"")) == b"true"
-
-
-def _odd_stream_options(source: Mapping[str, Raw]) -> tuple[NearMiss, ...]:
-    """The options of a stream, if they do not fit or there is no stream: then they are left out."""
-    raw = bytes(source.get("stream_options", b"null"))
-    streams = asks_for_stream(source)
-    if raw == b"null" or (streams and fits(_open_stream_options, raw)):
-        return ()
-    kind = Miss.TYPE if streams else Miss.NO_STREAM
-    return (NearMiss(kind, "/stream_options", members=("stream_options",), lost=raw),)
+def _stream_options(source: Mapping[str, Raw]) -> dict[str, Json]:
+    """The members of the options of a stream."""
+    raw = bytes(source.get(_OPTIONS, b""))
+    return {name: bytes(value) for name, value in split_members(raw).items()} if raw[:1] == b"{" else {}
 
 
 def render_top_level(conversation: Conversation, options: RenderOptions) -> dict[str, Json]:
     """All top-level members other than the messages."""
+    extras = require_own(conversation.extras, NAME)
     out: dict[str, Json] = {"model": quote(options.model)}
     if conversation.empty_tools and not conversation.tools:
         out["tools"] = b"[]"
@@ -451,7 +446,7 @@ def render_top_level(conversation: Conversation, options: RenderOptions) -> dict
         out["logprobs"] = b"true"
     if options.stream:
         out["stream"] = b"true"
-        if options.usage:
-            out["stream_options"] = b'{"include_usage":true}'
-    out |= require_own(conversation.extras, NAME)
+        if wanted := ({"include_usage": b"true"} if options.usage else {}) | inside(_OPTIONS, extras):
+            out[_OPTIONS] = render_object(wanted)
+    out |= {name: value for name, value in extras.items() if not name.startswith(f"{_OPTIONS}.")}
     return out

@@ -210,6 +210,7 @@ class ResponsesTool(WireObject):
     parameters: Annotated[Raw, Holds(dict[str, Raw] | None)] = ABSENT
     description: str | None = None
     strict: bool | None = None
+    defer_loading: bool | UnsetType = UNSET
 
 
 class ResponsesDeclaredTool(WireObject, tag="function"):
@@ -219,6 +220,7 @@ class ResponsesDeclaredTool(WireObject, tag="function"):
     parameters: Annotated[Raw, Holds(dict[str, Raw] | None)]
     description: str | None = None
     strict: bool | None = None
+    defer_loading: bool | UnsetType = UNSET
 
 
 open_tool = open_decoder(ResponsesTool)
@@ -235,10 +237,14 @@ class ResponsesChoice(WireObject):
     name: str | UnsetType = UNSET
 
 
+class ResponsesStreamOptions(WireObject):
+    include_obfuscation: bool | UnsetType = UNSET
+
+
 class ResponsesReasoningConfig(WireObject):
     effort: str | None = None
     summary: str | None = None
-    generate_summary: str | None = None
+    generate_summary: str | UnsetType = UNSET
 
 
 class ResponsesFormat(WireObject):

@@ -21,10 +21,15 @@ from dragoman.dialects.near_misses.loose_json import fields_of, text_of
 from dragoman.dialects.openai_responses import NAME, ORIGIN
 from dragoman.dialects.openai_responses.client_items import choice_names
 from dragoman.dialects.openai_responses.message_render import render_instructions
-from dragoman.dialects.openai_responses.schema import ResponsesChoice, ResponsesReasoningConfig, ResponsesTextConfig
+from dragoman.dialects.openai_responses.schema import (
+    ResponsesChoice,
+    ResponsesReasoningConfig,
+    ResponsesStreamOptions,
+    ResponsesTextConfig,
+)
 from dragoman.dialects.openai_responses.tools import parse_tools, render_tools, render_translated_tools
 from dragoman.dialects.shared.ownership import own_choice, require_own
-from dragoman.dialects.shared.parsing import extras_of, stream_misses
+from dragoman.dialects.shared.parsing import extras_of, option_misses, stream_misses
 from dragoman.dialects.shared.raw_json import encode
 from dragoman.dialects.shared.rendering import put, put_text
 from dragoman.dialects.shared.setting_table import (
@@ -321,6 +326,7 @@ PLACES = SETTINGS.places(
         "reasoning_effort": ("/reasoning/effort", "/reasoning"),
     }
 )
+_open_stream_options = open_decoder(ResponsesStreamOptions)
 SKIPPED = frozenset({"model", "input", "stream", "stream_options", "tools"})
 """Members that are parsed elsewhere."""
 
@@ -329,7 +335,8 @@ def parse_top_level(source: Mapping[str, Raw]) -> TopLevel:
     """Settings, tools and the fields that we do not know."""
     settings, extras, misses = parse_settings(setting_members(source, SKIPPED))
     found = parse_tools(bytes(source.get("tools", b"")))
-    near_misses = joined_misses(found.misses, misses, stream_misses(source))
+    options = option_misses(source, _open_stream_options) if "stream_options" in source else ()
+    near_misses = joined_misses(found.misses, misses, stream_misses(source), options)
     return TopLevel(settings, found.tools, extras, found.empty, near_misses=near_misses)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from binascii import b2a_base64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from urllib.parse import unquote_to_bytes
 
@@ -19,6 +19,7 @@ from dragoman.conversation.near_misses import Miss, NearMiss
 from dragoman.conversation.parts import CacheHint, Extras, Inline, Json, Opaque, Origin, Remote
 from dragoman.conversation.replies import Stop
 from dragoman.dialects.shared.read_lists import ListReading
+from dragoman.dialects.shared.wire_schema import fits
 from dragoman.errors import MalformedRequest
 from dragoman.wire.json_reader import open_object, refuse_duplicates
 
@@ -206,6 +207,16 @@ def stream_misses(members: Mapping[str, Raw]) -> tuple[NearMiss, ...]:
     if "stream" not in members or bytes(members["stream"]) in _FLAGS:
         return ()
     return (NearMiss(Miss.SETTING, "/stream", members=("stream",)),)
+
+
+def option_misses(members: Mapping[str, Raw], decode: Callable[[bytes], object]) -> tuple[NearMiss, ...]:
+    """The options of a stream, if they do not fit or there is no stream: then they are left out."""
+    raw = bytes(members.get("stream_options", b"null"))
+    streams = asks_for_stream(members)
+    if raw == b"null" or (streams and fits(decode, raw)):
+        return ()
+    kind = Miss.TYPE if streams else Miss.NO_STREAM
+    return (NearMiss(kind, "/stream_options", members=("stream_options",), lost=raw),)
 
 
 _FLAGS = (b"false", b"true", b"null")

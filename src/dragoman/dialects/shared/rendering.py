@@ -207,7 +207,7 @@ def _amend_top(
         if key not in new:
             members.pop(key, None)
     for key, value in new.items():
-        if old.get(key) != value:
+        if old.get(key) != value and key not in options.without:
             members[key] = value
     for key in set(before.settings.nulls).difference(conversation.settings.nulls, new):
         members.pop(key, None)

@@ -103,6 +103,13 @@ def open_members(raw: Json, at: str) -> dict[str, Json]:
     return {key: bytes(value) for key, value in split_members(raw, at).items()}
 
 
+def refuse_nulls(raw: Json) -> None:
+    """Raise ValidationError if a member of an object is null: the shape of one that is not known better."""
+    name = next((key for key, value in (fields_of(raw) or {}).items() if value == b"null" and key.isidentifier()), None)
+    if name is not None:
+        raise msgspec.ValidationError(f"Expected a value, got `null` - at `$.{name}`")
+
+
 class SettingObject(msgspec.Struct, frozen=True, kw_only=True):
     """A member that is an object, or has another form of its own."""
 
