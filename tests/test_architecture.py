@@ -70,6 +70,9 @@ OFTEN = {"__init__", "provider_tools"}
 """What most dialects have. Beside it a dialect has one module of its own at most, and rooms such as `endpoints/`."""
 HALL = 21
 """The most files that a folder of code may have. Above about twenty, nobody sees what its job is."""
+MOST_POSITIONAL = 5
+"""What comes after so many arguments is given by its name."""
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 EMULATORS = {"responses": "openai-responses"}
 """The dialect of an emulator's package that is not called after it."""
@@ -267,6 +270,13 @@ def tree(folder: str) -> Iterator[Path]:
 def test_no_room_is_a_hall() -> None:
     folders = Counter(path.parent.relative_to(ROOT).as_posix() for path in FILES)
     assert {name: count for name, count in folders.items() if count > HALL} == {}
+
+
+def test_nobody_counts_arguments() -> None:
+    functions = [(path, node) for path in FILES for node in syntax_nodes(path) if isinstance(node, FUNCTIONS)]
+    given = {(path.name, one.name): [*one.args.posonlyargs, *one.args.args] for path, one in functions}
+    counts = {name: len([one for one in names if one.arg not in ("self", "cls")]) for name, names in given.items()}
+    assert {name: count for name, count in counts.items() if count > MOST_POSITIONAL} == {}
 
 
 def test_dialects_know_each_other_only_by_the_contract() -> None:

@@ -200,7 +200,7 @@ def test_a_value_of_many_changes_is_digested_once(monkeypatch: pytest.MonkeyPatc
 
 def test_a_change_is_written_as_json_with_its_digests() -> None:
     lazy = Change("a-rule", "/messages/0", "did it", "nothing", "added", hashing=Hashing(b'"old"', "new", {}))
-    known = Change("a-rule", "/messages/0", "did it", "nothing", "added", digest("old"), digest("new"))
+    known = Change("a-rule", "/messages/0", "did it", "nothing", "added", before=digest("old"), after=digest("new"))
     written = {
         "rule": "a-rule",
         "at": "/messages/0",

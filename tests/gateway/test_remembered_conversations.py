@@ -13,7 +13,7 @@ import pytest
 from tests.gateway.running import Running, gateway, provider
 
 from dragoman.dialects.shared.read_lists import ReadList
-from dragoman.engine.memory.conversation_memory import KnownTop, SentList
+from dragoman.engine.memory.conversation_memory import KnownTop, ReadConversation, SentList
 from dragoman.gateway.records.metrics_board import MetricsBoard
 from dragoman.gateway.services import Services, open_services
 from dragoman.gateway.sockets.open_sockets import SOCKETS_PER_KEY, RememberedAnswer
@@ -93,7 +93,7 @@ def test_every_worker_forgets(tmp_path: Path) -> None:
     first, second = (opened(tmp_path, {}, board, number) for number in range(2))
     kept = second.conversations.memory_of("anna")
     assert kept is not None
-    kept.keep("openai-chat", KnownTop(), SentList(b"[]", 0, 2), ReadList(()))
+    kept.keep("openai-chat", ReadConversation(KnownTop(), SentList(b"[]", 0, 2), ReadList(())))
     first.conversations.forget("anna")
     again = second.conversations.memory_of("anna")
     assert again is not None
@@ -140,7 +140,7 @@ def test_a_worker_that_is_asked_nothing_forgets(tmp_path: Path) -> None:
     first, second = (opened(tmp_path, {}, board, number) for number in range(2))
     kept = second.conversations.memory_of("anna")
     assert kept is not None
-    kept.keep("openai-chat", KnownTop(), SentList(b"[]", 0, 2), ReadList(()))
+    kept.keep("openai-chat", ReadConversation(KnownTop(), SentList(b"[]", 0, 2), ReadList(())))
     first.conversations.forget("anna")
     second.conversations.follow_forgets()
     assert len(second.conversations.memory) == 0

@@ -118,7 +118,7 @@ def _struct(b: Builder, expected: inspect.StructType, node: Node, path: str) -> 
     values: dict[str, Any] = {}
     for key, value in node.value.items():
         if key not in fields:
-            _unknown(b, expected, value, path, key, fields)
+            _refuse_unknown(b, expected, value, key, path=path, known=fields)
             b.incomplete = b.incomplete or not path
             continue
         field = fields[key]
@@ -135,11 +135,13 @@ def _struct(b: Builder, expected: inspect.StructType, node: Node, path: str) -> 
     return expected.cls(**{name: value for name, value in values.items() if name not in invalid})
 
 
-def _unknown(b: Builder, expected: inspect.StructType, node: Node, path: str, key: str, fields: dict[str, Any]) -> None:
+def _refuse_unknown(
+    b: Builder, expected: inspect.StructType, node: Node, key: str, *, path: str, known: dict[str, Any]
+) -> None:
     if expected.cls is ClientKey and key in PLAIN_KEY_NAMES and isinstance(node.value, str):
         b.refuse(f"{join_path(path, key)} is a key in plain text; {hash_hint(node.value)}", node)
         return
-    b.refuse(f"{join_path(path, key)} is not a known key; {near_match(key, fields)}", node)
+    b.refuse(f"{join_path(path, key)} is not a known key; {near_match(key, known)}", node)
 
 
 def _takes_null(expected: inspect.Type) -> bool:

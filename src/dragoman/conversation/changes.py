@@ -193,6 +193,7 @@ class Change:
         did: str,
         loses: str,
         kind: ChangeKind = "repair",
+        *,
         before: str | None = None,
         after: str | None = None,
         hashing: Hashing | None = None,

@@ -584,7 +584,7 @@ class Dispatch:
             self._shared.stored.note(exchange.prompt.use, usage, destination, exchange.key)
         made = self.digests if self.digests is not None and self.digests.request is request else None
         diagnosis = exchange.cache.diagnosis if exchange.cache is not None else None
-        return self._shared.turns.note(self._caller, request, usage, destination, made, diagnosis)
+        return self._shared.turns.note(self._caller, request, usage, destination, made=made, diagnosis=diagnosis)
 
     async def _receive(self, incoming: Incoming) -> Step[HttpDestination]:
         exchange = self.exchange

@@ -82,7 +82,7 @@ class SocketLine:
         turn = await work.run(render) if work.is_large else render()
         if len(turn.message) > LARGEST or not await self._open(transport, place, timeouts):
             return None
-        answer = LineAnswer(self, frames.provider_messages(), turn, place[0], timeouts, work)
+        answer = LineAnswer(self, frames.provider_messages(), turn, origin=place[0], timeouts=timeouts, work=work)
         try:
             return answer if await answer.begin() else None
         except ConnectionClosed as error:
@@ -169,6 +169,7 @@ class LineAnswer(Incoming):
         line: SocketLine,
         messages: ProviderMessages,
         turn: ProviderTurn,
+        *,
         origin: str,
         timeouts: Timeouts,
         work: RequestWork,

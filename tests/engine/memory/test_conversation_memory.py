@@ -19,6 +19,7 @@ from dragoman.engine.memory.conversation_memory import (
     CallerMemory,
     ConversationMemory,
     KnownTop,
+    ReadConversation,
     SentList,
     count_common,
     find_ends,
@@ -219,7 +220,7 @@ def test_ends_of_items_are_found_from_any_of_them(between: bytes) -> None:
 
 def test_an_empty_list_is_kept_without_checkpoints() -> None:
     memory = ConversationMemory()
-    kept = memory.of("a").keep("openai-chat", KnownTop(), SentList(b"[]", 0, 2), ReadList(()))
+    kept = memory.of("a").keep("openai-chat", ReadConversation(KnownTop(), SentList(b"[]", 0, 2), ReadList(())))
     assert kept is not None
     assert kept.checkpoint_within(2) == -1
 

@@ -174,7 +174,7 @@ def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
     content = bytes(turn.content)
     parts = (Text(content),) if content[:1] == b'"' else parse_blocks(content, f"{at}/content")
     listed = content[:1] != b'"' and content not in NOTHING
-    return compose(role, parts, index, listed, extras_of(NAME, unknown), role_text)
+    return compose(role, parts, index, listed, extras=extras_of(NAME, unknown), role_text=role_text)
 
 
 @remembered

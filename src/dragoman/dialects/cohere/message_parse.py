@@ -189,11 +189,13 @@ def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
     turn = salvaged.value
     content = bytes(turn.content)
     parts = (Text(content),) if content[:1] == b'"' else _parse_parts(content, f"{at}/content")
-    return (describe(_compose(turn, parts, content[:1] == b"[", index, salvaged.extras, role_text)),)
+    return (
+        describe(_compose(turn, parts, index, listed=content[:1] == b"[", extras=salvaged.extras, role_text=role_text)),
+    )
 
 
 def _compose(
-    turn: CohereMessage, parts: tuple[Part, ...], listed: bool, index: int, extras: ExtraFields, role_text: str
+    turn: CohereMessage, parts: tuple[Part, ...], index: int, *, listed: bool, extras: ExtraFields, role_text: str
 ) -> Message:
     """The message of these parts, which were its content."""
     others = _gather_extras(extras.get("$", {}))

@@ -173,7 +173,7 @@ def _has_odd_bytes(blob: GeminiBlob | UnsetType) -> bool:
 
 
 def _compose(
-    role: Role, parts: Sequence[Part], index: int, extras: Extras | None = None, role_text: str = "", span: int = 1
+    role: Role, parts: Sequence[Part], index: int, *, extras: Extras | None = None, role_text: str = "", span: int = 1
 ) -> Sequence[ParsedMessage]:
     """The messages of these parts. In a user's turn, each run of results is a message of its own."""
     if role is not USER or not any(type(part) is Result for part in parts):
@@ -207,7 +207,7 @@ def parse_odd_item(raw: Json, index: int) -> Sequence[ParsedMessage]:
     extras = extras_of(NAME, _NO_ROLE if content.role is None and not unknown else unknown)
     named = content.role or "user"
     role = SYSTEM if named == "system" else _ROLES.get(named, USER)
-    return _compose(role, parts, index, extras, "" if named in _KNOWN_ROLES else named)
+    return _compose(role, parts, index, extras=extras, role_text="" if named in _KNOWN_ROLES else named)
 
 
 _KNOWN_ROLES = frozenset({"user", "model", "system", "function"})
@@ -314,7 +314,7 @@ def _join_turns(messages: list[ParsedMessage]) -> list[ParsedMessage]:
         if stop - start > 1:
             parts = [part for one in turn for part in one.message.parts]
             extras = next((one.message.extras for one in turn if one.message.extras is not None), None)
-            done += _compose(USER, parts, start, extras, span=stop - start)
+            done += _compose(USER, parts, start, extras=extras, span=stop - start)
         else:
             done += turn
     return done

@@ -368,7 +368,7 @@ def share_places(messages: Iterable[ParsedMessage]) -> list[ParsedMessage]:
 
 
 def compose(
-    role: Role, parts: tuple[Part, ...], index: int, listed: bool, extras: Extras | None = None, role_text: str = ""
+    role: Role, parts: tuple[Part, ...], index: int, listed: bool, *, extras: Extras | None = None, role_text: str = ""
 ) -> Sequence[ParsedMessage]:
     """The messages of these parts. In a user's turn, each run of results is a message of its own."""
     if role is not USER or not listed or not any(type(part) is Result for part in parts):

@@ -21,6 +21,7 @@ def parse_routed(
     body: bytes,
     headers: Mapping[str, str],
     limits: RequestLimits = DEFAULT_LIMITS,
+    *,
     known: KnownBody | None = None,
     continues: bool = False,
 ) -> Ask:
@@ -29,7 +30,8 @@ def parse_routed(
         check_body(body, limits)
         body, headers = without_members(body, headers, route.cloud)
         known = recognise(route.dialect, body, known.memory) if known is not None else None
-    return apply_path(parse_ask(route.dialect, body, headers, limits, known, continues), route.model, route.stream)
+    ask = parse_ask(route.dialect, body, headers, limits, known=known, continues=continues)
+    return apply_path(ask, route.model, route.stream)
 
 
 def without_members(body: bytes, headers: Mapping[str, str], cloud: CloudMembers) -> tuple[bytes, Mapping[str, str]]:

@@ -57,6 +57,7 @@ def parse_ask(
     body: bytes,
     headers: Mapping[str, str] | None = None,
     limits: RequestLimits = DEFAULT_LIMITS,
+    *,
     known: KnownBody | None = None,
     continues: bool = False,
 ) -> Ask:

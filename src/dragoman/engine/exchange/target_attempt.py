@@ -350,8 +350,8 @@ def configured(adapted: CompiledRequest, options: Mapping[str, Any], omit: tuple
             _did(name, after),
             str(Loss.METADATA),
             "repair",
-            digest(before.get(name)),
-            digest(after.get(name)),
+            before=digest(before.get(name)),
+            after=digest(after.get(name)),
         )
         for name in {**before, **after}
         if before.get(name) != after.get(name)

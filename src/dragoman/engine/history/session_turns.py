@@ -196,6 +196,7 @@ class SessionTurns:
         request: CompiledRequest,
         usage: Usage,
         destination: Destination,
+        *,
         made: TurnDigests | None = None,
         diagnosis: CacheDiagnosis | None = None,
     ) -> CacheOutcome:

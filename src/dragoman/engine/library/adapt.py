@@ -100,7 +100,7 @@ def read(
         ask = _read_any(body, headers, limits)
     else:
         known = recognise(source, body, memory) if memory is not None else None
-        ask = parse_ask(source, body, headers, limits, known)
+        ask = parse_ask(source, body, headers, limits, known=known)
     if stream is not None and registry.dialect(ask.dialect).model_in_path:
         ask = replace(ask, stream=stream)
     return ask

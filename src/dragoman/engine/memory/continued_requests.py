@@ -19,7 +19,14 @@ from dragoman.conversation.traits import codes_of
 from dragoman.dialects import registry
 from dragoman.dialects.shared.parsing import OpenBody, OpenedBytes, open_body
 from dragoman.dialects.shared.read_lists import ListReading
-from dragoman.engine.memory.conversation_memory import CallerMemory, KeptConversation, KnownTop, SentList, list_items
+from dragoman.engine.memory.conversation_memory import (
+    CallerMemory,
+    KeptConversation,
+    KnownTop,
+    ReadConversation,
+    SentList,
+    list_items,
+)
 from dragoman.errors import RequestError
 from dragoman.wire.json_reader import find_member, is_utf8, split_items
 from dragoman.wire.json_size import is_heavy
@@ -139,7 +146,8 @@ def parse_remembered(
     if reading.done is None or ask.repairs or begin < 0 or opened.source is not body:
         return ask
     top = _make_top(codec.list_name, opened, body[:begin], body[begin + len(raw) :])
-    new = caller.keep(dialect, top, SentList(body, begin, begin + len(raw)), reading.done)
+    sent = SentList(body, begin, begin + len(raw))
+    new = caller.keep(dialect, ReadConversation(top, sent, reading.done))
     return replace(ask, known=_known(caller, ask, new, reading))
 
 
@@ -207,7 +215,7 @@ def _parse_rest(
     sent = SentList(body, begin, len(body) - len(top.after))
     members: dict[str, bytes | msgspec.Raw] = dict(ask.members)
     members[codec.list_name] = msgspec.Raw(memoryview(body)[begin : sent.end])
-    new = caller.keep(dialect, top, sent, reading.done, kept, place)
+    new = caller.keep(dialect, ReadConversation(top, sent, reading.done), kept, place)
     return replace(ask, members=members, known=_known(caller, ask, new, reading, kept.ends[place]))
 
 

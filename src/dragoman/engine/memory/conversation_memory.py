@@ -156,13 +156,13 @@ class KeptConversation:
         self,
         owner: str,
         shelf: Shelf,
-        top: KnownTop,
-        sent: SentList,
-        read: ReadList,
+        found: ReadConversation,
+        *,
         ends: list[int],
         head: bytes,
         used: float,
     ) -> None:
+        top, sent, read = found
         self.owner = owner
         """Whose it is."""
         self.shelf = shelf
@@ -244,6 +244,16 @@ class SentList(NamedTuple):
         return self.body[self.begin + begin : self.end if end is None else self.begin + end]
 
 
+class ReadConversation(NamedTuple):
+    """A turn of a conversation, once it was read."""
+
+    top: KnownTop
+    """What stands around its list of messages."""
+    sent: SentList
+    read: ReadList
+    """What was read of the list."""
+
+
 class CallerMemory(msgspec.Struct, frozen=True):
     """The memory, for the conversations of one caller."""
 
@@ -261,17 +271,11 @@ class CallerMemory(msgspec.Struct, frozen=True):
         return self.memory.find(self.owner, dialect, body, begin)
 
     def keep(
-        self,
-        dialect: str,
-        top: KnownTop,
-        sent: SentList,
-        read: ReadList,
-        before: KeptConversation | None = None,
-        place: int = -1,
+        self, dialect: str, found: ReadConversation, before: KeptConversation | None = None, place: int = -1
     ) -> KeptConversation | None:
         """Remember a conversation. `before` is what it continues, from the checkpoint with this number. If only its
         last turns are gone, it is replaced. None if it is not kept."""
-        return self.memory.keep(self, dialect, (top, sent, read), before, place)
+        return self.memory.keep(self, dialect, found, before, place)
 
 
 class ConversationMemory:
@@ -318,7 +322,7 @@ class ConversationMemory:
         self,
         caller: CallerMemory,
         dialect: str,
-        found: tuple[KnownTop, SentList, ReadList],
+        found: ReadConversation,
         before: KeptConversation | None,
         place: int,
     ) -> KeptConversation | None:
@@ -328,7 +332,7 @@ class ConversationMemory:
             ends, head = ([], b"") if before is None else (before.ends[: place + 1], before.head)
             if not ends or len(head) > ends[-1]:
                 head = b""
-            one = KeptConversation(caller.owner, shelf, *found, ends, head, self._clock())
+            one = KeptConversation(caller.owner, shelf, found, ends=ends, head=head, used=self._clock())
             if one.size > self.budget // LARGEST_SHARE or caller.era != self._era:
                 return None
             if before is not None and head:

@@ -80,7 +80,9 @@ def dry_runs(live: LiveConfig, state: StoredState[HttpDestination], wanted: DryR
         options = wanted.options()
     except DragomanError as fault:
         return ShownDryRuns(refused=RefusedDryRun(fault.message, fault.at, fault.hint))
-    runs = tuple(_dry_run(live, state, ask, name, options, caller) for name in wanted.targets[:MOST_TARGETS])
+    runs = tuple(
+        _dry_run(live, state, ask, name, options=options, caller=caller) for name in wanted.targets[:MOST_TARGETS]
+    )
     return ShownDryRuns(
         ask.dialect,
         dialect(ask.dialect).title,
@@ -91,7 +93,7 @@ def dry_runs(live: LiveConfig, state: StoredState[HttpDestination], wanted: DryR
 
 
 def _dry_run(
-    live: LiveConfig, state: StoredState[HttpDestination], ask: Ask, name: str, options: CallerOptions, caller: str
+    live: LiveConfig, state: StoredState[HttpDestination], ask: Ask, name: str, *, options: CallerOptions, caller: str
 ) -> ShownDryRun:
     found = live.routes.find(name, ask.dialect)
     try:

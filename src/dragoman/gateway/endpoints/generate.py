@@ -315,9 +315,9 @@ def _parse(
     NotContinued rather than read what was read before."""
     caller, headers, limits = request.caller, request.inbound.headers, request.services.live.config.limits
     if at is None:
-        ask = parse_ask(dialect, known.body, headers, limits, known, continues)
+        ask = parse_ask(dialect, known.body, headers, limits, known=known, continues=continues)
     else:
-        ask = parse_routed(at, known.body, headers, limits, known, continues)
+        ask = parse_routed(at, known.body, headers, limits, known=known, continues=continues)
     return ask, reserved_tokens(ask.conversation, ask.known) if caller.counts_tokens or caller.budget is not None else 0
 
 

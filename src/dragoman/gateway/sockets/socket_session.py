@@ -287,7 +287,12 @@ class SocketSession:
         outbound = Outbound(sender.send, next(services.traffic.ids))
         kind = ("continued" if turn.previous else "new") if turn.generates else "prepared"
         inbound = TurnInbound(
-            self._inbound, self._headers, kind, self._closed, partial(self._make_body, turn), lane.line
+            self._inbound,
+            self._headers,
+            kind,
+            closed=self._closed,
+            make_body=partial(self._make_body, turn),
+            line=lane.line,
         )
         try:
             request = ServedRequest(services, inbound, outbound, identify(services.live, self._inbound))

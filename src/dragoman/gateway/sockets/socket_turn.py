@@ -40,6 +40,7 @@ class TurnInbound(Inbound):
         opened: Inbound,
         headers: Mapping[str, str],
         turn: str,
+        *,
         closed: asyncio.Event,
         make_body: MakeBody,
         line: SocketLine,

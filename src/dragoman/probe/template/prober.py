@@ -166,7 +166,12 @@ class TemplateProber:
                 self._forms = forms
                 verdict = Verdict.REFUSED if listed else Verdict.ACCEPTED
                 self._note(
-                    "strings", "text content as a string", Topic.FORMS, verdict, _facts_of_strings(listed), tried
+                    "strings",
+                    "text content as a string",
+                    Topic.FORMS,
+                    verdict,
+                    facts=_facts_of_strings(listed),
+                    tried=tried,
                 )
                 return
             tried.append(rendering)
@@ -189,7 +194,12 @@ class TemplateProber:
                 return
         refused = {"media": {"image": {"inline": REFUSES, "url": REFUSES}}}
         self._note(
-            "seen-images", "an image that leaves a trace in the prompt", Topic.FORMS, Verdict.DROPPED, refused, []
+            "seen-images",
+            "an image that leaves a trace in the prompt",
+            Topic.FORMS,
+            Verdict.DROPPED,
+            facts=refused,
+            tried=[],
         )
         self._losses.append(ProbeLoss("seen-images", "images"))
 
@@ -206,7 +216,12 @@ class TemplateProber:
             if form != self._facts["schema_form"] and not self._prompts.ended:
                 renderings = [rendering] if rendering is not None else []
                 self._note(
-                    "schemas", "rich schemas of tools", Topic.TOOLS, Verdict.REFUSED, {"schema_form": form}, renderings
+                    "schemas",
+                    "rich schemas of tools",
+                    Topic.TOOLS,
+                    Verdict.REFUSED,
+                    facts={"schema_form": form},
+                    tried=renderings,
                 )
 
     def _find_tools_beside_system(self) -> None:
@@ -222,7 +237,14 @@ class TemplateProber:
         renderings = self._find_call_form()
         if renderings is not None:
             refused = {"flat_tools": True}
-            self._note("calls", "calls and results in the history", Topic.CALLS, Verdict.REFUSED, refused, renderings)
+            self._note(
+                "calls",
+                "calls and results in the history",
+                Topic.CALLS,
+                Verdict.REFUSED,
+                facts=refused,
+                tried=renderings,
+            )
             return
         for trial in (*declared, *CALL_TRIALS):
             self._ask(trial)
@@ -253,7 +275,7 @@ class TemplateProber:
     def _note_call_form(self, name: str, tried: list[Rendering]) -> None:
         verdict = Verdict.ACCEPTED if name == "any" else Verdict.REFUSED
         asks = "any content in a turn of nothing but calls: none, null, an empty text or an empty list"
-        self._note("bare-calls", asks, Topic.CALLS, verdict, {"call_content": name}, tried)
+        self._note("bare-calls", asks, Topic.CALLS, verdict, facts={"call_content": name}, tried=tried)
 
     def _find_reasoning(self) -> None:
         for field in REASONING_FIELDS:
@@ -275,8 +297,8 @@ class TemplateProber:
                 f"{correction.about}, in a longer conversation",
                 Topic.TURNS,
                 Verdict.REFUSED,
-                correction.facts,
-                [correction.cause],
+                facts=correction.facts,
+                tried=[correction.cause],
             )
         return rehearsal.unsolved
 
@@ -292,7 +314,7 @@ class TemplateProber:
             return
         verdict = _verdict(rendering, trial, asked)
         facts = trial.accepted if verdict is Verdict.ACCEPTED else trial.refused
-        self._note(trial.id, trial.asks, trial.topic, verdict, facts, [rendering])
+        self._note(trial.id, trial.asks, trial.topic, verdict, facts=facts, tried=[rendering])
         if verdict is Verdict.DROPPED and trial.loss and trial.loss not in self._lost:
             self._losses.append(ProbeLoss(trial.id, trial.loss))
 
@@ -302,12 +324,13 @@ class TemplateProber:
         asks: str,
         topic: Topic,
         verdict: Verdict,
+        *,
         facts: Mapping[str, Any],
-        renderings: Sequence[Rendering],
+        tried: Sequence[Rendering],
     ) -> None:
         """Write a verdict down, with the template's own words, and take over its facts."""
         self._verdicts[name] = verdict
-        says = next((one.says for one in renderings if one.says), "") if verdict is Verdict.REFUSED else ""
+        says = next((one.says for one in tried if one.says), "") if verdict is Verdict.REFUSED else ""
         self._findings.append(ProbeFinding(name, verdict, FoundBy.TEMPLATE, says))
         self._questions.append(
             Question(id=name, asks=asks, topic=topic, accepted=Outcome(facts), refused=Outcome(facts))

@@ -50,6 +50,7 @@ class Replicas:
         scripts: Scripts,
         keys: RedisKeys,
         steady: Clock,
+        *,
         configured: int | None,
         beat_seconds: float = BEAT_SECONDS,
     ) -> None:

@@ -74,7 +74,9 @@ class RedisStore(TableStore):
         self._counts = counts = RedisLink(dialer, deadline, clocks.steady)
         self._values = RedisLink(dialer, max(deadline, VALUE_SECONDS), clocks.steady)
         self._values.prepare = self._prepare_values
-        self.replicas = replicas = Replicas(counts, scripts, keys, clocks.steady, options.replicas, beat_seconds)
+        self.replicas = replicas = Replicas(
+            counts, scripts, keys, clocks.steady, configured=options.replicas, beat_seconds=beat_seconds
+        )
         replicas.listeners.append(self._drop_forgotten)
         self._is_lost = False
         counts.back.append(self._note_loss)
