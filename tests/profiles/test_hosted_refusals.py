@@ -48,6 +48,26 @@ def test_a_compatible_server_of_another_model_gets_what_the_client_wrote(body: d
     assert sent.json == {"model": "some-model", **body}
 
 
+TOOL = {"name": "look", "input_schema": {"type": "object"}}
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"max_completion_tokens": 50},
+        {"max_tokens": "50"},
+        {"max_tokens": 50, "tools": [TOOL], "tool_choice": "auto"},
+        {"max_tokens": 50, "tools": [{"name": "look"}]},
+        {"max_tokens": 50, "tools": [{"name": "", "input_schema": {"type": "object"}}, TOOL]},
+        {"max_tokens": 50, "stop_sequences": "x"},
+        {"max_tokens": 50, "thinking": {"type": "disabled", "budget_tokens": None}},
+    ],
+)
+def test_a_compatible_server_gets_settings_in_the_words_of_the_schema(members: dict[str, Any]) -> None:
+    body = {"messages": [HI], **members}
+    test_it_is_refused_as_written_and_accepted_as_compiled(CLAUDE, "anthropic-compatible/claude-sonnet-4-5", body)
+
+
 def test_a_stored_prompt_stays_with_its_provider() -> None:
     body = {"model": "m", "prompt": {"id": "pmpt_1"}, "input": "Hi"}
     assert adapt(body, source="openai-responses", target="openai-responses/gpt-5").json["prompt"] == body["prompt"]
