@@ -119,7 +119,7 @@ class Settings(msgspec.Struct, frozen=True, gc=False):
     service_tier: str | None = None
     store: bool | None = None
     reasoning_state: bool | None = None
-    """Whether the answer shall carry the encrypted state of its thinking."""
+    """Whether the answer should carry the encrypted state of its thinking."""
     prompt_cache_key: str | None = None
     limit_as: str = ""
     """What the client called the token limit."""

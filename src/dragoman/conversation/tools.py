@@ -117,4 +117,4 @@ class ToolChoice(msgspec.Struct, frozen=True, gc=False):
     wire_form: str = ""
     """A way to write it that not all servers of its dialect take."""
     vendor: tuple[tuple[str, Json], ...] = ()
-    """Tools of the vendor's own that may be called besides (ALLOWED): the kind of each, and its entry."""
+    """Tools of the vendor's own that may be called too (ALLOWED): the kind of each, and its entry."""

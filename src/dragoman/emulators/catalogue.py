@@ -134,7 +134,7 @@ def names() -> tuple[str, ...]:
 def provider(name: str, **options: Any) -> EmulatedProvider:
     """The emulator of that name. Raises `UnknownEmulatorError` with a hint if the name or an option is unknown.
 
-    `refuses` takes patterns for the body that it refuses besides, in words that nobody knows (`further_refusals.py`).
+    `refuses` takes patterns for further bodies that it refuses, in words that nobody knows (`further_refusals.py`).
     """
     entry = ENTRIES.get(name)
     if entry is None:

@@ -36,7 +36,7 @@ class Operation(StrEnum):
     STREAM = "stream"  # only if the path selects streaming (Gemini); otherwise the body's `stream` does
     MODELS = "models"
     COUNT = "count"
-    SHOW = "show"  # what the provider says of one model, where the body names it
+    SHOW = "show"  # what the provider says of one model, which the body names
     CONTENTS = "contents"  # explicit caches: make, show, list, change and delete them
 
 

@@ -45,12 +45,12 @@ ANY_OBJECT: Mapping[str, Any] = {"type": "object", "additionalProperties": True}
 
 
 class Access(StrEnum):
-    """Who may call a path. The names of keys that it takes, and their limits, are checked besides."""
+    """Who may call a path. The names of keys that it takes, and their limits, are checked too."""
 
     OPEN = "open"
     """Everybody."""
     KEY = "key"
-    """Every key. Without keys: everybody who can reach the gateway, but no page of elsewhere."""
+    """Every key. Without keys: everybody who can reach the gateway, but no page of another site."""
     ADMIN = "admin"
     """Admin keys, and keys that are made for this path: it stands in `allowed_endpoints`. Without keys: as `key`."""
 

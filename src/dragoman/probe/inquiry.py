@@ -371,7 +371,7 @@ class Inquiry:
             self._split(suspects)
 
     def _believe(self, suspects: Sequence[Question], group: Sequence[Question], failure: Failure) -> None:
-        """The refusal names these questions. One that builds upon others of the group waits for them."""
+        """The refusal names these questions. One that builds on others of the group waits for them."""
         for suspect in suspects:
             first = self._waits(suspect, group)
             if first is not None:
@@ -447,7 +447,7 @@ class Inquiry:
         return any(one.stands_for == name and self._verdict(one.id) is Verdict.ACCEPTED for one in self._questions)
 
     def _is_moot(self, question: Question) -> bool:
-        """Whether the question means nothing by now: it is ruled out, or what it builds upon is refused."""
+        """Whether the question means nothing by now: it is ruled out, or what it builds on is refused."""
         for condition in question.unless:
             if condition.then is None and self._verdict(condition.question) is condition.verdict:
                 return True

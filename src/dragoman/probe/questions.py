@@ -71,7 +71,7 @@ class Condition(msgspec.Struct, frozen=True):
     verdict: Verdict
     """What it must have been answered with."""
     then: Verdict | None = None
-    """The verdict that it has thereby; None: it has none, since it means nothing then."""
+    """The verdict that it gets by that; None: it gets none, since it means nothing then."""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):

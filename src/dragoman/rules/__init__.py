@@ -116,7 +116,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         empty_content,
         null_content,
         refused_format,  # it may add a tool or a system message, which the groups below put into their form
-        single_call,  # likewise
+        single_call,  # the same
     ),
     # Calls and results come together before anything moves, and stay together from here on.
     "pair": (thought_in_id, duplicate_call_id, repeated_result, orphan_result, missing_result, late_result),
@@ -136,7 +136,7 @@ GROUPS: dict[str, tuple[Rule, ...]] = {
         repeated_role,
         mixed_parts,
         text_beside_calls,  # after neighbours of one role were merged: it parts what belongs together
-        parallel_calls,  # likewise
+        parallel_calls,  # the same
         many_thoughts,
         trailing_space,
         media_apart,

@@ -398,7 +398,7 @@ class Dispatch:
         return await self.work.run(partial(self._with_report, verb, *given, **named))
 
     def _with_report(self, verb: Callable[Given, Result], *given: Given.args, **named: Given.kwargs) -> Result:
-        """The report and the digests are made here too: they would hold up everybody where they are put down."""
+        """The report and the digests are made here too: made later, on the event loop, they would hold up everybody."""
         result = verb(*given, **named)
         request = self.exchange.request
         if self.report is None or self.report.changes is not self.exchange.changes:

@@ -147,7 +147,7 @@ def _router(section: ForeignSection, config: dict[str, Any]) -> None:
         for name in ("default", "claude-*"):
             models[name]["fallbacks_on"] = {"context_length": ["longContext"]}
         section.note(
-            "longContext", "is asked where a conversation is too long for the default model, not from a threshold on"
+            "longContext", "is asked if a conversation is too long for the default model, not from a threshold on"
         )
     for kind in CONTENT_ROUTES:
         if routes[kind] is not None:

@@ -1,4 +1,4 @@
-"""Images, documents, films and sounds. Bedrock names a short format where other dialects have a media type."""
+"""Images, documents, films and sounds. Bedrock names a short format; other dialects have a media type."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def parse_whole(body: bytes, origin: Origin | None = None, *, seed: str = "", th
 
 
 class GeminiStreamRenderer(PartBuilder):
-    """Renders one chunk for each part. The last one of a candidate has the stop and the usage besides, as Gemini's own
+    """Renders one chunk for each part. The last one of a candidate has the stop and the usage too, as Gemini's own
     last chunk has: Google's SDKs leave a turn whose last chunk has no part out of the history, and many clients drop
     parts without text. So the newest part of each candidate waits for the next event.
     """

@@ -206,7 +206,7 @@ def _parse_message(item: ResponsesMessage | ResponsesShortMessage, index: int) -
 
 
 def _place_marks(message: Message, extras: Extras) -> ParsedMessage:
-    """The message with the fields that its item has besides. The first part of an assistant's holds them."""
+    """The message with the other fields of its item. The first part of an assistant's holds them."""
     if message.role is not ASSISTANT:
         return describe(replace(message, extras=extras))
     first = message.parts[0]

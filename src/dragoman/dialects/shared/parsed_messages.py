@@ -1,7 +1,7 @@
 """From the client's list of messages to ours: one strict decode and one walk for each item of the list.
 
 A dialect's `message_parse` has two functions. `parse_item` takes what fits the schema exactly: it decodes the item and
-walks over it once. `parse_odd_item` takes everything that a dialect may hold besides: members and parts that the schema
+walks over it once. `parse_odd_item` takes everything else that a dialect may hold: members and parts that the schema
 does not name, which it keeps for its own dialect. What fits in neither way is first written as the schema has it, by
 the loose reader (`near_misses`), which notes each difference; then it is parsed like any other.
 

@@ -1,9 +1,9 @@
 """Prompts that a provider keeps under a name, and takes money for by the hour: whether that pays, and who uses them.
 
-A provider that finds a repeated beginning by itself takes nothing for it, and promises nothing. So a prompt is stored
-only if what its session reads unaided, by the provider's own counts, is so little that the turns ahead pay for sending
-it once more and for the hours. The session alone uses it, as long as it goes on as it was stored. Nothing of a prompt
-is kept here but digests.
+A provider that finds a repeated beginning by itself takes nothing for it, and promises nothing. So it is looked at how
+much a session reads unaided, by the provider's own counts. If that is so little that the turns ahead pay for sending
+the prompt once more and for the hours, it is stored. The session alone uses it, as long as it goes on as it was stored.
+Nothing of a prompt is kept here but digests.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class TrimRequest(msgspec.Struct, frozen=True):
     cuts: tuple[Cut, ...] = ()
     """Those of earlier turns of the conversation."""
     tokens_per_estimate: float = 1.0
-    """How many tokens this model counts where we estimate one."""
+    """How many tokens this model counts for each one that we estimate."""
     fixed_tokens: float = 0.0
     """What its provider adds to every request."""
     break_even: float = 0.0

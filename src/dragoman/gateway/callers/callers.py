@@ -88,7 +88,7 @@ def _by_password(clients: Clients, inbound: Inbound) -> Client | None:
 
 
 def _signed_in(keys: dict[str, ClientKey], inbound: Inbound) -> Client | None:
-    """Who signed in to the console with this browser. A page of elsewhere cannot use that."""
+    """Who signed in to the console with this browser. A page of another site cannot use that."""
     cookies = inbound.headers.get("cookie")
     if cookies is None or inbound.key() or not is_own_page(inbound.headers):
         return None
@@ -138,7 +138,7 @@ def host_name(host: str) -> str:
 
 
 def _may_come_from(server: ServerConfig, origin: str) -> None:
-    """Raise Refused for a web page of elsewhere: it may post to this machine unasked, and no key stops it."""
+    """Raise Refused for a web page of another site: it may post to this machine unasked, and no key stops it."""
     try:
         parts = urlsplit(origin)
         ours = parts.scheme not in ("http", "https", "") or is_loopback(parts.hostname or "")

@@ -48,8 +48,8 @@ def limit_headers(
 
 @lru_cache(maxsize=1024)
 def _limit_fields(client: str, what: str, most: int) -> tuple[tuple[bytes, bytes], bytes, tuple[bytes, bytes]]:
-    """The header of a limit, the name of the one that says what is left of it, which is empty if the dialect has none,
-    and the header that says when all of it is free again."""
+    """Three headers: the limit, the name of the one that says what is left (empty if the dialect has none), and when
+    all of it is free again."""
     named = dialect(client).limit_header if client else ""
     limit, remaining, until = (
         named.format(figure=figure, what=what).encode() for figure in ("limit", "remaining", "reset")

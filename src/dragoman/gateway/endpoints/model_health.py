@@ -12,7 +12,7 @@ from dragoman.gateway.served_request import ServedRequest
 
 
 async def status(request: ServedRequest) -> None:
-    """The results of the last round. Reading asks no provider: a page of elsewhere can have a browser read anything."""
+    """The results of the last round. Reading asks no provider: another site can have a browser read anything."""
     await _show(request.outbound, request.services.models.checks.results)
 
 

@@ -123,7 +123,7 @@ _ORDER = (
 
 
 def arranged(say: Phrases, first: Iterable[Question], own: Iterable[Question]) -> tuple[Question, ...]:
-    """All questions of a dialect in the order in which they are asked: those upon which all others build, then those
+    """All questions of a dialect in the order in which they are asked: those on which all others build, then those
     that facts declare and its own, by topic."""
     declared, others = questions_of_facts(say), tuple(own)
     made = [*first]
@@ -191,7 +191,7 @@ def _named(how: Asked) -> Iterator[str]:
 
 
 def _needed(say: Phrases, fact: str, how: Asked, topic: Topic) -> Iterator[str]:
-    """The questions upon which one builds: whether there may be what its script has besides the odd thing."""
+    """The questions on which one builds: whether there may be what its script has beside the odd thing."""
     if topic is Topic.TOOLS:
         yield "tools"
     if topic is Topic.CALLS:

@@ -113,7 +113,7 @@ def _system_among_turns(say: Phrases, between: str, otherwise: str, after: tuple
 
 
 def base_questions(say: Phrases, accepted: Outcome = NO_OUTCOME) -> Iterator[Question]:
-    """What many others build upon. `accepted`: the facts that calls show, if they are accepted."""
+    """What many others build on. `accepted`: the facts that calls show, if they are accepted."""
     yield Question(
         id="calls",
         asks="a call and its result in the history",
@@ -163,7 +163,7 @@ def call_id_questions(say: Phrases, pattern: str) -> Iterator[Question]:
 
 
 def tool_name_question(say: Phrases, accepted: str, refused: str) -> Question:
-    """`accepted`, `refused`: the form of names that is taken thereby."""
+    """`accepted`, `refused`: the form of names that this shows to be taken."""
     return Question(
         id="dotted-tool-name",
         often_refused=True,

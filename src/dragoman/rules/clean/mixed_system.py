@@ -2,9 +2,9 @@
 
 Instructions are text. Most providers refuse anything else among them, and some dialects have no form for it. What is no
 text is left out, wherever the message stands. A refusal and the text of an unknown block become text. Media of the
-client's own dialect stays if the target takes it in a system message, and so does a block of a provider's own that may
-stand there (fact `system_blocks`), such as Anthropic's `tool_addition`. For other targets the rule
-`client-tool` does what such a block asks for.
+client's own dialect stays if the target takes it in a system message. So does a block of a provider's own that may
+stand there (fact `system_blocks`), such as Anthropic's `tool_addition`. For other targets the rule `client-tool` does
+what such a block asks for.
 
 Loses content. A refusal and an unknown block that is a text lose metadata.
 

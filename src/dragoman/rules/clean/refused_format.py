@@ -7,10 +7,10 @@ documents of the request, and some not in a stream. The first of these ways that
 2. `json`: JSON as the answer's format, and the schema as a system message.
 3. `words`: the schema as a system message alone.
 
-`auto` begins with the first. A tool is no way if the schema is not an object, if the model thinks and cannot be forced
-then, or if the request has tools of the target's own that stand beside no others. An answer that is a list, a text or a
-number is asked for in words if the target answers by schemas of objects alone. A format that says "by a schema" and has
-none is any JSON, if the target's dialect needs the schema.
+`auto` begins with the first. A tool cannot be used if the schema is not an object, if the model thinks and cannot be
+forced then, or if the request has tools of the target's own that stand beside no others. An answer that is a list, a
+text or a number is asked for in words if the target answers by schemas of objects alone. A format that says "by a
+schema" and has none is any JSON, if the target's dialect needs the schema.
 
 Loses metadata: a schema in words binds the model less.
 

@@ -4,10 +4,10 @@ Clients store what a stream gave them and send it back: `done`, `index`, `finish
 of messages for every target, and marks of streams (`done`, `stream_end`) out of parts and calls too. Any other unknown
 field goes to a target of the same dialect that ignores it, and is taken out for a target that refuses it. It never goes
 to another dialect. The fact `message_fields` lists fields that a target takes. A field that another vendor added to the
-dialect (fact `vendor_fields`) stays home as well if the target refuses the fields of others, even if it is not known
-what it does with a field that nobody has. So does a field of a text that the target's version refuses in turns of this
-role (fact `refused_text_fields`), such as `citations` on a user's.
-A breakpoint of the prompt cache becomes a cache hint for a target of another dialect that takes hints.
+dialect (fact `vendor_fields`) is left out if the target refuses the fields of others, even if it is not known what the
+target does with a field that nobody has. So is a field of a text that the target's version refuses in turns of this
+role (fact `refused_text_fields`), such as `citations` on a user's. A breakpoint of the prompt cache becomes a cache
+hint for a target of another dialect that takes hints.
 
 Loses metadata.
 

@@ -91,9 +91,11 @@ def mark_turns(conversation: Conversation, room: int) -> Rewrite:
 
 
 def mark_breakpoints(conversation: Conversation, same: bool, opening: bool, turns: bool) -> Rewrite:
-    """Breakpoints where the target would set none: after the system texts, if the `opening` is known, for other
-    conversations that have it. With `turns`, on the last result of a tool, if a text stands behind it that may be gone
-    on the next turn, and on the last one before the model's answer, if that was done on the turn before.
+    """Set breakpoints where the target would set none.
+
+    One stands after the system texts, if the `opening` is known, for other conversations that have it. With `turns`,
+    one stands on the last result of a tool, if a text follows it that may be gone on the next turn. Another stands on
+    the last result before the model's answer, if that was done on the turn before.
     """
     last = conversation.opening - 1
     messages, notes = list((conversation if same else in_input(conversation)).messages), list[Note]()

@@ -6,9 +6,9 @@ something else, so it is an error if the target has another dialect. Requests of
 field hold all their turns, so there it is left out. A field that both dialects have under one name goes on (fact
 `shared_settings`). The id of what a tool uses (fact `tool_settings`) says nothing without that tool.
 
-Loses metadata, and nothing with an id that no tool uses; several answers, log probabilities and a field that may stand
-for words lose content, and what binds the model to words or a form (a token limit, stop sequences, biases, a response
-format) loses authority.
+Loses metadata. An id that no tool uses loses nothing. Several answers, log probabilities and a field that may stand for
+words lose content. What binds the model to words or a form (a token limit, stop sequences, biases, a response format)
+loses authority.
 
 For `openai/gpt-5`:
 

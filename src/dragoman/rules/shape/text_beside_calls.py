@@ -1,8 +1,8 @@
 """Words and calls in one turn, for a model that takes them only apart.
 
 Some models behind Bedrock refuse a turn in which the assistant says something and calls a tool. The words become a turn
-of their own before the calls, with a short user turn between (`texts.trailing_user`), since two turns of one role in a
-row are not known to be taken either. White space says nothing, so it gets no turn and is left out.
+of their own before the calls. A short user turn stands between (`texts.trailing_user`), since two turns of one role in
+a row are not known to be taken either. White space says nothing, so it gets no turn and is left out.
 
 Loses order, if words followed a call; adds a turn.
 

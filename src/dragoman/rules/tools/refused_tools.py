@@ -1,7 +1,7 @@
 """Tools, for a model that takes none.
 
 Some small models refuse a request that declares tools. The tools are left out; the history keeps its calls. As a last
-resort for a proxy that refuses every shape of a tool, the tool choice becomes `none` besides.
+resort for a proxy that refuses every shape of a tool, the tool choice becomes `none` too.
 
 Loses content: the model can call nothing.
 

@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 MOST_BYTES = 128 * 1024 * 1024
 """What may wait in memory: a slow disk must not cost us all of it."""
 PAUSE = 0.01
-"""Seconds that the first item of a batch waits for others: what a process that is killed may lose besides."""
+"""Seconds that the first item of a batch waits for others: what a process that is killed may lose in addition."""
 
 
 class PartlyFailed(Exception):

@@ -47,7 +47,7 @@ _MOST_LIMITS = 64
 
 
 class CallerAuthorizer:
-    """Stands where a request for such a provider has no caller: a check, a list, another provider's fallback."""
+    """Used if a request to such a provider has no caller: a check, a list, another provider's fallback."""
 
     def __init__(self, scheme: AuthScheme) -> None:
         self._scheme = scheme
