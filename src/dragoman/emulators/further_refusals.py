@@ -9,18 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from dragoman.emulators.joined_apis import JoinedApis
+from dragoman.emulators.forwarding import ForwardingProvider
 from dragoman.emulators.provider import EmulatedProvider, ErrorResponse, ReceivedRequest
 from dragoman.emulators.wire import render_json
 
 WORDS = "Flumox 71: the grondle of this request does not quib."
 
 
-class FurtherRefusals(JoinedApis):
+class FurtherRefusals(ForwardingProvider):
     """The emulated provider, which also refuses bodies that match one of the patterns."""
 
     def __init__(self, inner: EmulatedProvider, patterns: Iterable[str]) -> None:
-        super().__init__(inner, inner)
+        super().__init__(inner)
         self._patterns = tuple(re.compile(pattern, re.DOTALL) for pattern in patterns)
 
     def judge(self, request: ReceivedRequest) -> ErrorResponse | None:

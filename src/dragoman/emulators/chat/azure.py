@@ -13,7 +13,7 @@ from dragoman.emulators.chat import compatible
 from dragoman.emulators.chat.openai.settings import check_tools_with_effort
 from dragoman.emulators.chat.providers import PROVIDER_SPECS
 from dragoman.emulators.chat.service import ChatRefusal, ChatService
-from dragoman.emulators.joined_apis import JoinedApis
+from dragoman.emulators.forwarding import JoinedApis
 from dragoman.emulators.openai_responses import Responses
 from dragoman.emulators.provider import (
     EmulatedProvider,

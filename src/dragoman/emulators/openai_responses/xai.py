@@ -12,7 +12,7 @@ from typing import Any
 
 from dragoman.emulators.chat import compatible
 from dragoman.emulators.chat.caching import policy_of
-from dragoman.emulators.joined_apis import JoinedApis
+from dragoman.emulators.forwarding import JoinedApis
 from dragoman.emulators.openai_responses import answer, events
 from dragoman.emulators.openai_responses.emulator import Responses
 from dragoman.emulators.openai_responses.field_checks import ResponsesRefusal

@@ -15,7 +15,7 @@ from dragoman.emulators.chat.openai import tools as tools
 from dragoman.emulators.chat.openai.models import chat_model
 from dragoman.emulators.chat.openai.request_types import mismatch_refusal, missing
 from dragoman.emulators.chat.service import NOT_JSON, ChatRefusal, ChatService, Check
-from dragoman.emulators.joined_apis import JoinedApis
+from dragoman.emulators.forwarding import JoinedApis
 from dragoman.emulators.openai_responses import provider as responses
 from dragoman.emulators.provider import EmulatedProvider, EmulatorOptions, ReceivedRequest
 from dragoman.emulators.request_shape import RecordShape, Shape, anything, items, tagged, text, text_up_to
