@@ -106,7 +106,7 @@ def test_the_command_says_which_extra_is_missing(install: Install, tmp_path: Pat
         assert f"pip install 'dragoman[{extra}]'" in run(program, command, cwd=tmp_path, fails=True), command
     page = " ".join(run(program, "doctor", "--offline", cwd=tmp_path).split())
     assert "extras cli" in page
-    assert "gateway (needs httptools, jinja2, uvicorn, uvloop, websockets)" in page
+    assert "gateway (needs cryptography, httptools, jinja2, uvicorn, uvloop, websockets)" in page
 
 
 def test_a_gateway_without_provider_and_emulators_says_what_to_do(install: Install, tmp_path: Path) -> None:

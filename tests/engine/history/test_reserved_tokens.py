@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.engine.history.sizes import reserved_tokens
+from dragoman.engine.history.sizes import measure_tools, reserved_tokens
 from dragoman.engine.library.adapt import read
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 40_000}}
@@ -32,3 +32,15 @@ def test_tools_count_with_their_schemas() -> None:
     tool = {"type": "function", "function": {"name": "weather", "parameters": schema}}
     more = reserved_tokens(read(bare | {"tools": [tool]}, source="openai-chat").conversation)
     assert more - reserved_tokens(read(bare, source="openai-chat").conversation) >= len(json.dumps(schema)) // 5
+
+
+def test_the_tools_of_every_turn_are_measured_once() -> None:
+    tools = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in ("a", "longest", "bb")]
+    first, second = (
+        read({"messages": [{"role": "user", "content": words}], "tools": tools}, source="openai-chat").conversation
+        for words in ("Hi", "Hi again")
+    )
+    measured = measure_tools(first.tools)
+    assert measured.longest_named is not None
+    assert measured.longest_named.name == "longest"
+    assert measure_tools(second.tools) is measured

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from dragoman.conversation.conversation import Ask, Conversation
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call
-from dragoman.conversation.tools import Tool
 from dragoman.dialects import registry
 from dragoman.engine.compile.member_places import RequestPlaces, place_in
 from dragoman.engine.compile.request_wrappers import find_wrapped
+from dragoman.engine.history.sizes import measure_tools
 from dragoman.engine.memory.continued_requests import SHORTEST, KnownBody, parse_remembered
 from dragoman.errors import LimitExceeded, MalformedRequest, RequestError
 from dragoman.wire.json_size import count_escapes, count_separators, count_values
@@ -124,11 +124,10 @@ def check_conversation(ask: Ask, size: int, limits: RequestLimits = DEFAULT_LIMI
         raise _exceeded(len(messages), "messages", "messages", limits.messages)
     if len(tools) > limits.tools:
         raise _exceeded(len(tools), "tools", "tools", limits.tools)
-    for tool in tools:
-        if isinstance(tool, Tool) and len(tool.name) > limits.tool_name:
-            limit = f"the limit is {limits.tool_name} (limits.tool_name)"
-            at = RequestPlaces(ask, registry.dialect(ask.dialect).requests.places).locate(tool.place)
-            raise MalformedRequest(f"a tool's name has {len(tool.name)} characters; {limit}", at=at)
+    if tools and (longest := measure_tools(tools).longest_named) is not None and len(longest.name) > limits.tool_name:
+        limit = f"the limit is {limits.tool_name} (limits.tool_name)"
+        at = RequestPlaces(ask, registry.dialect(ask.dialect).requests.places).locate(longest.place)
+        raise MalformedRequest(f"a tool's name has {len(longest.name)} characters; {limit}", at=at)
     if size > SHORTEST_PART * limits.parts or size > SHORTEST_PART * limits.calls:
         known = ask.known
         opening = 0 if known is None else _count_parts(messages[: known.opening])

@@ -7,11 +7,11 @@ later corrects the estimate for its model (`calibration.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from dragoman.conversation.bounded_cache import remembered
+from dragoman.conversation.bounded_cache import IdentityCache, remembered
 from dragoman.conversation.conversation import SYSTEM_ROLES, Conversation, KnownBeginning
 from dragoman.conversation.messages import Message
 from dragoman.conversation.parts import Call, Media, Opaque, Part, Plain, Reasoning, Refusal, Result, Text
@@ -50,7 +50,7 @@ def fixed_size(conversation: Conversation) -> int:
     """The bytes of the tools and of the answer's schema. They are sent with every turn and never cut."""
     form, tools = conversation.settings.response_format, conversation.tools
     schema = len(form.schema) if form is not None and form.schema is not None else 0
-    return sum(map(_tool_size, tools)) + schema if tools else schema
+    return measure_tools(tools).total + schema if tools else schema
 
 
 def bytes_per_token(messages: Iterable[Message], model: str, most: int = SAMPLE) -> float:
@@ -197,7 +197,26 @@ def _fixed_size(part: Part) -> int:
             return 0
 
 
-def _tool_size(tool: Tool | NativeTool) -> int:
-    if isinstance(tool, NativeTool):
-        return len(tool.json)
-    return len(tool.name) + len(tool.description or b"") + len(tool.schema or b"") + _OVERHEAD
+class ToolSizes(msgspec.Struct, frozen=True):
+    """How large the tools of a request are."""
+
+    total: int
+    """Their bytes."""
+    longest_named: Tool | None
+    """The one with the longest name."""
+
+
+def _measure_tools(tools: tuple[Tool | NativeTool, ...]) -> ToolSizes:
+    total, longest = 0, None
+    for tool in tools:
+        if isinstance(tool, NativeTool):
+            total += len(tool.json)
+            continue
+        total += len(tool.name) + len(tool.description or b"") + len(tool.schema or b"") + _OVERHEAD
+        if longest is None or len(tool.name) > len(longest.name):
+            longest = tool
+    return ToolSizes(total, longest)
+
+
+measure_tools: Callable[[tuple[Tool | NativeTool, ...]], ToolSizes] = IdentityCache(_measure_tools)
+"""Measures tools. An agent sends the same ones on every turn."""
