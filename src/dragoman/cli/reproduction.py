@@ -43,7 +43,7 @@ class Reproduction(msgspec.Struct, frozen=True):
     adapted: CompiledRequest
 
     def of(self, request: dict[str, Any]) -> Reproduction:
-        """The same with another request. Raises if it cannot be compiled."""
+        """This refusal with another request. Raises if it cannot be compiled."""
         return _compile(self.failure, request, self.dialect, self.destination)
 
     def direct(self) -> tuple[str, dict[str, str], bytes]:

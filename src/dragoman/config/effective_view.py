@@ -91,7 +91,7 @@ def _origin(path: str, loaded: Loaded) -> str:
 
 
 def render_plain(loaded: Loaded) -> dict[str, Any]:
-    """The same as a dict: path → value and origin."""
+    """The effective configuration as a dict: path → value and origin."""
     return {
         value.path: {"value": msgspec.yaml.decode(value.text.encode()) if value.text else None, "origin": value.origin}
         for value in effective(loaded)

@@ -212,7 +212,7 @@ class Change:
             self._after = after
 
     def adding(self, more: str) -> Change:
-        """The same with more to say about what was done."""
+        """This change, with more to say about what was done."""
         made = copy(self)
         made.is_shared = False
         made.did = f"{self.did}; {more}"

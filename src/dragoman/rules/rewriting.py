@@ -53,7 +53,7 @@ def rewrite_messages(conversation: Conversation, change: Callable[[Message], Edi
 
 
 def rewrite_indexed(conversation: Conversation, change: Callable[[int, Message], Edit | None]) -> Rewrite:
-    """The same, for a change that looks at its neighbours."""
+    """Every message through a `change` that looks at its neighbours; None leaves it as it is."""
     messages: list[Message] = []
     notes: list[Note] = []
     for index, message in enumerate(conversation.messages):

@@ -80,7 +80,7 @@ async def inspect_hot(opening: StoreOpening, seconds: float) -> tuple[ServerFind
 
 
 async def inspect_ledger(opening: StoreOpening, seconds: float) -> tuple[ServerFinding, ...]:
-    """The same for the ledger."""
+    """How the server of the ledger is; nothing if there is none. Raises StoreError if it cannot be asked."""
     return await _inspect(_backend("store.ledger", opening.config.ledger, LEDGER), opening, seconds)
 
 

@@ -43,5 +43,5 @@ def _is_implied(stated: Facts, fact: str) -> bool:
 
 
 def with_tally(checked: FactCheck, requests: int, cost: float, ended: str) -> FactCheck:
-    """The same with what it took to find out."""
+    """The check with what it took to find out."""
     return replace(checked, requests=requests, cost=cost, ended=ended)

@@ -46,8 +46,8 @@ def count_escapes(text: bytes, limit: int) -> int:
 
 
 def count_read_values(text: bytes, limit: int) -> int:
-    """The same without log probabilities: an answer with twenty for each token holds little else, and they are passed
-    on as text."""
+    """How many values an answer holds without its log probabilities: with twenty for each token it holds little else,
+    and they are passed on as text."""
     found = count_values(text, limit)
     return found if found <= limit else _count_read(text, limit)
 

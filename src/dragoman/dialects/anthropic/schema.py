@@ -165,7 +165,7 @@ class AnthropicTurn(WireObject):
 
 
 class AnthropicBlockTurn(WireObject):
-    """The same, if its content is a list of blocks: decoded at once."""
+    """A turn whose content is a list of blocks: decoded at once."""
 
     role: str
     content: list[Block]

@@ -55,7 +55,7 @@ def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
 
 
 def parse_turn(turn: BedrockTurn, index: int) -> Sequence[ParsedMessage] | None:
-    """The same, decoded. What is to be seen in the parts is noted on the way."""
+    """A message that is decoded already. What is to be seen in the parts is noted on the way."""
     role = _ROLES[turn.role]
     parts: list[Part] = []
     calls: list[str] = []

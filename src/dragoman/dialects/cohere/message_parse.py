@@ -155,7 +155,7 @@ _NO_TEXT = (b"", b"null", EMPTY)
 
 
 def _observe(message: Message, ids: Sequence[str] = ()) -> ParsedMessage:
-    """The same as `describe` says, found faster for texts and calls."""
+    """What `describe` says, found faster for texts and calls."""
     parts = message.parts
     seen = _LISTED if message.listed else 0
     for part in parts:

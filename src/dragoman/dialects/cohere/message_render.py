@@ -53,7 +53,7 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
 
 
 def render_new(messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
-    """The same for a client of another dialect."""
+    """What `render_messages` does, for a client of another dialect."""
     render_messages(messages, start, stop, out, new=True)
 
 

@@ -34,7 +34,7 @@ class ToolNames:
         return found
 
     def find(self, result: Result, here: int) -> str | None:
-        """The same, or None if nothing tells the name."""
+        """The name that `of` returns; None if nothing tells it."""
         before = self._messages[here - 1].parts if here else ()
         for part in before[:_FEW]:
             if type(part) is Call and part.id == result.call_id:

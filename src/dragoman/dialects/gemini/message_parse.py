@@ -76,7 +76,7 @@ def parse_item(raw: Json, index: int) -> Sequence[ParsedMessage] | None:
 
 
 def parse_content(content: GeminiContent, index: int) -> Sequence[ParsedMessage] | None:
-    """The same, decoded."""
+    """A content that is decoded already; None if it is not of the usual kinds."""
     role, parts = _ROLES.get(content.role), content.parts
     if role is None or not parts:
         return None

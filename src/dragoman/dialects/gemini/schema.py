@@ -55,7 +55,7 @@ class GeminiBlob(WireObject):
 
 
 class GeminiAnyBlob(GeminiBlob):
-    """The same in both spellings."""
+    """Bytes, or the address of a file, in both spellings."""
 
     file_uri: str | UnsetType = UNSET
     mime_type: str | None = None
@@ -77,7 +77,7 @@ class GeminiPart(ClosedObject):
 
 
 class GeminiAnyPart(GeminiPart):
-    """The same in both spellings, and what else a part may be or have."""
+    """A part in both spellings, and what else it may be or have."""
 
     thought_signature: Raw = ABSENT
     function_call: GeminiCall | UnsetType = UNSET
@@ -119,7 +119,7 @@ class GeminiUsualPart(GeminiPart):
 
 
 class GeminiUsualContent(GeminiContent, kw_only=True):
-    """The same, if the texts of its responses can be decoded with it."""
+    """A content whose responses have texts that can be decoded with it."""
 
     parts: list[GeminiUsualPart]  # type: ignore[assignment]
 

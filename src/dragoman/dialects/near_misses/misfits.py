@@ -80,7 +80,7 @@ def without_misfits(raw: Json, decode: Callable[[Json], object]) -> Trimmed | No
 
 
 def items_without_misfits(raw: Json, decode: Callable[[Json], object]) -> Trimmed | None:
-    """The same for each item of a list."""
+    """The list whose items are `without_misfits`; None if one of them cannot be made to fit."""
     trimmed = [without_misfits(item, decode) for item in items_of(raw) or ()]
     found = [one for one in trimmed if one is not None]
     if not found or len(found) < len(trimmed):

@@ -99,8 +99,10 @@ def render_messages(messages: Sequence[Message], start: int, stop: int, out: Pie
 
 
 def render_unnamed(messages: Sequence[Message], start: int, stop: int, out: Pieces) -> None:
-    """The same for a client of another dialect. Chat's schema has no name on a result: its call names the tool. And
-    a cache hint stands on a part of the result."""
+    """What `render_messages` does, for a client of another dialect.
+
+    Chat's schema has no name on a result: its call names the tool. And a cache hint stands on a part of the result.
+    """
     render_messages(messages, start, stop, out, False)
 
 

@@ -93,7 +93,7 @@ def _parse_list(raw: bytes) -> MeantTools:
 
 @remembered
 def _parse_functions(raw: bytes) -> MeantTools:
-    """The same in the older form."""
+    """A list of tools in the older form, `functions`."""
     return MeantTools(*_parse_entries("functions", raw))
 
 

@@ -161,7 +161,7 @@ class ParsedList(msgspec.Struct):
     def _finish_reading(
         self, reading: ListReading, opening: Sequence[ParsedMessage]
     ) -> tuple[tuple[Message, ...], int]:
-        """The same, with what was read before, and with checkpoints for the next list."""
+        """What `finish` returns, with what was read before, and with checkpoints for the next list."""
         start, known = reading.start, reading.known
         traits, asked, parts = start.traits, start.asked, start.parts
         messages, ids = list[Message](), known.ids[: start.calls]

@@ -87,7 +87,7 @@ def parse_link(url: str) -> Inline | Remote:
 
 
 def link_literal(literal: Json | Raw) -> Inline | Remote:
-    """The same from the JSON literal of a URL: a picture is copied once, not decoded and encoded again."""
+    """The source that the JSON literal of a URL names: a picture is copied once, not decoded and encoded again."""
     view = memoryview(literal)
     head = bytes(view[: 6 + LONGEST_MEDIA_TYPE])
     comma = head.find(b",", 6)

@@ -127,7 +127,7 @@ class AnswerStream:
         yield from self._translation.read_end()
 
     async def async_events(self, chunks: AsyncIterable[bytes]) -> AsyncIterator[Event]:
-        """The same from an asynchronous client."""
+        """The whole stream as typed events, for an asynchronous client."""
         async for chunk in chunks:
             for event in self._translation.read(chunk):
                 yield event

@@ -56,7 +56,7 @@ def explain(
 
 
 def explain_target(target: Target, profiles: Profiles, names: Container[str] | None = None) -> list[Explained]:
-    """The same for a target that is configured, of all rules or of these."""
+    """The rules that the facts of a configured target call for: of all rules, or of these."""
     certain = plan(target, CERTAIN_CLIENT)
     careful = plan(target, EXPECTING_CLIENT)
     explained = [

@@ -109,7 +109,7 @@ def lint(
 def lint_targets(
     request: Request, *, source: str, targets: Sequence[Target], profiles: Profiles, doubt: Doubt
 ) -> list[Finding]:
-    """The same for targets that were chosen before: for files of many requests."""
+    """What each of these targets would refuse. They are chosen before, for files of many requests."""
     try:
         twice, body = find_duplicates(as_bytes(request))
         ask = read(body, source=source)

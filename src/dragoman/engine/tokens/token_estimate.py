@@ -57,7 +57,7 @@ def _beyond_latin(text: str) -> float:
 
 
 def count_literal(content: bytes, weights: TokenWeights = USUAL_WEIGHTS) -> float:
-    """The same of what stands between the quotes of JSON literals. Of a long text only a part is looked at."""
+    """About as many tokens as stand between the quotes of JSON literals. Of a long text only a part is looked at."""
     if len(content) <= _SAMPLE:
         return count_text(_unescaped(content), weights)
     half = _SAMPLE // 2

@@ -86,7 +86,7 @@ def _keep_media(media: Media) -> KeptMedia:
 
 
 def seal_run(kept: KeptParts) -> str:
-    """The same as text that a client carries in the place of opaque state."""
+    """A kept run as text that a client carries in the place of opaque state."""
     return seal(Opaque(kind=RUN, json=pack(kept), origin=OURS))
 
 

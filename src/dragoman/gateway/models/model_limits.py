@@ -64,7 +64,7 @@ class ModelLimiter:
         return await self.book_tokens(SendBooking(destination, *_wanted(limits, ask)), limits)
 
     async def book_tokens(self, booking: SendBooking, limits: ModelRateLimits) -> SendBooking | Failure:
-        """The same for a send of which the tokens are known."""
+        """Book a send whose tokens are known, after a wait if that is configured; or why there is no room."""
         destination = booking.destination
         line = self._line(destination.name)
         if not line.waiting and await self._is_booked(line, booking, limits):

@@ -285,7 +285,7 @@ def _ways(server: ToolServer) -> list[ServerWay]:
 
 
 def server_identity(server: ToolServer) -> str:
-    """The same for two that are the same server with the same credential, whatever may be called there."""
+    """Equal for two that are the same server with the same credential, whatever may be called there."""
     login = server.oauth
     values = [
         server.url,

@@ -71,7 +71,7 @@ def _to_json(
 
 
 def _any_to_json(value: Any, *more: Any, **options: Any) -> str:
-    """The same for llama.cpp, where what a filter makes is a list at once."""
+    """JSON as llama.cpp writes it: what a filter makes is a list at once."""
     return _to_json(list(value) if isinstance(value, Iterator) else value, *more, **options)
 
 

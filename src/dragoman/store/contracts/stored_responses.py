@@ -68,10 +68,10 @@ class StoredResponses(Protocol):
         """A response of this caller."""
 
     async def find_latest(self, caller: str, id: str) -> StoredResponse | None:
-        """The same as it is now, whichever worker wrote or removed it."""
+        """A response of this caller as it is now, whichever worker wrote or removed it."""
 
     async def find_link(self, caller: str, id: str) -> StoredResponse | None:
-        """The same for one that another names: also if it was removed."""
+        """A response that another one names: also if it was removed."""
 
     async def find_holders(self, caller: str, items: Iterable[str]) -> Mapping[str, str]:
         """In which response of this caller each item is, by the item's id. Those that are not known are missing."""

@@ -112,7 +112,7 @@ class ExpiringMap(Generic[Value]):
         return self.drop_caller(caller)
 
     def drop_caller(self, caller: str) -> int:
-        """The same at once."""
+        """Forget a caller at once; how many entries."""
         with self._lock:
             addresses = list(self._callers.get(caller, ()))
             for address in addresses:

@@ -68,7 +68,7 @@ class CopiedTally:
         self.ahead, self.received = reply.at - now, now
 
     def asked_anew(self) -> CopiedTally:
-        """The same, of which the next answer replaces everything."""
+        """A copy that the next answer replaces as a whole."""
         copy = CopiedTally()
         copy.tally, copy.ahead = Tally(self.tally.buckets), self.ahead
         copy.asked, copy.received = self.asked, self.received

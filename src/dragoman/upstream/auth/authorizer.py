@@ -41,7 +41,7 @@ class Authorizer(Protocol):
         """Wait until there are credentials; nearly always they are there. Raises NoCredentials."""
 
     def ready_now(self) -> None:
-        """The same for callers without an event loop. It may block."""
+        """What `ready` does, for callers without an event loop. It may block."""
 
     def headers_for(self, request: Outgoing) -> Headers:
         """The headers that authorize this request. It never waits and never asks anybody."""

@@ -63,7 +63,7 @@ class Authorizers:
         return _with_headers(request, authorizer)
 
     def authorize_now(self, scheme: AuthScheme, request: Outgoing) -> Outgoing:
-        """The same for callers without an event loop. It may block."""
+        """What `authorize` does, for callers without an event loop. It may block."""
         authorizer = self.of(scheme)
         authorizer.ready_now()
         return _with_headers(request, authorizer)

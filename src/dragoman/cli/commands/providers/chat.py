@@ -211,8 +211,11 @@ class Talk:
         self.failed = self.failed or failed
 
     async def _answer_or_stop(self, answer: list[str]) -> bool | None:
-        """The same as `_answer`; None if Ctrl-C ended it. The loop has the handler: one that Python calls is not called
-        before the loop has waited, if the signal comes in the moment before that."""
+        """What `_answer` returns; None if Ctrl-C ended it.
+
+        The loop has the handler: one that Python calls is not called before the loop has waited, if the signal comes in
+        the moment before that.
+        """
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         stopped: list[bool] = []
